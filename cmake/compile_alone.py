@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Compiles headers alone: compile_alone.py COMPILE_COMMANDS HEADER...
 
-A header that includes too little compiles only after others, and unity files hide that. Each header is compiled with the options of a
-source in the same folder, or in the nearest folder above it that has one. Prints the compiler's errors; ends with 1 if there are any.
+A header that includes too little compiles only after other headers, and unity files hide that. Each header is compiled
+with the options of a source in the same folder, or in the nearest folder above it that has a source. Prints the
+compiler's errors. The exit status is 1 if there are any.
 """
 import concurrent.futures
 import json
@@ -34,7 +35,7 @@ def options_for(header, found):
 def compile_alone(header, found):
     entry = options_for(header, found)
     if entry is None:
-        return ""  # A part of the tree that this build leaves out.
+        return ""  # This build leaves out this part of the tree.
     words = shlex.split(entry["command"])
     at = words.index("-o")
     del words[at:at + 2]

@@ -1,12 +1,12 @@
-# Reads `ctest -V` and prints ctest's own lines, of suites that failed the output of the tests that did, and at the end how many tests there
-# were and which reasons others had to be skipped.
+# Reads the output of `ctest -V`. Prints ctest's own lines and, for suites that failed, the output of their failed
+# tests. At the end, prints the number of tests and the reasons why tests were skipped.
 
-# What a test program says: "12: text" of ctest's test 12.
+# A line of a test program: "12: text" is a line of ctest's test 12.
 /^[0-9]+: / {
   id = $1 + 0
   line = $0
   sub(/^[0-9]+: /, "", line)
-  # Kept of each of GoogleTest's tests until it is known whether it failed.
+  # The output of each GoogleTest test is kept until it is known whether the test failed.
   if (line ~ /^\[ RUN      \]/) { kept[id] = kept[id] said[id]; said[id] = "" }
   said[id] = said[id] line "\n"
   if (line ~ /^\[       OK \]/) { said[id] = ""; ++passed }

@@ -1,13 +1,15 @@
-# The CUDA toolkit: only its headers and nvcc. The driver and CUPTI are opened at run time, so that nothing we build links them.
+# Finds the CUDA toolkit. The build uses only its headers and nvcc. The driver and CUPTI are opened at run time, so no
+# binary is linked with them.
 #
-# After this: SLUICE_HAVE_CUDA (TRUE or FALSE), target cuda_headers (cuda.h, cupti.h, nvtx3), SLUICE_NVCC.
+# This file defines SLUICE_HAVE_CUDA (TRUE or FALSE), the target cuda_headers (cuda.h, cupti.h, nvtx3) and SLUICE_NVCC.
 
 set(SLUICE_HAVE_CUDA FALSE)
 if(SLUICE_CUDA STREQUAL "OFF")
   return()
 endif()
 
-# cuda_toolkit_fault(ROOT RESULT): why the toolkit at ROOT cannot be used; empty when it can. Leaves its paths in the caller.
+# cuda_toolkit_fault(ROOT RESULT): sets RESULT to the reason why the toolkit at ROOT cannot be used, or to an empty
+# string if it can. Sets variables with its paths in the caller's scope.
 function(cuda_toolkit_fault root result)
   set(cuda_nvcc "${root}/bin/nvcc")
   find_path(cuda_include cuda.h PATHS "${root}/include" "${root}/targets/x86_64-linux/include" NO_DEFAULT_PATH NO_CACHE)
@@ -32,7 +34,8 @@ function(cuda_toolkit_fault root result)
   return(PROPAGATE cuda_nvcc cuda_include cupti_include cuda_version)
 endfunction()
 
-# The first that will do: what the environment names, what is on the path, the usual place, what ./dev setup unpacked.
+# Takes the first usable toolkit of these: the one that the environment names, the one in PATH, the one in the usual
+# folder, the one that ./dev setup unpacked.
 find_program(cuda_on_path nvcc NO_CACHE)
 if(cuda_on_path)
   file(REAL_PATH "${cuda_on_path}" cuda_on_path)
@@ -67,7 +70,8 @@ target_include_directories(cuda_headers SYSTEM INTERFACE "${cuda_include}" "${cu
 target_compile_definitions(cuda_headers INTERFACE SLUICE_HAVE_CUDA=1)
 
 # sluice_cuda_fatbin(TARGET FILE.cu)
-# Compiles FILE.cu to a fatbin (sm_90 code, and PTX that newer and older GPUs from sm_80 on translate) and embeds it in TARGET as
+# Compiles FILE.cu to a fatbin (sm_90 code, and PTX, which the driver translates for other GPUs from sm_80 on) and
+# embeds it in TARGET as
 #   extern "C" const unsigned char <FILE>_fatbin[], <FILE>_fatbin_end[];
 function(sluice_cuda_fatbin target source)
   cmake_path(GET source STEM name)

@@ -1,5 +1,5 @@
-# imgui_library(NAME [definition...]): Dear ImGui with its GLFW and OpenGL backends, from SLUICE_IMGUI_DIR. The definitions are also those
-# of who links it.
+# imgui_library(NAME [definition...]): defines a library of Dear ImGui with its GLFW and OpenGL backends, from
+# SLUICE_IMGUI_DIR. Targets that link the library get the definitions, too.
 function(imgui_library name)
   third_party_library(${name}
     "${SLUICE_IMGUI_DIR}/imgui.cpp"

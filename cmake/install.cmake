@@ -1,7 +1,8 @@
-# What `cmake --install` lays out, under any prefix: nothing of it names the prefix. `./dev package` makes packages of it.
+# The files that `cmake --install` installs. They work under any prefix, because none of them contains the prefix.
+# `./dev package` makes packages of them.
 #
 #   bin/sluice                   the program
-#   lib/sluice/                  what it needs beside it: the capture library, Python modules, the runtime's shared libraries
+#   lib/sluice/                  files that it loads: the capture library, Python modules, shared libraries of the runtime
 #   include/sluice, lib/libsluice_runtime.a, lib/cmake/sluice    the runtime, for find_package(sluice)
 #   share/                       desktop entry, file type, icon, man page, completions, licences, the window as a page
 #
@@ -15,7 +16,7 @@ set(package_files "${CMAKE_SOURCE_DIR}/cmake/package")
 set(made "${CMAKE_BINARY_DIR}/package")
 file(MAKE_DIRECTORY "${made}")
 
-# The man page and the completions, by the program itself.
+# The program itself makes the man page and the completions.
 set(manuals "")
 foreach(form man bash zsh fish)
   add_custom_command(OUTPUT "${made}/sluice.${form}" DEPENDS sluice VERBATIM
@@ -23,7 +24,7 @@ foreach(form man bash zsh fish)
   list(APPEND manuals "${made}/sluice.${form}")
 endforeach()
 
-# The runtime with all of our own code that it needs, as one archive without debug information.
+# One archive contains the runtime and all of Sluice's code that it needs, without debug information.
 set(parts sluice_runtime sluice_backend sluice_capture_setup sluice_writer sluice_core fmt sluice_ring)
 set(script "create ${made}/libsluice_runtime.a\n")
 foreach(part ${parts})
@@ -46,7 +47,7 @@ install(FILES ${python}/sluice.py ${python}/sitecustomize.py ${python}/sluice_py
               instrumentation/runtime/pool_library/sluice_pool.py instrumentation/runtime/interchange/sluice_arrays.py
         DESTINATION lib/sluice/python)
 
-# Headers: the public ones, what they include, and what they include of others.
+# The public headers, Sluice's headers that they include, and the headers of other libraries that they include.
 install(FILES instrumentation/capture/sluice.h instrumentation/runtime/pool_library/sluice_pool.h
               instrumentation/runtime/interchange/sluice_interchange.h DESTINATION include/sluice)
 file(GLOB public_headers CONFIGURE_DEPENDS instrumentation/runtime/*.hpp instrumentation/runtime/*.h)
@@ -72,7 +73,8 @@ install(FILES "${made}/sluice.bash" DESTINATION share/bash-completion/completion
 install(FILES "${made}/sluice.zsh" DESTINATION share/zsh/site-functions RENAME _sluice)
 install(FILES "${made}/sluice.fish" DESTINATION share/fish/vendor_completions.d)
 
-# Licences: ours, and those of what the program is linked with, where this system keeps their texts.
+# Sluice's licence, and the licences of the libraries that the program links, from the place where this system keeps
+# them.
 install(FILES LICENSE THIRD_PARTY.md README.md DESTINATION share/doc/sluice)
 install(DIRECTORY instrumentation/runtime/examples/outside DESTINATION share/doc/sluice/examples)
 foreach(package zstd-dev:zstd sqlite3-dev:sqlite dw-dev:elfutils iberty-dev:libiberty png-dev:libpng fmt-dev:fmt cli11-dev:CLI11
@@ -84,7 +86,7 @@ foreach(package zstd-dev:zstd sqlite3-dev:sqlite dw-dev:elfutils iberty-dev:libi
 endforeach()
 install(FILES /usr/share/doc/zlib1g-dev/copyright DESTINATION share/doc/sluice/licences RENAME zlib OPTIONAL)
 install(FILES /usr/share/doc/nlohmann-json3-dev/copyright DESTINATION share/doc/sluice/licences RENAME nlohmann-json OPTIONAL)
-# To whose full texts Debian's files refer.
+# The full texts to which Debian's licence files refer.
 foreach(text GPL-2 GPL-3 LGPL-3)
   install(FILES /usr/share/common-licenses/${text} DESTINATION share/doc/sluice/licences OPTIONAL)
 endforeach()
@@ -92,7 +94,7 @@ if(SLUICE_GUI)
   install(FILES "${SLUICE_IMGUI_DIR}/LICENSE.txt" DESTINATION share/doc/sluice/licences RENAME imgui OPTIONAL)
   install(FILES "${SLUICE_GLFW_DIR}/LICENSE.md" DESTINATION share/doc/sluice/licences RENAME glfw OPTIONAL)
   install(FILES "${SLUICE_FONTS_DIR}/Roboto/LICENSE.txt" DESTINATION share/doc/sluice/licences RENAME Roboto OPTIONAL)
-  # The licence's text came with another font: the first line is that font's.
+  # The text of this licence comes with another font, so its first line names that font.
   if(EXISTS "${SLUICE_FONTS_DIR}/Inconsolata-LICENSE-OFL.txt")
     file(READ "${SLUICE_FONTS_DIR}/Inconsolata-LICENSE-OFL.txt" open_font_licence)
     string(REGEX REPLACE "^[^\n]+" "Copyright (c) Font Awesome (https://fontawesome.com)" open_font_licence "${open_font_licence}")
@@ -101,10 +103,10 @@ if(SLUICE_GUI)
   endif()
 endif()
 
-# Queries for data sets of Parquet files.
+# SQL queries for data sets of Parquet files.
 install(DIRECTORY assets/sql DESTINATION share/sluice)
 
-# The window as a page, where ./dev web has made it.
+# The window as a page, if ./dev web has built it.
 set(page "${CMAKE_SOURCE_DIR}/build/web/site")
 install(FILES ${page}/index.html ${page}/page_start.js ${page}/page.js.gz ${page}/page.wasm.gz ${page}/page.worker.js
         DESTINATION share/sluice/web OPTIONAL)

@@ -1,15 +1,15 @@
-# The shapes our own targets come in.
+# Functions that define Sluice's own targets: libraries, tests, benchmarks and embedded files.
 
 # sluice_unity(TARGET)
-# With SLUICE_UNITY, TARGET's files are compiled eight at a time: headers are read once, which halves the time. So names in the
-# anonymous namespace of a file must differ from those in other files of its folder or program.
+# With SLUICE_UNITY, eight of TARGET's files are compiled together. Headers are then read once, which halves the time.
+# So names in the anonymous namespace of a file must differ from those in other files of its folder or program.
 function(sluice_unity target)
   set_target_properties(${target} PROPERTIES UNITY_BUILD ${SLUICE_UNITY} UNITY_BUILD_BATCH_SIZE 8)
 endfunction()
 
 # sluice_unity_by_room(TARGET)
-# Files are compiled together with files of the same room only (the first folder below this one), so a new file in one room does not change
-# what is compiled in the others. To be called after the last target_sources().
+# Files are compiled together only with files of the same room (the first folder below this folder). So a new file in
+# one room does not change how the other rooms are compiled. Call this after the last target_sources().
 function(sluice_unity_by_room target)
   sluice_unity(${target})
   set_target_properties(${target} PROPERTIES UNITY_BUILD_MODE GROUP)
@@ -25,7 +25,8 @@ function(sluice_unity_by_room target)
 endfunction()
 
 # sluice_ship(TARGET)
-# TARGET is given to users: its debug information goes to TARGET.debug beside it, which debuggers find by themselves.
+# Call this for a TARGET that users get. Its debug information goes to TARGET.debug beside it, which debuggers find by
+# themselves.
 function(sluice_ship target)
   set(file "$<TARGET_FILE:${target}>")
   add_custom_command(TARGET ${target} POST_BUILD VERBATIM
@@ -34,7 +35,7 @@ function(sluice_ship target)
 endfunction()
 
 # sluice_library(NAME [SOURCES file...] [LINK target...])
-# A static library; sub-folders may add to it with target_sources(). Without sources it is an interface library.
+# Defines a static library. Sub-folders may add files with target_sources(). Without sources it is an interface library.
 function(sluice_library name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK")
   if(arg_SOURCES)
@@ -48,15 +49,17 @@ function(sluice_library name)
 endfunction()
 
 # sluice_test(NAME SOURCES file... [OPTIMISED file...] [LINK target...] [LABELS label...] [SLOW suite...] [SPAWNS suite...])
-# A GoogleTest program, NAME "test_" and what it tests. Each of its suites is one test of ctest's: see cmake/discover_tests.cmake.
-# OPTIMISED are sources whose own work takes most of the time. LABELS are those of all suites, SLOW are the suites that take more than some two seconds, SPAWNS those that start programs of ours.
-# Tests find the source tree as SLUICE_SOURCE_DIR and the build tree as SLUICE_BINARY_DIR.
+# Defines a GoogleTest program. NAME is "test_" and the name of the tested code. Each suite is one test of ctest (see
+# cmake/discover_tests.cmake). OPTIMISED lists sources whose own code takes most of the time. All suites get LABELS.
+# SLOW lists the suites that take more than about two seconds, SPAWNS the suites that start Sluice's programs. Tests
+# find the source tree as SLUICE_SOURCE_DIR and the build tree as SLUICE_BINARY_DIR.
 function(sluice_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;OPTIMISED;LINK;LABELS;SLOW;SPAWNS")
   set(parts ${name})
   set(objects "")
   if(arg_OPTIMISED)
-    # Of an inline function that many files have the program takes the first, and objects of a library come before those of its own sources.
+    # If many files contain the same inline function, the linker takes the first, and objects of a library come before
+    # those of the program's own sources.
     add_library(${name}_optimised OBJECT ${arg_OPTIMISED})
     target_compile_options(${name}_optimised PRIVATE $<$<CONFIG:RelWithDebInfo>:-Og>)
     list(APPEND parts ${name}_optimised)
@@ -64,7 +67,7 @@ function(sluice_test name)
   endif()
   add_executable(${name} ${objects} ${arg_SOURCES})
   sluice_unity(${name})
-  # What is tested is optimised, the tests themselves need not be: that halves the time to build them.
+  # The tested code is optimised. The tests themselves need not be, which halves the time to build them.
   target_compile_options(${name} PRIVATE $<$<CONFIG:RelWithDebInfo>:-O0>)
   foreach(part ${parts})
     target_link_libraries(${part} PRIVATE sluice_options ${arg_LINK} GTest::gmock GTest::gtest GTest::gtest_main)
@@ -85,7 +88,7 @@ endif()
 endfunction()
 
 # sluice_benchmark(NAME SOURCES file... [LINK target...])
-# A Google Benchmark program; ./dev bench runs them all.
+# Defines a Google Benchmark program. ./dev bench runs all of them.
 function(sluice_benchmark name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LINK")
   add_executable(${name} EXCLUDE_FROM_ALL ${arg_SOURCES})
@@ -96,7 +99,7 @@ endfunction()
 add_custom_target(sluice_benchmarks)
 
 # sluice_embed(TARGET SYMBOL FILE)
-# Embeds FILE, a source or something that the build makes, in TARGET. In C++:
+# Embeds FILE, a source file or a file that the build makes, in TARGET. C++ code accesses it as
 #   extern "C" const unsigned char <SYMBOL>[], <SYMBOL>_end[];
 function(sluice_embed target symbol file)
   cmake_path(ABSOLUTE_PATH file)
@@ -107,7 +110,7 @@ __asm__(
     ".global @symbol@\n@symbol@:\n.incbin \"@file@\"\n"
     ".global @symbol@_end\n@symbol@_end:\n.byte 0\n.previous\n");
 ]] @ONLY)
-  # In a unity file, or said in another folder than the target's, the dependency would be lost.
+  # In a unity file, or if set in another folder than the target's, the dependency would be lost.
   set_source_files_properties("${embedded}" TARGET_DIRECTORY ${target}
     PROPERTIES OBJECT_DEPENDS "${file}" SKIP_UNITY_BUILD_INCLUSION ON)
   target_sources(${target} PRIVATE "${embedded}")

@@ -1,4 +1,5 @@
-# Dear ImGui, ImPlot, GLFW, portable-file-dialogs and, for the tests only, a second Dear ImGui with its test engine.
+# Defines the window's libraries: Dear ImGui, ImPlot, GLFW, portable-file-dialogs and, only for the tests, a second Dear
+# ImGui with its test engine.
 
 set(gui_sources "${SLUICE_DEPS_DIR}/gui-1.93.0")
 foreach(library IMGUI IMPLOT IMGUI_TEST_ENGINE GLFW PFD)
@@ -14,7 +15,7 @@ foreach(library IMGUI IMPLOT IMGUI_TEST_ENGINE GLFW PFD)
   endif()
 endforeach()
 
-# GLFW: X11 and Wayland; it opens their libraries at run time.
+# GLFW supports X11 and Wayland, and opens their libraries at run time.
 set(GLFW_BUILD_DOCS OFF CACHE INTERNAL "")
 set(GLFW_BUILD_TESTS OFF CACHE INTERNAL "")
 set(GLFW_BUILD_EXAMPLES OFF CACHE INTERNAL "")
@@ -24,24 +25,27 @@ add_subdirectory("${SLUICE_GLFW_DIR}" "${CMAKE_BINARY_DIR}/third_party/glfw" EXC
 target_compile_options(glfw PRIVATE -w $<$<CONFIG:Debug>:-O2>)
 target_compile_definitions(glfw INTERFACE GLFW_INCLUDE_NONE)
 
-# The OpenGL loader that GLFW brings: a header, <glad/gl.h>; one file of ours defines GLAD_GL_IMPLEMENTATION.
+# The OpenGL loader that GLFW contains is a header, <glad/gl.h>. One of Sluice's files defines GLAD_GL_IMPLEMENTATION.
 add_library(glad INTERFACE)
 target_include_directories(glad SYSTEM INTERFACE "${SLUICE_GLFW_DIR}/deps")
 
 add_library(portable_file_dialogs INTERFACE)
 target_include_directories(portable_file_dialogs SYSTEM INTERFACE "${SLUICE_PFD_DIR}")
 
-# One OpenGL loader for Dear ImGui's backend and for us: its own would look libGL up, which a machine with EGL may lack.
+# Dear ImGui's backend and Sluice share one OpenGL loader. Dear ImGui's own loader would look for libGL, which a machine
+# with EGL may lack.
 set_source_files_properties("${SLUICE_IMGUI_DIR}/backends/imgui_impl_opengl3.cpp" PROPERTIES COMPILE_OPTIONS "-include;glad/gl.h")
 
 include(imgui_library)
 
-# imgui_target(NAME IMPLOT_NAME [definition...]): Dear ImGui with its GLFW and OpenGL backends, and ImPlot on top of it.
+# imgui_target(NAME IMPLOT_NAME [definition...]): defines Dear ImGui with its GLFW and OpenGL backends, and ImPlot on
+# top of it.
 function(imgui_target name implot)
   imgui_library(${name} ${ARGN})
   target_compile_definitions(${name} PRIVATE IMGUI_IMPL_OPENGL_LOADER_CUSTOM)
   target_link_libraries(${name} PUBLIC ${CMAKE_DL_LIBS})
-  # Built only for who links it: it takes minutes, and the window has no statistical chart yet.
+  # ImPlot is built only if a target links it, because the build takes minutes and the window has no statistical chart
+  # yet.
   third_party_library(${implot} EXCLUDE_FROM_ALL "${SLUICE_IMPLOT_DIR}/implot.cpp" "${SLUICE_IMPLOT_DIR}/implot_items.cpp")
   target_include_directories(${implot} SYSTEM PUBLIC "${SLUICE_IMPLOT_DIR}")
   target_link_libraries(${implot} PUBLIC ${name})
@@ -62,7 +66,7 @@ if(SLUICE_TESTS)
     "${engine}/imgui_te_ui.cpp"
     "${engine}/imgui_te_utils.cpp")
   target_include_directories(imgui_test_engine SYSTEM PUBLIC "${SLUICE_IMGUI_TEST_ENGINE_DIR}" "${engine}")
-  # The engine calls hooks in Dear ImGui and the other way round.
+  # The test engine calls hooks in Dear ImGui, and Dear ImGui calls the engine.
   target_link_libraries(imgui_test_engine PUBLIC imgui_test Threads::Threads)
   target_link_libraries(imgui_test PUBLIC imgui_test_engine)
 endif()

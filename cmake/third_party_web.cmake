@@ -1,5 +1,6 @@
-# What the window needs in a browser, for Emscripten: as cmake/third_party.cmake, but what is a Debian library there is compiled here,
-# from the pinned source distributions that ./dev web unpacks. Libraries that are headers only are Debian's.
+# Defines the libraries that the window needs in a browser, for Emscripten. The targets are those of
+# cmake/third_party.cmake. But instead of Debian's libraries, this file compiles the pinned sources that ./dev web
+# unpacks. Libraries that consist of headers only are Debian's.
 find_package(Threads REQUIRED)
 
 set(SLUICE_WEB_DIR "${SLUICE_DEPS_DIR}" CACHE PATH "Folder with zstd-1.5, sqlite-3.50 and zlib-ng-2.3")
@@ -14,7 +15,8 @@ function(third_party_library name)
   target_compile_options(${name} PRIVATE -w)
 endfunction()
 
-# headers_only(NAME PATH): the headers at /usr/include/PATH, by a link, so that no other header of the system is found.
+# headers_only(NAME PATH): defines a target with the headers at /usr/include/PATH. It uses a link, so that the compiler
+# finds no other header of the system.
 set(headers "${CMAKE_BINARY_DIR}/headers")
 file(MAKE_DIRECTORY "${headers}")
 function(headers_only name)
@@ -40,12 +42,12 @@ third_party_library(zstd "${SLUICE_WEB_DIR}/zstd-1.5/zstd.c")
 target_include_directories(zstd SYSTEM PUBLIC "${SLUICE_WEB_DIR}/zstd-1.5")
 third_party_library(sqlite "${SLUICE_WEB_DIR}/sqlite-3.50/sqlite3.c")
 target_include_directories(sqlite SYSTEM PUBLIC "${SLUICE_WEB_DIR}/sqlite-3.50")
-# The distribution's file ends with a function that loads extensions of its own, which are not there.
+# The distribution's file ends with a function that loads its extensions, which are not included.
 file(WRITE "${CMAKE_BINARY_DIR}/third_party/sqlite/init.h" "static int sqlite3_sqlean_init(void) { return 0; }\n")
 target_include_directories(sqlite PRIVATE "${CMAKE_BINARY_DIR}/third_party/sqlite")
 target_compile_definitions(sqlite PRIVATE SQLITE_OMIT_LOAD_EXTENSION SQLITE_ENABLE_COLUMN_METADATA SQLITE_DQS=0 SQLITE_ENABLE_MATH_FUNCTIONS)
 
-# Its target is called zlib.
+# The target of this library is called zlib.
 foreach(option ZLIB_COMPAT)
   set(${option} ON CACHE INTERNAL "")
 endforeach()
@@ -58,7 +60,7 @@ set(SLUICE_SIMDJSON_DIR "${SLUICE_DEPS_DIR}/simdjson-3.12.3" CACHE PATH "simdjso
 third_party_library(simdjson "${SLUICE_SIMDJSON_DIR}/simdjson.cpp")
 target_include_directories(simdjson SYSTEM PUBLIC "${SLUICE_SIMDJSON_DIR}")
 
-# Dear ImGui with its backends, on Emscripten's GLFW and WebGL 2.
+# Dear ImGui with its backends uses Emscripten's GLFW and WebGL 2.
 set(gui_sources "${SLUICE_DEPS_DIR}/gui-1.93.0")
 set(SLUICE_IMGUI_DIR "${gui_sources}/imgui" CACHE PATH "Sources of imgui")
 set(SLUICE_FONTS_DIR "${gui_sources}/assets/fonts" CACHE PATH "Roboto/Roboto-{Regular,Bold}.ttf, Font_Awesome_6_Free-Solid-900.otf")

@@ -1,7 +1,7 @@
 #version 330 core
-// Four vertices are the corners of one box of a track: a kernel, a copy, a call, or a column of a chart. They hold the
-// same values and are told apart by their number. Times are ns relative
-// to the batch's origin (GL 3.3 has no 64-bit integers); `origin_ns` converts them to times since the view's start.
+// Four vertices are the corners of one box of a track. A box is a kernel, a copy, a call, or a column of a chart. The
+// vertices hold the same values and are told apart by their number. Times are ns relative to the batch's origin (GL 3.3
+// has no 64-bit integers); `origin_ns` converts them to times since the view's start.
 layout(location = 0) in vec2 time_ns;   // begin, end
 layout(location = 1) in vec2 height;    // lower, upper, in units of the track
 layout(location = 2) in vec4 colour;

@@ -18,7 +18,7 @@ namespace sluice::browser {
 namespace {
 
 constexpr int frames_after_input = 3;  // ImGui needs up to two frames to settle; the third shows the result
-/// On a page without threads, queries are worked on for this long between two frames.
+/// On a page without threads, the engine works on queries for this long between two frames.
 constexpr auto work_a_frame = std::chrono::milliseconds(10);
 constexpr double live_interval = 1.0 / 30;  // seconds between frames of a growing recording
 constexpr double tip_time = 0.8;            // seconds after the last input during which a tooltip may still appear
@@ -27,26 +27,26 @@ constexpr double tip_time = 0.8;            // seconds after the last input duri
 
 result<std::unique_ptr<canvas_window>> canvas_window::create(gui::application_options content) {
   if (glfwInit() == GLFW_FALSE) return fail(error_code::unavailable, "the browser provides no canvas");
-  std::unique_ptr<canvas_window> made(new canvas_window);
+  std::unique_ptr<canvas_window> window(new canvas_window);
   glfwWindowHint(GLFW_CLIENT_API, GLFW_OPENGL_ES_API);
   glfwWindowHint(GLFW_CONTEXT_VERSION_MAJOR, 3);
   // A browser would spend time on these buffers in every frame, although nothing here is translucent or has depth.
   for (const int unused : {GLFW_ALPHA_BITS, GLFW_DEPTH_BITS, GLFW_STENCIL_BITS}) glfwWindowHint(unused, 0);
-  made->handle_ = glfwCreateWindow(1280, 720, "Sluice", nullptr, nullptr);
-  if (made->handle_ == nullptr)
+  window->handle_ = glfwCreateWindow(1280, 720, "Sluice", nullptr, nullptr);
+  if (window->handle_ == nullptr)
     return fail(error_code::unavailable, "this browser does not support WebGL 2", {},
                 "use a current Chrome, Edge or Firefox");
-  glfwMakeContextCurrent(made->handle_);
-  content.wake = [self = made.get()] { self->draw_soon(); };
-  made->app_ = std::make_unique<gui::application>(std::move(content));
-  ImGui_ImplGlfw_InitForOpenGL(made->handle_, true);
-  ImGui_ImplGlfw_InstallEmscriptenCallbacks(made->handle_, "#canvas");
+  glfwMakeContextCurrent(window->handle_);
+  content.wake = [self = window.get()] { self->draw_soon(); };
+  window->app_ = std::make_unique<gui::application>(std::move(content));
+  ImGui_ImplGlfw_InitForOpenGL(window->handle_, true);
+  ImGui_ImplGlfw_InstallEmscriptenCallbacks(window->handle_, "#canvas");
   ImGui_ImplOpenGL3_Init("#version 300 es");
   ImGui::GetPlatformIO().Platform_SetClipboardTextFn = [](ImGuiContext*, const char* text) { sluice_copy(text); };
-  made->take_size();
+  window->take_size();
   sluice_watch_input();
-  if (auto started = made->app_->start(); !started) return tl::unexpected(started.error());
-  return made;
+  if (auto started = window->app_->start(); !started) return tl::unexpected(started.error());
+  return window;
 }
 
 void canvas_window::take_size() {
@@ -97,13 +97,13 @@ void canvas_window::give_what_was_saved() {
   if (picture.path.empty()) return;
   const std::string name = picture.path.substr(picture.path.find_last_of('/') + 1);
   const ImVec2 scale = ImGui::GetIO().DisplayFramebufferScale;
-  const bool all = picture.max.x <= picture.min.x;
+  const bool complete = picture.max.x <= picture.min.x;
   const ImVec2 size(picture.max.x - picture.min.x, picture.max.y - picture.min.y);
-  sluice_give_picture(name.c_str(), all ? 0 : static_cast<int>(picture.min.x * scale.x),
-                      all ? 0 : static_cast<int>(picture.min.y * scale.y),
-                      all ? width_ : static_cast<int>(size.x * scale.x),
-                      all ? height_ : static_cast<int>(size.y * scale.y));
-  app_->tell("Saved " + name);
+  sluice_give_picture(name.c_str(), complete ? 0 : static_cast<int>(picture.min.x * scale.x),
+                      complete ? 0 : static_cast<int>(picture.min.y * scale.y),
+                      complete ? width_ : static_cast<int>(size.x * scale.x),
+                      complete ? height_ : static_cast<int>(size.y * scale.y));
+  app_->notices().tell("Saved " + name);
 }
 
 }  // namespace sluice::browser

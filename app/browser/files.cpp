@@ -27,8 +27,8 @@ struct page_file {
 /// The files are never removed, so a reader that has found its file needs no lock.
 std::mutex mutex;
 std::deque<page_file>& files() {
-  static std::deque<page_file> all;
-  return all;
+  static std::deque<page_file> items;
+  return items;
 }
 
 constexpr std::size_t max_descriptors = 4096;
@@ -68,7 +68,7 @@ std::string add_file(const char* folder, const std::string& name, const std::str
   return path;
 }
 
-std::shared_ptr<trace::byte_source> source_of(const std::string& path) {
+std::shared_ptr<trace::byte_source> get_source(const std::string& path) {
   const page_file* const found = find(path.c_str());
   return found == nullptr ? nullptr : found->source;
 }
@@ -104,11 +104,11 @@ int __wrap_close(int descriptor) {
 
 ssize_t __wrap_pread(int descriptor, void* to, size_t bytes, off_t offset) {
   using namespace sluice::browser;
-  const page_file* of = descriptor >= 0 && static_cast<std::size_t>(descriptor) < max_descriptors
-                            ? opened[static_cast<std::size_t>(descriptor)].load(std::memory_order_acquire)
-                            : nullptr;
-  if (of == nullptr) return __real_pread(descriptor, to, bytes, offset);
-  const auto got = of->source->read_at(static_cast<std::uint64_t>(offset), {static_cast<std::byte*>(to), bytes});
+  const page_file* file = descriptor >= 0 && static_cast<std::size_t>(descriptor) < max_descriptors
+                              ? opened[static_cast<std::size_t>(descriptor)].load(std::memory_order_acquire)
+                              : nullptr;
+  if (file == nullptr) return __real_pread(descriptor, to, bytes, offset);
+  const auto got = file->source->read_at(static_cast<std::uint64_t>(offset), {static_cast<std::byte*>(to), bytes});
   if (got) return static_cast<ssize_t>(*got);
   errno = EIO;
   return -1;

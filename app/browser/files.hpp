@@ -8,7 +8,7 @@
 
 /// Files that the user dropped on the page or that are served with it. A file is never copied into memory: each read
 /// fetches a slice of it, on the thread that reads. Importers open these files by path, in /recordings; recordings,
-/// which can grow, are read through `source_of`.
+/// which can grow, are read through `get_source`.
 namespace sluice::browser {
 
 inline constexpr const char* recordings_folder = "/recordings";  ///< Files that the user opened.
@@ -28,6 +28,6 @@ void give_saved();
                                    const std::string& version, std::uint64_t bytes);
 
 /// The bytes of a file added by `add_file`; the file may grow. Null for any other path. Thread-safe.
-[[nodiscard]] std::shared_ptr<trace::byte_source> source_of(const std::string& path);
+[[nodiscard]] std::shared_ptr<trace::byte_source> get_source(const std::string& path);
 
 }  // namespace sluice::browser

@@ -58,13 +58,13 @@ int main() {
   content.around.keeps_files = false;
   content.around.choose_file = [] { sluice_choose_file(); };
   content.around.saves_to = browser::saved_folder;
-  content.around.source_of = browser::source_of;
-  auto made = browser::canvas_window::create(std::move(content));
-  if (!made) {
-    sluice_failed(made.error().to_string().c_str());
+  content.around.get_source = browser::get_source;
+  auto output = browser::canvas_window::create(std::move(content));
+  if (!output) {
+    sluice_failed(output.error().to_string().c_str());
     return 1;
   }
-  window() = std::move(*made);
+  window() = std::move(*output);
   sluice_ready();
   emscripten_set_main_loop([] { window()->step(); }, 0, false);
   return 0;

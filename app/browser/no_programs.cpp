@@ -1,6 +1,6 @@
 // A page cannot start programs. These replacements of the desktop's functions return an error that says so.
-#include "app/gui/shell/editor.hpp"
-#include "app/gui/shell/recorder_process.hpp"
+#include "app/gui/shell/programs/editor.hpp"
+#include "app/gui/shell/programs/recorder_process.hpp"
 #include "core/remote/address.hpp"
 
 namespace sluice::gui {

@@ -13,8 +13,8 @@
 namespace sluice::browser {
 namespace {
 
-/// Files are fetched in blocks of this size, some of which are cached: a request takes a millisecond, but the reader
-/// asks for only a few kilobytes at a time.
+/// Files are fetched in blocks of this size, because a request takes a millisecond and the reader asks for only a few
+/// kilobytes at a time. Some of the blocks are cached.
 constexpr std::uint64_t block_bytes = 512 << 10;
 constexpr std::size_t max_blocks = 64;
 
@@ -89,11 +89,11 @@ class page_source final : public trace::byte_source {
     while (done < into.size()) {
       const std::uint64_t at = offset + done, skipped = at % block_bytes;
       const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(into.size() - done, block_bytes - skipped));
-      const block from = block_with(at / block_bytes, skipped + wanted);
-      if (!from) return fail(error_code::io, "cannot be read", name(), {}, at);
-      if (skipped >= from->size()) break;
-      const std::size_t count = std::min<std::size_t>(wanted, from->size() - skipped);
-      std::memcpy(into.data() + done, from->data() + skipped, count);
+      const block source = block_with(at / block_bytes, skipped + wanted);
+      if (!source) return fail(error_code::io, "cannot be read", name(), {}, at);
+      if (skipped >= source->size()) break;
+      const std::size_t count = std::min<std::size_t>(wanted, source->size() - skipped);
+      std::memcpy(into.data() + done, source->data() + skipped, count);
       done += count;
       if (count < wanted) break;
     }

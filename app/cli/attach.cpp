@@ -20,7 +20,8 @@ action declare_attach(CLI::App& command) {
         "process " + std::to_string(*pid) +
         " was not changed: a running program cannot be recorded safely. The recorder must be loaded before the first "
         "CUDA call, and loading it into threads that may hold the driver's locks can hang the program. Start it with "
-        "sluice record -- CMD; --delay omits its beginning, --ring keeps only its last part");
+        "sluice record -- CMD; --delay omits the start of the program, --ring keeps only the last part of the "
+        "recording");
     return status_failed;
   };
 }

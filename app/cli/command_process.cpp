@@ -60,7 +60,7 @@ std::vector<char*> pointers(std::span<std::string> texts) {
   return list;
 }
 
-int exit_status_of(int wait_status) {
+int get_exit_status(int wait_status) {
   return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
 }
 
@@ -186,7 +186,7 @@ result<command_process> command_process::start(std::span<const std::string> comm
 namespace {
 
 /// The parent of `pid`; 0 if there is no such process.
-pid_t parent_of(pid_t pid) {
+pid_t read_parent(pid_t pid) {
   std::ifstream in("/proc/" + std::to_string(pid) + "/stat");
   std::string text;
   std::getline(in, text, '\0');
@@ -200,7 +200,7 @@ pid_t parent_of(pid_t pid) {
 
 bool descends_from(pid_t pid, pid_t ancestor) {
   constexpr int deepest = 1000;  // Limits the loop, because processes may change during the search.
-  for (int i = 0; i < deepest && pid > 1; ++i, pid = parent_of(pid)) {
+  for (int i = 0; i < deepest && pid > 1; ++i, pid = read_parent(pid)) {
     if (pid == ancestor) return true;
   }
   return false;
@@ -231,7 +231,7 @@ int command_process::wait(const signal_desk& signals, std::chrono::milliseconds 
   for (;;) {
     int status = 0;
     while (::waitpid(pid_, &status, WNOHANG | WUNTRACED | WCONTINUED) == pid_) {
-      if (WIFEXITED(status) || WIFSIGNALED(status)) return exit_status_of(status);
+      if (WIFEXITED(status) || WIFSIGNALED(status)) return get_exit_status(status);
       stopped = WIFSTOPPED(status);
     }
     // If something else stopped the command, such as a scheduler, that may later continue the command alone. So this

@@ -64,7 +64,7 @@ int list() {
   return 0;
 }
 
-demos::device_choice choice_of(const std::string& name) {
+demos::device_choice make_choice(const std::string& name) {
   if (name == "sim") return demos::device_choice::simulated;
   return name == "cuda" ? demos::device_choice::cuda : demos::device_choice::automatic;
 }
@@ -129,8 +129,8 @@ int under_record(const demo_options& options, const std::string& output) {
 
 int run(const demo_options& options) {
   if (options.list) return list();
-  const demos::demo* what = demos::find(options.name);
-  if (!what) {
+  const demos::demo* demo = demos::find(options.name);
+  if (!demo) {
     complain(options.name.empty() ? std::string("no demo given; expected: sluice demo NAME; see sluice demo --list")
                                   : "no demo named '" + options.name + "'; see sluice demo --list");
     return status_usage;
@@ -138,10 +138,10 @@ int run(const demo_options& options) {
   const std::string output = options.output.empty() ? free_name(options.name) : options.output;
   if (const auto possible = check_output(output, recording_kind(), options.force); !possible) {
     complain(possible.error().to_string());
-    return status_of(possible.error());
+    return get_status(possible.error());
   }
   const bool recorded_already = std::getenv(ring::socket_variable) != nullptr;
-  const auto device = demos::choose_device(choice_of(options.device));
+  const auto device = demos::choose_device(make_choice(options.device));
   if (!device) {
     complain(device.error().to_string());
     return status_failed;
@@ -153,18 +153,18 @@ int run(const demo_options& options) {
     const std::string why = options.device == "sim" ? std::string() : " (" + runtime::why_unavailable() + ")";
     remark("using the simulated device" + why);
   }
-  demos::demo_options how;
-  how.device = device->simulated() ? demos::device_choice::simulated : demos::device_choice::cuda;
-  if (device->simulated()) how.output = output;  // Otherwise `sluice record` writes the recording.
-  how.wall_seconds = options.paced ? options.seconds : 0;
-  how.stop = signals.token();
-  how.say = [](const std::string& line) { say(line); };
-  const auto outcome = demos::run_demo(*what, how);
+  demos::demo_options method;
+  method.device = device->simulated() ? demos::device_choice::simulated : demos::device_choice::cuda;
+  if (device->simulated()) method.output = output;  // Otherwise `sluice record` writes the recording.
+  method.wall_seconds = options.paced ? options.seconds : 0;
+  method.stop = signals.token();
+  method.say = [](const std::string& line) { say(line); };
+  const auto outcome = demos::run_demo(*demo, method);
   if (!outcome) {
     complain(outcome.error().to_string());
     return status_failed;
   }
-  if (!how.output.empty()) {
+  if (!method.output.empty()) {
     say(output + ": " + format_bytes(outcome->file_bytes) +
         (outcome->lost_events == 0 ? "" : ", some events were lost"));
   }

@@ -35,18 +35,18 @@ std::string device_name(metrics::matched_device device) {
   return name(device.before) + (device.before == device.after ? "" : " -> " + name(device.after));
 }
 
-json number_of(std::int64_t ordinal) { return ordinal < 0 ? json(nullptr) : json(ordinal); }
+json to_number(std::int64_t ordinal) { return ordinal < 0 ? json(nullptr) : json(ordinal); }
 
-std::string change_of(double before, double after) {
+std::string make_change(double before, double after) {
   if (before == after) return "same";
   return (after < before ? "-" : "+") + format_bytes(after < before ? before - after : after - before) +
          metrics::percent_of_change(before, after);
 }
 
-std::string site_of(const stack_change& change) {
+std::string format_site(const stack_change& change) {
   if (change.stack.empty()) return "no stack recorded";
-  const std::string place = symbols::place_of(change.line);
-  const std::string name = symbols::name_of(change.line);
+  const std::string place = symbols::get_place(change.line);
+  const std::string name = symbols::get_name(change.line);
   return place.empty() ? name : place + ", " + name;
 }
 
@@ -62,9 +62,10 @@ std::string listing(const std::vector<stack_change>& changes, std::string_view n
       continue;
     }
     ++shown;
-    table.row({change_of(static_cast<double>(change.before.bytes), static_cast<double>(change.after.bytes)),
+    table.row({make_change(static_cast<double>(change.before.bytes), static_cast<double>(change.after.bytes)),
                format_bytes(change.before.bytes) + " -> " + format_bytes(change.after.bytes),
-               format_count(change.before.count) + " -> " + format_some(change.after.count, noun), site_of(change)});
+               format_count(change.before.count) + " -> " + format_some(change.after.count, noun),
+               format_site(change)});
   }
   std::string text = table.empty() ? "" : table.text(4);
   if (more > 0) text += fmt::format("    and {} more\n", more);
@@ -75,20 +76,20 @@ bool differs(const stack_change& c) { return c.before.bytes != c.after.bytes || 
 bool appeared(const stack_change& c) { return c.appeared(); }
 bool vanished(const stack_change& c) { return c.vanished(); }
 
-std::string text_of(const metrics::difference& found, const std::string& before, const std::string& after) {
+std::string to_text(const metrics::difference& found, const std::string& before, const std::string& after) {
   std::string text = fmt::format("before: {}\nafter:  {}\n", before, after);
   text += "\nMemory, peaks\n";
   text_table peaks("lrrr");
   for (const auto& m : found.memory) {
-    peaks.row({fmt::format("{}, {}: {}", device_name(m.device), name_of(m.layer), name_of(m.kind)),
+    peaks.row({fmt::format("{}, {}: {}", device_name(m.device), get_name(m.layer), get_name(m.kind)),
                format_bytes(m.before.maximum), format_bytes(m.after.maximum),
-               change_of(static_cast<double>(m.before.maximum), static_cast<double>(m.after.maximum))});
+               make_change(static_cast<double>(m.before.maximum), static_cast<double>(m.after.maximum))});
   }
   text += peaks.empty() ? "  none\n" : peaks.text(2);
-  const auto section = [&](const metrics::memory_change& m, const char* what, const std::string& lines) {
+  const auto section = [&](const metrics::memory_change& m, const char* subject, const std::string& lines) {
     if (!lines.empty())
-      text +=
-          fmt::format("\n{}, {}: {}: {}\n{}", device_name(m.device), name_of(m.layer), name_of(m.kind), what, lines);
+      text += fmt::format("\n{}, {}: {}: {}\n{}", device_name(m.device), get_name(m.layer), get_name(m.kind), subject,
+                          lines);
   };
   for (const auto& m : found.memory) {
     section(m, "lines with changed memory at the peak", listing(m.at_peak, "block", differs));
@@ -98,75 +99,75 @@ std::string text_of(const metrics::difference& found, const std::string& before,
   text += "\nTransfers\n";
   text_table moved("lrrrr");
   for (const auto& t : found.transfers) {
-    moved.row({fmt::format("{}, {}", device_name(t.device), name_of(t.direction)), format_bytes(t.before.bytes),
-               format_bytes(t.after.bytes), change_of(t.before.bytes, t.after.bytes),
+    moved.row({fmt::format("{}, {}", device_name(t.device), get_name(t.direction)), format_bytes(t.before.bytes),
+               format_bytes(t.after.bytes), make_change(t.before.bytes, t.after.bytes),
                format_count(t.before.count) + " -> " + format_some(t.after.count, "copy")});
   }
   text += moved.empty() ? "  none\n" : moved.text(2);
   for (const auto& t : found.transfers) {
     const std::string lines = listing(t.sites, "copy", differs);
     if (!lines.empty())
-      text += fmt::format("\n{}, {}: lines with changed copy volume\n{}", device_name(t.device), name_of(t.direction),
+      text += fmt::format("\n{}, {}: lines with changed copy volume\n{}", device_name(t.device), get_name(t.direction),
                           lines);
   }
   return text;
 }
 
-json metrics_of(const metrics::stack_metrics& f) {
+json compute_metrics(const metrics::stack_metrics& f) {
   return {{"bytes", f.bytes}, {"count", f.count}, {"busy_ns", f.busy}};
 }
 
-json stacks_of(const std::vector<stack_change>& changes) {
-  json all = json::array();
+json list_stacks(const std::vector<stack_change>& changes) {
+  json array = json::array();
   for (const stack_change& change : changes) {
     json stack = json::array();
-    for (const auto& line : change.stack) stack.push_back(symbols::text_of(line));
-    all.push_back({{"site", site_of(change)},
-                   {"before", metrics_of(change.before)},
-                   {"after", metrics_of(change.after)},
-                   {"stack", std::move(stack)}});
+    for (const auto& line : change.stack) stack.push_back(symbols::to_text(line));
+    array.push_back({{"site", format_site(change)},
+                     {"before", compute_metrics(change.before)},
+                     {"after", compute_metrics(change.after)},
+                     {"stack", std::move(stack)}});
   }
-  return all;
+  return array;
 }
 
-std::string json_of(const metrics::difference& found, const std::string& before, const std::string& after) {
-  json all;
-  all["schema"] = 1;
-  all["before"] = before;
-  all["after"] = after;
-  all["memory"] = json::array();
+std::string to_json(const metrics::difference& found, const std::string& before, const std::string& after) {
+  json array;
+  array["schema"] = 1;
+  array["before"] = before;
+  array["after"] = after;
+  array["memory"] = json::array();
   for (const auto& m : found.memory) {
     const auto metrics = [](const metrics::memory_statistics& f) {
       return json{{"peak_bytes", f.maximum},  {"peak_ns", f.maximum_time},    {"mean_bytes", f.mean},
                   {"at_end_bytes", f.at_end}, {"allocations", f.allocations}, {"allocated_bytes", f.allocated_bytes}};
     };
-    all["memory"].push_back({{"device", number_of(m.device.before)},
-                             {"device_after", number_of(m.device.after)},
-                             {"layer", name_of(m.layer)},
-                             {"kind", name_of(m.kind)},
-                             {"before", metrics(m.before)},
-                             {"after", metrics(m.after)},
-                             {"at_peak", stacks_of(m.at_peak)},
-                             {"allocated", stacks_of(m.allocated)}});
+    array["memory"].push_back({{"device", to_number(m.device.before)},
+                               {"device_after", to_number(m.device.after)},
+                               {"layer", get_name(m.layer)},
+                               {"kind", get_name(m.kind)},
+                               {"before", metrics(m.before)},
+                               {"after", metrics(m.after)},
+                               {"at_peak", list_stacks(m.at_peak)},
+                               {"allocated", list_stacks(m.allocated)}});
   }
-  all["transfers"] = json::array();
+  array["transfers"] = json::array();
   for (const auto& t : found.transfers) {
     const auto metrics = [](const metrics::transfer_statistics& f) {
       return json{{"bytes", f.bytes}, {"count", f.count}, {"busy_ns", f.busy}, {"mean_bandwidth", f.mean_bandwidth}};
     };
-    all["transfers"].push_back({{"device", number_of(t.device.before)},
-                                {"device_after", number_of(t.device.after)},
-                                {"direction", name_of(t.direction)},
-                                {"before", metrics(t.before)},
-                                {"after", metrics(t.after)},
-                                {"sites", stacks_of(t.sites)}});
+    array["transfers"].push_back({{"device", to_number(t.device.before)},
+                                  {"device_after", to_number(t.device.after)},
+                                  {"direction", get_name(t.direction)},
+                                  {"before", metrics(t.before)},
+                                  {"after", metrics(t.after)},
+                                  {"sites", list_stacks(t.sites)}});
   }
-  return all.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+  return array.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 
-result<std::optional<time_range>> range_of(const std::string& text, const metrics_of_recording& of) {
+result<std::optional<time_range>> get_range(const std::string& text, const metrics_of_recording& recording) {
   if (text.empty()) return std::optional<time_range>();
-  const auto parsed = parse_range(text, index::time_range_of(of.snapshot()));
+  const auto parsed = parse_range(text, index::recorded_range(recording.snapshot()));
   if (!parsed) return tl::unexpected(parsed.error());
   return std::optional(*parsed);
 }
@@ -178,7 +179,7 @@ result<std::string> difference_text(const diff_wanted& wanted) {
     return fail(error_code::invalid_argument, "only two recordings can be compared", wanted.files[2]);
   if (wanted.files.size() == 1 && wanted.against.empty()) {
     return fail(error_code::invalid_argument, "nothing to compare with: only one recording was given", wanted.files[0],
-                "name a second one, or two ranges with --range and --against");
+                "name a second recording, or two ranges with --range and --against");
   }
   const std::string& text_after = wanted.against.empty() ? wanted.range : wanted.against;
   auto first = metrics_of_recording::open(wanted.files[0], wanted.range.empty(), &wanted.sources_from);
@@ -190,9 +191,9 @@ result<std::string> difference_text(const diff_wanted& wanted) {
     second.emplace(*std::move(opened));
   }
   metrics_of_recording& other = second ? *second : *first;
-  const auto before = range_of(wanted.range, *first);
+  const auto before = get_range(wanted.range, *first);
   if (!before) return tl::unexpected(before.error());
-  const auto after = range_of(text_after, other);
+  const auto after = get_range(text_after, other);
   if (!after) return tl::unexpected(after.error());
   symbols::frame_cache names_after(symbols::options_for(other.snapshot()));
   const auto metrics_before = first->compared(*before);
@@ -200,13 +201,13 @@ result<std::string> difference_text(const diff_wanted& wanted) {
   const auto devices = second ? metrics::device_match::by_role : metrics::device_match::by_ordinal;
   const auto found = metrics::compare({metrics_before, first->tables()}, first->names(),
                                       {metrics_after, other.tables()}, names_after, devices);
-  const auto title = [](const metrics_of_recording& of, const std::optional<time_range>& range) {
-    if (!range) return of.path();
-    return fmt::format("{}, {} to {}", of.path(), format_moment(range->begin), format_moment(range->end));
+  const auto title = [](const metrics_of_recording& recording, const std::optional<time_range>& range) {
+    if (!range) return recording.path();
+    return fmt::format("{}, {} to {}", recording.path(), format_moment(range->begin), format_moment(range->end));
   };
   const std::string name_before = title(*first, *before);
   const std::string name_after = title(other, *after);
-  return wanted.json ? json_of(found, name_before, name_after) : text_of(found, name_before, name_after);
+  return wanted.json ? to_json(found, name_before, name_after) : to_text(found, name_before, name_after);
 }
 
 namespace {
@@ -215,7 +216,7 @@ int print(const diff_wanted& wanted) {
   const auto text = difference_text(wanted);
   if (!text) {
     complain(text.error().to_string());
-    return status_of(text.error());
+    return get_status(text.error());
   }
   const bool printed = wanted.json ? print_document(*text) : cli::print(*text);
   if (!printed || std::fflush(stdout) != 0) {

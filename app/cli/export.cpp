@@ -38,16 +38,16 @@ struct export_options {
 
 /// The formats of core/export, and the HTML page that contains the window.
 std::vector<const exports::format*> formats() {
-  std::vector<const exports::format*> all;
-  for (const exports::format& each : exports::formats()) all.push_back(&each);
-  all.push_back(&page::html_format());
-  return all;
+  std::vector<const exports::format*> items;
+  for (const exports::format& each : exports::formats()) items.push_back(&each);
+  items.push_back(&page::html_format());
+  return items;
 }
 
 std::string names_of_formats(const char* between) {
-  std::string all;
-  for (const exports::format* each : formats()) all.append(all.empty() ? "" : between).append(each->name);
-  return all;
+  std::string text;
+  for (const exports::format* each : formats()) text.append(text.empty() ? "" : between).append(each->name);
+  return text;
 }
 
 /// The format that the user named; otherwise the format that the output's file name implies.
@@ -75,7 +75,7 @@ result<void> check_place(const export_options& wanted, const exports::format& as
   const auto status = std::filesystem::status(wanted.out, ignored);
   const bool pipe_or_device = std::filesystem::is_fifo(status) || std::filesystem::is_character_file(status);
   if (pipe_or_device && shape == exports::output_shape::stream) return {};
-  return check_output(wanted.out, kind_of(as), wanted.force, std::span(&wanted.file, 1));
+  return check_output(wanted.out, get_kind(as), wanted.force, std::span(&wanted.file, 1));
 }
 
 result<exports::written_summary> run(const export_options& wanted, const exports::format& as) {
@@ -88,7 +88,7 @@ result<exports::written_summary> run(const export_options& wanted, const exports
   const auto now = (*opened)->latest();
   exports::options options;
   if (!wanted.range.empty()) {
-    const auto range = parse_range(wanted.range, index::time_range_of(*now));
+    const auto range = parse_range(wanted.range, index::recorded_range(*now));
     if (!range) return tl::unexpected(range.error());
     options.range = *range;
   }
@@ -117,7 +117,7 @@ int export_file(const export_options& wanted) {
   const auto done = run(wanted, **as);
   if (!done) {
     complain(done.error().to_string());
-    return status_of(done.error());
+    return get_status(done.error());
   }
   for (const std::string& each : done->notes) complain("note: " + each);
   if (wanted.out != "-") remark(wanted.out + ": " + format_some(done->rows, "row") + ", " + format_bytes(done->bytes));
@@ -144,7 +144,7 @@ action declare_export(CLI::App& command) {
   command.add_option("--table", wanted->tables, "Only this table (csv, sqlite); can be repeated")->type_name("NAME");
   command
       .add_option("--measure", wanted->measure,
-                  "Metric of folded stacks: bytes live at the peak, allocated or copied (default: peak)")
+                  "Metric of folded stacks: live bytes at the peak, allocated bytes or copied bytes (default: peak)")
       ->type_name("peak|allocated|transferred");
   command.add_option("--run", wanted->run, "Name of the run in a data set (parquet; default: name of FILE)")
       ->type_name("NAME");

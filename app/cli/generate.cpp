@@ -20,7 +20,7 @@ namespace sluice::cli {
 namespace {
 
 struct generate_verb {
-  generate::generate_options what;
+  generate::generate_options options;
   std::string recording;
   std::string output;
   std::string pattern = "training";
@@ -29,10 +29,11 @@ struct generate_verb {
   bool force = false;
 };
 
-result<generate::generated> make(const generate_verb& options, const generate::generate_options& what) {
+result<generate::generated> make(const generate_verb& options, const generate::generate_options& generate_options) {
   const long_work shown("generating " + options.output);
-  return options.recording.empty() ? generate::generate(what, options.output, shown.task())
-                                   : generate::tile(options.recording, what.events, options.output, shown.task());
+  return options.recording.empty()
+             ? generate::generate(generate_options, options.output, shown.task())
+             : generate::tile(options.recording, generate_options.events, options.output, shown.task());
 }
 
 int write_trace(const generate_verb& options) {
@@ -42,20 +43,20 @@ int write_trace(const generate_verb& options) {
     return status_usage;
   }
   privacy::keep_as_private_as(options.recording);
-  generate::generate_options what = options.what;
-  what.pattern =
+  generate::generate_options generate_options = options.options;
+  generate_options.pattern =
       options.pattern == "training" ? generate::program_pattern::training : generate::program_pattern::inference;
-  what.timeline = options.mode == "timeline";
-  what.stacks = options.stacks == "none"     ? generate::stack_choice::none
-                : options.stacks == "python" ? generate::stack_choice::python
-                                             : generate::stack_choice::all;
-  const auto made = make(options, what);
-  if (!made) {
-    complain(made.error().to_string());
-    return status_of(made.error());
+  generate_options.timeline = options.mode == "timeline";
+  generate_options.stacks = options.stacks == "none"     ? generate::stack_choice::none
+                            : options.stacks == "python" ? generate::stack_choice::python
+                                                         : generate::stack_choice::all;
+  const auto output = make(options, generate_options);
+  if (!output) {
+    complain(output.error().to_string());
+    return get_status(output.error());
   }
-  say(fmt::format("{}: {} events, {} bytes, {:.2f} bytes per event", options.output, made->events, made->bytes,
-                  static_cast<double>(made->bytes) / static_cast<double>(made->events)));
+  say(fmt::format("{}: {} events, {} bytes, {:.2f} bytes per event", options.output, output->events, output->bytes,
+                  static_cast<double>(output->bytes) / static_cast<double>(output->events)));
   return 0;
 }
 
@@ -63,11 +64,11 @@ int write_trace(const generate_verb& options) {
 
 action declare_generate(CLI::App& command) {
   auto options = std::make_shared<generate_verb>();
-  command.add_option("--events", options->what.events, "Minimum number of events")
+  command.add_option("--events", options->options.events, "Minimum number of events")
       ->check(whole_between(1, 10'000'000'000))
       ->type_name("N")
       ->capture_default_str();
-  command.add_option("--seed", options->what.seed, "The same seed generates the same file")
+  command.add_option("--seed", options->options.seed, "The same seed generates the same file")
       ->check(whole_between(0, UINT64_MAX))
       ->type_name("S")
       ->capture_default_str();
@@ -75,34 +76,37 @@ action declare_generate(CLI::App& command) {
       ->check(CLI::IsMember({"training", "inference"}).description(""))
       ->type_name("training|inference")
       ->capture_default_str();
-  command.add_option("--mode", options->mode, "As if recorded with this --mode")
+  command.add_option("--mode", options->mode, "Generate the events that record --mode would record")
       ->check(CLI::IsMember({"memory", "timeline"}).description(""))
       ->type_name("memory|timeline")
       ->capture_default_str();
-  command.add_option("--stacks", options->stacks, "As if recorded with these --stacks")
+  command.add_option("--stacks", options->stacks, "Generate the call stacks that record --stacks would record")
       ->check(CLI::IsMember({"none", "python", "all"}).description(""))
       ->type_name("none|python|all")
       ->capture_default_str();
   command
-      .add_option("--rank", options->what.first_rank,
+      .add_option("--rank", options->options.first_rank,
                   "Rank of the first process, as if the other ranks of the job were recorded elsewhere")
       ->check(whole_between(0, 1'000'000))
       ->type_name("N");
-  command.add_option("--processes", options->what.processes, "Number of ranks, each with its own GPU")
+  command.add_option("--processes", options->options.processes, "Number of ranks, each with its own GPU")
       ->check(whole_between(1, 64))
       ->type_name("N")
       ->capture_default_str();
   command
-      .add_option("--slow-rank", options->what.slow_rank,
+      .add_option("--slow-rank", options->options.slow_rank,
                   "Rank whose kernels take four times as long, so that the others wait for it (use the same "
                   "--seed for all ranks)")
       ->check(whole_between(0, 1'000'000))
       ->type_name("N");
-  command.add_option("--kept-blocks", options->what.kept_blocks, "Small blocks to allocate first and keep to the end")
+  command
+      .add_option("--kept-blocks", options->options.kept_blocks, "Small blocks to allocate first and keep to the end")
       ->check(whole_between(0, 100'000'000))
       ->type_name("N")
       ->capture_default_str();
-  command.add_option("--kept-stacks", options->what.kept_stacks, "Number of call stacks that allocate them")
+  command
+      .add_option("--kept-stacks", options->options.kept_stacks,
+                  "Number of call stacks that allocate these small blocks")
       ->check(whole_between(1, 100'000'000))
       ->type_name("N")
       ->capture_default_str();

@@ -23,7 +23,7 @@ struct import_options {
 };
 
 /// The file name without its extensions: "profile" for "profile.json.gz".
-std::string stem_of(const std::string& path) {
+std::string get_stem(const std::string& path) {
   std::filesystem::path name = std::filesystem::path(path).filename();
   if (name.extension() == ".gz") name = name.stem();
   return name.stem().string();
@@ -31,20 +31,20 @@ std::string stem_of(const std::string& path) {
 
 void print(const importing::report& done, const import_options& wanted, const std::string& out) {
   say(fmt::format("{}: {} events, imported from {} ({})", out, done.events, wanted.file,
-                  importing::name_of(done.from)));
-  for (const importing::count& each : done.read) say(fmt::format("  {:12}  {}", each.number, each.what));
+                  importing::get_name(done.from)));
+  for (const importing::count& each : done.read) say(fmt::format("  {:12}  {}", each.number, each.label));
   for (const std::string& each : done.messages) say("note: " + each);
   if (done.not_understood.empty()) return;
   say("skipped or changed:");
   for (const importing::count& each : done.not_understood) {
     const std::string first =
         each.offset == error::no_offset ? std::string() : fmt::format(", the first at byte {}", each.offset);
-    say(fmt::format("  {:12}  {}{}", each.number, each.what, first));
+    say(fmt::format("  {:12}  {}{}", each.number, each.label, first));
   }
 }
 
 int import(const import_options& wanted) {
-  const std::string out = wanted.out.empty() ? free_name(stem_of(wanted.file)) : wanted.out;
+  const std::string out = wanted.out.empty() ? free_name(get_stem(wanted.file)) : wanted.out;
   if (auto possible = check_output(out, recording_kind(), wanted.force, std::span(&wanted.file, 1)); !possible) {
     complain(possible.error().to_string());
     return status_usage;
@@ -59,7 +59,7 @@ int import(const import_options& wanted) {
   }
   if (!done) {
     complain(done.error().to_string());
-    return status_of(done.error());
+    return get_status(done.error());
   }
   print(*done, wanted, out);
   return 0;

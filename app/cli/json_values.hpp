@@ -34,54 +34,54 @@ template <class Id>
 
 /// Adds the members of a struct of metrics to `into`, following its member list (core/metrics/members.hpp).
 template <metrics::has_members Metrics>
-void put_members(const Metrics& of, const trace::tables& tables, nlohmann::ordered_json& into);
+void put_members(const Metrics& subject, const trace::tables& tables, nlohmann::ordered_json& into);
 
 /// The value of one member: a scalar, a struct with a member list, or a vector of such structs.
 template <class T>
-[[nodiscard]] nlohmann::ordered_json json_of(const T& value, const trace::tables& tables,
-                                             metrics::meaning is = metrics::meaning::plain) {
+[[nodiscard]] nlohmann::ordered_json to_json(const T& value, const trace::tables& tables,
+                                             metrics::meaning meaning = metrics::meaning::plain) {
   using json = nlohmann::ordered_json;
   if constexpr (metrics::has_members<T>) {
-    json made;
-    put_members(value, tables, made);
-    return made;
+    json object;
+    put_members(value, tables, object);
+    return object;
   } else if constexpr (std::is_same_v<T, trace::string_id>) {
     return std::string(tables.text(value));
   } else if constexpr (std::is_same_v<T, index::category>) {
     return value == index::category::none ? json(nullptr) : json(index::category_name(value));
   } else if constexpr (std::is_same_v<T, trace::memory_kind>) {
-    return is == metrics::meaning::side ? name_of_side(value) : name_of(value);
+    return meaning == metrics::meaning::side ? name_of_side(value) : get_name(value);
   } else if constexpr (std::is_enum_v<T> && trace::enum_values<T> > 0) {
-    return trace::word_of(value);
+    return trace::get_word(value);
   } else if constexpr (std::is_enum_v<T>) {
     return id_or_null(value);
   } else if constexpr (std::is_same_v<T, std::uint64_t>) {
-    return is == metrics::meaning::address ? json(format_address(value)) : json(value);
+    return meaning == metrics::meaning::address ? json(format_address(value)) : json(value);
   } else if constexpr (std::is_same_v<T, double>) {
-    return is == metrics::meaning::rate ? number_or_null(value) : json(value);
+    return meaning == metrics::meaning::rate ? number_or_null(value) : json(value);
   } else {
     return value;
   }
 }
 
 template <class T>
-[[nodiscard]] nlohmann::ordered_json json_of(const std::vector<T>& values, const trace::tables& tables,
+[[nodiscard]] nlohmann::ordered_json to_json(const std::vector<T>& values, const trace::tables& tables,
                                              metrics::meaning /*is*/ = metrics::meaning::plain) {
-  auto all = nlohmann::ordered_json::array();
-  for (const T& each : values) all.push_back(json_of(each, tables));
-  return all;
+  auto array = nlohmann::ordered_json::array();
+  for (const T& each : values) array.push_back(to_json(each, tables));
+  return array;
 }
 
 template <metrics::has_members Metrics>
-void put_members(const Metrics& of, const trace::tables& tables, nlohmann::ordered_json& into) {
+void put_members(const Metrics& subject, const trace::tables& tables, nlohmann::ordered_json& into) {
   const auto put = [&](const auto& member) {
-    const auto& value = of.*(member.pointer);
+    const auto& value = subject.*(member.pointer);
     if constexpr (metrics::has_members<std::remove_cvref_t<decltype(value)>>) {
-      if (member.is == metrics::meaning::inlined) return put_members(value, tables, into);
+      if (member.role == metrics::meaning::inlined) return put_members(value, tables, into);
     }
-    if (!member.name.empty()) into[std::string(member.name)] = json_of(value, tables, member.is);
+    if (!member.name.empty()) into[std::string(member.name)] = to_json(value, tables, member.role);
   };
-  std::apply([&](const auto&... each) { (put(each), ...); }, metrics::members_of<Metrics>());
+  std::apply([&](const auto&... each) { (put(each), ...); }, metrics::get_members<Metrics>());
 }
 
 }  // namespace sluice::cli

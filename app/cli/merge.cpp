@@ -35,13 +35,13 @@ result<exports::merged> run(const merge_verb& wanted) {
 }
 
 int merge_files(const merge_verb& wanted) {
-  const auto made = run(wanted);
-  if (!made) {
-    complain(made.error().to_string());
-    return status_of(made.error());
+  const auto output = run(wanted);
+  if (!output) {
+    complain(output.error().to_string());
+    return get_status(output.error());
   }
-  for (std::size_t i = 0; i < made->said.size(); ++i) say(wanted.files[i] + ": " + made->said[i]);
-  say(wanted.output + ": " + format_some(made->events, "event") + ", " + format_bytes(made->bytes));
+  for (std::size_t i = 0; i < output->said.size(); ++i) say(wanted.files[i] + ": " + output->said[i]);
+  say(wanted.output + ": " + format_some(output->events, "event") + ", " + format_bytes(output->bytes));
   return 0;
 }
 

@@ -72,11 +72,11 @@ result<void> show(const open_options& wanted) {
     content.files.push_back(std::string(remote::live_scheme) + (ignored ? socket : place.string()));
   }
   content.memory_bytes = wanted.memory;
-  auto made = gui::window::create(std::move(content));
-  if (!made) return tl::unexpected(trouble.value_or(made.error()));
+  auto output = gui::window::create(std::move(content));
+  if (!output) return tl::unexpected(trouble.value_or(output.error()));
   if (trouble) complain(trouble->to_string());
-  if (!wanted.demo.empty()) (*made)->app().start_demo(wanted.demo);
-  return (*made)->run();
+  if (!wanted.demo.empty()) (*output)->app().start_demo(wanted.demo);
+  return (*output)->run();
 }
 
 bool is_demo(const std::string& name) {
@@ -114,7 +114,7 @@ action declare_open(CLI::App& command) {
     }
     if (auto shown = show(*wanted); !shown) {
       complain(shown.error().to_string());
-      return status_of(shown.error());
+      return get_status(shown.error());
     }
     return 0;
   };

@@ -50,19 +50,19 @@ result<std::string> name_of_set(const std::string& pattern) {
       name += pattern[i];
       continue;
     }
-    const char what = ++i < pattern.size() ? pattern[i] : '\0';
-    if (what == 'r') {
+    const char subject = ++i < pattern.size() ? pattern[i] : '\0';
+    if (subject == 'r') {
       const std::int64_t rank = ring::rank_from_environment();
       if (rank < 0) {
-        return fail(error_code::invalid_argument, "%r stands for the rank, but no launcher has set one", pattern,
+        return fail(error_code::invalid_argument, "%r stands for the rank, but no launcher has set a rank", pattern,
                     "start sluice with torchrun, mpirun or srun, or remove %r");
       }
       name += std::to_string(rank);
-    } else if (what == 'h') {
+    } else if (subject == 'h') {
       char host[256] = {};
       gethostname(host, sizeof host - 1);
       name += host;
-    } else if (what == '%') {
+    } else if (subject == '%') {
       name += '%';
     } else {
       return fail(error_code::invalid_argument, "unknown placeholder after a percent sign", pattern,
@@ -92,7 +92,7 @@ result<void> check_output(const std::string& path, const output_kind& kind, bool
   if (trace::holds_nothing(path)) return {};
   if (const auto there = regular_file::open(path); there && trace::has_writer(there->descriptor()))
     return fail(error_code::invalid_argument, "another recording is being written to it", path, "choose another name");
-  if (kind.is == nullptr || !kind.is(path))
+  if (kind.matches == nullptr || !kind.matches(path))
     return fail(error_code::invalid_argument, "exists and is not " + kind.name, path,
                 "remove it, or choose another name");
   if (force) return {};

@@ -63,7 +63,7 @@ bool put(std::string& text) {
 int fail_with(const error& why, std::optional<clock::time_point> deadline = {}) {
   complain(why.to_string());
   const bool late = why.code == error_code::cancelled && deadline && clock::now() >= *deadline;
-  return late ? status_failed : status_of(why);
+  return late ? status_failed : get_status(why);
 }
 
 int print(query::sql_statement& rows, query::sql_format as, std::optional<clock::time_point> deadline) {

@@ -28,15 +28,15 @@ std::optional<time_ns> parse_time(std::string_view text) {
 
 result<time_range> parse_range(const std::string& text, time_range whole) {
   const auto colon = text.find(':');
-  const std::string_view all = text;
+  const std::string_view content = text;
   if (colon == std::string::npos) {
     return fail(error_code::invalid_argument, "invalid range '" + text + "'", "--range",
                 "expected FROM:TO, such as 1.5s:2s or 200ms:");
   }
   time_range range = whole;
-  const std::string_view from = all.substr(0, colon);
-  const std::string_view to = all.substr(colon + 1);
-  for (const auto& [part, into] : {std::pair{from, &range.begin}, std::pair{to, &range.end}}) {
+  const std::string_view source = content.substr(0, colon);
+  const std::string_view to = content.substr(colon + 1);
+  for (const auto& [part, into] : {std::pair{source, &range.begin}, std::pair{to, &range.end}}) {
     if (part.empty()) continue;
     const auto time = parse_time(part);
     if (!time) {

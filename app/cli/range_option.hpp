@@ -8,7 +8,8 @@
 /// The --range option, shared by all verbs that have it.
 namespace sluice::cli {
 
-inline constexpr auto range_help = "Only this part of the recording, such as 1.5s:2s, or 200ms: for the rest of it";
+inline constexpr auto range_help =
+    "Only this part of the recording: FROM:TO, such as 1.5s:2s. An empty TO means the end, as in 200ms:";
 
 /// Parses FROM:TO. Each of the two is a number with the unit ns, us, ms or s (default: s); an empty FROM or TO means
 /// the start or end of `whole`. Errors: invalid_argument.

@@ -61,13 +61,13 @@ constexpr std::uint64_t default_ring_bytes = std::uint64_t{256} << 20;
 /// recorded.
 command_process::variables environment_for(const record_options& options, writer::session& session) {
   const auto lookup = capture::own_environment();
-  const auto library = capture::capture_library_of(capture::own_program());
+  const auto library = capture::find_capture_library(capture::own_program());
   if (!library) {
     session.warn(library.error().to_string());
     return {{ring::socket_variable, session.socket_name()}};
   }
   for (const auto& [name, other] : capture::other_injections(*library, lookup))
-    session.warn(name + " names " + other + "; it is replaced for this command");
+    session.warn(name + " names " + other + "; sluice replaces this value for the command");
   const std::vector<std::string> cupti = capture::find_cupti(options.command, lookup);
   if (!capture::can_be_preloaded(*library)) {
     session.warn(*library +
@@ -182,7 +182,7 @@ void print_summary(const writer::session_summary& summary) {
   if (summary.lost_memory_events != 0)
     line += " (" + format_count(summary.lost_memory_events) + " allocations and frees" + ")";
   if (nothing_heard(summary)) {
-    line += "; nothing was recorded of CMD: see the warnings";
+    line += "; nothing of CMD was recorded: see the warnings";
   } else if (summary.device_events == 0) {
     line += "; no CUDA activity was seen (does CMD itself use the GPU?)";
   }
@@ -225,7 +225,9 @@ class timetable {
 
   result<writer::session_summary> finish() {
     if (delayed_) {
-      session_.warn("the command ended before the recording started (--delay): it has only memory live at that time");
+      session_.warn(
+          "the command ended before the recording started (--delay): the recording has only the memory live at that "
+          "time");
       begin();
     }
     if (!summary_) summary_ = close_recording(session_, signals_);
@@ -254,7 +256,7 @@ class timetable {
   std::optional<result<writer::session_summary>> summary_;
 };
 
-writer::session_options session_options_of(const record_options& options) {
+writer::session_options make_session_options(const record_options& options) {
   return {.sources = options.sources,
           .ring_bytes = options.ring_bytes,
           .delayed = options.delay_seconds > 0,
@@ -274,7 +276,7 @@ result<writer::session> start_session(std::string& path, const record_options& o
   for (int i = 0;; ++i) {
     if (any_name) path = free_name(fs::path(options.command[0]).filename().string());
     const auto possible = check_output(path, recording_kind(), options.force);
-    auto started = possible ? writer::session::start(path, session_options_of(options))
+    auto started = possible ? writer::session::start(path, make_session_options(options))
                             : result<writer::session>(tl::unexpected(possible.error()));
     std::error_code unknown;
     const bool taken_meanwhile = any_name && fs::exists(path, unknown);
@@ -386,7 +388,7 @@ action declare_record(CLI::App& command, std::span<const std::string> after_dash
   command
       .add_option(
           "--graphs", options->graphs,
-          "CUDA graphs: whole (a launch is one interval) or node (each kernel and copy, which slows down replays)")
+          "How to record CUDA graphs: whole (one interval per launch) or node (each kernel and copy; slows replays)")
       ->check(CLI::IsMember({"whole", "node"}).description(""))
       ->envname("SLUICE_GRAPHS")
       ->type_name("whole|node")
@@ -427,7 +429,8 @@ action declare_record(CLI::App& command, std::span<const std::string> after_dash
       "Keep the recording only if an allocation fails and the failure reaches CMD, and print the size of the\n"
       "request and the memory in use. Implies --ring 256MiB if no other size is given");
   command
-      .add_option("--trigger-peak", options->trigger_peak, "Save such a file when device memory in use exceeds this")
+      .add_option("--trigger-peak", options->trigger_peak,
+                  "Also save the kept part when device memory in use exceeds this")
       ->transform(bytes_between(1, std::uint64_t{1} << 50, false))
       ->type_name("SIZE");
   command.add_flag("--live{auto}", options->live,

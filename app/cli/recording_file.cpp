@@ -31,8 +31,8 @@ void long_work::stop(int number) {
     if (each == number) sigaction(number, &before, nullptr);
 }
 
-long_work::long_work(std::string what)
-    : what_(printable(what)), terminal_(!what_.empty() && isatty(STDERR_FILENO) == 1) {
+long_work::long_work(std::string subject)
+    : what_(printable(subject)), terminal_(!what_.empty() && isatty(STDERR_FILENO) == 1) {
   stopped = false;
   for (auto& [number, before] : actions_before) {
     sigaction(number, nullptr, &before);
@@ -53,10 +53,10 @@ const std::atomic<bool>& long_work::cancelled() { return stopped; }
 
 std::function<void(double)> long_work::progress() const {
   if (!terminal_) return {};
-  return [what = what_, shown = -1](double share) mutable {
+  return [subject = what_, shown = -1](double share) mutable {
     const int percent = static_cast<int>(share * 100);
     if (percent == std::exchange(shown, percent)) return;
-    std::fprintf(stderr, "\r%s: %3d %%", what.c_str(), percent);
+    std::fprintf(stderr, "\r%s: %3d %%", subject.c_str(), percent);
     std::fflush(stderr);
   };
 }

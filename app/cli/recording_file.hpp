@@ -26,7 +26,7 @@ namespace sluice::cli {
 class long_work {
  public:
   /// `what` is the progress text, e.g. "importing a.json"; if empty, no progress is shown.
-  explicit long_work(std::string what);
+  explicit long_work(std::string subject);
   ~long_work();
   long_work(const long_work&) = delete;
   long_work& operator=(const long_work&) = delete;
@@ -49,8 +49,8 @@ class long_work {
   bool terminal_ = false;
 };
 
-/// What a verb needs: rows, or metrics of the whole recording. For metrics, a large unfinished recording is summarized
-/// first.
+/// The data that a verb needs: rows, or metrics of the whole recording. For metrics, a large unfinished recording is
+/// summarized first.
 enum class wanted_of_recording { rows, metrics };
 
 /// Opens `path`, whichever tool wrote the file. `sources_from`: folders with the sources of an untrusted recording

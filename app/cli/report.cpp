@@ -30,19 +30,19 @@ struct report_options {
 
 int print_rules(const std::string& kind) {
   if (kind.empty()) {
-    for (const metrics::finding_rule& each : metrics::finding_rules()) cli::print(metrics::text_of(each) + "\n\n");
+    for (const metrics::finding_rule& each : metrics::finding_rules()) cli::print(metrics::to_text(each) + "\n\n");
     return 0;
   }
   const metrics::finding_rule* rule = metrics::rule_named(kind);
-  if (rule != nullptr) return cli::print(metrics::text_of(*rule) + "\n") ? 0 : status_failed;
+  if (rule != nullptr) return cli::print(metrics::to_text(*rule) + "\n") ? 0 : status_failed;
   complain("--explain: no kind of finding named '" + kind + "'; `sluice report --explain` lists all");
   return status_usage;
 }
 
-std::string no_rank(const metrics::report& all, std::int64_t asked) {
-  const auto& ranks = all.waste.ranks;
+std::string no_rank(const metrics::report& whole_report, std::int64_t asked) {
+  const auto& ranks = whole_report.waste.ranks;
   const std::string has = ranks.empty()
-                              ? "none, or only one"
+                              ? "fewer than two"
                               : fmt::format("{}, from {} to {}", ranks.size(), ranks.front().rank, ranks.back().rank);
   return fmt::format("--rank: no rank {} in the recording; ranks in it: {}", asked, has);
 }
@@ -56,28 +56,28 @@ int print(const report_options& options) {
   auto opened = metrics_of_recording::open(options.file, of_all, &options.sources_from);
   if (!opened) {
     complain(opened.error().to_string());
-    return status_of(opened.error());
+    return get_status(opened.error());
   }
   std::optional<time_range> range;
   if (!of_all) {
-    const auto parsed = parse_range(options.range, index::time_range_of(opened->snapshot()));
+    const auto parsed = parse_range(options.range, index::recorded_range(opened->snapshot()));
     if (!parsed) {
       complain(parsed.error().to_string());
-      return status_of(parsed.error());
+      return get_status(parsed.error());
     }
     range = *parsed;
   }
-  metrics::report all = opened->report(range, symbols::attribution_named(options.by));
+  metrics::report whole_report = opened->report(range, symbols::attribution_named(options.by));
   const bool json = options.format == "json";
   std::optional<metrics::one_rank> only;
-  if (const auto rank = options.rank || json ? options.rank : metrics::rank_to_show(all)) {
-    only = metrics::keep_rank(all, opened->tables(), *rank);
+  if (const auto rank = options.rank || json ? options.rank : metrics::rank_to_show(whole_report)) {
+    only = metrics::keep_rank(whole_report, opened->tables(), *rank);
     if (!only) {
-      complain(no_rank(all, *rank));
+      complain(no_rank(whole_report, *rank));
       return status_usage;
     }
   }
-  const report_subject subject{all, opened->tables(), options.file, std::move(only)};
+  const report_subject subject{whole_report, opened->tables(), options.file, std::move(only)};
   const std::string text = json ? report_json(subject) : report_text(subject);
   const bool printed = json ? print_document(text) : cli::print(text);
   if (!printed || std::fflush(stdout) != 0) {
@@ -106,8 +106,8 @@ action declare_report(CLI::App& command) {
   command
       .add_option("--by", options->by,
                   "Group the memory at the peak by: your code line, the caller of that line's function, "
-                  "the module (Class.forward), the package, or the library that called the driver; default: whatever "
-                  "splits the main peak most evenly")
+                  "the module (Class.forward), the package, or the library that called the driver; default: the one "
+                  "that splits the main peak most evenly")
       ->check(CLI::IsMember({"line", "caller", "module", "package", "owner"}).description(""))
       ->type_name("line|caller|module|package|owner");
   command

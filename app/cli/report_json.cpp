@@ -23,106 +23,106 @@ constexpr int schema_version = 1;
 class json_writer {
  public:
   explicit json_writer(const report_subject& subject)
-      : subject_(subject), of_(subject.of), tables_(subject.tables), path_(subject.path) {}
+      : subject_(subject), of_(subject.report), tables_(subject.tables), path_(subject.path) {}
 
   json all() const {
-    json made;
-    made["schema"] = "sluice.report";
-    made["version"] = schema_version;
-    made["file"] = {
+    json object;
+    object["schema"] = "sluice.report";
+    object["version"] = schema_version;
+    object["file"] = {
         {"path", path_}, {"bytes", of_.file_bytes}, {"complete", of_.complete}, {"simulated", of_.simulated}};
-    made["span"] = metrics(of_.span);
-    made["range"] = metrics(of_.whole.range);
-    made["active"] = metrics(of_.whole.active);
-    made["events"] = of_.events;
-    made["blocks"] = of_.blocks;
-    made["lost"] = {{"events", of_.whole.lost_events}, {"memory_events", of_.whole.lost_memory_events}};
-    made["warnings"] = of_.warnings;
-    made["out_of_memory"] = out_of_memory_json(subject_);
-    made["findings"] = findings();
-    made["processes"] = processes();
-    made["devices"] = devices();
-    made["memory"] = memory();
-    made["not_tracked"] = metrics(of_.whole.untracked);
-    put_training(subject_, made);
-    made["ranks"] = metrics(of_.waste.ranks);
-    made["imports"] = metrics(of_.imports);
-    made["pools"] = pools();
-    made["fragmentation"] = metrics(of_.fragmentation);
-    made["transfers"] = transfers();
-    made["duplicates"] = duplicates();
-    made["kernels"] = metrics(of_.whole.kernels);
-    made["kernel_names"] = of_.whole.kernel_names;
-    made["ranges"] = metrics(of_.whole.ranges);
-    made["calls"] = metrics(of_.whole.calls);
-    made["threads"] = threads();
-    made["unfreed"] = metrics(of_.unfreed);
-    made["marks"] = marks();
-    made["gpu_faults"] = faults();
-    made["failed_allocations"] = {{"count", of_.whole.failed_allocations}, {"first", metrics(of_.failures)}};
-    made["allocation_retries"] = retries();
-    return made;
+    object["span"] = metrics(of_.span);
+    object["range"] = metrics(of_.whole.range);
+    object["active"] = metrics(of_.whole.active);
+    object["events"] = of_.events;
+    object["blocks"] = of_.blocks;
+    object["lost"] = {{"events", of_.whole.lost_events}, {"memory_events", of_.whole.lost_memory_events}};
+    object["warnings"] = of_.warnings;
+    object["out_of_memory"] = out_of_memory_json(subject_);
+    object["findings"] = findings();
+    object["processes"] = processes();
+    object["devices"] = devices();
+    object["memory"] = memory();
+    object["not_tracked"] = metrics(of_.whole.untracked);
+    put_training(subject_, object);
+    object["ranks"] = metrics(of_.waste.ranks);
+    object["imports"] = metrics(of_.imports);
+    object["pools"] = pools();
+    object["fragmentation"] = metrics(of_.fragmentation);
+    object["transfers"] = transfers();
+    object["duplicates"] = duplicates();
+    object["kernels"] = metrics(of_.whole.kernels);
+    object["kernel_names"] = of_.whole.kernel_names;
+    object["ranges"] = metrics(of_.whole.ranges);
+    object["calls"] = metrics(of_.whole.calls);
+    object["threads"] = threads();
+    object["unfreed"] = metrics(of_.unfreed);
+    object["marks"] = marks();
+    object["gpu_faults"] = faults();
+    object["failed_allocations"] = {{"count", of_.whole.failed_allocations}, {"first", metrics(of_.failures)}};
+    object["allocation_retries"] = retries();
+    return object;
   }
 
  private:
   std::string text(trace::string_id id) const { return std::string(tables_.text(id)); }
 
   template <class Metrics>
-  json metrics(const Metrics& of) const {
-    return json_of(of, tables_);
+  json metrics(const Metrics& subject) const {
+    return to_json(subject, tables_);
   }
 
-  static json saving(const metrics::saving& of) {
+  static json saving(const metrics::saving& subject) {
     constexpr auto words = std::to_array<std::string_view>({"none", "measured", "swept", "modelled"});
-    return {{"basis", words[static_cast<std::size_t>(of.basis)]},
-            {"peak_bytes", of.peak_bytes},
-            {"reserved_bytes", of.reserved_bytes},
-            {"time_ns", of.time},
-            {"share", of.share},
-            {"bytes_error", of.bytes_error}};
+    return {{"basis", words[static_cast<std::size_t>(subject.basis)]},
+            {"peak_bytes", subject.peak_bytes},
+            {"reserved_bytes", subject.reserved_bytes},
+            {"time_ns", subject.time},
+            {"share", subject.share},
+            {"bytes_error", subject.bytes_error}};
   }
 
-  static json where(const metrics::code_place& of) {
-    if (!of.known) return nullptr;
+  static json where(const metrics::code_place& code_place) {
+    if (!code_place.known) return nullptr;
     const auto text = [](const std::string& words) { return words.empty() ? json(nullptr) : json(words); };
-    const bool called = of.caller != of.line;
-    return {{"function", text(symbols::name_of(of.line))},
-            {"file", text(of.line.file)},
-            {"line", of.line.line == 0 ? json(nullptr) : json(of.line.line)},
-            {"caller", called ? text(symbols::place_of(of.caller)) : json(nullptr)},
-            {"module", text(of.module)}};
+    const bool called = code_place.caller != code_place.line;
+    return {{"function", text(symbols::get_name(code_place.line))},
+            {"file", text(code_place.line.file)},
+            {"line", code_place.line.line == 0 ? json(nullptr) : json(code_place.line.line)},
+            {"caller", called ? text(symbols::get_place(code_place.caller)) : json(nullptr)},
+            {"module", text(code_place.module)}};
   }
 
   json findings() const {
-    json all = json::array();
+    json array = json::array();
     for (const metrics::finding& f : of_.findings) {
-      all.push_back({{"kind", metrics::word_of(f.kind)},
-                     {"severity", trace::word_of(f.severity)},
-                     {"text", f.text},
-                     {"advice", f.advice},
-                     {"range", metrics(f.range)},
-                     {"event", id_or_null(f.event)},
-                     {"block", id_or_null(f.block)},
-                     {"saving", saving(f.saves)},
-                     {"where", where(f.where)}});
+      array.push_back({{"kind", metrics::get_word(f.kind)},
+                       {"severity", trace::get_word(f.severity)},
+                       {"text", f.text},
+                       {"advice", f.advice},
+                       {"range", metrics(f.range)},
+                       {"event", id_or_null(f.event)},
+                       {"block", id_or_null(f.block)},
+                       {"saving", saving(f.saves)},
+                       {"where", where(f.where)}});
     }
-    return all;
+    return array;
   }
 
   json processes() const {
-    json all = json::array();
+    json array = json::array();
     for (const metrics::process_metric& p : of_.processes) {
-      all.push_back({{"id", raw(p.process)},
-                     {"pid", p.pid},
-                     {"rank", p.rank < 0 ? json(nullptr) : json(p.rank)},
-                     {"command", p.command},
-                     {"exit_status", p.exit_status < 0 ? json(nullptr) : json(p.exit_status)},
-                     {"mode", p.mode == trace::recording_mode::unknown ? json(nullptr) : json(name_of(p.mode))},
-                     {"begin_ns", time_or_null(p.begin)},
-                     {"end_ns", time_or_null(p.end)},
-                     {"device_times_complete_until_ns", time_or_null(p.complete_until)}});
+      array.push_back({{"id", raw(p.process)},
+                       {"pid", p.pid},
+                       {"rank", p.rank < 0 ? json(nullptr) : json(p.rank)},
+                       {"command", p.command},
+                       {"exit_status", p.exit_status < 0 ? json(nullptr) : json(p.exit_status)},
+                       {"mode", p.mode == trace::recording_mode::unknown ? json(nullptr) : json(get_name(p.mode))},
+                       {"begin_ns", time_or_null(p.begin)},
+                       {"end_ns", time_or_null(p.end)},
+                       {"device_times_complete_until_ns", time_or_null(p.complete_until)}});
     }
-    return all;
+    return array;
   }
 
   json activity(trace::device_id device) const {
@@ -134,28 +134,28 @@ class json_writer {
   }
 
   json devices() const {
-    json all = json::array();
+    json array = json::array();
     for (const trace::device_row& d : tables_.devices.rows()) {
-      all.push_back({{"id", raw(d.id)},
-                     {"name", text(d.name)},
-                     {"uuid", fmt::format("{:016x}{:016x}", d.uuid_high, d.uuid_low)},
-                     {"kind", trace::word_of(d.kind)},
-                     {"ordinal", d.ordinal < 0 ? json(nullptr) : json(d.ordinal)},
-                     {"memory_bytes", count_or_null(d.memory_bytes)},
-                     {"link",
-                      {{"generation", count_or_null(d.link_generation)},
-                       {"width", count_or_null(d.link_width)},
-                       {"peak_bytes_per_second", count_or_null(d.link_peak)},
-                       {"attainable_h2d_bytes_per_second", count_or_null(d.attainable_h2d)},
-                       {"attainable_d2h_bytes_per_second", count_or_null(d.attainable_d2h)},
-                       {"nvlink_peak_bytes_per_second", count_or_null(d.peer_peak)}}},
-                     {"activity", activity(d.id)}});
+      array.push_back({{"id", raw(d.id)},
+                       {"name", text(d.name)},
+                       {"uuid", fmt::format("{:016x}{:016x}", d.uuid_high, d.uuid_low)},
+                       {"kind", trace::get_word(d.kind)},
+                       {"ordinal", d.ordinal < 0 ? json(nullptr) : json(d.ordinal)},
+                       {"memory_bytes", count_or_null(d.memory_bytes)},
+                       {"link",
+                        {{"generation", count_or_null(d.link_generation)},
+                         {"width", count_or_null(d.link_width)},
+                         {"peak_bytes_per_second", count_or_null(d.link_peak)},
+                         {"attainable_h2d_bytes_per_second", count_or_null(d.attainable_h2d)},
+                         {"attainable_d2h_bytes_per_second", count_or_null(d.attainable_d2h)},
+                         {"nvlink_peak_bytes_per_second", count_or_null(d.peer_peak)}}},
+                       {"activity", activity(d.id)}});
     }
-    return all;
+    return array;
   }
 
   static json frame(const symbols::frame_line& line) {
-    return {{"kind", trace::word_of(line.kind)},
+    return {{"kind", trace::get_word(line.kind)},
             {"function", line.function},
             {"file", line.file},
             {"line", count_or_null(line.line)},
@@ -167,44 +167,44 @@ class json_writer {
             {"source", line.source}};
   }
 
-  enum class metrics_of : std::uint8_t { memory, copies, copies_without_kernels };
+  enum class compute_metrics : std::uint8_t { memory, copies, copies_without_kernels };
 
-  static json line_metrics(const metrics::stack_metrics& metrics, metrics_of what) {
-    if (what == metrics_of::memory) return {{"blocks", metrics.count}, {"bytes", metrics.bytes}};
+  static json line_metrics(const metrics::stack_metrics& metrics, compute_metrics subject) {
+    if (subject == compute_metrics::memory) return {{"blocks", metrics.count}, {"bytes", metrics.bytes}};
     return {{"count", metrics.count},
             {"bytes", metrics.bytes},
             {"busy_ns", metrics.busy},
-            {"alone_ns", what == metrics_of::copies ? json(metrics.alone) : json(nullptr)}};
+            {"alone_ns", subject == compute_metrics::copies ? json(metrics.alone) : json(nullptr)}};
   }
 
-  static json lines(const metrics::line_uses& uses, metrics_of what) {
-    json all = json::array();
+  static json lines(const metrics::line_uses& uses, compute_metrics subject) {
+    json array = json::array();
     for (const metrics::line_use& use : uses.lines) {
-      json one = line_metrics(use.metrics, what);
+      json one = line_metrics(use.metrics, subject);
       one["frame"] = frame(use.line);
-      one["inferred"] = line_metrics(use.inferred, what);
+      one["inferred"] = line_metrics(use.inferred, subject);
       json stack = json::array();
       for (const symbols::frame_line& line : use.stack) stack.push_back(frame(line));
       one["stack"] = std::move(stack);
-      one["of_that_stack"] = line_metrics(use.heaviest, what);
-      all.push_back(std::move(one));
+      one["of_that_stack"] = line_metrics(use.heaviest, subject);
+      array.push_back(std::move(one));
     }
-    return {{"lines", std::move(all)},
-            {"other_lines", line_metrics(uses.other, what)},
-            {"without_stack", line_metrics(uses.without, what)}};
+    return {{"lines", std::move(array)},
+            {"other_lines", line_metrics(uses.other, subject)},
+            {"without_stack", line_metrics(uses.without, subject)}};
   }
 
   static json asked_by(const metrics::attributed_use& asked) {
-    json made = lines(asked.groups, metrics_of::memory);
-    made["by"] = name_of(asked.by);
-    made["chosen"] = asked.chosen_by_reader ? "by the reader" : "most even";
+    json object = lines(asked.groups, compute_metrics::memory);
+    object["by"] = get_name(asked.by);
+    object["chosen"] = asked.chosen_by_reader ? "by the reader" : "most even";
     for (std::size_t i = 0; i < metrics::attributions_compared.size(); ++i)
-      made["largest_group_bytes"][std::string(name_of(metrics::attributions_compared[i]))] = asked.choice.largest[i];
-    return made;
+      object["largest_group_bytes"][std::string(get_name(metrics::attributions_compared[i]))] = asked.choice.largest[i];
+    return object;
   }
 
   json memory() const {
-    json all = json::array();
+    json array = json::array();
     for (const metrics::memory_statistics& m : of_.whole.memory) {
       json one = metrics(m);
       json holders = json::array();
@@ -212,49 +212,49 @@ class json_writer {
         if (peak.device != m.device || peak.layer != m.layer || peak.kind != m.kind) continue;
         one["blocks_at_maximum"] = peak.blocks;
         one["other_holders_bytes"] = peak.other_bytes;
-        one["by_line_at_maximum"] = peak.lines.empty() ? json(nullptr) : lines(peak.lines, metrics_of::memory);
+        one["by_line_at_maximum"] = peak.lines.empty() ? json(nullptr) : lines(peak.lines, compute_metrics::memory);
         one["asked_by_at_maximum"] = peak.lines.empty() ? json(nullptr) : asked_by(peak.asked_by);
         holders = metrics(peak.holders);
       }
       one["holders_at_maximum"] = std::move(holders);
-      all.push_back(std::move(one));
+      array.push_back(std::move(one));
     }
-    return all;
+    return array;
   }
 
   json pools() const {
-    json all = json::array();
+    json array = json::array();
     for (const metrics::pool_statistics& p : of_.whole.pools) {
       const trace::pool_row* row = tables_.pools.find(p.pool);
       json one = {{"id", raw(p.pool)},
                   {"name", index::pool_label(p.pool, tables_)},
                   {"device", row == nullptr ? json(nullptr) : id_or_null(row->device)}};
       put_members(p, tables_, one);
-      all.push_back(std::move(one));
+      array.push_back(std::move(one));
     }
-    return all;
+    return array;
   }
 
-  json copying(const metrics::transfer_statistics& of) const {
+  json copying(const metrics::transfer_statistics& statistics) const {
     for (const metrics::copying_lines& each : of_.copying)
-      if (each.device == of.device && each.direction == of.direction)
-        return lines(each.uses, each.kernels_known ? metrics_of::copies : metrics_of::copies_without_kernels);
+      if (each.device == statistics.device && each.direction == statistics.direction)
+        return lines(each.uses, each.kernels_known ? compute_metrics::copies : compute_metrics::copies_without_kernels);
     return nullptr;
   }
 
   json transfers() const {
-    json all = json::array();
+    json array = json::array();
     for (const metrics::transfer_statistics& t : of_.whole.transfers) {
-      all.push_back(metrics(t));
-      all.back()["by_line"] = copying(t);
+      array.push_back(metrics(t));
+      array.back()["by_line"] = copying(t);
     }
-    return all;
+    return array;
   }
 
   json duplicates() const {
     const metrics::duplicate_copies& found = of_.duplicates;
     if (!found.looked()) return nullptr;
-    json all = json::array();
+    json array = json::array();
     for (const metrics::repeating_line& each : found.lines) {
       json one = metrics(each.metrics);
       one["frame"] = frame(each.line);
@@ -262,10 +262,10 @@ class json_writer {
       for (const symbols::frame_line& line : each.stack) stack.push_back(frame(line));
       one["stack"] = std::move(stack);
       one["largest_event"] = id_or_null(each.largest);
-      all.push_back(std::move(one));
+      array.push_back(std::move(one));
     }
-    const metrics::round_trip_metrics trips = sum_of(found.round_trips);
-    const metrics::zero_metrics zeros = sum_of(found.zeros);
+    const metrics::round_trip_metrics trips = get_sum(found.round_trips);
+    const metrics::zero_metrics zeros = get_sum(found.zeros);
     json to_device = metrics(trips.to_device);
     to_device["exact"] = trips.exact;
     json all_zero = metrics(zeros.all);
@@ -283,25 +283,25 @@ class json_writer {
             {"repeated", metrics(found.repeated)},
             {"largest_event", id_or_null(found.largest)},
             {"by_line",
-             {{"lines", std::move(all)},
+             {{"lines", std::move(array)},
               {"other_lines", metrics(found.other_lines)},
               {"without_stack", metrics(found.without_stack)}}}};
   }
 
   json threads() const {
-    json all = json::array();
+    json array = json::array();
     for (const metrics::thread_statistics& t : of_.whole.threads) {
       json one = {{"id", id_or_null(t.thread)},
                   {"process", id_or_null(t.process)},
                   {"name", index::thread_label(t.thread, tables_)}};
       put_members(t, tables_, one);
-      all.push_back(std::move(one));
+      array.push_back(std::move(one));
     }
-    return all;
+    return array;
   }
 
   json marks() const {
-    json all = json::array();
+    json array = json::array();
     for (const metrics::program_mark& m : of_.marks) {
       json counters = json::array();
       for (const metrics::counter_at_mark& at : m.counters) {
@@ -310,16 +310,16 @@ class json_writer {
                             {"device", row == nullptr ? json(nullptr) : id_or_null(row->device)},
                             {"value", at.value}});
       }
-      all.push_back({{"time_ns", m.time},
-                     {"name", text(m.name)},
-                     {"step", m.step < 0 ? json(nullptr) : json(m.step)},
-                     {"process", id_or_null(m.process)},
-                     {"thread", id_or_null(m.thread)},
-                     {"memory", metrics(m.memory)},
-                     {"counters", std::move(counters)},
-                     {"pools", metrics(m.pools)}});
+      array.push_back({{"time_ns", m.time},
+                       {"name", text(m.name)},
+                       {"step", m.step < 0 ? json(nullptr) : json(m.step)},
+                       {"process", id_or_null(m.process)},
+                       {"thread", id_or_null(m.thread)},
+                       {"memory", metrics(m.memory)},
+                       {"counters", std::move(counters)},
+                       {"pools", metrics(m.pools)}});
     }
-    return all;
+    return array;
   }
 
   json retries() const {
@@ -331,8 +331,8 @@ class json_writer {
                        {"until_ns", r.until},
                        {"process", id_or_null(r.process)},
                        {"device", id_or_null(r.device)},
-                       {"layer", name_of(r.layer)},
-                       {"kind", name_of(r.kind)},
+                       {"layer", get_name(r.layer)},
+                       {"kind", get_name(r.kind)},
                        {"call", text(r.call)},
                        {"bytes", r.bytes}});
     }
@@ -343,21 +343,21 @@ class json_writer {
   }
 
   json faults() const {
-    json all = json::array();
+    json array = json::array();
     for (const index::gpu_fault& f : of_.faults) {
       const char* name = trace::name_of_result(f.error);
-      all.push_back({{"event", raw(f.event)},
-                     {"time_ns", f.time},
-                     {"process", id_or_null(f.process)},
-                     {"thread", id_or_null(f.thread)},
-                     {"error", f.error},
-                     {"name", name == nullptr ? json(nullptr) : json(name)},
-                     {"call", text(f.call)},
-                     {"stream", id_or_null(f.stream)},
-                     {"failed_calls", f.calls_after},
-                     {"launches_before", metrics(f.launches)}});
+      array.push_back({{"event", raw(f.event)},
+                       {"time_ns", f.time},
+                       {"process", id_or_null(f.process)},
+                       {"thread", id_or_null(f.thread)},
+                       {"error", f.error},
+                       {"name", name == nullptr ? json(nullptr) : json(name)},
+                       {"call", text(f.call)},
+                       {"stream", id_or_null(f.stream)},
+                       {"failed_calls", f.calls_after},
+                       {"launches_before", metrics(f.launches)}});
     }
-    return all;
+    return array;
   }
 
   const report_subject& subject_;

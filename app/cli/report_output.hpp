@@ -10,7 +10,7 @@
 namespace sluice::cli {
 
 struct report_subject {
-  const metrics::report& of;
+  const metrics::report& report;
   const trace::tables& tables;
   std::string path;
   std::optional<metrics::one_rank> only{};  ///< The rank to which `of` is limited; null: all ranks.

@@ -29,21 +29,21 @@ std::string rate_or_dash(double rate) { return rate > 0 ? format_rate(rate) : "-
 std::string size_or_dash(double bytes) { return bytes > 0 ? format_bytes(bytes) : "-"; }
 
 /// The share, or "-" if the part is longer than the whole: the part then extends beyond the whole, or overlaps itself.
-std::string share_of(trace::time_ns part, trace::time_ns whole) {
+std::string compute_share(trace::time_ns part, trace::time_ns whole) {
   return whole > 0 && part <= whole ? format_share(static_cast<double>(part) / static_cast<double>(whole)) : "-";
 }
 
 std::string capital(std::string_view text) {
-  std::string made(text);
-  if (!made.empty() && made[0] >= 'a' && made[0] <= 'z') made[0] = static_cast<char>(made[0] - 'a' + 'A');
-  return made;
+  std::string line(text);
+  if (!line.empty() && line[0] >= 'a' && line[0] <= 'z') line[0] = static_cast<char>(line[0] - 'a' + 'A');
+  return line;
 }
 
 /// Writes the report section by section, and omits empty sections.
 class text_writer {
  public:
   explicit text_writer(const report_subject& subject)
-      : subject_(subject), of_(subject.of), tables_(subject.tables), path_(subject.path) {}
+      : subject_(subject), of_(subject.report), tables_(subject.tables), path_(subject.path) {}
 
   std::string all() {
     head();
@@ -76,7 +76,7 @@ class text_writer {
     text_ += text_line(form, std::forward<Parts>(parts)...);
   }
   void section(std::string_view title) { line("\n{}", title); }
-  std::string text_of(trace::string_id id) const { return std::string(tables_.text(id)); }
+  std::string to_text(trace::string_id id) const { return std::string(tables_.text(id)); }
   std::string name_or(trace::string_id id, std::string_view otherwise) const {
     const std::string_view name = tables_.text(id);
     return name.empty() ? std::string(otherwise) : readable_name(name);
@@ -89,7 +89,7 @@ class text_writer {
     if (of_.simulated) facts += ", simulated device: times are not real";
     line("  {}", facts);
     if (subject_.only)
-      line("  {} ranks. Data of one device or process below is from rank {}{}; --rank selects another.",
+      line("  {} ranks. The tables about a single device or process are for rank {}{}; --rank selects another rank.",
            of_.waste.ranks.size(), subject_.only->rank,
            metrics::rank_to_show(of_) == subject_.only->rank ? ", which needs the most memory" : "");
     for (const trace::device_row& device : tables_.devices.rows()) {
@@ -118,7 +118,7 @@ class text_writer {
       }
     }
     if (of_.whole.range != of_.span) {
-      line("  only {} to {} ({})", format_moment(of_.whole.range.begin), format_moment(of_.whole.range.end),
+      line("  range: {} to {} ({})", format_moment(of_.whole.range.begin), format_moment(of_.whole.range.end),
            format_time(of_.whole.range.length()));
     }
     const time_range active = of_.whole.active;
@@ -152,9 +152,9 @@ class text_writer {
 
   // --- memory -------------------------------------------------------------------------------------------------------
 
-  const metrics::memory_statistics* statistics_of(const metrics::memory_peak& peak) const {
-    for (const auto& of : of_.whole.memory) {
-      if (of.device == peak.device && of.layer == peak.layer && of.kind == peak.kind) return &of;
+  const metrics::memory_statistics* find_statistics(const metrics::memory_peak& peak) const {
+    for (const auto& subject : of_.whole.memory) {
+      if (subject.device == peak.device && subject.layer == peak.layer && subject.kind == peak.kind) return &subject;
     }
     return nullptr;
   }
@@ -165,24 +165,25 @@ class text_writer {
     text_table table("llrlrrrr");
     table.row({"", "", "peak", "at", "mean", "at end", "allocations", "frees"});
     for (const metrics::memory_peak& peak : of_.peaks) {
-      const metrics::memory_statistics* of = statistics_of(peak);
-      table.row({place(peak.device), fmt::format("{}: {}", name_of(peak.layer), name_of(peak.kind)),
-                 format_bytes(peak.bytes), format_moment(peak.time), format_bytes(of->mean), format_bytes(of->at_end),
-                 format_count(of->allocations), format_count(of->frees)});
+      const metrics::memory_statistics* statistics = find_statistics(peak);
+      table.row({place(peak.device), fmt::format("{}: {}", get_name(peak.layer), get_name(peak.kind)),
+                 format_bytes(peak.bytes), format_moment(peak.time), format_bytes(statistics->mean),
+                 format_bytes(statistics->at_end), format_count(statistics->allocations),
+                 format_count(statistics->frees)});
     }
-    for (const metrics::untracked_statistics& of : of_.whole.untracked) {
-      table.row({place(of.device), "untracked (1)", format_bytes(of.maximum), "", format_bytes(of.mean),
-                 format_bytes(of.at_end), "", ""});
+    for (const metrics::untracked_statistics& untracked_statistics : of_.whole.untracked) {
+      table.row({place(untracked_statistics.device), "untracked (1)", format_bytes(untracked_statistics.maximum), "",
+                 format_bytes(untracked_statistics.mean), format_bytes(untracked_statistics.at_end), "", ""});
     }
     text_ += table.text(2);
     const bool managed = std::any_of(of_.whole.memory.begin(), of_.whole.memory.end(),
                                      [](const auto& m) { return m.kind == trace::memory_kind::managed; });
-    for (const metrics::untracked_statistics& of : of_.whole.untracked) {
+    for (const metrics::untracked_statistics& subject : of_.whole.untracked) {
       line(
           "  (1) CUDA context, libraries, {}other processes; sampled {} on {}. Excludes the profiler's own memory, "
           "about {}.",
-          managed ? "managed pages here, " : "", format_some(of.samples, "time"), device_label(of.device, tables_),
-          format_bytes(of.recorder));
+          managed ? "managed pages here, " : "", format_some(subject.samples, "time"),
+          device_label(subject.device, tables_), format_bytes(subject.recorder));
     }
     holders();
     lines_at_peak();
@@ -197,13 +198,14 @@ class text_writer {
       if (peak.holders.empty()) continue;
       if (!titled) section("Memory at peak, by owner");
       titled = true;
-      const std::string what = fmt::format("{}, {}: {}", place(peak.device), name_of(peak.layer), name_of(peak.kind));
+      const std::string subject =
+          fmt::format("{}, {}: {}", place(peak.device), get_name(peak.layer), get_name(peak.kind));
       if (peak.holders.size() == 1) {
         const metrics::holder& h = peak.holders.front();
-        line("  {}: {} of {}{}", what, format_some(h.blocks, "block"), holder_name(h),
+        line("  {}: {} of {}{}", subject, format_some(h.blocks, "block"), holder_name(h),
              h.blocks > 1 ? fmt::format(", largest {}", format_bytes(h.largest_bytes)) : std::string());
       } else {
-        line("  {}: {}", what, format_some(peak.blocks, "block"));
+        line("  {}: {}", subject, format_some(peak.blocks, "block"));
         text_ += holder_table(peak).text(4);
       }
     }
@@ -214,8 +216,8 @@ class text_writer {
   /// Adds a table row for a line of code such as "step, train.py:40", with its source text.
   static void add_line(text_table& table, std::vector<std::string> metrics, const symbols::frame_line& line,
                        const std::string& note = {}) {
-    const std::string place = symbols::place_of(line);
-    const std::string name = shortened(symbols::name_of(line), name_columns);
+    const std::string place = symbols::get_place(line);
+    const std::string name = shortened(symbols::get_name(line), name_columns);
     metrics.push_back(place.empty() || place == name ? name : fmt::format("{}, {}", place, name));
     const std::string about = line.missing.empty() ? line.source : fmt::format("({})", line.missing);
     metrics.push_back(shortened(about, name_columns) + (note.empty() || about.empty() ? "" : "  ") + note);
@@ -243,7 +245,7 @@ class text_writer {
       const metrics::attributed_use& asked = peak.asked_by;
       if (!titled) section("Allocated by (choose the grouping with --by line, caller, module, package or owner)");
       titled = true;
-      line("  {}, {}: {}, {}", place(peak.device), name_of(peak.layer), name_of(peak.kind), grouping(peak));
+      line("  {}, {}: {}, {}", place(peak.device), get_name(peak.layer), get_name(peak.kind), grouping(peak));
       const auto share = [&](const metrics::stack_metrics& part) {
         return format_share(static_cast<double>(part.bytes) / static_cast<double>(peak.bytes));
       };
@@ -253,10 +255,10 @@ class text_writer {
                  use.line,
                  use.inferred.bytes == 0
                      ? ""
-                     : fmt::format("({} of that {})", format_bytes(use.inferred.bytes), inferred_words(tables_)));
-      const auto rest = [&](const metrics::stack_metrics& metrics, const char* what) {
+                     : fmt::format("(of this, {} {})", format_bytes(use.inferred.bytes), inferred_words(tables_)));
+      const auto rest = [&](const metrics::stack_metrics& metrics, const char* subject) {
         if (metrics.count > 0)
-          table.row({format_bytes(metrics.bytes), share(metrics), format_some(metrics.count, "block"), what, ""});
+          table.row({format_bytes(metrics.bytes), share(metrics), format_some(metrics.count, "block"), subject, ""});
       };
       rest(asked.groups.other, "others");
       rest(asked.groups.without, "no stack recorded");
@@ -269,18 +271,18 @@ class text_writer {
     for (const metrics::copying_lines& copying : of_.copying) {
       if (!titled) section("Copies by line (waited: no kernel ran during the copy)");
       titled = true;
-      line("  {}, {}", capital(name_of(copying.direction)), place(copying.device));
+      line("  {}, {}", capital(get_name(copying.direction)), place(copying.device));
       text_table table("rrrrll");
       table.row({"waited", "copy time", "bytes", "", "", ""});
-      const auto metrics_of = [&](const metrics::stack_metrics& f) -> std::vector<std::string> {
+      const auto compute_metrics = [&](const metrics::stack_metrics& f) -> std::vector<std::string> {
         return {copying.kernels_known ? format_time(f.alone) : "unknown", format_time(f.busy), format_bytes(f.bytes),
                 f.count == 1 ? "1 copy" : fmt::format("{} copies", format_count(f.count))};
       };
-      for (const metrics::line_use& use : copying.uses.lines) add_line(table, metrics_of(use.metrics), use.line);
-      const auto rest = [&](const metrics::stack_metrics& metrics, const char* what) {
+      for (const metrics::line_use& use : copying.uses.lines) add_line(table, compute_metrics(use.metrics), use.line);
+      const auto rest = [&](const metrics::stack_metrics& metrics, const char* subject) {
         if (metrics.count == 0) return;
-        std::vector<std::string> cells = metrics_of(metrics);
-        cells.insert(cells.end(), {what, ""});
+        std::vector<std::string> cells = compute_metrics(metrics);
+        cells.insert(cells.end(), {subject, ""});
         table.row(std::move(cells));
       };
       rest(copying.uses.other, "other lines");
@@ -306,41 +308,42 @@ class text_writer {
     const auto some = [](const metrics::copy_metrics& metrics) {
       return fmt::format("{}, {}", format_some(metrics.copies, "copy"), format_bytes(metrics.bytes));
     };
-    line("  compared by a hash of their data: {}", some(found.hashed()));
-    if (found.sampled.copies > 0) line("    of which by a sample of their bytes: {}", some(found.sampled));
+    line("  compared by a hash of the data: {}", some(found.hashed()));
+    if (found.sampled.copies > 0) line("    of these, by a sample of the bytes: {}", some(found.sampled));
     if (found.over_budget.copies > 0) line("  not compared, to save time: {}", some(found.over_budget));
-    if (found.unreadable.copies > 0) line("  not compared, as the host cannot read it: {}", some(found.unreadable));
+    if (found.unreadable.copies > 0)
+      line("  not compared, because the host cannot read the source: {}", some(found.unreadable));
     if (found.overtaken.copies > 0) {
       line("  not compared, because the device wrote to the source first: {}", some(found.overtaken));
     }
     if (found.graph_launches > 0) {
       line("  not compared: copies in graphs, launched {}", format_some(found.graph_launches, "time"));
     }
-    if (found.results.copies > 0) line("  copies to the host, compared with them: {}", some(found.results));
+    if (found.results.copies > 0) line("  copies to the host, also compared: {}", some(found.results));
     if (found.unseen_results.copies > 0) line("  copies to the host, not compared: {}", some(found.unseen_results));
     const auto with_time = [&](const metrics::copy_metrics& metrics) {
       return fmt::format("{}, {}", some(metrics), format_time(metrics.busy));
     };
-    if (const auto trips = sum_of(found.round_trips); trips.to_device.copies > 0) {
+    if (const auto trips = get_sum(found.round_trips); trips.to_device.copies > 0) {
       line("  copied back to the device unchanged: {}, plus {} to the host", with_time(trips.to_device),
            format_time(trips.to_host.busy));
     }
-    if (const auto zeros = sum_of(found.zeros); zeros.all.copies > 0) line("  all zero: {}", with_time(zeros.all));
+    if (const auto zeros = get_sum(found.zeros); zeros.all.copies > 0) line("  all zero: {}", with_time(zeros.all));
     if (found.repeated.all.copies == 0) {
       line("  no repeated transfers");
       return;
     }
     text_table table("rrrrrll");
     table.row({"repeated", "", "time", "same source", "same target", "", ""});
-    const auto metrics_of = [](const metrics::repeat_metrics& f) -> std::vector<std::string> {
+    const auto compute_metrics = [](const metrics::repeat_metrics& f) -> std::vector<std::string> {
       return {format_bytes(f.all.bytes), format_some(f.all.copies, "copy"), format_time(f.all.busy),
               format_count(f.same_source.copies), format_count(f.same_destination.copies)};
     };
-    for (const metrics::repeating_line& each : found.lines) add_line(table, metrics_of(each.metrics), each.line);
-    const auto rest = [&](const metrics::repeat_metrics& metrics, const char* what) {
+    for (const metrics::repeating_line& each : found.lines) add_line(table, compute_metrics(each.metrics), each.line);
+    const auto rest = [&](const metrics::repeat_metrics& metrics, const char* subject) {
       if (metrics.all.copies == 0) return;
-      std::vector<std::string> cells = metrics_of(metrics);
-      cells.insert(cells.end(), {what, ""});
+      std::vector<std::string> cells = compute_metrics(metrics);
+      cells.insert(cells.end(), {subject, ""});
       table.row(std::move(cells));
     };
     rest(found.other_lines, "other lines");
@@ -373,7 +376,7 @@ class text_writer {
     for (const metrics::fragmentation_metric& f : of_.fragmentation) {
       if (f.free_bytes == 0) continue;
       line("  {}, {} layer at its peak: {} in {}, {} free, largest hole {}, fragmentation {}", place(f.device),
-           name_of(f.layer), format_bytes(f.segment_bytes), format_some(f.segments, "segment"),
+           get_name(f.layer), format_bytes(f.segment_bytes), format_some(f.segments, "segment"),
            format_bytes(f.free_bytes), format_bytes(f.largest_free), format_share(f.fragmentation));
     }
   }
@@ -386,7 +389,7 @@ class text_writer {
       const bool known = had.owner != trace::process_id::none;
       table.row(
           {format_some(had.blocks, "block"), known || had.bytes > 0 ? format_bytes(had.bytes) : "",
-           fmt::format("{}: {}", name_of(had.layer), name_of(had.kind)),
+           fmt::format("{}: {}", get_name(had.layer), get_name(had.kind)),
            "in " + index::process_label(had.process, tables_),
            known ? fmt::format("of {}{}", index::process_label(had.owner, tables_), had.inferred ? " (inferred)" : "")
                  : "of an unknown process"});
@@ -415,7 +418,7 @@ class text_writer {
     text_table table("lrrrrrr");
     table.row({"", "count", "bytes", "busy", "mean", "fastest", "of link"});
     for (const metrics::transfer_statistics& way : of_.whole.transfers) {
-      std::string label = capital(name_of(way.direction));
+      std::string label = capital(get_name(way.direction));
       if (tables_.devices.rows().size() > 1) label += fmt::format(", {}", place(way.device));
       const auto of_peak = [&](double rate) {
         const auto share = metrics::link_share(rate, way.link_peak);
@@ -475,26 +478,27 @@ class text_writer {
       const bool no_kernels = device.kernels == 0 && kernels_left_out();
       std::string busy = format_time(device.busy);
       if (device.busy <= span)
-        busy = fmt::format("{} of the active time ({} of {})", share_of(device.busy, span), busy, format_time(span));
+        busy =
+            fmt::format("{} of the active time ({} of {})", compute_share(device.busy, span), busy, format_time(span));
       line("  {}: {} {}", device_label(device.device, tables_),
            no_kernels ? "kernels not recorded; copies and memsets took" : "busy", busy);
       text_table table("lrrl");
       if (device.kernels > 0) {
         table.row({"kernels", format_count(device.kernels), format_time(device.kernel_busy),
-                   share_of(device.kernel_busy, span)});
+                   compute_share(device.kernel_busy, span)});
       }
       if (device.copy_busy > 0) {
-        table.row({"copies", "", format_time(device.copy_busy), share_of(device.copy_busy, span)});
+        table.row({"copies", "", format_time(device.copy_busy), compute_share(device.copy_busy, span)});
       }
       if (device.copy_busy > 0 && !no_kernels) {
         table.row({"  during kernels", "", format_time(device.overlap),
-                   fmt::format("{} of the copies' time", share_of(device.overlap, device.copy_busy))});
+                   fmt::format("{} of the copies' time", compute_share(device.overlap, device.copy_busy))});
         table.row({"  without a kernel: the GPU waited", "", format_time(device.copy_only),
-                   share_of(device.copy_only, span)});
+                   compute_share(device.copy_only, span)});
       }
       if (device.memsets > 0) {
         table.row({"memsets", format_count(device.memsets), format_time(device.memset_busy),
-                   share_of(device.memset_busy, span)});
+                   compute_share(device.memset_busy, span)});
       }
       text_ += table.text(4);
     }
@@ -513,7 +517,7 @@ class text_writer {
     for (std::size_t i = 0; i < shown; ++i) {
       const metrics::named_time& n = named[i];
       table.row({format_time(n.total),
-                 share_of(n.total, static_cast<trace::time_ns>(ranks) * of_.whole.active.length()),
+                 compute_share(n.total, static_cast<trace::time_ns>(ranks) * of_.whole.active.length()),
                  format_count(n.count), format_time(n.longest), shortened(name_or(n.name, "(no name)"), name_columns)});
     }
     text_ += table.text(2);
@@ -536,13 +540,13 @@ class text_writer {
     if (of_.whole.threads.size() > names_shown) line("  and {} more", of_.whole.threads.size() - names_shown);
   }
 
-  // --- what went wrong ----------------------------------------------------------------------------------------------
+  // --- errors -------------------------------------------------------------------------------------------------------
 
   void unfreed() {
     if (of_.unfreed.empty()) return;
     section("Never freed");
     for (const metrics::unfreed_group& group : of_.unfreed) {
-      line("  {}: {}, {}, {} in {}{}", fmt::format("{}: {}", name_of(group.layer), name_of(group.kind)),
+      line("  {}: {}, {}, {} in {}{}", fmt::format("{}: {}", get_name(group.layer), get_name(group.kind)),
            format_some(group.count, "block"), format_bytes(group.bytes), group.process_ended ? "left" : "live",
            index::process_label(group.process, tables_),
            group.process_ended ? " when it ended" : ", which was still running at the end of the recording");
@@ -572,18 +576,18 @@ class text_writer {
   }
 
   void retries() {
-    const metrics::allocation_retries& all = of_.retries;
-    if (all.count == 0) return;
+    const metrics::allocation_retries& allocation_retries = of_.retries;
+    if (allocation_retries.count == 0) return;
     section("Retried allocations (failed, then succeeded)");
     text_table table("rlll");
-    for (std::size_t i = 0; i < std::min(all.first.size(), names_shown); ++i) {
-      const metrics::allocation_retry& r = all.first[i];
+    for (std::size_t i = 0; i < std::min(allocation_retries.first.size(), names_shown); ++i) {
+      const metrics::allocation_retry& r = allocation_retries.first[i];
       table.row({format_bytes(r.bytes), format_moment(r.time), name_or(r.call, "(unknown call)"),
                  format_time(r.until - r.time) + " until it succeeded"});
     }
     text_ += table.text(2);
-    if (all.count > names_shown) line("  and {} more", all.count - names_shown);
-    line("  {} in total", format_time(all.total));
+    if (allocation_retries.count > names_shown) line("  and {} more", allocation_retries.count - names_shown);
+    line("  {} in total", format_time(allocation_retries.total));
   }
 
   const report_subject& subject_;

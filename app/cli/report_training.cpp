@@ -21,7 +21,7 @@ constexpr std::size_t columns_of_name = 60;
 constexpr std::size_t groups_shown = 6;
 constexpr std::size_t steps_shown = 12;
 
-std::string share_of(std::uint64_t part, std::uint64_t whole) {
+std::string compute_share(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? "-" : format_share(static_cast<double>(part) / static_cast<double>(whole));
 }
 
@@ -30,21 +30,21 @@ struct source_words {
   std::string_view json;
   std::string_view text;
 };
-const source_words& words_of(index::step_source source) {
-  static constexpr source_words all[] = {
+const source_words& get_words(index::step_source source) {
+  static constexpr source_words words[] = {
       {"none", ""},
       {"marks", "marked by the program"},
       {"profiler_ranges", "from torch.profiler"},
       {"named_ranges", "from the program's ranges"},
       {"pattern", "inferred from repeated work"},
   };
-  static_assert(std::size(all) == static_cast<std::size_t>(index::step_source::pattern) + 1);
-  return all[static_cast<std::size_t>(source) % std::size(all)];
+  static_assert(std::size(words) == static_cast<std::size_t>(index::step_source::pattern) + 1);
+  return words[static_cast<std::size_t>(source) % std::size(words)];
 }
 
 class training_writer {
  public:
-  explicit training_writer(const report_subject& subject) : of_(subject.of), tables_(subject.tables) {}
+  explicit training_writer(const report_subject& subject) : of_(subject.report), tables_(subject.tables) {}
 
   std::string all() {
     compositions();
@@ -60,32 +60,32 @@ class training_writer {
   }
 
   std::string place(trace::device_id device, trace::layer layer, trace::memory_kind kind) const {
-    return fmt::format("{}, {}: {}", index::short_label(device, tables_), name_of(layer), name_of(kind));
+    return fmt::format("{}, {}: {}", index::short_label(device, tables_), get_name(layer), get_name(kind));
   }
 
   /// The share of the segments of the layer below that the bytes of `peak` occupy.
-  std::string segments_of(const metrics::peak_composition& peak) const {
+  std::string format_segments(const metrics::peak_composition& peak) const {
     for (const metrics::fragmentation_metric& f : of_.fragmentation)
       if (f.device == peak.device && f.layer == peak.layer && f.time == peak.time)
-        return fmt::format(", {} of the {} in {}", share_of(peak.bytes, f.segment_bytes), format_bytes(f.segment_bytes),
-                           format_some(f.segments, "segment"));
+        return fmt::format(", {} of the {} in {}", compute_share(peak.bytes, f.segment_bytes),
+                           format_bytes(f.segment_bytes), format_some(f.segments, "segment"));
     return {};
   }
 
   void compositions() {
     const bool any = std::any_of(of_.compositions.begin(), of_.compositions.end(),
-                                 [](const auto& peak) { return peak.shares.size() > 1 || peak.bytes_of({}) == 0; });
+                                 [](const auto& peak) { return peak.shares.size() > 1 || peak.get_bytes({}) == 0; });
     if (!any) return;
     const bool inferred =
         std::any_of(of_.compositions.begin(), of_.compositions.end(), [](const auto& peak) { return peak.inferred(); });
     line("\nMemory at peak, by category{}", inferred ? " (inferred, unless the program named them)" : "");
     for (const metrics::peak_composition& peak : of_.compositions) {
       line("  {}: {} at {}{}", place(peak.device, peak.layer, peak.kind), format_bytes(peak.bytes),
-           format_moment(peak.time), segments_of(peak));
+           format_moment(peak.time), format_segments(peak));
       text_table table("rrrll");
       for (const metrics::category_share& share : peak.shares) {
-        table.row({format_bytes(share.bytes), share_of(share.bytes, peak.bytes), format_some(share.blocks, "block"),
-                   std::string(index::category_name(share.what)),
+        table.row({format_bytes(share.bytes), compute_share(share.bytes, peak.bytes),
+                   format_some(share.blocks, "block"), std::string(index::category_name(share.category)),
                    share.exact_bytes == 0 ? ""
                    : share.exact_bytes == share.bytes
                        ? "named by the program"
@@ -95,42 +95,44 @@ class training_writer {
     }
   }
 
-  void one_process(const metrics::step_summary& of) {
-    line("\nSteps ({})", words_of(of.source).text);
-    std::string who = of_.processes.size() > 1 ? index::process_label(of.process, tables_) + ": " : "";
-    line("  {}{}, {} each (median); memory of {}", who, format_some(of.count, "step"), format_time(of.median_duration),
-         place(of.device, of.layer, of.kind));
+  void one_process(const metrics::step_summary& step_summary) {
+    line("\nSteps ({})", get_words(step_summary.source).text);
+    std::string who = of_.processes.size() > 1 ? index::process_label(step_summary.process, tables_) + ": " : "";
+    line("  {}{}, {} each (median); memory of {}", who, format_some(step_summary.count, "step"),
+         format_time(step_summary.median_duration), place(step_summary.device, step_summary.layer, step_summary.kind));
     text_table table("rlrrrrrrrl");
     table.row(
         {"step", "from", "duration", "peak", "at start", "allocated", "allocations", "to device", "from device", ""});
     bool gap = false;
-    for (std::size_t i = 0; i < of.steps.size(); ++i) {
-      const bool shown = of.steps.size() <= steps_shown || i < 5 || i + 5 >= of.steps.size() || i == of.highest;
+    for (std::size_t i = 0; i < step_summary.steps.size(); ++i) {
+      const bool shown = step_summary.steps.size() <= steps_shown || i < 5 || i + 5 >= step_summary.steps.size() ||
+                         i == step_summary.highest;
       if (!shown) {
         if (!gap) table.row({"..."});
         gap = true;
         continue;
       }
       gap = false;
-      const metrics::step_metrics& step = of.steps[i];
+      const metrics::step_metrics& step = step_summary.steps[i];
       table.row({fmt::format("{}", step.number), format_moment(step.span.begin), format_time(step.span.length()),
                  format_bytes(step.peak), format_bytes(step.at_begin), format_bytes(step.allocated_bytes),
                  format_count(step.allocations), format_bytes(step.h2d_bytes), format_bytes(step.d2h_bytes),
-                 i == of.highest && stands_out(of) ? "highest" : ""});
+                 i == step_summary.highest && stands_out(step_summary) ? "highest" : ""});
     }
     text_ += table.text(4);
-    if (of.keeps_growing) line("  Memory in use at the start of a step grows by {} per step.", format_bytes(of.growth));
+    if (step_summary.keeps_growing)
+      line("  Memory in use at the start of a step grows by {} per step.", format_bytes(step_summary.growth));
   }
 
-  static bool stands_out(const metrics::step_summary& of) {
-    return std::any_of(of.steps.begin(), of.steps.end(),
-                       [&](const auto& step) { return step.peak < of.steps[of.highest].peak; });
+  static bool stands_out(const metrics::step_summary& step_summary) {
+    return std::any_of(step_summary.steps.begin(), step_summary.steps.end(),
+                       [&](const auto& step) { return step.peak < step_summary.steps[step_summary.highest].peak; });
   }
 
   std::string origin(const metrics::unused_group& group) const {
     if (group.stack != trace::stack_id::none) {
-      const std::string place = symbols::place_of(group.line);
-      const std::string called = symbols::name_of(group.line);
+      const std::string place = symbols::get_place(group.line);
+      const std::string called = symbols::get_name(group.line);
       return shortened(place.empty() || place == called ? called : fmt::format("{}, {}", place, called),
                        columns_of_name);
     }
@@ -140,25 +142,26 @@ class training_writer {
 
   void unused() {
     bool titled = false;
-    for (const metrics::unused_memory& of : of_.unused) {
-      if (of.bytes_at_peak == 0 && of.mean_bytes < 1024 * 1024 && of.never_touched == 0) continue;
+    for (const metrics::unused_memory& memory : of_.unused) {
+      if (memory.bytes_at_peak == 0 && memory.mean_bytes < 1024 * 1024 && memory.never_touched == 0) continue;
       if (!titled) line("\nIdle since last use");
       titled = true;
-      line("  {}: {} at the peak ({}), {} on average", place(of.device, of.layer, of.kind),
-           format_bytes(of.bytes_at_peak), share_of(of.bytes_at_peak, of.peak_bytes), format_bytes(of.mean_bytes));
+      line("  {}: {} at the peak ({}), {} on average", place(memory.device, memory.layer, memory.kind),
+           format_bytes(memory.bytes_at_peak), compute_share(memory.bytes_at_peak, memory.peak_bytes),
+           format_bytes(memory.mean_bytes));
       text_table table("rrrrll");
-      if (!of.groups.empty()) table.row({"at the peak", "on average", "blocks", "longest", "", ""});
-      for (std::size_t i = 0; i < std::min(of.groups.size(), groups_shown); ++i) {
-        const metrics::unused_group& group = of.groups[i];
+      if (!memory.groups.empty()) table.row({"at the peak", "on average", "blocks", "longest", "", ""});
+      for (std::size_t i = 0; i < std::min(memory.groups.size(), groups_shown); ++i) {
+        const metrics::unused_group& group = memory.groups[i];
         table.row({format_bytes(group.bytes_at_peak), format_bytes(group.mean_bytes), format_count(group.blocks),
                    format_time(group.longest),
-                   group.what == index::category::none ? "" : std::string(index::category_name(group.what)),
+                   group.category == index::category::none ? "" : std::string(index::category_name(group.category)),
                    origin(group)});
       }
       text_ += table.text(4);
-      if (of.never_touched > 0)
-        line("    never used by a launch or copy: {}, {}", format_some(of.never_touched, "block"),
-             format_bytes(of.never_touched_bytes));
+      if (memory.never_touched > 0)
+        line("    never used by a launch or copy: {}, {}", format_some(memory.never_touched, "block"),
+             format_bytes(memory.never_touched_bytes));
     }
     if (titled)
       line(
@@ -171,43 +174,44 @@ class training_writer {
   std::string text_;
 };
 
-json of_steps(const metrics::step_summary& of, const trace::tables& tables) {
-  return {{"process", id_or_null(of.process)},
-          {"source", words_of(of.source).json},
-          {"inferred", of.source == index::step_source::pattern},
-          {"device", id_or_null(of.device)},
-          {"layer", name_of(of.layer)},
-          {"kind", name_of(of.kind)},
-          {"count", of.count},
-          {"median_ns", of.median_duration},
-          {"growth_bytes", of.growth},
-          {"keeps_growing", of.keeps_growing},
-          {"each", json_of(of.steps, tables)}};
+json of_steps(const metrics::step_summary& step_summary, const trace::tables& tables) {
+  return {{"process", id_or_null(step_summary.process)},
+          {"source", get_words(step_summary.source).json},
+          {"inferred", step_summary.source == index::step_source::pattern},
+          {"device", id_or_null(step_summary.device)},
+          {"layer", get_name(step_summary.layer)},
+          {"kind", get_name(step_summary.kind)},
+          {"count", step_summary.count},
+          {"median_ns", step_summary.median_duration},
+          {"growth_bytes", step_summary.growth},
+          {"keeps_growing", step_summary.keeps_growing},
+          {"each", to_json(step_summary.steps, tables)}};
 }
 
-json of_unused(const metrics::unused_memory& of, const trace::tables& tables) {
+json of_unused(const metrics::unused_memory& memory, const trace::tables& tables) {
   json groups = json::array();
-  for (const metrics::unused_group& group : of.groups)
+  for (const metrics::unused_group& group : memory.groups)
     groups.push_back(
         {{"name", std::string(tables.text(group.name))},
          {"stack", id_or_null(group.stack)},
-         {"line", group.stack == trace::stack_id::none ? json(nullptr) : json(symbols::text_of(group.line))},
-         {"category", group.what == index::category::none ? json(nullptr) : json(index::category_name(group.what))},
+         {"line", group.stack == trace::stack_id::none ? json(nullptr) : json(symbols::to_text(group.line))},
+         {"category",
+          group.category == index::category::none ? json(nullptr) : json(index::category_name(group.category))},
          {"blocks", group.blocks},
          {"bytes", group.bytes},
          {"at_maximum_bytes", group.bytes_at_peak},
          {"mean_bytes", group.mean_bytes},
          {"longest_ns", group.longest},
          {"longest_block", id_or_null(group.longest_block)}});
-  return {{"device", id_or_null(of.device)},
-          {"layer", name_of(of.layer)},
-          {"kind", name_of(of.kind)},
-          {"maximum_time_ns", of.peak_time},
-          {"at_maximum_bytes", of.bytes_at_peak},
-          {"mean_bytes", of.mean_bytes},
-          {"never_touched", of.never_touched},
-          {"never_touched_bytes", of.never_touched_bytes},
-          {"other_bytes", of.other_bytes_at_peak},
+  return {{"device", id_or_null(memory.device)},
+          {"layer", get_name(memory.layer)},
+          {"kind", get_name(memory.kind)},
+          {"maximum_time_ns", memory.peak_time},
+          {"at_maximum_bytes", memory.bytes_at_peak},
+          {"mean_bytes", memory.mean_bytes},
+          {"never_touched", memory.never_touched},
+          {"never_touched_bytes", memory.never_touched_bytes},
+          {"other_bytes", memory.other_bytes_at_peak},
           {"groups", std::move(groups)}};
 }
 
@@ -217,10 +221,10 @@ std::string training_text(const report_subject& subject) { return training_write
 
 void put_training(const report_subject& subject, json& into) {
   json steps = json::array();
-  for (const auto& each : subject.of.steps) steps.push_back(of_steps(each, subject.tables));
+  for (const auto& each : subject.report.steps) steps.push_back(of_steps(each, subject.tables));
   json unused = json::array();
-  for (const auto& each : subject.of.unused) unused.push_back(of_unused(each, subject.tables));
-  into["peak_composition"] = json_of(subject.of.compositions, subject.tables);
+  for (const auto& each : subject.report.unused) unused.push_back(of_unused(each, subject.tables));
+  into["peak_composition"] = to_json(subject.report.compositions, subject.tables);
   into["steps"] = std::move(steps);
   into["unused"] = std::move(unused);
 }

@@ -97,29 +97,29 @@ std::pair<std::string, gui::argument> parse_command(const std::string& text, tim
 
 /// The steps to measure. --frames adds a step that only draws.
 result<std::vector<gui::tour_step>> parse_steps(const screenshot_options& wanted) {
-  std::vector<gui::tour_step> made;
-  if (wanted.frames > 0) made.push_back({.frames = wanted.frames});
+  std::vector<gui::tour_step> steps;
+  if (wanted.frames > 0) steps.push_back({.frames = wanted.frames});
   for (const std::string& each : wanted.steps) {
     auto step = gui::parse_tour_step(each);
     if (!step) return tl::unexpected(step.error());
-    made.push_back(std::move(*step));
+    steps.push_back(std::move(*step));
   }
-  return made;
+  return steps;
 }
 
 /// Runs the steps one after another. Prints the cost of each step, and then the cost of all frames.
 result<void> take_tour(gui::picture& shown, const std::vector<gui::tour_step>& steps,
                        const std::function<result<void>(const std::string&)>& invoke) {
-  gui::tour_cost all;
+  gui::tour_cost tour_cost;
   for (const gui::tour_step& step : steps) {
     const auto cost = gui::run_tour_step(shown, step, timeout_seconds, invoke);
     if (!cost) return tl::unexpected(cost.error());
-    if (steps.size() > 1 || step.until_done) say(step.text + ": " + gui::words_of(*cost));
-    all.frames.insert(all.frames.end(), cost->frames.begin(), cost->frames.end());
-    all.empty_frames.insert(all.empty_frames.end(), cost->empty_frames.begin(), cost->empty_frames.end());
+    if (steps.size() > 1 || step.until_done) say(step.text + ": " + gui::get_words(*cost));
+    tour_cost.frames.insert(tour_cost.frames.end(), cost->frames.begin(), cost->frames.end());
+    tour_cost.empty_frames.insert(tour_cost.empty_frames.end(), cost->empty_frames.begin(), cost->empty_frames.end());
   }
-  if (all.frames.empty()) return {};
-  say(gui::words_of(all));
+  if (tour_cost.frames.empty()) return {};
+  say(gui::get_words(tour_cost));
   shown.step();  // The last frame of the tour may have been an empty one.
   return {};
 }
@@ -151,16 +151,16 @@ result<void> draw(const screenshot_options& wanted) {
   content.demos = demos_of_program();
   content.sources_from = wanted.sources_from;
   if (!wanted.file.empty()) content.files.push_back(wanted.file);
-  auto made = gui::picture::create(options, std::move(content));
-  if (!made) return tl::unexpected(made.error());
-  gui::picture& shown = **made;
+  auto output = gui::picture::create(options, std::move(content));
+  if (!output) return tl::unexpected(output.error());
+  gui::picture& shown = **output;
   if (!wanted.view.empty() && !shown.app().show_only(wanted.view))
     return fail(error_code::not_found, "no view named '" + wanted.view + "'", "--view",
-                fmt::format("choose one of {}", fmt::join(shown.app().view_names(), ", ")));
+                fmt::format("choose one of {}", fmt::join(shown.app().panels().names(), ", ")));
   const auto settle = [&]() -> result<void> {
     if (!shown.settle(timeout_seconds))
       return fail(error_code::io, "drawing made no progress for two minutes", wanted.file, "try a shorter --range");
-    if (!shown.app().failures().empty()) return tl::unexpected(shown.app().failures().front());
+    if (!shown.app().notices().failures().empty()) return tl::unexpected(shown.app().notices().failures().front());
     return {};
   };
   if (auto settled = settle(); !settled) return settled;
@@ -258,7 +258,7 @@ action declare_screenshot(CLI::App& command) {
     }
     if (auto drawn = draw(*wanted); !drawn) {
       complain(drawn.error().to_string());
-      return status_of(drawn.error());
+      return get_status(drawn.error());
     }
     return 0;
   };

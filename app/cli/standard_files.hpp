@@ -4,7 +4,7 @@
 /// file that the program opens could get one of their descriptors, and printed output would end up in that file.
 namespace sluice::cli {
 
-/// Opens each closed descriptor of 0..2 such that its use still fails. Call first in main.
+/// Opens each closed descriptor of 0..2 in a mode in which its use still fails. Call first in main.
 void add_standard_files();
 
 /// Closes the descriptors that `add_standard_files` opened. For a child process before exec; async-signal-safe.

@@ -13,7 +13,7 @@ static_assert(std::atomic<int>::is_always_lock_free);  // A signal handler write
 
 void note_cancelling_signal(int number) { cancelling_signal = number; }
 
-int status_of(const error& why) {
+int get_status(const error& why) {
   if (why.code == error_code::cancelled) return 128 + cancelling_signal;
   return why.code == error_code::invalid_argument ? status_usage : status_failed;
 }

@@ -9,7 +9,7 @@ namespace sluice::cli {
 namespace {
 
 /// Counts characters instead of bytes, that is, all bytes except UTF-8 continuation bytes.
-std::size_t columns_of(const std::string& text) {
+std::size_t get_columns(const std::string& text) {
   return static_cast<std::size_t>(
       std::count_if(text.begin(), text.end(), [](unsigned char c) { return (c & 0xc0U) != 0x80; }));
 }
@@ -29,20 +29,20 @@ std::string text_table::text(std::size_t indent) const {
   std::vector<std::size_t> widths(sides_.size(), 0);
   for (const auto& row : rows_) {
     for (std::size_t i = 0; i < std::min(row.size(), widths.size()); ++i)
-      widths[i] = std::max(widths[i], columns_of(row[i]));
+      widths[i] = std::max(widths[i], get_columns(row[i]));
   }
-  std::string all;
+  std::string content;
   for (const auto& row : rows_) {
     std::string line(indent, ' ');
     for (std::size_t i = 0; i < std::min(row.size(), widths.size()); ++i) {
       if (i > 0) line += "  ";
-      const std::string padding(widths[i] - columns_of(row[i]), ' ');
+      const std::string padding(widths[i] - get_columns(row[i]), ' ');
       line += sides_[i] == side::right ? padding + row[i] : row[i] + padding;
     }
     line.erase(line.find_last_not_of(' ') + 1);
-    all += line + "\n";
+    content += line + "\n";
   }
-  return all;
+  return content;
 }
 
 }  // namespace sluice::cli

@@ -31,7 +31,7 @@ result<exports::trimmed> run(const trim_verb& wanted) {
   if (!opened) return tl::unexpected(opened.error());
   const auto now = (*opened)->latest();
   exports::trim_options options;
-  options.range = index::time_range_of(*now);
+  options.range = index::recorded_range(*now);
   if (!wanted.range.empty()) {
     const auto range = parse_range(wanted.range, options.range);
     if (!range) return tl::unexpected(range.error());
@@ -44,13 +44,13 @@ result<exports::trimmed> run(const trim_verb& wanted) {
 }
 
 int trim_file(const trim_verb& wanted) {
-  const auto made = run(wanted);
-  if (!made) {
-    complain(made.error().to_string());
-    return status_of(made.error());
+  const auto output = run(wanted);
+  if (!output) {
+    complain(output.error().to_string());
+    return get_status(output.error());
   }
-  say(wanted.output + ": " + format_some(made->events, "event") + ", " + format_some(made->live, "live block") +
-      " from earlier, " + format_bytes(made->bytes));
+  say(wanted.output + ": " + format_some(output->events, "event") + ", " + format_some(output->live, "live block") +
+      " from earlier, " + format_bytes(output->bytes));
   return 0;
 }
 

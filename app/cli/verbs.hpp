@@ -31,9 +31,9 @@ inline constexpr int status_not_found = 127;       ///< `record` only: no such C
 
 /// The exit status for an error: `status_usage` for invalid_argument, 128 + n after signal n, otherwise
 /// `status_failed`.
-[[nodiscard]] int status_of(const error& why);
+[[nodiscard]] int get_status(const error& why);
 
-/// Sets the signal number that `status_of` uses for cancelled work. Async-signal-safe.
+/// Sets the signal number that `get_status` uses for cancelled work. Async-signal-safe.
 void note_cancelling_signal(int number);
 
 /// `after_dashes`: the words after "--", that is, the command to record. They must outlive the action.

@@ -36,9 +36,9 @@ std::span<const std::uint32_t> words(const runtime::mapped_file& file) { return 
 }  // namespace
 
 void chunked_file(context& c) {
-  const auto made = scratch_folder::make();
-  if (!made) throw std::runtime_error(made.error().to_string());
-  const fs::path folder = made->path();
+  const auto output = scratch_folder::make();
+  if (!output) throw std::runtime_error(output.error().to_string());
+  const fs::path folder = output->path();
   runtime::mapped_file in(make_file(folder / "input.bin"), runtime::file_access::read_write, c.device());
   const auto content = in.writable_bytes();
   fill_input({reinterpret_cast<std::uint32_t*>(content.data()), content.size() / 4});

@@ -42,8 +42,8 @@ class context {
   /// Sets the completed share, 0..1, which the recording stores as the counter "progress".
   void progress(double share) const noexcept { progress_.set(share); }
   /// Throws wrong_result with the text `what` unless `holds`.
-  static void check(bool holds, std::string_view what) {
-    if (!holds) throw wrong_result("wrong result: " + std::string(what));
+  static void check(bool holds, std::string_view subject) {
+    if (!holds) throw wrong_result("wrong result: " + std::string(subject));
   }
   /// Leaks `memory` on purpose: it is freed only after the recording has ended.
   void leave_behind(runtime::buffer memory) { left_behind_.push_back(std::move(memory)); }

@@ -20,7 +20,7 @@ result<runtime::device_ref> choose_device(device_choice choice) {
   return runtime::devices().front();
 }
 
-result<demo_outcome> run_demo(const demo& what, const demo_options& options) {
+result<demo_outcome> run_demo(const demo& subject, const demo_options& options) {
   const auto device = choose_device(options.device);
   if (!device) return tl::unexpected(device.error());
   const runtime::device_guard guard(*device);
@@ -30,7 +30,7 @@ result<demo_outcome> run_demo(const demo& what, const demo_options& options) {
   try {
     std::optional<runtime::recording> recording;
     if (!options.output.empty()) recording.emplace(options.output, *device);
-    if (clock && options.wall_seconds > 0) clock->pace(options.wall_seconds / what.simulated_seconds);
+    if (clock && options.wall_seconds > 0) clock->pace(options.wall_seconds / subject.simulated_seconds);
     // If a stop is requested, the demo must not wait for the paced device.
     const std::stop_callback at_once(options.stop, [clock] {
       if (clock) clock->stop_pacing();
@@ -49,7 +49,7 @@ result<demo_outcome> run_demo(const demo& what, const demo_options& options) {
       outcome.lost_events = summary.lost;
     };
     try {
-      what.run(c);
+      subject.run(c);
     } catch (...) {
       finish();
       throw;
@@ -57,9 +57,9 @@ result<demo_outcome> run_demo(const demo& what, const demo_options& options) {
     finish();
     outcome.stopped = options.stop.stop_requested();
   } catch (const wrong_result& e) {
-    return fail(error_code::corrupt, e.what(), std::string(what.name));
+    return fail(error_code::corrupt, e.what(), std::string(subject.name));
   } catch (const std::exception& e) {
-    return fail(error_code::io, e.what(), std::string(what.name));
+    return fail(error_code::io, e.what(), std::string(subject.name));
   }
   return outcome;
 }

@@ -36,6 +36,6 @@ struct demo_outcome {
 /// Runs a demo on the calling thread and records it to `output`. Errors: unavailable (no such device), corrupt (a wrong
 /// result), io (any other error, such as in writing the recording or a scratch file). Even after an error, the
 /// recording is closed and contains everything up to the error.
-[[nodiscard]] result<demo_outcome> run_demo(const demo& what, const demo_options& options);
+[[nodiscard]] result<demo_outcome> run_demo(const demo& subject, const demo_options& options);
 
 }  // namespace sluice::demos

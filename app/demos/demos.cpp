@@ -32,7 +32,8 @@ constexpr std::array table{
          "Kernels that fault take many times as long as those after a prefetch; read-mostly pages migrate once.", 0.061,
          managed_migration},
     demo{"leak", "A loop that frees its scratch memory but leaks one small block per step.",
-         "Memory use between steps never returns to its earlier level; the report's unfreed blocks name the culprit's "
+         "Memory use between steps never returns to its earlier level; the report's table \"Never freed\" shows the "
+         "leak's "
          "tag.",
          0.007, leak},
     demo{"graph-replay", "A hundred small kernels per iteration: launched one by one, then as one graph.",

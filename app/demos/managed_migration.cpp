@@ -14,20 +14,20 @@ namespace {
 constexpr std::size_t bytes = 64u << 20;
 constexpr int passes = 3;
 
-enum class how { faults, prefetch };
+enum class migration_method { faults, prefetch };
 
 // Performs one round trip. Returns the device time, in ms, of migrating the pages and running the kernel.
-float pass(const runtime::managed_buffer& memory, const runtime::stream& stream, how way) {
+float pass(const runtime::managed_buffer& memory, const runtime::stream& stream, migration_method way) {
   runtime::timed_event begin(stream.device()), end(stream.device());
   fill_input(memory.host_view<std::uint32_t>());
   begin.record(stream);
-  if (way == how::prefetch) memory.prefetch_to_device(stream);
+  if (way == migration_method::prefetch) memory.prefetch_to_device(stream);
   launch_rounds(memory.as<std::uint32_t>(), 16, stream);
   end.record(stream);
-  if (way == how::prefetch) memory.prefetch_to_host(stream);
+  if (way == migration_method::prefetch) memory.prefetch_to_host(stream);
   stream.sync();
   context::check(is_output(memory.host_view<std::uint32_t>(), 16),
-                 way == how::faults ? "by page faults" : "by prefetch");
+                 way == migration_method::faults ? "by page faults" : "by prefetch");
   return elapsed(begin, end).count();
 }
 
@@ -37,8 +37,8 @@ void managed_migration(context& c) {
   const runtime::stream stream(c.device());
   const runtime::managed_buffer memory(bytes, stream, "shared");
   double done = 0;
-  for (const how way : {how::faults, how::prefetch}) {
-    const char* name = way == how::faults ? "page faults" : "prefetch";
+  for (const migration_method way : {migration_method::faults, migration_method::prefetch}) {
+    const char* name = way == migration_method::faults ? "page faults" : "prefetch";
     const runtime::scoped_range range(name);
     runtime::mark(name);
     float ms = 0;

@@ -19,7 +19,7 @@ constexpr int steps = 24;
 constexpr int layers = 16;
 constexpr std::uint64_t mib = 1u << 20;
 
-std::string state_of(const runtime::pool_stats& s) {
+std::string get_state(const runtime::pool_stats& s) {
   return fmt::format("{} used of {} reserved, fragmentation {:.0f} %", format_bytes(s.used), format_bytes(s.reserved),
                      s.fragmentation() * 100);
 }
@@ -76,13 +76,13 @@ void pool_churn(context& c) {
     churn(pool, stream, random, kept, i);
     if (i == steps / 2) {
       const runtime::scoped_range range("trim");
-      c.say("before the trim: " + state_of(pool->stats()));
+      c.say("before the trim: " + get_state(pool->stats()));
       const auto back = pool->trim();
-      c.say(fmt::format("the trim returned {}: {}", format_bytes(back), state_of(pool->stats())));
+      c.say(fmt::format("the trim returned {}: {}", format_bytes(back), get_state(pool->stats())));
     }
     c.progress(static_cast<double>(i + 1) / steps);
   }
-  c.say(fmt::format("at the end: {}; peak {} used", state_of(pool->stats()), format_bytes(pool->stats().peak_used)));
+  c.say(fmt::format("at the end: {}; peak {} used", get_state(pool->stats()), format_bytes(pool->stats().peak_used)));
 }
 
 }  // namespace sluice::demos

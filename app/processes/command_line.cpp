@@ -37,7 +37,7 @@ result<std::vector<std::string>> split_words(const std::string& line) {
   }
   if (quote != 0)
     return fail(error_code::invalid_argument, "a quote is not closed", line,
-                "close it or write \\" + std::string(1, quote));
+                "close the quote, or write \\" + std::string(1, quote));
   if (begun) words.push_back(std::move(word));
   return words;
 }

@@ -84,18 +84,18 @@ void be_ended_first() {
 enum class reading { ended, late, too_long, given_up };
 
 /// Reads into `text` until the end of the file, the deadline or a limit is reached, or `watcher` gives up.
-reading read_all(int from, std::string& text, steady_clock::time_point deadline, std::size_t most,
+reading read_all(int begin, std::string& text, steady_clock::time_point deadline, std::size_t most,
                  probe_watcher* watcher) {
   for (std::array<char, 65536> part;;) {
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - steady_clock::now()).count();
     if (left <= 0) return reading::late;
-    pollfd ready[2] = {{from, POLLIN, 0}, {watcher != nullptr ? watcher->descriptor() : -1, POLLIN, 0}};
+    pollfd ready[2] = {{begin, POLLIN, 0}, {watcher != nullptr ? watcher->descriptor() : -1, POLLIN, 0}};
     const int n = poll(ready, 2, static_cast<int>(std::min<std::int64_t>(left, 1'000'000)));
     if (n < 0 && errno != EINTR) return reading::late;
     if (n <= 0) continue;
     if (ready[1].revents != 0 && watcher->gives_up()) return reading::given_up;
     if (ready[0].revents == 0) continue;
-    const ssize_t got = read(from, part.data(), part.size());
+    const ssize_t got = read(begin, part.data(), part.size());
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return reading::ended;
     text.append(part.data(), static_cast<std::size_t>(got));
@@ -103,12 +103,12 @@ reading read_all(int from, std::string& text, steady_clock::time_point deadline,
   }
 }
 
-std::string seconds_of(std::chrono::milliseconds time) {
+std::string to_seconds(std::chrono::milliseconds time) {
   return std::to_string(std::chrono::ceil<std::chrono::seconds>(time).count()) + " s";
 }
 
 /// Why a child that has ended gave no result; empty if the child gave one.
-std::string trouble_of(int status, const probe_limits& limits) {
+std::string format_trouble(int status, const probe_limits& limits) {
   if (WIFSIGNALED(status)) {
     const int number = WTERMSIG(status);
     return number == SIGKILL ? "was killed, perhaps because memory ran out"
@@ -145,15 +145,15 @@ result<std::string> probe(const std::function<std::string()>& query, const probe
     return fail(error_code::unavailable, describe_errno(problem), "fork");
   }
   std::string text;
-  const reading how = read_all(ends[0], text, steady_clock::now() + limits.timeout, limits.result_bytes, watcher);
+  const reading options = read_all(ends[0], text, steady_clock::now() + limits.timeout, limits.result_bytes, watcher);
   close(ends[0]);
   // If the child has closed the pipe, it is ending anyway.
-  if (how != reading::ended) kill(child, SIGKILL);
+  if (options != reading::ended) kill(child, SIGKILL);
   int status = 0;
   while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
-  switch (how) {
+  switch (options) {
     case reading::late:
-      return fail(error_code::unavailable, "no result within " + seconds_of(limits.timeout));
+      return fail(error_code::unavailable, "no result within " + to_seconds(limits.timeout));
     case reading::too_long:
       return fail(error_code::unavailable, "the result is longer than " + format_bytes(limits.result_bytes));
     case reading::given_up:
@@ -161,7 +161,7 @@ result<std::string> probe(const std::function<std::string()>& query, const probe
     case reading::ended:
       break;
   }
-  if (std::string trouble = trouble_of(status, limits); !trouble.empty())
+  if (std::string trouble = format_trouble(status, limits); !trouble.empty())
     return fail(error_code::unavailable, std::move(trouble));
   return text;
 }

@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 /// The words of a process's command line. `process`: its folder in /proc.
-std::vector<std::string> words_of(const fs::path& process) {
+std::vector<std::string> get_words(const fs::path& process) {
   std::ifstream file(process / "cmdline", std::ios::binary);
   std::vector<std::string> words;
   for (std::string word; std::getline(file, word, '\0');) words.push_back(word);
@@ -41,24 +41,24 @@ std::vector<running_recording> running_recordings() {
   std::error_code failed;
   for (fs::directory_iterator at("/proc", failed), end; !failed && at != end; at.increment(failed)) {
     const std::string name = at->path().filename().string();
-    running_recording made;
-    const auto [last, bad] = std::from_chars(name.data(), name.data() + name.size(), made.pid);
+    running_recording recording;
+    const auto [last, bad] = std::from_chars(name.data(), name.data() + name.size(), recording.pid);
     struct stat owner {};
     if (bad != std::errc() || last != name.data() + name.size() || stat(at->path().c_str(), &owner) != 0 ||
         owner.st_uid != getuid())
       continue;
-    const std::vector<std::string> words = words_of(at->path());
+    const std::vector<std::string> words = get_words(at->path());
     if (words.size() < 3 || words[1] != "record" || fs::path(words[0]).filename() != "sluice") continue;
     const auto dashes = std::find(words.begin(), words.end(), "--");
     const auto named = std::find_if(words.begin(), dashes, [](const auto& w) { return w == "-o" || w == "--output"; });
-    if (dashes != words.end()) made.command = joined_words({dashes + 1, words.end()});
-    made.file = written_by(at->path());
-    if (made.file.empty() && dashes - named > 1) {
+    if (dashes != words.end()) recording.command = joined_words({dashes + 1, words.end()});
+    recording.file = written_by(at->path());
+    if (recording.file.empty() && dashes - named > 1) {
       std::error_code unknown;
       const fs::path folder = fs::read_symlink(at->path() / "cwd", unknown);
-      made.file = (folder / *(named + 1)).lexically_normal().string();
+      recording.file = (folder / *(named + 1)).lexically_normal().string();
     }
-    found.push_back(std::move(made));
+    found.push_back(std::move(recording));
   }
   std::sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.pid > b.pid; });
   return found;

@@ -1,7 +1,9 @@
-"""Makes a Python wheel of what `cmake --install` laid out: make_wheel.py PREFIX OUTPUT_FOLDER VERSION GLIBC MACHINE
+"""Makes a Python wheel from the files that `cmake --install` installed: make_wheel.py PREFIX OUTPUT_FOLDER VERSION
+GLIBC MACHINE
 
-The wheel holds the program and what it needs in the package `sluice`, whose module is sluice.py; the pytest plug-in and the
-modules of the runtime are modules of their own. Uses the standard library only, and no network.
+The wheel contains the program and the files that it needs in the package `sluice`, whose module is sluice.py. The
+pytest plug-in and the runtime's modules are separate modules. This script uses only the standard library and no
+network.
 """
 import base64
 import hashlib
@@ -51,7 +53,7 @@ _run()
 
 
 def files_below(prefix, folder):
-    """Yields the files below prefix/folder as paths from the prefix, in order."""
+    """Yields the files below prefix/folder, sorted, as paths relative to the prefix."""
     for where, folders, names in os.walk(os.path.join(prefix, folder)):
         folders.sort()
         for name in sorted(names):
@@ -59,7 +61,7 @@ def files_below(prefix, folder):
 
 
 def contents(prefix, version, glibc, platform):
-    """Yields (name in the wheel, bytes, is executable)."""
+    """Yields (name in the wheel, bytes, whether it is executable) for each file of the wheel."""
     def read(path):
         with open(os.path.join(prefix, path), "rb") as file:
             return file.read()
@@ -91,7 +93,7 @@ def contents(prefix, version, glibc, platform):
 
 def main(prefix, folder, version, glibc, machine):
     platform = f"manylinux_{glibc.replace('.', '_')}_{machine}"
-    # Zip files know no years before 1980.
+    # Zip files cannot store years before 1980.
     date = time.gmtime(max(int(os.environ.get("SOURCE_DATE_EPOCH", time.time())), 315532800))[:6]
     record = ""
     path = os.path.join(folder, f"sluice-{version}-py3-none-{platform}.whl")

@@ -1,11 +1,11 @@
-# For find_package(sluice). Defines:
+# CMake reads this file for find_package(sluice). It defines these targets:
 #
-#   sluice::runtime      the C++ runtime, statically: devices, streams, buffers, pools, copies, recordings. For programs; a shared
-#                        library uses sluice::pool, since the static libraries here are not position independent
-#   sluice::pool         its memory pool as C functions (sluice_pool.h), a shared library
-#   sluice::annotations  sluice.h alone: what a program may tell its recorder; links nothing
+#   sluice::runtime      the C++ runtime as static libraries: devices, streams, buffers, pools, copies, recordings; for
+#                        programs only: a shared library uses sluice::pool, because these are not position independent
+#   sluice::pool         the runtime's memory pool as C functions (sluice_pool.h), a shared library
+#   sluice::annotations  only sluice.h, with which a program annotates its recording; links nothing
 #
-# GCC 12 or later, C++20, glibc 2.35 or later.
+# They need GCC 12 or later, C++20, and glibc 2.35 or later.
 include(CMakeFindDependencyMacro)
 find_dependency(Threads)
 get_filename_component(_sluice_prefix "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
@@ -21,7 +21,7 @@ if(NOT TARGET sluice::annotations)
     IMPORTED_NO_SONAME TRUE
     INTERFACE_INCLUDE_DIRECTORIES "${_sluice_prefix}/include/sluice")
 
-  # What the runtime itself is made of, in the versions that it was built with.
+  # The libraries that the runtime contains, in the versions with which it was built.
   set(_sluice_parts "")
   foreach(_sluice_part zstd dw elf z iberty)
     list(APPEND _sluice_parts "${_sluice_prefix}/lib/sluice/static/lib${_sluice_part}.a")
@@ -32,7 +32,8 @@ if(NOT TARGET sluice::annotations)
     INTERFACE_INCLUDE_DIRECTORIES "${_sluice_prefix}/include/sluice"
     INTERFACE_COMPILE_FEATURES cxx_std_20
     INTERFACE_LINK_LIBRARIES "${_sluice_parts};Threads::Threads;m;${CMAKE_DL_LIBS}"
-    # A program that records itself finds the capture library by this. Most of the archives is needed by no program.
+    # A program that records itself finds the capture library through this run path. The linker drops the code that the
+    # program does not use, which is most of the archives.
     INTERFACE_LINK_OPTIONS "LINKER:-rpath,${_sluice_prefix}/lib/sluice;LINKER:--gc-sections")
 endif()
 

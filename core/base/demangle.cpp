@@ -20,17 +20,17 @@ constexpr std::uint64_t max_parts = std::uint64_t{1} << 16;
 constexpr std::size_t max_of_name = std::size_t{64} << 10;
 constexpr int style = DMGL_PARAMS | DMGL_ANSI;
 
-/// Counts the parts of a symbol's tree, each as often as it is referred to. The library visits a part that often, even
-/// before it prints, when it searches for a parameter pack.
+/// Counts the parts of a symbol's tree. Each part counts as often as the tree refers to it, because the library visits
+/// it that often: before it prints the tree, it searches the tree for a parameter pack.
 class counted_parts {
  public:
   std::uint64_t of(const demangle_component* part) {
     if (part == nullptr) return 0;
-    // 0 until it has been computed. A tree refers only to complete parts.
+    // The count is 0 until it has been computed. A tree refers only to complete parts.
     const auto [known, fresh] = known_.try_emplace(part, 0);
     if (!fresh) return known->second;
-    const std::uint64_t all = std::min(1 + below(*part), max_parts + 1);
-    return known_[part] = all;
+    const std::uint64_t total = std::min(1 + below(*part), max_parts + 1);
+    return known_[part] = total;
   }
 
  private:
@@ -77,8 +77,8 @@ void add(const char* part, std::size_t bytes, void* to) {
   name.text.append(part, bytes);
 }
 
-/// Prints the tree. The library prints piece by piece and cannot be told to stop, but it keeps its state on the stack,
-/// so a long jump can end it. Returns false if the name is too long or cannot be printed.
+/// Prints the tree. The library prints piece by piece and cannot be told to stop. It keeps its state on the stack, so a
+/// long jump can end it. Returns false if the name is too long or cannot be printed.
 bool print(demangle_component* tree, name_so_far& to) {
   if (setjmp(to.too_long) != 0) return false;
   return cplus_demangle_print_callback(style, tree, add, &to) != 0;

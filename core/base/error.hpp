@@ -24,8 +24,8 @@ enum class error_code : std::uint16_t {
 /// Says what went wrong, where, and how to fix it. Every member except `message` may be empty.
 struct error {
   error_code code = error_code::io;
-  std::string message;               ///< What happened, and what was expected instead. In lower case, without a final
-                                     ///< period.
+  std::string message;               ///< What happened, and what was expected instead. The text is in lower case,
+                                     ///< without a final period.
   std::string file;                  ///< The file, or the name of the call that failed.
   std::uint64_t offset = no_offset;  ///< Byte offset in `file`.
   std::string hint;                  ///< What the user can do.
@@ -39,10 +39,11 @@ struct error {
 /// Returns the description of an errno value. Thread-safe.
 [[nodiscard]] std::string describe_errno(int number);
 
+/// What a function that can fail returns: a value of type `T`, or an error.
 template <class T>
 using result = tl::expected<T, error>;
 
-/// Shorthand for `return fail(...)` in a function that returns a `result`.
+/// Makes an error that a function can return as its `result`: `return fail(error_code::io, "cannot read", path)`.
 [[nodiscard]] inline tl::unexpected<error> fail(error_code code, std::string message, std::string file = {},
                                                 std::string hint = {}, std::uint64_t offset = error::no_offset) {
   return tl::unexpected<error>(error{code, std::move(message), std::move(file), offset, std::move(hint)});

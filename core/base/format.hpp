@@ -7,14 +7,14 @@
 /// Formats numbers for display. The report and the window use the same functions, so they show the same text.
 namespace sluice {
 
-/// Formats a size: "0 B", "1.50 KiB", "121 GiB". Binary units, three digits.
+/// Formats a size: "0 B", "1.50 KiB", "121 GiB". Uses binary units and three digits.
 [[nodiscard]] std::string format_bytes(double bytes);
 [[nodiscard]] inline std::string format_bytes(std::uint64_t bytes) { return format_bytes(static_cast<double>(bytes)); }
 
-/// Formats a rate: "52.1 GB/s", "830 MB/s", "12.0 kB/s". Decimal units, three digits.
+/// Formats a rate: "52.1 GB/s", "830 MB/s", "12.0 kB/s". Uses decimal units and three digits.
 [[nodiscard]] std::string format_rate(double bytes_per_second);
 
-/// Formats a duration: "450 ns", "12.3 µs", "1.50 ms", "2.00 s". Three digits; above 1000 s, whole seconds.
+/// Formats a duration: "450 ns", "12.3 µs", "1.50 ms", "2.00 s". Uses three digits, or whole seconds above 1000 s.
 [[nodiscard]] std::string format_time(std::int64_t ns);
 
 /// Formats a point in time: "2.314159 s", "18.130 ms" (to a microsecond); below 1 ms "200.000 µs" (to a nanosecond).

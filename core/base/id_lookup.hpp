@@ -11,9 +11,9 @@
 namespace sluice {
 
 /// Maps a 64-bit id to a position. The ids that Sluice writes are dense, so most of them are looked up in an array,
-/// with 4 bytes per id. Ids that are far from the others (of older events, or in damaged files) go into a hash table
-/// (open addressing, at most half full), so a huge id costs no more than a small id. Holds at most 2^32 - 2 positions.
-/// Not thread-safe for writing.
+/// with 4 bytes per id. Ids that are far from the others go into a hash table (open addressing, at most half full), so
+/// a huge id costs no more than a small id. Older events and damaged files have such ids. Holds at most 2^32 - 2
+/// positions. Not thread-safe for writing.
 class id_lookup {
  public:
   static constexpr std::size_t none = SIZE_MAX;
@@ -22,7 +22,7 @@ class id_lookup {
   [[nodiscard]] std::size_t find(std::uint64_t id) const {
     if (is_in_array(id)) return dense_[id - first_] - std::size_t{1};  // 0 wraps around to `none`.
     if (sparse_.empty()) return none;
-    return sparse_[slot_of(id)].position - std::size_t{1};
+    return sparse_[get_slot(id)].position - std::size_t{1};
   }
 
   /// Announces that about `more` new ids will be added (at most 2^31), so that the hash table is allocated only once,
@@ -63,7 +63,7 @@ class id_lookup {
   [[nodiscard]] bool is_in_array(std::uint64_t id) const { return id - first_ < dense_.size(); }
 
   /// Returns the index of the slot that holds `id` or, if no slot does, of the free slot in which to store it.
-  [[nodiscard]] std::size_t slot_of(std::uint64_t id) const {
+  [[nodiscard]] std::size_t get_slot(std::uint64_t id) const {
     const std::size_t last = sparse_.size() - 1;
     std::uint64_t mixed =
         id * 0x9E3779B97F4A7C15U;  // 2^64 divided by the golden ratio: spreads neighboring ids (Knuth, 6.4).
@@ -78,7 +78,7 @@ class id_lookup {
   std::uint32_t& place_in_table(std::uint64_t id) {
     if (2 * (in_sparse_ + 1) > sparse_.size())
       move_sparse(std::max({2 * sparse_.size(), 2 * std::bit_ceil(expected_), std::size_t{64}}));
-    slot& found = sparse_[slot_of(id)];
+    slot& found = sparse_[get_slot(id)];
     if (found.position == 0) {
       found.id = id;
       ++in_sparse_;
@@ -96,7 +96,7 @@ class id_lookup {
       if (is_in_array(each.id)) {
         dense_[each.id - first_] = each.position;
       } else {
-        sparse_[slot_of(each.id)] = each;
+        sparse_[get_slot(each.id)] = each;
         ++in_sparse_;
       }
     }

@@ -6,8 +6,8 @@
 
 namespace sluice {
 
-/// A set of ids, stored as pages of bits: consecutive ids take one bit each, and an id far from all others takes about
-/// a hundred bytes. Not thread-safe for writing.
+/// A set of ids, stored as pages of bits. Consecutive ids take one bit each. An id far from all others takes about a
+/// hundred bytes. Not thread-safe for writing.
 class id_set {
  public:
   /// Adds `id`. Returns true if `id` was not in the set before.

@@ -18,12 +18,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// No real source path has more folders. Limits the cost of a hostile path.
+/// The maximum number of folders in a path, which limits the cost of a hostile path. No real source path has more
+/// folders.
 constexpr std::size_t max_folders = 64;
 
-/// Splits `path` at '/' (a Windows path also at '\') and leaves out empty parts and ".". Empty if the path contains
+/// Splits `path` at '/', and a Windows path also at '\'. Leaves out empty parts and ".". Empty if the path contains
 /// ".." or has too many parts.
-std::vector<std::string> parts_of(std::string_view path) {
+std::vector<std::string> get_parts(std::string_view path) {
   std::vector<std::string> parts;
   const bool windows = is_absolute_path(path) && !path.starts_with('/');
   while (!path.empty()) {
@@ -43,13 +44,13 @@ std::string joined(const std::vector<std::string>& parts, std::size_t first) {
   return path;
 }
 
-/// For systems without openat2: opens one folder after another, without following links.
+/// Opens one folder after another, without following links. Used on systems without openat2.
 int open_beneath_by_parts(int folder, const std::vector<std::string>& parts, std::size_t first) {
   int at = ::dup(folder);
   for (std::size_t i = first; i < parts.size() && at >= 0; ++i) {
-    const int how =
+    const int mode =
         i + 1 < parts.size() ? O_PATH | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC : regular_file::flags | O_NOFOLLOW;
-    const int next = ::openat(at, parts[i].c_str(), how);
+    const int next = ::openat(at, parts[i].c_str(), mode);
     const int why = errno;
     ::close(at);
     errno = why;
@@ -62,12 +63,12 @@ int open_beneath_by_parts(int folder, const std::vector<std::string>& parts, std
 /// link leads out of the folder.
 int open_beneath(int folder, const std::vector<std::string>& parts, std::size_t first) {
 #ifdef RESOLVE_BENEATH
-  open_how how{};
-  how.flags = static_cast<std::uint64_t>(regular_file::flags);
-  how.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
+  open_how options{};
+  options.flags = static_cast<std::uint64_t>(regular_file::flags);
+  options.resolve = RESOLVE_BENEATH | RESOLVE_NO_MAGICLINKS;
   const std::string path = joined(parts, first);
   for (int tries = 0; tries < 8; ++tries) {
-    const long opened = ::syscall(SYS_openat2, folder, path.c_str(), &how, sizeof how);
+    const long opened = ::syscall(SYS_openat2, folder, path.c_str(), &options, sizeof options);
     if (opened >= 0) return static_cast<int>(opened);
     if (errno != EAGAIN) break;  // EAGAIN: something was renamed at the same time.
   }
@@ -78,14 +79,14 @@ int open_beneath(int folder, const std::vector<std::string>& parts, std::size_t 
 
 /// If `parts` starts with the parts of `folder`, returns the index of the first part after these; otherwise 0.
 std::size_t behind(const std::string& folder, const std::vector<std::string>& parts) {
-  const std::vector<std::string> above = parts_of(folder);
+  const std::vector<std::string> above = get_parts(folder);
   const bool below = above.size() < parts.size() && std::equal(above.begin(), above.end(), parts.begin());
   return below ? above.size() : 0;
 }
 
 result<local_files::opened> open_in(const std::string& folder, const std::string& recorded, std::uint64_t max_bytes) {
   auto outcome = fail(error_code::not_found, "is not there", recorded);
-  const std::vector<std::string> parts = parts_of(recorded);
+  const std::vector<std::string> parts = get_parts(recorded);
   const int root = ::open(folder.c_str(), O_PATH | O_DIRECTORY | O_CLOEXEC);
   std::vector<std::size_t> firsts;
   if (const std::size_t first = behind(folder, parts); first != 0 && recorded.starts_with('/')) firsts.push_back(first);

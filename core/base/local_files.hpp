@@ -42,7 +42,7 @@ class local_files {
   std::vector<std::string> folders_;  ///< Absolute, links resolved, no trailing slash.
 };
 
-/// Shown instead of sources and symbols if these may not be read.
+/// The message that is shown instead of sources and symbols if their files may not be read.
 inline constexpr std::string_view untrusted_remark =
     "sources and symbols of this machine are not shown, because you did not make this recording on this machine; "
     "to see them, say where to look: --sources-from FOLDER, or File, Add source folder, in the window";

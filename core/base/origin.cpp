@@ -86,7 +86,7 @@ void put(std::vector<std::byte>& into, const void* bytes, std::size_t count) {
 void put(std::vector<std::byte>& into, std::uint64_t number) { put(into, &number, sizeof number); }
 
 /// Returns the data to be hashed. Excludes the device number, which may change each time the machine boots.
-std::optional<std::vector<std::byte>> facts_of(int descriptor, std::span<const std::byte> header, stage now) {
+std::optional<std::vector<std::byte>> get_facts(int descriptor, std::span<const std::byte> header, stage now) {
   struct statx about {};
   if (header.size() != header_bytes ||
       ::statx(descriptor, "", AT_EMPTY_PATH, STATX_BASIC_STATS | STATX_BTIME, &about) != 0 ||
@@ -112,7 +112,7 @@ std::optional<std::vector<std::byte>> facts_of(int descriptor, std::span<const s
 
 void mark(int descriptor, std::span<const std::byte> header, stage now) noexcept try {
   const auto key = key_of_this_user(true);
-  const auto facts = key ? facts_of(descriptor, header, now) : std::nullopt;
+  const auto facts = key ? get_facts(descriptor, header, now) : std::nullopt;
   if (!facts) return unmark(descriptor);
   const siphash::hash hash = siphash::of(*key, *facts);
   if (::fsetxattr(descriptor, attribute, hash.data(), sizeof hash, 0) != 0) unmark(descriptor);
@@ -127,7 +127,7 @@ bool is_marked(int descriptor, std::span<const std::byte> header) noexcept try {
   const auto key = key_of_this_user(false);
   if (!key) return false;
   for (const stage each : {stage::closed, stage::growing}) {
-    const auto facts = facts_of(descriptor, header, each);
+    const auto facts = get_facts(descriptor, header, each);
     if (facts && siphash::of(*key, *facts) == found) return true;
   }
   return false;

@@ -26,9 +26,9 @@ struct hidden_range {
   std::uint32_t first, last;
 };
 
-/// Invisible characters that can deceive: they control the terminal, change the direction of text, end lines, or hide
-/// text that other readers of it see. These are C1, the two line separators, the annotations, and all characters that
-/// are Default_Ignorable_Code_Point in Unicode 16.
+/// Invisible characters that can deceive a reader. They control the terminal, change the direction of text, end lines,
+/// or hide text that a program still reads. These are C1, the two line separators, the annotations, and all characters
+/// that are Default_Ignorable_Code_Point in Unicode 16.
 constexpr auto hidden_characters = std::to_array<hidden_range>({{0x80, 0x9f},
                                                                 {0xad, 0xad},
                                                                 {0x34f, 0x34f},
@@ -67,43 +67,43 @@ void for_each_character(std::string_view text, Put put) {
 }  // namespace
 
 std::string printable(std::string_view text, line_ends ends) {
-  std::string made;
-  made.reserve(text.size());
-  const auto put = std::back_inserter(made);
+  std::string line;
+  line.reserve(text.size());
+  const auto put = std::back_inserter(line);
   for_each_character(text, [&](std::optional<std::uint32_t> c, std::string_view one) {
     if (c == '\n' && ends == line_ends::escape) {
-      made += "\\n";
+      line += "\\n";
     } else if (c == '\t') {
-      made += "\\t";
+      line += "\\t";
     } else if (!c || (c < 0x20 && c != '\n') || c == 0x7f) {
       fmt::format_to(put, "\\x{:02x}", static_cast<unsigned char>(one[0]));
     } else if (is_hidden(*c)) {
       fmt::format_to(put, "\\u{{{:04x}}}", *c);
     } else {
-      made += one;
+      line += one;
     }
   });
-  return made;
+  return line;
 }
 
 std::string printable_json(std::string_view text) {
-  std::string made;
-  made.reserve(text.size());
-  const auto put = std::back_inserter(made);
+  std::string line;
+  line.reserve(text.size());
+  const auto put = std::back_inserter(line);
   for_each_character(text, [&](std::optional<std::uint32_t> c, std::string_view one) {
     constexpr std::uint32_t first_of_pairs = 0x10000;
     if (!c) {
-      made += "\ufffd";
+      line += "\ufffd";
     } else if (c != '\n' && (c < 0x20 || c == 0x7f || (c < first_of_pairs && is_hidden(*c)))) {
       fmt::format_to(put, "\\u{:04x}", *c);
     } else if (is_hidden(*c)) {
       const std::uint32_t rest = *c - first_of_pairs;
       fmt::format_to(put, "\\u{:04x}\\u{:04x}", 0xd800 | rest >> 10, 0xdc00 | (rest & 0x3ff));
     } else {
-      made += one;
+      line += one;
     }
   });
-  return made;
+  return line;
 }
 
 std::string printable_line(std::string_view text, std::size_t max_bytes) {

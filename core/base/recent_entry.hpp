@@ -5,8 +5,9 @@
 namespace sluice {
 
 /// Remembers the entry of a `std::map` that was used last. Consecutive rows usually refer to the same stream, pool or
-/// kind of memory; looking each of them up took a tenth of the time to read the rows. Must not outlive the map, and the
-/// entry must not be erased. A copy remembers nothing, because it may be used with a copy of the map.
+/// kind of memory. Without this class, looking up each of these took a tenth of the time to read the rows. The object
+/// must not outlive the map, and the entry must not be erased. A copy of the object remembers nothing, because it may
+/// be used with a copy of the map.
 template <class Map>
 class recent_entry {
  public:

@@ -28,8 +28,8 @@ namespace sluice {
   return drive || path.starts_with('/') || path.starts_with("\\\\");
 }
 
-/// A path in which '/' separates the folders, so that its parts can be searched. Copies the recorded path only if that
-/// contains '\'.
+/// A path in which '/' separates the folders, so that its parts can be searched. The path is copied only if it contains
+/// '\'.
 class slashed_path {
  public:
   /// `recorded` must outlive this object.

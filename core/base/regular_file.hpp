@@ -33,6 +33,7 @@ class regular_file {
   [[nodiscard]] int release();
   /// The size of the file when it was opened, in bytes.
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
+  /// The file's modification time when it was opened.
   [[nodiscard]] timespec changed() const { return changed_; }
 
   /// Returns the first `bytes()` bytes, or fewer if the file has been truncated since. Errors: io.

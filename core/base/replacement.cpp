@@ -34,7 +34,7 @@ std::string name_next_to(const fs::path& place) {
 }
 
 /// Resolves `target` to an absolute path, and follows links. Errors: io, invalid_argument.
-result<std::string> place_of(const std::string& target) {
+result<std::string> get_place(const std::string& target) {
   struct stat link {};
   std::error_code problem;
   std::string plain = target;
@@ -94,8 +94,8 @@ std::optional<replacement::identity> replacement::look_at(const std::string& pat
   return identity{found.st_dev, found.st_ino};
 }
 
-tl::unexpected<error> replacement::failure(const std::string& what, int why) const {
-  return fail(code_of_failed_write(why), what + ": " + describe_errno(why), named_,
+tl::unexpected<error> replacement::failure(const std::string& subject, int why) const {
+  return fail(code_of_failed_write(why), subject + ": " + describe_errno(why), named_,
               is_full_disk(why) ? "free some space" : "name a file in a folder that you may write to");
 }
 
@@ -147,40 +147,40 @@ result<replacement> replacement::of_file(const std::string& target) { return of_
 
 result<replacement> replacement::of_unnamed_file(const std::string& target) { return of_file(target, naming::unnamed); }
 
-result<replacement> replacement::of_file(const std::string& target, naming how) {
-  auto place = place_of(target);
+result<replacement> replacement::of_file(const std::string& target, naming options) {
+  auto place = get_place(target);
   if (!place) return tl::unexpected(place.error());
-  replacement made(target, std::move(*place), false);
+  replacement output(target, std::move(*place), false);
   struct stat old {};
-  const bool exists = ::lstat(made.place_.c_str(), &old) == 0;
+  const bool exists = ::lstat(output.place_.c_str(), &old) == 0;
   if (exists && !S_ISREG(old.st_mode))
     return fail(error_code::invalid_argument, "is not a regular file", target, "choose another name");
-  if (exists && ::access(made.place_.c_str(), W_OK) != 0) return made.failure("cannot be replaced", errno);
-  if (exists) made.replaced_ = identity{old.st_dev, old.st_ino};
+  if (exists && ::access(output.place_.c_str(), W_OK) != 0) return output.failure("cannot be replaced", errno);
+  if (exists) output.replaced_ = identity{old.st_dev, old.st_ino};
   // A file that will get the permissions of another file is private until then, so that no other user can open it
   // early.
   const mode_t mode = exists ? S_IRUSR | S_IWUSR : 0666 & privacy::allowed();
-  if (how == naming::named || !made.make_unnamed(mode))
-    if (auto done = made.make(mode); !done) return tl::unexpected(done.error());
+  if (options == naming::named || !output.make_unnamed(mode))
+    if (auto done = output.make(mode); !done) return tl::unexpected(done.error());
   if (exists) {
     // Root can keep the owner; other users can keep at most the group.
-    [[maybe_unused]] const int owner = ::fchown(made.descriptor_, old.st_uid, old.st_gid);
-    ::fchmod(made.descriptor_, old.st_mode & privacy::allowed());
+    [[maybe_unused]] const int owner = ::fchown(output.descriptor_, old.st_uid, old.st_gid);
+    ::fchmod(output.descriptor_, old.st_mode & privacy::allowed());
   }
-  return made;
+  return output;
 }
 
 result<replacement> replacement::of_folder(const std::string& target) {
-  auto place = place_of(target);
+  auto place = get_place(target);
   if (!place) return tl::unexpected(place.error());
-  replacement made(target, std::move(*place), true);
-  made.replaced_ = look_at(made.place_);
+  replacement output(target, std::move(*place), true);
+  output.replaced_ = look_at(output.place_);
   std::error_code problem;
-  if (made.replaced_ && !(fs::is_directory(made.place_, problem) && fs::is_empty(made.place_, problem)))
+  if (output.replaced_ && !(fs::is_directory(output.place_, problem) && fs::is_empty(output.place_, problem)))
     return fail(error_code::invalid_argument, "already exists and is not an empty directory", target,
                 "name a new folder with -o");
-  if (auto done = made.make(0777 & privacy::allowed()); !done) return tl::unexpected(done.error());
-  return made;
+  if (auto done = output.make(0777 & privacy::allowed()); !done) return tl::unexpected(done.error());
+  return output;
 }
 
 int replacement::take_descriptor() {
@@ -237,14 +237,14 @@ bool replacement::take_free_name() {
 }
 
 result<void> replacement::commit() {
-  const char* refused = "cannot be put in its place: another file has taken that name";
+  const char* refused = "cannot be moved to its final name: another file has taken that name";
   if (look_at(place_) != replaced_) return fail(error_code::io, refused, named_, "choose another name");
   if (replaced_ && !folder_ && !(unnamed_ ? ::fsync(descriptor_) == 0 : sync_file(path_)))
     return failure("cannot be written to disk", errno);
   if (unnamed_) {
     if (!give_name())
       return errno == EEXIST && !replaced_ ? fail(error_code::io, refused, named_, "choose another name")
-                                           : failure("cannot be put in its place", errno);
+                                           : failure("cannot be moved to its final name", errno);
     if (!replaced_) {
       keep();
       return {};
@@ -252,7 +252,7 @@ result<void> replacement::commit() {
   }
   const bool moved = replaced_ ? ::rename(path_.c_str(), place_.c_str()) == 0 : take_free_name();
   if (!moved && !replaced_ && errno == EEXIST) return fail(error_code::io, refused, named_, "choose another name");
-  if (!moved) return failure("cannot be put in its place", errno);
+  if (!moved) return failure("cannot be moved to its final name", errno);
   let_go_of_target();
   keep();
   return {};

@@ -40,27 +40,28 @@ class replacement {
   [[nodiscard]] const std::string& path() const { return path_; }
   /// The descriptor of the temporary file, open for reading and writing, and owned by this object; -1 for a folder.
   [[nodiscard]] int descriptor() const { return descriptor_; }
-  /// Transfers ownership of the descriptor to the caller; for an unnamed file, of a second descriptor. Returns -1 if
-  /// that cannot be opened.
+  /// Transfers ownership of the descriptor to the caller. For an unnamed file, opens a second descriptor and gives that
+  /// one to the caller. Returns -1 if the second descriptor cannot be opened.
   [[nodiscard]] int take_descriptor();
 
   /// True if the target existed when this object was created.
   [[nodiscard]] bool replaces_another() const { return replaced_.has_value(); }
   /// The result of `claim_target`. `taken`: another process has claimed the target or is writing a recording into it.
-  /// `changed`: the target has been replaced or removed in the meantime: start again. `no_locks`: the file system has
-  /// no locks.
+  /// `changed`: the target has been replaced or removed in the meantime, so the caller must start again. `no_locks`:
+  /// the file system has no locks.
   enum class claim : std::uint8_t { got, taken, changed, no_locks };
-  /// Locks the target, which must exist: until this object is destroyed or committed, no other process can claim the
-  /// target, under whatever name. Other processes can still read it. The claim also ends when this process ends.
+  /// Locks the target, which must exist. Until this object is destroyed or committed, no other process can claim the
+  /// target, whatever name that process uses for it. Other processes can still read it. The claim also ends when this
+  /// process ends.
   [[nodiscard]] claim claim_target();
   /// The byte that a claim locks (F_OFD_SETLK). A process that writes a recording locks this byte and all bytes before
   /// it.
   static constexpr off_t claimed_byte = off_t{1} << 62;
 
   /// Renames the temporary file or folder to its target, atomically. A file that replaces another file is first synced
-  /// to disk; the caller must flush other descriptors of it before the call. If there was no target and several
-  /// processes commit, exactly one succeeds, on any file system. Errors: no_space; io, also if the target has changed
-  /// in the meantime (it is then kept).
+  /// to disk. The caller must flush other descriptors of the file before the call. If there was no target and several
+  /// processes commit, exactly one succeeds, on any file system. Errors: no_space, io. If the target has changed in the
+  /// meantime, the call fails with `io` and keeps the target.
   [[nodiscard]] result<void> commit();
   /// Keeps the file or folder under its temporary name: the destructor will not remove it.
   void keep();
@@ -73,18 +74,19 @@ class replacement {
   };
   enum class naming : bool { named, unnamed };
   replacement(std::string named, std::string place, bool folder);
-  static result<replacement> of_file(const std::string& target, naming how);
+  static result<replacement> of_file(const std::string& target, naming options);
   static std::optional<identity> look_at(const std::string& path);
   [[nodiscard]] result<void> make(mode_t mode);
   /// Returns false if the file system does not support unnamed files, or if there is no /proc.
   bool make_unnamed(mode_t mode);
-  /// Gives the file a name: `place_` if it does not replace a file, else a temporary name.
+  /// Gives an unnamed file a name. The name is `place_` if the file does not replace another file, else a temporary
+  /// name.
   [[nodiscard]] bool give_name();
   /// Renames the file to `place_`, where no file may exist. On failure, returns false and sets errno; EEXIST means that
   /// there is a file.
   [[nodiscard]] bool take_free_name();
   void let_go_of_target();
-  [[nodiscard]] tl::unexpected<error> failure(const std::string& what, int why) const;
+  [[nodiscard]] tl::unexpected<error> failure(const std::string& subject, int why) const;
   void remove();
 
   std::string named_;  ///< The target as the caller named it, for error messages.

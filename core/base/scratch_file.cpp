@@ -14,8 +14,8 @@
 namespace sluice {
 namespace {
 
-tl::unexpected<error> cannot_make(const char* what, const std::string& name, int why) {
-  return fail(code_of_failed_write(why), std::string("cannot make a scratch ") + what + ": " + describe_errno(why),
+tl::unexpected<error> cannot_make(const char* subject, const std::string& name, int why) {
+  return fail(code_of_failed_write(why), std::string("cannot make a scratch ") + subject + ": " + describe_errno(why),
               name, "name a folder with space in TMPDIR");
 }
 

@@ -21,22 +21,22 @@
 /// A cache for values that are expensive to compute and that several threads request at the same time. Private to core.
 namespace sluice {
 
-/// A cache with a memory budget and least-recently-used eviction. `Key` needs `a.is_in(b)`, which is true if the value
-/// of `b` can also be used for `a`, and an order in which such a `b` comes after `a`, with no unrelated key in between.
-/// Thread-safe.
+/// A cache with a memory budget and least-recently-used eviction. `Key` must have two comparisons. `a.is_in(b)` is true
+/// if the value of `b` can also be used for `a`. `a < b` sorts keys: if `a.is_in(b)`, then `b` comes after `a`, and no
+/// unrelated key is between them. Thread-safe.
 template <class Key, class Value>
 class shared_cache {
  public:
   using made = result<std::shared_ptr<const Value>>;
 
-  /// `make` computes the value of a key, and may run for several keys at the same time. `bytes_of` returns how much
+  /// `make` computes the value of a key, and may run for several keys at the same time. `get_bytes` returns how much
   /// memory a value takes. The cache keeps at most `max_bytes`, but it always keeps the newest value.
   shared_cache(std::size_t max_bytes, std::function<made(const Key&)> make,
-               std::function<std::size_t(const Value&)> bytes_of)
-      : max_bytes_(max_bytes), make_(std::move(make)), bytes_of_(std::move(bytes_of)) {}
+               std::function<std::size_t(const Value&)> get_bytes)
+      : max_bytes_(max_bytes), make_(std::move(make)), bytes_of_(std::move(get_bytes)) {}
 
-  /// Returns the cached value or computes it; other callers with the same key wait for that. The caller may keep a
-  /// returned value even after it has been evicted. Errors: those of `make`.
+  /// Returns the cached value or computes it. Other callers with the same key wait until the value is computed. The
+  /// caller may keep a returned value even after the cache has evicted it. Errors: those of `make`.
   [[nodiscard]] made get(const Key& key) { return std::move(get_each(std::span(&key, 1)).front()); }
 
   /// Returns the values of several keys. Concurrent callers share the work: a thread waits only while other threads are
@@ -44,8 +44,8 @@ class shared_cache {
   [[nodiscard]] std::vector<made> get_each(std::span<const Key> keys) { return get_each(keys, make_, {}); }
 
   /// Returns the values of several keys; computes missing values with `make(key)`. If `goes_on` is not empty, it is
-  /// called every 10 ms while the call waits for other threads; once it returns false, missing values become errors
-  /// (cancelled).
+  /// called every 10 ms while the call waits for other threads. Once `goes_on` returns false, each value that is still
+  /// missing becomes the error `cancelled`.
   template <class Make>
   [[nodiscard]] std::vector<made> get_each(std::span<const Key> keys, Make&& make,
                                            const std::function<bool()>& goes_on) {
@@ -54,17 +54,17 @@ class shared_cache {
     std::unique_lock lock(mutex_);
     for (;;) {
       std::optional<std::size_t> mine;
-      bool all = true;
+      bool complete = true;
       for (std::size_t i = 0; i < keys.size(); ++i) {
         if (found[i]) continue;
         if (auto known = find(keys[i])) {
           found[i] = std::move(known);
           continue;
         }
-        all = false;
+        complete = false;
         if (!mine && !making_.contains(keys[i])) mine = i;
       }
-      if (all) break;
+      if (complete) break;
       if (mine) {
         found[*mine] = make_and_keep(lock, keys[*mine], make);
       } else if (!goes_on) {
@@ -78,7 +78,7 @@ class shared_cache {
     std::vector<made> given;
     given.reserve(keys.size());
     for (std::optional<made>& each : found)
-      given.push_back(each ? std::move(*each) : fail(error_code::cancelled, "nobody wants it any more"));
+      given.push_back(each ? std::move(*each) : fail(error_code::cancelled, "the result is no longer needed"));
     return given;
   }
 
@@ -107,14 +107,14 @@ class shared_cache {
 
   /// All cached values, least recently used first.
   [[nodiscard]] std::vector<std::pair<Key, std::shared_ptr<const Value>>> all_kept() const {
-    std::vector<std::pair<std::uint64_t, std::pair<Key, std::shared_ptr<const Value>>>> all;
+    std::vector<std::pair<std::uint64_t, std::pair<Key, std::shared_ptr<const Value>>>> pairs;
     {
       const std::scoped_lock lock(mutex_);
-      for (const auto& [key, each] : kept_) all.push_back({each.used, {key, each.value}});
+      for (const auto& [key, each] : kept_) pairs.push_back({each.used, {key, each.value}});
     }
-    std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::sort(pairs.begin(), pairs.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
     std::vector<std::pair<Key, std::shared_ptr<const Value>>> given;
-    for (auto& each : all) given.push_back(std::move(each.second));
+    for (auto& each : pairs) given.push_back(std::move(each.second));
     return given;
   }
 

@@ -10,7 +10,8 @@
 namespace sluice {
 
 /// SipHash-2-4 with 128 bits of output (Aumasson and Bernstein, "SipHash: a fast short-input PRF"), a message
-/// authentication code: without the key, nobody can compute the hash of a message. For little-endian machines only.
+/// authentication code: without the key, nobody can compute the hash of a message. The code works only on little-endian
+/// machines.
 class siphash {
  public:
   using key = std::array<std::uint64_t, 2>;
@@ -21,12 +22,12 @@ class siphash {
     std::size_t at = 0;
     for (; at + 8 <= message.size(); at += 8) s.absorb(word(message.subspan(at, 8)));
     s.absorb(word(message.subspan(at)) | static_cast<std::uint64_t>(message.size()) << 56);
-    hash made{};
+    hash output{};
     s.v2_ ^= 0xee;
-    made[0] = s.finish();
+    output[0] = s.finish();
     s.v1_ ^= 0xdd;
-    made[1] = s.finish();
-    return made;
+    output[1] = s.finish();
+    return output;
   }
 
  private:

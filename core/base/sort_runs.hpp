@@ -7,9 +7,9 @@
 /// Sorts sequences that are nearly sorted.
 namespace sluice {
 
-/// A stable natural merge sort (Knuth, 5.2.4): merges sorted runs, short runs first, in O(n * log runs). For rows of
-/// several kinds where the rows of each kind are already sorted by time. If runs have fewer than 16 items on average,
-/// uses std::stable_sort instead.
+/// A stable natural merge sort (Knuth, 5.2.4): merges sorted runs, short runs first, in O(n * log runs). Use it for
+/// rows of several kinds if the rows of each kind are already sorted by time. If the runs have fewer than 16 items on
+/// average, the function uses std::stable_sort instead.
 template <class Iterator, class Less>
 void sort_runs(Iterator begin, Iterator end, Less less) {
   constexpr std::ptrdiff_t min_length = 16;  // Minimum average length of a run.

@@ -6,8 +6,9 @@
 
 namespace sluice {
 
-/// An empty vector that reuses the memory of an earlier such vector of the same thread: getting new pages for thousands
-/// of rows takes as long as filling them. Each thread keeps at most one vector of each type, of at most 2 MiB.
+/// An empty vector that reuses the memory of a vector that the same thread used earlier. This saves time, because
+/// getting new pages for thousands of rows takes as long as filling the pages. Each thread keeps at most one vector of
+/// each type, of at most 2 MiB.
 template <class T>
 class thread_scratch {
  public:

@@ -22,8 +22,8 @@ enum slot_state : int { slot_free, slot_filling, slot_listed };
 /// A registered name. In static memory, so that the signal handler need not allocate.
 struct slot {
   std::atomic<int> state{slot_free};
-  std::atomic<pid_t> owner{0};  ///< Process id of the owner: a child between fork and exec must not remove the files of
-                                ///< its parent.
+  std::atomic<pid_t> owner{0};  ///< Process id of the owner, because a child between fork and exec must not remove the
+                                ///< files of its parent.
   std::array<char, PATH_MAX> path{};
 };
 
@@ -57,7 +57,7 @@ void empty_folder(int folder, int deepest) {
 /// Removes the folder `path` with its contents. Renames the folder first, so that threads and child processes that are
 /// still running cannot create more files in it.
 void remove_folder(const char* path) {
-  constexpr int deepest = 4;  // The maximum number of levels of folders in it. Sluice's own folders have one.
+  constexpr int deepest = 4;  // The maximum number of levels of folders in `path`. Sluice's own folders have one level.
   std::array<char, PATH_MAX + 2> renamed;
   const std::size_t length = std::strlen(path);
   std::memcpy(renamed.data(), path, length);

@@ -13,8 +13,8 @@ namespace sluice {
 class unfinished_name {
  public:
   unfinished_name() = default;
-  /// `path`: the absolute path of a file, or of a folder with at most four levels of folders in it. It need not exist
-  /// yet.
+  /// `path`: the absolute path of a file, or of a folder with at most four levels of folders in it. The path need not
+  /// exist yet.
   explicit unfinished_name(const std::string& path);
   unfinished_name(unfinished_name&& other) noexcept;
   unfinished_name& operator=(unfinished_name&& other) noexcept;

@@ -36,15 +36,15 @@ namespace sluice {
 
 /// Returns `text` with each invalid byte replaced by U+FFFD.
 [[nodiscard]] inline std::string mended_utf8(std::string_view text) {
-  std::string made;
+  std::string line;
   while (!text.empty()) {
     const std::size_t bad = first_not_utf8(text);
-    made += text.substr(0, bad);
+    line += text.substr(0, bad);
     if (bad == std::string_view::npos) break;
-    made += "\xef\xbf\xbd";
+    line += "\xef\xbf\xbd";
     text.remove_prefix(bad + 1);
   }
-  return made;
+  return line;
 }
 
 }  // namespace sluice

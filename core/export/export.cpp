@@ -38,24 +38,24 @@ constexpr std::array<std::pair<std::string_view, query::id_kind>, 8> subjects = 
 }};
 
 std::string names_of_tables() {
-  std::string all;
-  for (const query::table& each : query::tables()) all.append(all.empty() ? "" : ", ").append(each.name);
-  return all;
+  std::string text;
+  for (const query::table& each : query::tables()) text.append(text.empty() ? "" : ", ").append(each.name);
+  return text;
 }
 
 }  // namespace
 
-job::job(const trace::snapshot& from, const options& wanted)
-    : trace_(from),
+job::job(const trace::snapshot& recording, const options& wanted)
+    : trace_(recording),
       wanted_(wanted),
-      range_(bounded(wanted.range.value_or(index::time_range_of(from)))),
+      range_(bounded(wanted.range.value_or(index::recorded_range(recording)))),
       redactor_(wanted.redact) {
-  for (const trace::chunk_info& chunk : from.chunks())
+  for (const trace::chunk_info& chunk : recording.chunks())
     if (trace::is_event(chunk.type)) all_bytes_ += chunk.stored_bytes;
   if (!redactor_.active()) return;
-  for (const trace::host_row& host : from.tables().hosts.rows())
-    for (const trace::string_id text : {host.name, host.boot_id}) redactor_.learn_host(from.tables().text(text));
-  for (const trace::string_row& row : from.tables().strings.rows()) redactor_.learn(row.text);
+  for (const trace::host_row& host : recording.tables().hosts.rows())
+    for (const trace::string_id text : {host.name, host.boot_id}) redactor_.learn_host(recording.tables().text(text));
+  for (const trace::string_row& row : recording.tables().strings.rows()) redactor_.learn(row.text);
 }
 
 const std::atomic<bool>& job::cancelled() const {
@@ -65,9 +65,9 @@ const std::atomic<bool>& job::cancelled() const {
 result<void> job::chunk_done(const trace::chunk_info& chunk) {
   done_bytes_ += chunk.stored_bytes;
   if (cancelled()) return fail(error_code::cancelled, "the export was cancelled", trace_.path());
-  const double all = static_cast<double>(all_bytes_) * passes_;
-  if (wanted_.progress && all > 0)
-    wanted_.progress(static_cast<float>(std::min(1.0, static_cast<double>(done_bytes_) / all)));
+  const double total = static_cast<double>(all_bytes_) * passes_;
+  if (wanted_.progress && total > 0)
+    wanted_.progress(static_cast<float>(std::min(1.0, static_cast<double>(done_bytes_) / total)));
   return {};
 }
 
@@ -112,21 +112,21 @@ result<void> check_tables(std::span<const std::string> names) {
   return {};
 }
 
-result<written_summary> write(const trace::snapshot& from, const format& as, const std::string& path,
+result<written_summary> write(const trace::snapshot& recording, const format& as, const std::string& path,
                               const options& wanted) {
   if (auto known = check_tables(wanted.tables); !known) return tl::unexpected(known.error());
-  job what(from, wanted);
+  job export_job(recording, wanted);
   auto to = output::create(path, as.shape(wanted), wanted.replaces);
   if (!to) return tl::unexpected(to.error());
-  if (auto written = as.write(what, *to); !written) {
-    // Report the name that the user gave, not that of the temporary file.
+  if (auto written = as.write(export_job, *to); !written) {
+    // The error names the file that the user gave, not the temporary file.
     std::string& about = written.error().file;
     if (!to->path().empty() && about.starts_with(to->path())) about.replace(0, to->path().size(), path);
     return tl::unexpected(written.error());
   }
   if (auto placed = to->commit(); !placed) return tl::unexpected(placed.error());
   if (wanted.progress) wanted.progress(1);
-  return written_summary{what.rows(), to->bytes(), what.notes()};
+  return written_summary{export_job.rows(), to->bytes(), export_job.notes()};
 }
 
 }  // namespace sluice::exports

@@ -19,21 +19,22 @@
 #include "core/trace/file/reader.hpp"
 #include "core/trace/model/schema.hpp"
 
-/// Writes traces in the formats of other programs. Each format is one function in a file of this folder, and one line
-/// in export.cpp.
+/// Writes traces (recordings) in the formats of other programs. Each format is one function in a file of this folder,
+/// and one line in export.cpp.
 ///
 /// Exports read the trace chunk by chunk, so the memory that they need does not grow with the trace.
 namespace sluice::exports {
 
-/// An entity to which an export can be limited: only events that refer to its id are exported.
+/// An entity to which an export can be limited. Only events that refer to its id are exported.
 struct subject {
   query::id_kind kind = query::id_kind::none;  ///< process, thread, device, stream, block, event, pool or counter.
   std::uint64_t id = 0;
   friend bool operator==(const subject&, const subject&) = default;
 };
 
+/// The data that the caller wants in an export.
 struct options {
-  /// Only events that overlap this range are exported. None: all events.
+  /// Exports only events that overlap this range. None: all events.
   std::optional<time_range> range;
   /// For each kind of entity in this list, an event must refer to one of the listed ids. Empty: all events. Tables
   /// (processes, streams, ...) are always exported completely.
@@ -43,7 +44,7 @@ struct options {
   /// For folded stacks: the quantity to sum up for each stack. Empty: the format's default.
   std::string measure;
   redaction redact;
-  /// For formats that store a name of the recording: that name. Empty: the name of the recording's file.
+  /// For formats that store a name of the recording: the name to store. Empty: the name of the recording's file.
   std::string name;
   bool replaces = false;                ///< For data sets: replace existing partitions of the same run and rank.
   std::function<void(float)> progress;  ///< Called from time to time on the calling thread, with 0..1.
@@ -53,14 +54,15 @@ struct options {
 /// One export: the trace and the options. Also counts rows, reports progress and checks for cancellation.
 class job {
  public:
-  job(const trace::snapshot& from, const options& wanted);
+  job(const trace::snapshot& recording, const options& wanted);
 
   [[nodiscard]] const trace::snapshot& trace() const { return trace_; }
   [[nodiscard]] const trace::tables& tables() const { return trace_.tables(); }
   [[nodiscard]] const options& wanted() const { return wanted_; }
-  /// The requested range, or that of the whole trace: [begin, end), with both ends clamped by `bounded`.
+  /// The requested range, or that of the whole trace. It includes its begin and excludes its end, both clamped by
+  /// `bounded`.
   [[nodiscard]] time_range range() const { return range_; }
-  /// True if everything is exported: no range and no subject was requested.
+  /// True if everything is exported, because neither a range nor a subject was requested.
   [[nodiscard]] bool whole() const { return !wanted_.range && wanted_.only.empty(); }
 
   /// True if an event overlaps the range and matches the subjects. Always true for rows that are not events.
@@ -77,7 +79,7 @@ class job {
   [[nodiscard]] std::string_view text(trace::string_id id, text_role role) { return text(tables().text(id), role); }
   [[nodiscard]] exports::redactor& redactor() { return redactor_; }
 
-  /// Sets how often the format reads each chunk on average, which progress depends on. Default: 1.
+  /// Sets how often the format reads each chunk on average, for the progress. The default is 1.
   void set_passes(double passes) { passes_ = passes; }
   /// Reports progress, and fails if the export is cancelled. Formats that read the trace without `for_each` must call
   /// this function after each chunk.
@@ -102,6 +104,7 @@ class job {
   std::vector<std::string> notes_;
 };
 
+/// A format of export, such as CSV.
 struct format {
   std::string_view name;    ///< The argument of --format.
   std::string_view suffix;  ///< The suffix of files, with the dot; empty if the output is a folder.
@@ -110,7 +113,7 @@ struct format {
   /// is a folder.
   output_shape (*shape)(const options& wanted) = nullptr;
   /// Writes the export. Errors: those of reading and writing; cancelled; invalid_argument for unsupported options.
-  result<void> (*write)(job& what, output& to) = nullptr;
+  result<void> (*write)(job& export_job, output& to) = nullptr;
 };
 
 /// Returns all formats, in the order in which the help lists them.
@@ -120,6 +123,7 @@ struct format {
 /// Returns the format with the suffix of `path`, or null if there is none.
 [[nodiscard]] const format* format_of_file(std::string_view path);
 
+/// What an export wrote.
 struct written_summary {
   std::uint64_t rows = 0;
   std::uint64_t bytes = 0;
@@ -129,10 +133,10 @@ struct written_summary {
 /// Checks that a table with each of the names exists. Errors: invalid_argument, with the list of table names.
 [[nodiscard]] result<void> check_tables(std::span<const std::string> names);
 
-/// Exports `from` to `path` ("-": standard output). An existing file is replaced only after everything has been written
+/// Exports `from` to `path` ("-" is standard output). Replaces an existing file only after everything has been written
 /// without an error. Takes O(trace) time. Errors: those of the format and of `check_tables`; not_found for an unknown
 /// subject.
-[[nodiscard]] result<written_summary> write(const trace::snapshot& from, const format& as, const std::string& path,
+[[nodiscard]] result<written_summary> write(const trace::snapshot& recording, const format& as, const std::string& path,
                                             const options& wanted);
 
 /// Parses a subject such as "process:3" or "block:77". Errors: invalid_argument.
@@ -145,7 +149,7 @@ namespace detail {
 template <class Row>
 [[nodiscard]] bool names(const Row& row, const subject& one) {
   return trace::schema<Row>::apply([&](const auto&... field) {
-    const auto is = [&](const auto& value) {
+    const auto current = [&](const auto& value) {
       using type = std::remove_cvref_t<decltype(value)>;
       if constexpr (query::kind_of_id<type> == query::id_kind::none) {
         return false;
@@ -153,7 +157,7 @@ template <class Row>
         return query::kind_of_id<type> == one.kind && raw(value) == one.id;
       }
     };
-    return (is(row.*(field.member)) || ...);
+    return (current(row.*(field.member)) || ...);
   });
 }
 }  // namespace detail
@@ -161,7 +165,7 @@ template <class Row>
 template <class Row>
 bool job::takes(const Row& row) const {
   if constexpr (trace::is_event_row<Row>) {
-    if (wanted_.range && (row.time >= range_.end || trace::detail::end_of(row) < range_.begin)) return false;
+    if (wanted_.range && (row.time >= range_.end || trace::detail::get_end(row) < range_.begin)) return false;
     for (const subject& one : wanted_.only) {
       bool found = false;
       for (const subject& other : wanted_.only) found = found || (other.kind == one.kind && detail::names(row, other));

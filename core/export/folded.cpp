@@ -1,5 +1,5 @@
-// Folded stacks for flamegraph.pl, speedscope and inferno: one line per stack, outermost frame first, joined by ";",
-// and bytes.
+// Writes folded stacks for flamegraph.pl, speedscope and inferno. Each line is one stack, with the outermost frame
+// first and ";" between frames, then the bytes.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@ constexpr std::array<std::pair<std::string_view, query::stack_measure>, 3> measu
      {"allocated", query::stack_measure::allocated},
      {"transferred", query::stack_measure::transferred}}};
 
-result<query::stack_measure> measure_of(const std::string& name) {
+result<query::stack_measure> get_measure(const std::string& name) {
   if (name.empty()) return query::stack_measure::peak;
   for (const auto& [word, measure] : measures)
     if (word == name) return measure;
@@ -26,15 +26,15 @@ result<query::stack_measure> measure_of(const std::string& name) {
               "choose peak, allocated or transferred");
 }
 
-/// A frame as "forward (nn/linear.py:114)", without the characters that end a frame or a line.
-std::string frame_text(const symbols::frame_line& line, job& what) {
-  std::string text = symbols::name_of(line);
-  std::string place = symbols::place_of(line);
-  if (what.redactor().active()) {
-    place = what.text(line.file.empty() ? line.module : line.file, text_role::path);
+/// Returns a frame as "forward (nn/linear.py:114)", without the characters that end a frame or a line.
+std::string frame_text(const symbols::frame_line& line, job& export_job) {
+  std::string text = symbols::get_name(line);
+  std::string place = symbols::get_place(line);
+  if (export_job.redactor().active()) {
+    place = export_job.text(line.file.empty() ? line.module : line.file, text_role::path);
     if (!line.file.empty() && line.line != 0) place += ":" + std::to_string(line.line);
   }
-  text = what.text(text, text_role::code);
+  text = export_job.text(text, text_role::code);
   if (!place.empty()) text += " (" + place + ")";
   std::replace(text.begin(), text.end(), ';', ',');
   std::replace_if(
@@ -42,25 +42,26 @@ std::string frame_text(const symbols::frame_line& line, job& what) {
   return text;
 }
 
-result<query::stack_view> stacks_of(job& what, query::stack_measure measure) {
+result<query::stack_view> list_stacks(job& export_job, query::stack_measure measure) {
   index::growing_index index;
-  const auto chunks = what.trace().chunks();
-  for (std::size_t done = 0; !index.absorb(what.trace(), 1); ++done)
-    if (auto on = what.chunk_done(chunks[std::min(done, chunks.size() - 1)]); !on) return tl::unexpected(on.error());
+  const auto chunks = export_job.trace().chunks();
+  for (std::size_t done = 0; !index.absorb(export_job.trace(), 1); ++done)
+    if (auto on = export_job.chunk_done(chunks[std::min(done, chunks.size() - 1)]); !on)
+      return tl::unexpected(on.error());
   query::stacks_query query;
-  query.range = what.range();
+  query.range = export_job.range();
   query.measure = measure;
-  for (const subject& one : what.wanted().only) {
+  for (const subject& one : export_job.wanted().only) {
     if (one.kind != query::id_kind::device)
       return fail(error_code::invalid_argument, "folded stacks can only be filtered by one device", "--only",
                   "expected device:ID");
     query.device = trace::device_id{one.id};
   }
-  symbols::frame_cache frames(symbols::options_for(what.trace()));
+  symbols::frame_cache frames(symbols::options_for(export_job.trace()));
   bool provisional = false;
   return query::result_to(query, {.index = index,
-                                  .trace = what.trace(),
-                                  .cancelled = what.cancelled(),
+                                  .trace = export_job.trace(),
+                                  .cancelled = export_job.cancelled(),
                                   .frames = frames,
                                   .provisional = provisional});
 }
@@ -69,17 +70,17 @@ result<query::stack_view> stacks_of(job& what, query::stack_measure measure) {
 
 output_shape shape_of_folded(const options& /*wanted*/) { return output_shape::stream; }
 
-result<void> write_folded(job& what, output& to) {
-  const auto measure = measure_of(what.wanted().measure);
+result<void> write_folded(job& export_job, output& to) {
+  const auto measure = get_measure(export_job.wanted().measure);
   if (!measure) return tl::unexpected(measure.error());
-  const auto view = stacks_of(what, *measure);
+  const auto view = list_stacks(export_job, *measure);
   if (!view) return tl::unexpected(view.error());
-  if (!view->recorded) what.note("no call stacks were recorded: the output is a single line");
-  if (view->choice) what.note("memory: " + view->choices[*view->choice].label);
-  if (view->tree.cut) what.note("some stacks are truncated, because they are too deep or too many");
+  if (!view->recorded) export_job.note("no call stacks were recorded, so the output is a single line");
+  if (view->choice) export_job.note("memory: " + view->choices[*view->choice].label);
+  if (view->tree.cut) export_job.note("some stacks are truncated, because they are too deep or too many");
   std::vector<std::string> frames;
-  for (const symbols::frame_line& line : view->lines) frames.push_back(frame_text(line, what));
-  std::vector<std::uint32_t> path;  // Lines from the outermost to the node. Nodes are in preorder.
+  for (const symbols::frame_line& line : view->lines) frames.push_back(frame_text(line, export_job));
+  std::vector<std::uint32_t> path;  // The lines from the outermost one to the node. Nodes are in preorder.
   for (const metrics::stack_node& node : view->tree.nodes) {
     if (node.depth == 0) continue;
     path.resize(node.depth - 1);
@@ -89,7 +90,7 @@ result<void> write_folded(job& what, output& to) {
     for (const std::uint32_t line : path) text.append(text.empty() ? "" : ";").append(frames[line]);
     text += " " + std::to_string(node.own.bytes) + "\n";
     if (auto written = to.write(text); !written) return written;
-    what.count_rows(1);
+    export_job.count_rows(1);
   }
   return {};
 }

@@ -13,11 +13,11 @@ namespace sluice::exports {
 /// Converts rows of the types `Rows` to items, and calls `emit(const Item&)` with the items sorted by the members
 /// `time` and `order` of `Item`. `make(row, push)` calls `push(Item)` any number of times, never with a time before the
 /// row's. `emit` may return a `result<void>`; an error ends the loop. Reads chunks in order of their earliest time, and
-/// holds an item only while an unread chunk may have earlier ones. O(n log n). Errors: io, corrupt, cancelled, and
+/// holds an item only while an unread chunk may have earlier items. O(n log n). Errors: io, corrupt, cancelled, and
 /// those of `emit`.
 template <class Item, class... Rows, class Make, class Emit>
-result<void> in_order(job& what, Make&& make, Emit&& emit) {
-  const auto chunks = what.trace().chunks();
+result<void> in_order(job& export_job, Make&& make, Emit&& emit) {
+  const auto chunks = export_job.trace().chunks();
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < chunks.size(); ++i)
     if (((chunks[i].type == trace::type_of_row<Rows>) || ...)) order.push_back(i);
@@ -27,8 +27,8 @@ result<void> in_order(job& what, Make&& make, Emit&& emit) {
   const auto later = [](const Item& a, const Item& b) {
     return a.time != b.time ? a.time > b.time : a.order > b.order;
   };
-  const auto give = [&](bool all, time_ns until) -> result<void> {
-    while (!heap.empty() && (all || heap.front().time < until)) {
+  const auto give = [&](bool complete, time_ns until) -> result<void> {
+    while (!heap.empty() && (complete || heap.front().time < until)) {
       std::pop_heap(heap.begin(), heap.end(), later);
       const Item item = std::move(heap.back());
       heap.pop_back();
@@ -49,7 +49,7 @@ result<void> in_order(job& what, Make&& make, Emit&& emit) {
     result<void> read;
     const auto take = [&]<class Row>() {
       if (chunks[index].type != trace::type_of_row<Row>) return;
-      const auto rows = what.trace().read<Row>(index);
+      const auto rows = export_job.trace().read<Row>(index);
       if (!rows) {
         read = tl::unexpected<error>(rows.error());
         return;
@@ -58,7 +58,7 @@ result<void> in_order(job& what, Make&& make, Emit&& emit) {
     };
     (take.template operator()<Rows>(), ...);
     if (!read) return read;
-    if (auto on = what.chunk_done(chunks[index]); !on) return on;
+    if (auto on = export_job.chunk_done(chunks[index]); !on) return on;
   }
   return give(true, 0);
 }

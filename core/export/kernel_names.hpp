@@ -12,7 +12,7 @@ namespace sluice::exports {
 
 class kernel_names {
  public:
-  explicit kernel_names(const trace::tables& of) : tables_(of) {}
+  explicit kernel_names(const trace::tables& tables) : tables_(tables) {}
 
   std::string_view operator()(trace::string_id name) {
     const auto [known, fresh] = names_.try_emplace(name);

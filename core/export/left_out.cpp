@@ -12,8 +12,8 @@ namespace {
 
 using trace::row_type;
 
-/// Kinds of events to report as omitted, singular and plural. Excludes rows that only support others (links,
-/// checkpoints, clocks).
+/// The kinds of events to report as omitted, in singular and plural. Rows that only support others (links, checkpoints,
+/// clocks) are not reported.
 struct kind_words {
   row_type kind{};
   std::string_view one, several;
@@ -43,29 +43,30 @@ constexpr kind_words kinds[] = {
 };
 
 template <class Row>
-result<std::uint64_t> count_rows(const job& what) {
+result<std::uint64_t> count_rows(const job& export_job) {
   std::uint64_t number = 0;
-  const auto chunks = what.trace().chunks();
+  const auto chunks = export_job.trace().chunks();
   for (std::size_t i = 0; i < chunks.size(); ++i) {
     if (chunks[i].type != trace::type_of_row<Row>) continue;
-    if (what.whole()) {
+    if (export_job.whole()) {
       number += chunks[i].rows;
       continue;
     }
-    if (what.cancelled()) return fail(error_code::cancelled, "the export was cancelled", what.trace().path());
-    const auto rows = what.trace().template read<Row>(i);
+    if (export_job.cancelled())
+      return fail(error_code::cancelled, "the export was cancelled", export_job.trace().path());
+    const auto rows = export_job.trace().template read<Row>(i);
     if (!rows) return tl::unexpected(rows.error());
     number += static_cast<std::uint64_t>(
-        std::count_if((*rows)->begin(), (*rows)->end(), [&](const Row& row) { return what.takes(row); }));
+        std::count_if((*rows)->begin(), (*rows)->end(), [&](const Row& row) { return export_job.takes(row); }));
   }
   return number;
 }
 
-result<std::uint64_t> count_kind(const job& what, row_type kind) {
+result<std::uint64_t> count_kind(const job& export_job, row_type kind) {
   switch (kind) {
 #define SLUICE_COUNT(row, type) \
   case row_type::type:          \
-    return count_rows<trace::row>(what);
+    return count_rows<trace::row>(export_job);
     SLUICE_FOR_EACH_ROW(SLUICE_COUNT)
 #undef SLUICE_COUNT
     default:
@@ -75,17 +76,17 @@ result<std::uint64_t> count_kind(const job& what, row_type kind) {
 
 }  // namespace
 
-result<void> note_left_out(job& what, std::span<const row_type> held) {
+result<void> note_left_out(job& export_job, std::span<const row_type> held) {
   std::string text;
   for (const kind_words& each : kinds) {
     if (std::find(held.begin(), held.end(), each.kind) != held.end()) continue;
-    const auto number = count_kind(what, each.kind);
+    const auto number = count_kind(export_job, each.kind);
     if (!number) return tl::unexpected(number.error());
     if (*number == 0) continue;
     text +=
         (text.empty() ? "" : ", ") + format_count(*number) + " " + std::string(*number == 1 ? each.one : each.several);
   }
-  if (!text.empty()) what.note("not supported by the format and omitted: " + text);
+  if (!text.empty()) export_job.note("not supported by the format and omitted: " + text);
   return {};
 }
 

@@ -34,19 +34,20 @@ result<void> write_all(int fd, std::string_view bytes, const std::string& path) 
   return {};
 }
 
-std::uint64_t size_of(const fs::path& path) {
+std::uint64_t get_size(const fs::path& path) {
   std::error_code ignored;
   if (!fs::is_directory(path, ignored)) {
     const auto bytes = fs::file_size(path, ignored);
     return ignored ? 0 : bytes;
   }
   std::uint64_t sum = 0;
-  for (const auto& entry : fs::directory_iterator(path, ignored)) sum += size_of(entry.path());
+  for (const auto& entry : fs::directory_iterator(path, ignored)) sum += get_size(entry.path());
   return sum;
 }
 
-/// The descriptor of the open file that `path` names ("-", /dev/stdout, /dev/fd/63 as in >(...)); -1 for other paths.
-/// It is written directly: it must not be replaced, and reopening it would start at its first byte.
+/// Returns the descriptor of the open file that `path` names ("-", /dev/stdout, /dev/fd/63 as in >(...)), or -1 for
+/// other paths. The output is written to this descriptor, because the file must not be replaced, and reopening it would
+/// start at its first byte.
 int open_file_named_by(const std::string& path) {
   if (path == "-" || path == "/dev/stdout") return STDOUT_FILENO;
   if (path == "/dev/stderr") return STDERR_FILENO;
@@ -60,7 +61,7 @@ int open_file_named_by(const std::string& path) {
   return -1;
 }
 
-/// Opens a pipe or a device for writing. Never blocks: a pipe without a reader is an error.
+/// Opens a pipe or a device for writing. Never blocks, because a pipe without a reader is an error.
 result<int> open_stream(const std::string& path) {
   const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
   if (fd < 0 && errno == ENXIO)
@@ -93,18 +94,18 @@ output::~output() {
 }
 
 result<output> output::create(const std::string& path, output_shape shape, bool replaces) {
-  output made(path, shape, replaces);
+  output built(path, shape, replaces);
   std::error_code problem;
   result<void> begun;
   if (const int open_file = open_file_named_by(path); open_file >= 0) {
-    begun = made.begin_at(open_file);
+    begun = built.begin_at(open_file);
   } else if (!is_folder(shape) && fs::exists(path, problem) && !fs::is_regular_file(path, problem)) {
-    begun = made.begin_at_special_file();
+    begun = built.begin_at_special_file();
   } else {
-    begun = made.begin_new();
+    begun = built.begin_new();
   }
   if (!begun) return tl::unexpected(begun.error());
-  return made;
+  return built;
 }
 
 bool output::names_open_file(const std::string& path) { return open_file_named_by(path) >= 0; }
@@ -168,19 +169,19 @@ result<void> output::write(std::string_view bytes) {
 }
 
 result<void> output::copy_out() {
-  const int from = ::open(written_at_.c_str(), O_RDONLY | O_CLOEXEC);
-  if (from < 0) return fail(error_code::io, "cannot be read back: " + describe_errno(errno), written_at_);
+  const int begin = ::open(written_at_.c_str(), O_RDONLY | O_CLOEXEC);
+  if (begin < 0) return fail(error_code::io, "cannot be read back: " + describe_errno(errno), written_at_);
   std::array<char, 1 << 16> buffer;
   result<void> outcome;
   for (;;) {
-    const ssize_t got = ::read(from, buffer.data(), buffer.size());
+    const ssize_t got = ::read(begin, buffer.data(), buffer.size());
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) outcome = fail(error_code::io, "cannot be read back: " + describe_errno(errno), written_at_);
     if (got <= 0) break;
     outcome = write_all(fd_, {buffer.data(), static_cast<std::size_t>(got)}, path_);
     if (!outcome) break;
   }
-  ::close(from);
+  ::close(begin);
   return outcome;
 }
 
@@ -189,7 +190,8 @@ bool output::is_taken(const std::string& partition) const {
   return adds_ && !replaces_ && fs::exists(fs::symlink_status(path_ + "/" + partition, problem));
 }
 
-/// Moves each folder TABLE/PARTITION/PARTITION at once: a reader sees it completely or not at all.
+/// Moves each folder TABLE/PARTITION/PARTITION in one operation, so that a reader sees the folder completely or not at
+/// all.
 result<void> output::add_to_data_set() {
   std::error_code problem;
   const auto failure = [&](const fs::path& at) {
@@ -203,7 +205,8 @@ result<void> output::add_to_data_set() {
     at.disable_recursion_pending();
   }
   if (problem) return failure(written_at_);
-  const fs::path old = fs::path(written_at_) / "replaced";  // Deleted with the temporary folder.
+  // The replaced partitions are deleted with the temporary folder.
+  const fs::path old = fs::path(written_at_) / "replaced";
   fs::create_directory(old, problem);
   for (std::size_t i = 0; i < partitions.size(); ++i) {
     const fs::path target = fs::path(path_) / partitions[i];
@@ -221,7 +224,7 @@ result<void> output::commit() {
   if (shape_ == output_shape::stream) {
     flush();
   } else {
-    bytes_ = size_of(written_at_);
+    bytes_ = get_size(written_at_);
     if (scratch_ && outcome_) outcome_ = copy_out();
   }
   if (fd_ >= 0 && ::close(std::exchange(fd_, -1)) != 0 && outcome_)

@@ -19,7 +19,7 @@ enum class output_shape : std::uint8_t {
   file,    ///< A file that the format opens itself, at `output::path`.
   folder,  ///< Files that the format creates in the existing folder `output::path`.
   /// Like `folder`, with each file at TABLE/PARTITION/PARTITION/FILE. If the destination exists already, the folders of
-  /// the inner partition are added to it, and other files in it stay.
+  /// the inner partition are added to it, and its other files stay.
   data_set
 };
 /// True if the destination is a folder.
@@ -29,11 +29,11 @@ enum class output_shape : std::uint8_t {
 
 class output {
  public:
-  /// The `path` "-" or /dev/stdout is standard output, /dev/fd/N is an open file; an output of shape `file` is copied
-  /// there at the end, and a folder is an error. A stream may also be written to a device, or to a pipe that has a
-  /// reader. A folder must be empty or not exist. A data set may be added to an existing one; partitions that exist
-  /// already are replaced at the end if `replaces` is true, otherwise `commit` fails. Errors: io, no_space,
-  /// invalid_argument.
+  /// Creates the output at `path`. "-" and /dev/stdout are standard output, and /dev/fd/N is an open file. An output of
+  /// the shape `file` is copied to these at the end, and a folder is an error. A stream may also be written to a
+  /// device, or to a pipe that has a reader. A folder must be empty or not exist. A data set may be added to an
+  /// existing one. If partitions exist already, `commit` replaces them if `replaces` is true, and fails otherwise.
+  /// Errors: io, no_space, invalid_argument.
   [[nodiscard]] static result<output> create(const std::string& path, output_shape shape, bool replaces = false);
   output(output&& other) noexcept;
   output& operator=(output&& other) = delete;
@@ -46,8 +46,8 @@ class output {
   /// the last one. Errors: io, no_space.
   result<void> write(std::string_view bytes);
 
-  /// The path to which the format must write its file, which is empty or does not exist yet, or the files of its
-  /// folder.
+  /// The path at which the format must write its file, or the folder for its files. The file is empty or does not exist
+  /// yet.
   [[nodiscard]] const std::string& path() const { return written_at_; }
 
   /// True if the data set has this partition (TABLE/PARTITION/PARTITION) already, and it must not be replaced.
@@ -56,7 +56,8 @@ class output {
   /// Writes buffered data and moves the output to its final place. Errors: io, no_space.
   result<void> commit();
 
-  /// For a stream: the number of bytes written so far. Otherwise, after `commit`: the size of the file or of all files.
+  /// For a stream, the number of bytes written so far. For other outputs, after `commit`, the size of the file or of
+  /// all files.
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
 
  private:
@@ -72,7 +73,7 @@ class output {
   std::string written_at_;
   output_shape shape_;
   bool replaces_ = false;
-  bool adds_ = false;  ///< The output is added to an existing data set.
+  bool adds_ = false;  ///< True if the output is added to an existing data set.
   int fd_ = -1;
   std::optional<replacement> place_;
   std::optional<scratch_folder> scratch_;  ///< For a file that is copied to a stream at the end.

@@ -1,5 +1,5 @@
-// SQLite files with the tables and views of `sluice query` as real tables, so that the same queries give the same
-// results in any program. Metrics cover the requested range.
+// Writes SQLite files with the tables and views of `sluice query` as real tables, so that the same queries give the
+// same results in any program. Metrics cover the requested range.
 #include <sqlite3.h>
 
 #include <memory>
@@ -15,9 +15,9 @@ namespace {
 
 using query::cell;
 
-constexpr int schema_version = 1;  ///< Stored in the file as user_version.
+constexpr int schema_version = 1;  ///< The number that the file has as user_version.
 
-/// The file being written. Converts SQLite's errors to `error`.
+/// The file that is written. Converts SQLite's errors to `error`.
 class database {
  public:
   explicit database(const std::string& path) : path_(path) {
@@ -60,9 +60,9 @@ class inserter {
   inserter(const inserter&) = delete;
   inserter& operator=(const inserter&) = delete;
 
-  void set(std::size_t column, const cell& value, query::text_role role, job& what) {
+  void set(std::size_t column, const cell& value, query::text_role role, job& export_job) {
     const int place = static_cast<int>(column) + 1;
-    switch (value.is) {
+    switch (value.type) {
       case cell::kind::null:
         code_ = sqlite3_bind_null(statement_, place);
         return;
@@ -73,9 +73,9 @@ class inserter {
         code_ = sqlite3_bind_double(statement_, place, value.real);
         return;
       case cell::kind::text: {
-        const std::string_view text = what.text(value.text, role);
+        const std::string_view text = export_job.text(value.text, role);
         code_ = sqlite3_bind_text64(statement_, place, text.data(), text.size(),
-                                    what.redactor().active() ? SQLITE_TRANSIENT : SQLITE_STATIC, SQLITE_UTF8);
+                                    export_job.redactor().active() ? SQLITE_TRANSIENT : SQLITE_STATIC, SQLITE_UTF8);
         return;
       }
     }
@@ -105,57 +105,61 @@ std::string create_text(std::string_view name, const Columns& columns) {
   return text + ")";
 }
 
-result<void> write_rows(job& what, const query::table& table, database& to) {
-  if (auto made = to.run(create_text(table.name, table.columns)); !made) return made;
+result<void> write_rows(job& export_job, const query::table& table, database& to) {
+  if (auto output = to.run(create_text(table.name, table.columns)); !output) return output;
   inserter rows(to, table.name, table.columns.size());
-  return for_each_row(what, table, [&](const void* row) {
+  return for_each_row(export_job, table, [&](const void* row) {
     for (std::size_t i = 0; i < table.columns.size(); ++i)
-      rows.set(i, table.columns[i].read(row, what.tables()), table.columns[i].role, what);
+      rows.set(i, table.columns[i].read(row, export_job.tables()), table.columns[i].role, export_job);
     return rows.put();
   });
 }
 
-/// For the table of blocks: true for blocks that were live in the range and match the requested subjects.
-bool is_wanted(const query::metric_table& table, const query::metric_rows& rows, std::size_t row, const job& what) {
-  if (table.name != "block" || what.whole()) return true;
+/// In the table of blocks, true for blocks that were live in the range and match the requested subjects. In other
+/// tables, always true.
+bool is_wanted(const query::metric_table& table, const query::metric_rows& rows, std::size_t row,
+               const job& export_job) {
+  if (table.name != "block" || export_job.whole()) return true;
   std::string scratch;
   const auto number = [&](std::string_view name) {
     for (std::size_t i = 0; i < table.columns.size(); ++i)
       if (table.columns[i].name == name) return rows.at(row, i, scratch);
     return cell{};
   };
-  if (what.wanted().range) {
+  if (export_job.wanted().range) {
     const cell died = number("died");
-    if (number("born").integer >= what.range().end) return false;
-    if (died.is == cell::kind::integer && died.integer <= what.range().begin) return false;
+    if (number("born").integer >= export_job.range().end) return false;
+    if (died.type == cell::kind::integer && died.integer <= export_job.range().begin) return false;
   }
   const auto names = [&](const subject& one) {
     for (std::size_t i = 0; i < table.columns.size(); ++i) {
       if (table.columns[i].id != one.kind) continue;
       const cell value = rows.at(row, i, scratch);
-      if (value.is == cell::kind::integer && static_cast<std::uint64_t>(value.integer) == one.id) return true;
+      if (value.type == cell::kind::integer && static_cast<std::uint64_t>(value.integer) == one.id) return true;
     }
     return false;
   };
-  for (const subject& one : what.wanted().only) {
+  for (const subject& one : export_job.wanted().only) {
     bool found = false;
-    for (const subject& other : what.wanted().only) found = found || (other.kind == one.kind && names(other));
+    for (const subject& other : export_job.wanted().only) found = found || (other.kind == one.kind && names(other));
     if (!found) return false;
   }
   return true;
 }
 
-result<void> write_metrics(job& what, const query::metric_table& table, query::sql_context& context, database& to) {
-  if (auto made = to.run(create_text(table.name, table.columns)); !made) return made;
-  const auto rows = table.make(context, what.wanted().range);
+result<void> write_metrics(job& export_job, const query::metric_table& table, query::sql_context& context,
+                           database& to) {
+  if (auto output = to.run(create_text(table.name, table.columns)); !output) return output;
+  const auto rows = table.make(context, export_job.wanted().range);
   if (!rows) return tl::unexpected(rows.error());
   inserter into(to, table.name, table.columns.size());
   std::vector<std::string> scratch(table.columns.size());
   for (std::size_t row = 0; row < (*rows)->size(); ++row) {
-    if (what.cancelled()) return fail(error_code::cancelled, "the export was cancelled", what.trace().path());
-    if (!is_wanted(table, **rows, row, what)) continue;
+    if (export_job.cancelled())
+      return fail(error_code::cancelled, "the export was cancelled", export_job.trace().path());
+    if (!is_wanted(table, **rows, row, export_job)) continue;
     for (std::size_t i = 0; i < table.columns.size(); ++i)
-      into.set(i, (*rows)->at(row, i, scratch[i]), table.columns[i].role, what);
+      into.set(i, (*rows)->at(row, i, scratch[i]), table.columns[i].role, export_job);
     if (auto put = into.put(); !put) return put;
   }
   return {};
@@ -170,7 +174,7 @@ result<void> write_indexes(database& to, const std::vector<const query::table*>&
   for (const query::table* table : tables)
     for (const std::string_view column : {"id", "time", "block"})
       if (table->find(column) < table->columns.size())
-        if (auto made = index(table->name, column); !made) return made;
+        if (auto output = index(table->name, column); !output) return output;
   return {};
 }
 
@@ -178,32 +182,32 @@ result<void> write_indexes(database& to, const std::vector<const query::table*>&
 
 output_shape shape_of_sqlite(const options& /*wanted*/) { return output_shape::file; }
 
-result<void> write_sqlite(job& what, output& to) {
+result<void> write_sqlite(job& export_job, output& to) {
   database file(to.path());
   if (auto opened = file.opened(); !opened) return opened;
-  // Safe without a journal: no other program sees the file before it is complete, and a broken one is deleted.
+  // The file needs no journal, because no other program sees it before it is complete, and a broken file is deleted.
   const std::string begin =
       "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA locking_mode = EXCLUSIVE; PRAGMA user_version = " +
       std::to_string(schema_version) + "; BEGIN";
   if (auto begun = file.run(begin); !begun) return begun;
-  const auto tables = wanted_tables(what.wanted());
+  const auto tables = wanted_tables(export_job.wanted());
   for (const query::table* table : tables)
-    if (auto written = write_rows(what, *table, file); !written) return written;
-  if (what.wanted().tables.empty()) {
+    if (auto written = write_rows(export_job, *table, file); !written) return written;
+  if (export_job.wanted().tables.empty()) {
     query::sql_context context;
-    context.trace = std::shared_ptr<const trace::snapshot>(std::shared_ptr<void>(), &what.trace());
-    context.frames = std::make_unique<symbols::frame_cache>(symbols::options_for(what.trace()));
-    context.cancelled = &what.cancelled();
+    context.trace = std::shared_ptr<const trace::snapshot>(std::shared_ptr<void>(), &export_job.trace());
+    context.frames = std::make_unique<symbols::frame_cache>(symbols::options_for(export_job.trace()));
+    context.cancelled = &export_job.cancelled();
     for (const query::metric_table& table : query::metric_tables())
-      if (auto written = write_metrics(what, table, context, file); !written) return written;
+      if (auto written = write_metrics(export_job, table, context, file); !written) return written;
     for (const query::view_about& view : query::sql_views())
-      if (auto made = file.run("CREATE VIEW " + std::string(view.name) + " AS " + std::string(view.select)); !made)
-        return made;
+      if (auto built = file.run("CREATE VIEW " + std::string(view.name) + " AS " + std::string(view.select)); !built)
+        return built;
     for (const char* index : {"CREATE INDEX block_id ON block(id)", "CREATE INDEX call_stack_id ON call_stack(id)",
                               "CREATE INDEX readable_name_symbol ON readable_name(symbol)"})
-      if (auto made = file.run(index); !made) return made;
+      if (auto product = file.run(index); !product) return product;
   }
-  if (auto made = write_indexes(file, tables); !made) return made;
+  if (auto indexes = write_indexes(file, tables); !indexes) return indexes;
   return file.run("COMMIT");
 }
 

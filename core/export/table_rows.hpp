@@ -5,17 +5,17 @@
 
 #include "core/export/export.hpp"
 
-/// Reads the rows of a table of any type, for formats that write all types the same way.
+/// Reads the rows of a table of any type, for formats that write all types in the same way.
 namespace sluice::exports {
 
-/// Calls `visit(row)` for every requested row of `from`; `from.columns[i].read(row, tables)` returns the cells of a
-/// row. All rows of tables that are not about events are visited. Errors: io, corrupt, cancelled, and those of `visit`.
-[[nodiscard]] result<void> for_each_row(job& what, const query::table& from,
+/// Calls `visit(row)` for every requested row of `from`. `from.columns[i].read(row, tables)` returns the cells of a
+/// row. Visits all rows of tables that are not about events. Errors: io, corrupt, cancelled, and those of `visit`.
+[[nodiscard]] result<void> for_each_row(job& export_job, const query::table& table,
                                         const std::function<result<void>(const void* row)>& visit);
 
 /// Like `for_each_row`, but calls `visit` once per chunk, with all requested rows of that chunk. The rows are valid
 /// until `visit` returns.
-[[nodiscard]] result<void> for_each_chunk(job& what, const query::table& from,
+[[nodiscard]] result<void> for_each_chunk(job& export_job, const query::table& table,
                                           const std::function<result<void>(std::span<const void* const> rows)>& visit);
 
 /// Returns the requested tables, or all tables if none was requested.

@@ -29,7 +29,7 @@ caching_allocator::place caching_allocator::allocate(std::uint64_t bytes) {
   bytes = std::max(rounded_up(bytes, granularity), granularity);
   const bool small = bytes <= small_limit;
   free_set& waiting = free_blocks(small);
-  place made;
+  place output;
   auto best = waiting.lower_bound({bytes, 0});
   if (best == waiting.end()) {
     const std::uint64_t size = segment_for(bytes);
@@ -37,10 +37,10 @@ caching_allocator::place caching_allocator::allocate(std::uint64_t bytes) {
     whole = {size, next_segment_, false, small};
     segments_[next_segment_] = size;
     put_free(next_segment_, whole);
-    // Segments from the driver are not adjacent.
+    // Leave a gap, because segments from the driver are not adjacent.
     next_segment_ += rounded_up(size, small_segment) + small_segment;
     reserved_ += size;
-    made.grew = true;
+    output.grew = true;
     best = waiting.lower_bound({bytes, 0});
   }
   const std::uint64_t address = best->second;
@@ -55,11 +55,11 @@ caching_allocator::place caching_allocator::allocate(std::uint64_t bytes) {
     put_free(address + bytes, rest);
   }
   allocated_ += taken.bytes;
-  made.address = address;
-  made.bytes = bytes;
-  made.segment = taken.segment;
-  made.segment_bytes = segments_[taken.segment];
-  return made;
+  output.address = address;
+  output.bytes = bytes;
+  output.segment = taken.segment;
+  output.segment_bytes = segments_[taken.segment];
+  return output;
 }
 
 void caching_allocator::release(std::uint64_t address) {

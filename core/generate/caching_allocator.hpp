@@ -10,9 +10,9 @@ namespace sluice::generate {
 
 inline constexpr std::uint64_t mib = std::uint64_t{1} << 20;
 
-/// Assigns addresses like PyTorch's caching allocator: takes the best fit in cached segments, and splits and merges
-/// blocks. Small blocks use segments of 2 MiB; larger blocks use segments of 20 MiB or of their own size. O(log blocks)
-/// per call.
+/// Assigns addresses to blocks like PyTorch's caching allocator. It takes the best fit in cached segments, and splits
+/// and merges blocks. Small blocks use segments of 2 MiB; larger blocks use segments of 20 MiB or of their own size.
+/// O(log blocks) per call.
 class caching_allocator {
  public:
   struct segment {
@@ -22,7 +22,7 @@ class caching_allocator {
   struct place {
     std::uint64_t address = 0;
     std::uint64_t bytes = 0;    ///< The requested size, rounded up.
-    std::uint64_t segment = 0;  ///< Address of the block's segment.
+    std::uint64_t segment = 0;  ///< The address of the block's segment.
     bool grew = false;          ///< True if `segment` was allocated for this call.
     std::uint64_t segment_bytes = 0;
   };
@@ -49,8 +49,8 @@ class caching_allocator {
   free_set& free_blocks(bool small) { return small ? free_small_ : free_large_; }
   void put_free(std::uint64_t address, block& b);
 
-  std::map<std::uint64_t, block> blocks_;  ///< Live and free blocks, keyed by address. Together, they cover all
-                                           ///< segments.
+  /// The live and the free blocks, keyed by address. Together, they cover all segments.
+  std::map<std::uint64_t, block> blocks_;
   std::map<std::uint64_t, std::uint64_t> segments_;
   free_set free_small_, free_large_;
   std::uint64_t next_segment_;

@@ -13,7 +13,7 @@ namespace sluice::generate {
 namespace {
 
 constexpr std::uint32_t max_processes = 64;
-constexpr std::uint64_t checkpoint_every = 65'536;  // The same interval as in the collector.
+constexpr std::uint64_t checkpoint_every = 65'536;  // This is the same interval as in the collector.
 constexpr time_ns anchor_period = 1'000'000'000;
 constexpr std::int64_t epoch = 1'700'000'000'000'000'000;
 
@@ -24,11 +24,11 @@ bool waits_for_unseen(const generate_options& o) {
          (o.slow_rank < first || o.slow_rank >= first + o.processes);
 }
 
-class run {
+class generator_run {
  public:
-  /// `unseen`: if the job's slow rank is recorded elsewhere, the file that receives its names. The other ranks still
-  /// wait for it.
-  run(trace::file_writer& file, trace::file_writer* unseen, const model& m, const generate_options& options)
+  /// `unseen`: if the job's slow rank is recorded elsewhere, the file that receives the names of that rank. The other
+  /// ranks still wait for it.
+  generator_run(trace::file_writer& file, trace::file_writer* unseen, const model& m, const generate_options& options)
       : common_(file, m, options), elsewhere_(options) {
     trace::host_row host;
     host.id = trace::host_id{1};
@@ -46,7 +46,7 @@ class run {
 
   /// Runs until there are `events` events. Errors: cancelled.
   result<void> until(std::uint64_t events, const long_task& task, const std::string& path) {
-    while (!failed_) {  // After a write has failed (a full disk), closing the file reports the error.
+    while (!failed_) {  // If a write has failed (a full disk), closing the file reports the error.
       program* next = nullptr;
       for_each_of_job([&](program& p) {
         if (!p.waiting() && (next == nullptr || p.now() < next->now())) next = &p;
@@ -91,7 +91,7 @@ class run {
       ready = std::max(ready, p.ready());
       host = std::max(host, p.now());
     });
-    // All processes are at the same time here, so the set of live blocks is known.
+    // All processes are at the same time now, so the set of live blocks is known.
     consider_checkpoint();
     for_each_of_job([&](program& p) { p.resume(ready, host); });
   }
@@ -149,22 +149,24 @@ result<generated> generate(const generate_options& options, const std::string& p
   }
   if (options.kept_stacks == 0)
     return fail(error_code::invalid_argument, "blocks are kept from no call stack", path, "ask for at least one");
-  const model what =
+  const model subject =
       options.pattern == program_pattern::training ? training_model(options.stacks) : inference_model(options.stacks);
-  trace::writer_options how;
-  how.realtime_origin = epoch;
-  auto file = trace::file_writer::create_unpublished(path, how);
+  trace::writer_options writer_options;
+  writer_options.realtime_origin = epoch;
+  auto file = trace::file_writer::create_unpublished(path, writer_options);
   if (!file) return tl::unexpected<error>(file.error());
   std::optional<trace::file_writer> unseen;
   if (waits_for_unseen(options)) {
     const auto scratch = scratch_file::make();
     if (!scratch) return tl::unexpected<error>(scratch.error());
-    auto other = trace::file_writer::create(*scratch, how);
+    auto other = trace::file_writer::create(*scratch, writer_options);
     if (!other) return tl::unexpected<error>(other.error());
     unseen = std::move(*other);
   }
-  if (auto made = run(*file, unseen ? &*unseen : nullptr, what, options).until(options.events, task, path); !made)
-    return tl::unexpected<error>(made.error());
+  if (auto output =
+          generator_run(*file, unseen ? &*unseen : nullptr, subject, options).until(options.events, task, path);
+      !output)
+    return tl::unexpected<error>(output.error());
   unseen.reset();
   const std::uint64_t events = file->events();
   const auto closed = summary::finalize(*file, {.cancel = task.cancelled});

@@ -1,5 +1,5 @@
-// A small language model that serves requests: weights are read from a file, prompts of various sizes run kernel by
-// kernel, and a captured graph is launched for each token that is generated.
+// The model of a small language model that serves requests. It reads weights from a file, runs prompts of various sizes
+// kernel by kernel, and launches a captured graph for each token that it generates.
 #include "core/generate/model_builder.hpp"
 
 namespace sluice::generate {
@@ -15,8 +15,8 @@ class inference_builder : public model_builder {
     weights();
     prompt();
     capture_and_decode();
-    made.cache_bytes = 64 * width * 2 * 2 * layers / 8;
-    return std::move(made);
+    built.cache_bytes = 64 * width * 2 * 2 * layers / 8;
+    return std::move(built);
   }
 
  private:
@@ -37,7 +37,7 @@ class inference_builder : public model_builder {
   }
 
   void weights() {
-    into = &made.setup;
+    into = &built.setup;
     gap = 250'000;
     enter(frame("load_weights", "serve.py", 61));
     words_ = weight(words * width * 2);
@@ -54,7 +54,7 @@ class inference_builder : public model_builder {
   }
 
   void prompt() {
-    into = &made.forward;
+    into = &built.forward;
     gap = 9'000;
     const std::uint32_t call = frame("_call_impl", "torch/nn/modules/module.py", 1790);
     const std::uint32_t linear = frame("forward", "torch/nn/modules/linear.py", 134);
@@ -102,8 +102,8 @@ class inference_builder : public model_builder {
   }
 
   void capture_and_decode() {
-    made.graph_nodes = layers * 9 + 2;
-    into = &made.backward;  // In this model, `backward` contains the operations for one token of each request.
+    built.graph_nodes = layers * 9 + 2;
+    into = &built.backward;  // In this model, `backward` contains the operations for one token of each request.
     gap = 14'000;
     enter(frame("decode", "serve.py", 151));
     const slot ids = tensor(), places = tensor(), logits = tensor(), chosen = tensor();
@@ -112,10 +112,10 @@ class inference_builder : public model_builder {
     operation& graph = plain();
     graph.work = work_kind::graph;
     graph.duration = 1'450'000;
-    operation& all = launch(
+    operation& whole = launch(
         {"ncclDevKernel_AllReduce_Sum_f16_RING_LL(ncclDevComm*, unsigned long, ncclWork*)", 24'000, 16, 1, 544, 96}, {},
         {});
-    all.collective = true;
+    whole.collective = true;
     launch({"void softmax_warp_forward<float, float, float, 15, false, false>(float*, float const*)", 9'000, 64},
            {{logits, 64 * words * 4}}, {logits, places});
     launch(

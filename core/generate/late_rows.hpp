@@ -7,9 +7,9 @@
 
 namespace sluice::generate {
 
-/// Writes rows to a file with the delays of a recorder: host events at once, and device events and completions later,
-/// in turns of 20 ms. Reports when a flush is due (every 100 ms). Memory: the rows that are not written yet, O(row rate
-/// * delay).
+/// Writes rows to a file with the delays of a recorder. Host events are written at once, and device events and
+/// completions later, in turns of 20 ms. Reports when a flush is due, which is every 100 ms. The memory holds the rows
+/// that are not written yet, O(row rate * delay).
 class late_rows {
  public:
   static constexpr trace::time_ns turn = 20'000'000;
@@ -29,8 +29,8 @@ class late_rows {
     if (keeps_) std::get<queue<Row>>(waiting_).emplace_back(ready, row);
   }
 
-  /// Writes the rows that are due once the program has reached `time`. Returns true once per flush period: samples are
-  /// then due.
+  /// Writes the rows that are due once the program has reached `time`. Returns true once per flush period, when samples
+  /// are due.
   bool advance(trace::time_ns time) {
     if (time < next_turn_) return false;
     next_turn_ = time / turn * turn + turn;

@@ -8,8 +8,8 @@
 #include "core/generate/options.hpp"
 #include "core/trace/model/kinds.hpp"
 
-/// A generated program as data: the operations of its setup and of one step, in the order in which its host threads run
-/// them. Built once; `program` runs it repeatedly and adds random variation.
+/// A generated program as data. It has the operations of the program's setup and of one step, in the order in which the
+/// host threads run them. The model is built once, and `program` runs it repeatedly and adds random variation.
 namespace sluice::generate {
 
 using slot = std::uint32_t;  ///< The number of a tensor in the model. While the tensor is live, it has a memory block.
@@ -22,23 +22,23 @@ struct birth {
 enum class work_kind : std::uint8_t { none, kernel, memset, copy_in, copy_out, graph };
 
 struct operation {
-  bool autograd = false;    ///< Runs on the thread of the backward pass.
-  std::uint32_t gap = 0;    ///< Host time before the operation, in ns.
-  std::uint32_t stack = 0;  ///< Index into `stacks`; 0: no stack.
+  bool autograd = false;    ///< True if the operation runs on the thread of the backward pass.
+  std::uint32_t gap = 0;    ///< The host time before the operation, in ns.
+  std::uint32_t stack = 0;  ///< The index in `stacks`; 0: no stack.
   work_kind work = work_kind::none;
-  std::uint32_t name = 0;      ///< For a kernel: its index in `kernels`.
-  std::uint32_t duration = 0;  ///< Time on the device, in ns.
+  std::uint32_t name = 0;      ///< For a kernel, its index in `kernels`.
+  std::uint32_t duration = 0;  ///< The time on the device, in ns.
   std::array<std::uint32_t, 3> grid{1, 1, 1};
   std::array<std::uint32_t, 3> block{128, 1, 1};
   std::uint32_t registers = 32;
   std::uint32_t static_shared = 0, dynamic_shared = 0;
-  std::uint64_t bytes = 0;    ///< Size of a copy or memset.
-  std::vector<birth> births;  ///< Tensors that are allocated before the work.
+  std::uint64_t bytes = 0;    ///< The size of a copy or memset, in bytes.
+  std::vector<birth> births;  ///< The tensors that are allocated before the work.
   std::vector<slot> touches;
-  std::vector<slot> deaths;  ///< Tensors that are freed after the work.
-  bool cached = false;       ///< Also uses the cache blocks of all active requests.
-  bool collective = false;   ///< Ends at the same time in every process.
-  bool waits = false;        ///< The host waits for the device after the operation.
+  std::vector<slot> deaths;  ///< The tensors that are freed after the work.
+  bool cached = false;       ///< True if the operation also uses the cache blocks of all active requests.
+  bool collective = false;   ///< True if the operation ends at the same time in every process.
+  bool waits = false;        ///< True if the host waits for the device after the operation.
 };
 
 struct frame_model {
@@ -54,7 +54,7 @@ struct model {
   std::vector<std::string> kernels;
   std::vector<operation> setup, forward, backward, update;
   slot slots = 0;
-  std::uint64_t cache_bytes = 0;  ///< Size of one cache block; a request has several.
+  std::uint64_t cache_bytes = 0;  ///< The size of one cache block in bytes. A request has several cache blocks.
   std::uint64_t graph_nodes = 0;
 };
 

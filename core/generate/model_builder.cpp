@@ -5,10 +5,10 @@
 namespace sluice::generate {
 
 std::uint32_t model_builder::kernel(const std::string& name) {
-  const auto known = std::find(made.kernels.begin(), made.kernels.end(), name);
-  if (known != made.kernels.end()) return static_cast<std::uint32_t>(known - made.kernels.begin());
-  made.kernels.push_back(name);
-  return static_cast<std::uint32_t>(made.kernels.size() - 1);
+  const auto known = std::find(built.kernels.begin(), built.kernels.end(), name);
+  if (known != built.kernels.end()) return static_cast<std::uint32_t>(known - built.kernels.begin());
+  built.kernels.push_back(name);
+  return static_cast<std::uint32_t>(built.kernels.size() - 1);
 }
 
 std::uint32_t model_builder::frame(const std::string& function, const std::string& file, std::uint64_t line) {
@@ -16,8 +16,8 @@ std::uint32_t model_builder::frame(const std::string& function, const std::strin
   f.function = function;
   f.file = file;
   f.line = line;
-  made.frames.push_back(f);
-  return static_cast<std::uint32_t>(made.frames.size() - 1);
+  built.frames.push_back(f);
+  return static_cast<std::uint32_t>(built.frames.size() - 1);
 }
 
 std::uint32_t model_builder::native_frame(const std::string& module, std::uint64_t address) {
@@ -25,8 +25,8 @@ std::uint32_t model_builder::native_frame(const std::string& module, std::uint64
   f.kind = trace::frame_kind::native;
   f.module = module;
   f.address = address;
-  made.frames.push_back(f);
-  return static_cast<std::uint32_t>(made.frames.size() - 1);
+  built.frames.push_back(f);
+  return static_cast<std::uint32_t>(built.frames.size() - 1);
 }
 
 std::uint32_t model_builder::stack(std::initializer_list<std::uint32_t> inner, bool has_python) {
@@ -37,8 +37,8 @@ std::uint32_t model_builder::stack(std::initializer_list<std::uint32_t> inner, b
     frames.insert(frames.end(), inner.begin(), inner.end());
   }
   if (choice_ == stack_choice::all) {
-    // The frames between a Python call and the allocator: a few frames that all operations share, and one for each
-    // operation.
+    // These are the frames between a Python call and the allocator: a few frames that all operations share, and one for
+    // each operation.
     const std::uint64_t site = into == nullptr ? 0 : into->size();
     for (std::uint64_t depth = 0; depth < 4; ++depth) {
       frames.push_back(native_frame("/usr/lib/python3/dist-packages/torch/lib/libtorch_cuda.so",
@@ -46,8 +46,8 @@ std::uint32_t model_builder::stack(std::initializer_list<std::uint32_t> inner, b
     }
     frames.push_back(native_frame("/usr/lib/python3/dist-packages/torch/lib/libc10_cuda.so", 0x4'2a10));
   }
-  made.stacks.push_back(std::move(frames));
-  return static_cast<std::uint32_t>(made.stacks.size() - 1);
+  built.stacks.push_back(std::move(frames));
+  return static_cast<std::uint32_t>(built.stacks.size() - 1);
 }
 
 operation& model_builder::next(std::initializer_list<std::uint32_t> inner) {

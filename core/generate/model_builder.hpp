@@ -8,14 +8,14 @@
 
 namespace sluice::generate {
 
-/// Builds a model: its tensors, frames and stacks, and its operations, with common defaults.
+/// Builds a model (model.hpp) with its tensors, frames, stacks and operations. Has common defaults for them.
 class model_builder {
  public:
-  explicit model_builder(stack_choice stacks) : choice_(stacks) { made.stacks.emplace_back(); }
+  explicit model_builder(stack_choice stacks) : choice_(stacks) { built.stacks.emplace_back(); }
 
-  model made;
+  model built;
 
-  slot tensor() { return made.slots++; }
+  slot tensor() { return built.slots++; }
   std::uint32_t kernel(const std::string& name);
   std::uint32_t frame(const std::string& function, const std::string& file, std::uint64_t line);
   std::uint32_t native_frame(const std::string& module, std::uint64_t address);
@@ -34,7 +34,7 @@ class model_builder {
 
   struct shape {
     std::string kernel;
-    std::uint32_t duration;  ///< In ns.
+    std::uint32_t duration;  ///< The time on the device, in ns.
     std::uint32_t grid_x, grid_y = 1, block_x = 128, registers = 32, shared = 0;
   };
   /// Appends a kernel launch. `births` are allocated before the launch, and `deaths` are freed after it.

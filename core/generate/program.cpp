@@ -7,36 +7,36 @@ namespace sluice::generate {
 using trace::raw;
 
 trace::string_id common_state::kernel(std::uint32_t index) {
-  if (kernels_.empty()) kernels_.resize(what.kernels.size());
-  if (kernels_[index] == trace::string_id::none) kernels_[index] = rows.file().intern(what.kernels[index]);
+  if (kernels_.empty()) kernels_.resize(described.kernels.size());
+  if (kernels_[index] == trace::string_id::none) kernels_[index] = rows.file().intern(described.kernels[index]);
   return kernels_[index];
 }
 
 trace::stack_id common_state::stack(std::uint32_t index) {
   if (index == 0) return trace::stack_id::none;
   if (stacks_.empty()) {
-    stacks_.resize(what.stacks.size());
-    frames_.resize(what.frames.size());
+    stacks_.resize(described.stacks.size());
+    frames_.resize(described.frames.size());
   }
   if (stacks_[index] != trace::stack_id::none) return stacks_[index];
   std::uint64_t caller = 0;
-  for (const std::uint32_t f : what.stacks[index]) {
-    if (frames_[f] == trace::frame_id::none) frames_[f] = add_frame(what.frames[f]);
+  for (const std::uint32_t f : described.stacks[index]) {
+    if (frames_[f] == trace::frame_id::none) frames_[f] = add_frame(described.frames[f]);
     caller = raw(call_from(caller, frames_[f]));
   }
   return stacks_[index] = trace::stack_id{caller};
 }
 
-trace::frame_id common_state::add_frame(const frame_model& from) {
+trace::frame_id common_state::add_frame(const frame_model& model) {
   trace::file_writer& file = rows.file();
   trace::frame_row row;
   row.id = trace::frame_id{++last_frame_};
-  row.kind = from.kind;
-  row.function = file.intern(from.function);
-  row.file = file.intern(from.file);
-  row.module = file.intern(from.module);
-  row.line = from.line;
-  row.address = from.address;
+  row.kind = model.kind;
+  row.function = file.intern(model.function);
+  row.file = file.intern(model.file);
+  row.module = file.intern(model.module);
+  row.line = model.line;
+  row.address = model.address;
   file.add(row);
   return row.id;
 }
@@ -56,11 +56,11 @@ trace::stack_id common_state::kept_stack(std::uint64_t which) {
     const std::size_t callee = which % callees;
     if (kept_frames_.size() <= level * callees) {
       for (std::uint64_t i = 0; i < callees; ++i) {
-        frame_model made;
-        made.function = "level_" + std::to_string(level) + "_part_" + std::to_string(i);
-        made.file = "cache.py";
-        made.line = 100 * (level + 1) + i;
-        kept_frames_.push_back(add_frame(made));
+        frame_model model;
+        model.function = "level_" + std::to_string(level) + "_part_" + std::to_string(i);
+        model.file = "cache.py";
+        model.line = 100 * (level + 1) + i;
+        kept_frames_.push_back(add_frame(model));
       }
     }
     caller = raw(call_from(caller, kept_frames_[level * callees + callee]));
@@ -83,15 +83,15 @@ program::program(common_state& common, std::uint32_t index, std::int64_t number)
       pool_{index + 1},
       graph_{index + 1},
       allocator_(0x7f10'0000'0000 + (std::uint64_t{index} << 37)),
-      tensors_(common.what.slots) {
+      tensors_(common.described.slots) {
   now_ = first_moment();
   add_tables();
-  for (const operation& o : common_.what.setup) todo_.push_back({action::run, &o, 64, nullptr});
+  for (const operation& o : common_.described.setup) todo_.push_back({action::run, &o, 64, nullptr});
   if (common_.options.kept_blocks > 0) todo_.push_back({action::keep});
 }
 
 time_ns program::first_moment() const {
-  // Makes the slow rank the last rank in the first collective, too, however long the other ranks take until then.
+  // This makes the slow rank the last one also in the first collective, however long the other ranks take until then.
   const time_ns later = common_.options.is_job() && number_ == common_.options.slow_rank ? 50'000'000 : 0;
   return later + 1'000'000 * (1 + static_cast<time_ns>(index_));
 }
@@ -166,7 +166,7 @@ void program::plan() {
     // Tensors that the setup creates stay live.
     lasting_.resize(tensors_.size());
     for (std::size_t i = 0; i < tensors_.size(); ++i) lasting_[i] = tensors_[i].block != 0;
-    if (common_.what.graph_nodes > 0) define_graph();
+    if (common_.described.graph_nodes > 0) define_graph();
   }
   todo_.clear();
   next_ = 0;
@@ -176,13 +176,13 @@ void program::plan() {
 }
 
 void program::plan_training() {
-  range("forward", common_.what.forward);
-  range("backward", common_.what.backward);
-  range("update", common_.what.update);
+  range("forward", common_.described.forward);
+  range("backward", common_.described.backward);
+  range("update", common_.described.update);
   if (steps_ % 250 != 0) return;
   // From time to time, other data is evaluated, in larger batches.
   for (int batch = 0; batch < 4; ++batch) {
-    range("evaluate", common_.what.forward, static_cast<std::uint32_t>(chance_.between(80, 160)));
+    range("evaluate", common_.described.forward, static_cast<std::uint32_t>(chance_.between(80, 160)));
     todo_.push_back({action::discard});
   }
   todo_.push_back({action::trim});
@@ -194,19 +194,19 @@ void program::plan_inference() {
   if (requests_.size() < 48 && chance_.below(100) < 2 + 3 * wave) {
     const std::uint64_t tokens = chance_.between(32, 1024);
     todo_.push_back({action::admit, nullptr, static_cast<std::uint32_t>(tokens), nullptr});
-    range("prefill", common_.what.forward, static_cast<std::uint32_t>(std::max<std::uint64_t>(tokens / 16, 1)));
+    range("prefill", common_.described.forward, static_cast<std::uint32_t>(std::max<std::uint64_t>(tokens / 16, 1)));
     todo_.push_back({action::discard});
   }
-  range("decode", common_.what.backward);
+  range("decode", common_.described.backward);
   todo_.push_back({action::retire});
 }
 
 bool program::advance() {
   if (next_ == todo_.size()) plan();
   const item& now = todo_[next_];
-  switch (now.what) {
+  switch (now.described) {
     case action::run:
-      run(*now.of, now.scale);
+      run(*now.target, now.scale);
       if (waiting_) return false;
       break;
     case action::keep:
@@ -258,7 +258,7 @@ void program::end_range(const char* name) {
 }
 
 void program::sample(time_ns time) {
-  // The watermark of the recorder, which is never later than the data that it has read.
+  // These are the watermarks of the recorder. A watermark is never later than the data that the recorder has read.
   for (time_ns at : {time - late_rows::flush_period / 2, time}) {
     trace::watermark_event watermark;
     watermark.time = std::max<time_ns>(at, 0);
@@ -268,7 +268,7 @@ void program::sample(time_ns time) {
     common_.rows.now(watermark);
   }
   const bool training = common_.options.pattern == program_pattern::training;
-  const std::uint64_t cached = pool_used_ / std::max<std::uint64_t>(common_.what.cache_bytes, 1) * 64;
+  const std::uint64_t cached = pool_used_ / std::max<std::uint64_t>(common_.described.cache_bytes, 1) * 64;
   const double values[2] = {static_cast<double>(training ? allocator_.allocated() : requests_.size()),
                             static_cast<double>(training ? allocator_.reserved() : cached)};
   for (int i = 0; i < 2; ++i) {

@@ -12,14 +12,14 @@
 
 namespace sluice::generate {
 
-/// State shared by all processes of a recording: the file, the ids, and the model's frames and stacks.
+/// The state that all processes of a recording share: the file, the ids, and the model's frames and stacks.
 struct common_state {
   /// If `keeps_rows` is false, the programs run but nothing is recorded.
   common_state(trace::file_writer& file, const model& m, const generate_options& o, bool keeps_rows = true)
-      : rows(file, keeps_rows), what(m), options(o) {}
+      : rows(file, keeps_rows), described(m), options(o) {}
 
   late_rows rows;
-  const model& what;
+  const model& described;
   const generate_options& options;
   std::uint64_t blocks = 0;
   /// Returns the id of stack number `index` of the model. Writes the stack's rows on first use.
@@ -31,7 +31,7 @@ struct common_state {
 
  private:
   trace::stack_id call_from(std::uint64_t caller, trace::frame_id frame);
-  trace::frame_id add_frame(const frame_model& from);
+  trace::frame_id add_frame(const frame_model& model);
   std::vector<trace::stack_id> stacks_;
   std::vector<trace::frame_id> frames_;
   std::vector<trace::string_id> kernels_;
@@ -46,15 +46,15 @@ class program {
   /// `index`: the position of the process in the recording. `number`: its rank in the job.
   program(common_state& common, std::uint32_t index, std::int64_t number);
 
-  /// Runs the next operation. Returns false if the process waits for the others in a collective; `resume` must then be
-  /// called.
+  /// Runs the next operation. Returns false if the process waits for the others in a collective. The caller must then
+  /// call `resume`.
   bool advance();
-  /// Continues after a collective. `ready`: when the last device was ready to start it; `host`: when the last host
-  /// thread reached it.
+  /// Continues after a collective. `ready` is the time at which the last device was ready to start the collective, and
+  /// `host` the time at which the last host thread reached it.
   void resume(time_ns ready, time_ns host);
   [[nodiscard]] time_ns now() const { return now_; }
   [[nodiscard]] bool waiting() const { return waiting_; }
-  /// When this process's device was ready to start the collective that the process waits for.
+  /// The time at which this process's device was ready to start the collective that the process waits for.
   [[nodiscard]] time_ns ready() const { return ready_; }
   /// The number of steps or iterations that have started.
   [[nodiscard]] std::uint64_t steps() const { return steps_; }
@@ -75,8 +75,8 @@ class program {
  private:
   enum class action : std::uint8_t { run, keep, begin_range, end_range, mark_step, admit, retire, discard, trim };
   struct item {
-    action what = action::run;
-    const operation* of = nullptr;
+    action described = action::run;
+    const operation* target = nullptr;
     std::uint32_t scale = 64;  ///< The factor for sizes and durations, in 64ths; for `admit`, the number of tokens.
     const char* name = nullptr;
   };
@@ -124,7 +124,8 @@ class program {
   Row row(time_ns time, bool autograd = false) const;
   void touch(const operation& o, time_ns begin, trace::string_id name);
   trace::event_id call(std::string_view name, time_ns begin, time_ns end, const operation& o, std::uint64_t bytes);
-  /// Returns when a recorder would receive the record of device work that ends at `end`: at the next flush.
+  /// Returns the time at which a recorder would receive the record of device work that ends at `end`. This is the time
+  /// of the next flush.
   time_ns delivery(time_ns end);
 
   common_state& common_;
@@ -141,7 +142,7 @@ class program {
   trace::graph_id graph_;
 
   time_ns now_ = 0;
-  time_ns busy_until_ = 0;  ///< When the stream will have finished its queued work.
+  time_ns busy_until_ = 0;  ///< The time at which the stream will have finished its queued work.
   time_ns ready_ = 0;
   time_ns held_back_until_ = 0;  ///< No record arrives before this time, because a long kernel is running.
   time_ns last_device_sample_ = -1;
@@ -153,10 +154,9 @@ class program {
   caching_allocator allocator_;
   std::vector<held> tensors_;  ///< The block of each tensor, indexed by slot.
   std::vector<slot> late_deaths_;
-  std::vector<bool> lasting_;                                  ///< For each slot, whether its tensor is kept until the
-                                                               ///< program ends.
+  std::vector<bool> lasting_;  ///< For each slot, true if its tensor is kept until the program ends.
   std::unordered_map<std::uint64_t, std::uint64_t> segments_;  ///< Maps the address of a segment to its block id.
-  std::map<std::uint64_t, trace::alloc_event> live_;           ///< Live blocks, keyed by block id.
+  std::map<std::uint64_t, trace::alloc_event> live_;           ///< The live blocks, keyed by block id.
   std::uint64_t pinned_ = 0;                                   ///< The address of the pinned staging buffer.
   std::uint64_t pinned_block_ = 0;
   std::uint64_t kept_ = 0;

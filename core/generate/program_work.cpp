@@ -6,7 +6,8 @@
 namespace sluice::generate {
 namespace {
 
-constexpr time_ns settle_delay = 40'000'000;  ///< How long the row of a free waits for data from the device.
+/// The time for which the row of a free waits for data from the device, in ns.
+constexpr time_ns settle_delay = 40'000'000;
 constexpr std::uint64_t pool_granule = 32 * mib;
 
 /// Device times are multiples of this many ns.
@@ -21,17 +22,17 @@ std::uint64_t scaled(std::uint64_t value, std::uint32_t scale) {
 
 template <class Row>
 Row program::row(time_ns time, bool autograd) const {
-  Row made;
-  made.time = time;
-  made.process = process_;
-  made.thread = autograd ? autograd_ : main_;
-  return made;
+  Row output;
+  output.time = time;
+  output.process = process_;
+  output.thread = autograd ? autograd_ : main_;
+  return output;
 }
 template trace::marker_event program::row<trace::marker_event>(time_ns, bool) const;
 template trace::host_range_event program::row<trace::host_range_event>(time_ns, bool) const;
 
 time_ns program::delivery(time_ns end) {
-  // The driver is asked for records every 50 ms. Occasionally, a long kernel delays them.
+  // A recorder asks the driver for records every 50 ms. Occasionally, a long kernel delays the records.
   constexpr time_ns period = 50'000'000;
   const time_ns asked = end / period * period + period;
   if (asked >= held_back_until_ && chance_.once_in(400'000)) {
@@ -110,19 +111,19 @@ bool program::keep_more() {
 }
 
 void program::kill(slot s) {
-  held& of = tensors_[s];
-  if (of.block == 0) return;
+  held& subject = tensors_[s];
+  if (subject.block == 0) return;
   now_ += chance_.around(800, 60, 20);
-  const trace::alloc_event& born = live_.at(of.block);
+  const trace::alloc_event& born = live_.at(subject.block);
   auto gone = row<trace::free_event>(now_);
   gone.thread = born.thread;
-  gone.block = trace::block_id{of.block};
+  gone.block = trace::block_id{subject.block};
   gone.layer = trace::layer::framework;
-  gone.address = of.address;
+  gone.address = subject.address;
   common_.rows.later(gone, now_ + settle_delay);
-  allocator_.release(of.address);
-  live_.erase(of.block);
-  of = {};
+  allocator_.release(subject.address);
+  live_.erase(subject.block);
+  subject = {};
 }
 
 void program::add_segment(const caching_allocator::place& place, bool autograd, trace::stack_id stack) {
@@ -175,15 +176,15 @@ void program::touch(const operation& o, time_ns begin, trace::string_id name) {
 
 trace::event_id program::call(std::string_view name, time_ns begin, time_ns end, const operation& o,
                               std::uint64_t bytes) {
-  auto made = row<trace::api_call_event>(begin, o.autograd);
-  made.end = end;
-  made.name = common_.rows.file().intern(name);
-  made.correlation = correlation_;
-  made.context = context_;
-  made.stream = stream_;
-  made.bytes = bytes;
-  if (o.work == work_kind::copy_in || o.work == work_kind::copy_out) made.stack = common_.stack(o.stack);
-  return trace::event_id{common_.rows.now(made)};
+  auto autograd = row<trace::api_call_event>(begin, o.autograd);
+  autograd.end = end;
+  autograd.name = common_.rows.file().intern(name);
+  autograd.correlation = correlation_;
+  autograd.context = context_;
+  autograd.stream = stream_;
+  autograd.bytes = bytes;
+  if (o.work == work_kind::copy_in || o.work == work_kind::copy_out) autograd.stack = common_.stack(o.stack);
+  return trace::event_id{common_.rows.now(autograd)};
 }
 
 void program::launch(const operation& o, std::uint32_t scale) {
@@ -234,10 +235,10 @@ void program::launch(const operation& o, std::uint32_t scale) {
 
 void program::resume(time_ns ready, time_ns host) {
   // On its device, a process that arrived early has waited for the process that arrived last.
-  const operation& o = *todo_[next_].of;
+  const operation& o = *todo_[next_].target;
   busy_until_ = ready + static_cast<time_ns>(o.duration) + static_cast<time_ns>(chance_.below(400));
   waiting_ = false;
-  // The host has waited, too, as it does for the norm of all gradients, so all processes leave the collective together.
+  // The host has also waited, as it does for the norm of all gradients, so all processes leave the collective together.
   if (common_.options.timeline) wait();
   now_ = std::max(now_, host);
   if (common_.options.timeline) {
@@ -279,7 +280,7 @@ void program::copy(const operation& o, std::uint32_t scale) {
   auto moved = row<trace::transfer_event>(0, o.autograd);
   moved.call = call(in ? "cuMemcpyHtoDAsync" : "cuMemcpyDtoHAsync", begin, now_, o, bytes);
   moved.time = std::max(begin + chance_.around(9'800, 20, 100), on_tick(busy_until_ + chance_.around(1'400, 30)));
-  const time_ns least = 1'400 + static_cast<time_ns>(bytes * 10 / 545);  // 54.5 GB/s
+  const time_ns least = 1'400 + static_cast<time_ns>(bytes * 10 / 545);  // The copy runs at 54.5 GB/s or less.
   busy_until_ = moved.end = moved.time + on_tick(chance_.around(least, 3, 40));
   moved.direction = in ? trace::direction::h2d : trace::direction::d2h;
   moved.source_kind = in ? trace::memory_kind::pinned : trace::memory_kind::device;
@@ -330,11 +331,11 @@ void program::wait() {
 void program::define_graph() {
   trace::graph_definition_event definition = row<trace::graph_definition_event>(now_ += 1'000'000);
   definition.graph = graph_;
-  definition.nodes = common_.what.graph_nodes;
+  definition.nodes = common_.described.graph_nodes;
   definition.name = common_.rows.file().intern("decode");
   common_.rows.now(definition);
-  // The graph is being captured. Each of its launches touches the weights again.
-  for (const operation& o : common_.what.forward) {
+  // This is the capture of the graph. Each launch of the graph touches the weights again.
+  for (const operation& o : common_.described.forward) {
     auto touched = row<trace::touch_event>(now_ += 3'000);
     touched.stream = stream_;
     touched.graph = graph_;
@@ -378,7 +379,7 @@ void program::admit(std::uint64_t tokens) {
 }
 
 void program::grow_cache(request& r) {
-  if (pool_used_ + common_.what.cache_bytes > pool_reserved_) {
+  if (pool_used_ + common_.described.cache_bytes > pool_reserved_) {
     pool_reserved_ += pool_granule;
     auto grown = row<trace::pool_event>(now_);
     grown.pool = pool_;
@@ -389,7 +390,7 @@ void program::grow_cache(request& r) {
   }
   if (free_cache_.empty()) {
     free_cache_.push_back(0x7e80'0000'0000 + (std::uint64_t{index_} << 34) + next_cache_);
-    next_cache_ += common_.what.cache_bytes;
+    next_cache_ += common_.described.cache_bytes;
   }
   auto alloc = row<trace::alloc_event>(0);
   alloc.call_begin = now_ += chance_.around(2'000, 40, 100);
@@ -402,10 +403,10 @@ void program::grow_cache(request& r) {
   alloc.stream = stream_;
   alloc.pool = pool_;
   alloc.address = free_cache_.back();
-  alloc.bytes = common_.what.cache_bytes;
+  alloc.bytes = common_.described.cache_bytes;
   alloc.device_time = std::max(alloc.time, busy_until_);
   alloc.correlation = ++correlation_;
-  alloc.stack = common_.stack(common_.what.backward.front().stack);
+  alloc.stack = common_.stack(common_.described.backward.front().stack);
   alloc.name = common_.rows.file().intern("cuMemAllocAsync");
   common_.rows.now(alloc);
   live_.emplace(common_.blocks, alloc);
@@ -430,7 +431,7 @@ void program::retire() {
       gone.completed = std::max(now_, busy_until_);
       gone.correlation = ++correlation_;
       common_.rows.later(gone, now_ + settle_delay);
-      pool_used_ -= common_.what.cache_bytes;
+      pool_used_ -= common_.described.cache_bytes;
       free_cache_.push_back(block.address);
       live_.erase(block.block);
     }

@@ -4,8 +4,8 @@
 
 namespace sluice::generate {
 
-/// Random numbers that are the same on every machine, unlike those of the standard library's distributions. Uses
-/// splitmix64, from Steele, Lea and Flood, "Fast splittable pseudorandom number generators" (2014).
+/// Generates random numbers. Unlike those of the standard library's distributions, they are the same on every machine.
+/// Uses splitmix64, from Steele, Lea and Flood, "Fast splittable pseudorandom number generators" (2014).
 class random {
  public:
   explicit random(std::uint64_t seed) : state_(seed) {}
@@ -23,11 +23,11 @@ class random {
   std::uint64_t between(std::uint64_t low, std::uint64_t high) { return low + below(high - low + 1); }
 
   /// True with a probability of 1 / `of`.
-  bool once_in(std::uint64_t of) { return below(of) == 0; }
+  bool once_in(std::uint64_t value) { return below(value) == 0; }
 
   /// Returns a value within `percent` of `typical`, computed from the sum of two random numbers. One value in
-  /// `outlier_in` is larger by one to nine times `typical`, as if the host had been interrupted. `outlier_in` 0: there
-  /// are no such outliers.
+  /// `outlier_in` is larger by one to nine times `typical`, as if the host had been interrupted. If `outlier_in` is 0,
+  /// there are no outliers.
   std::int64_t around(std::int64_t typical, std::uint64_t percent, std::uint64_t outlier_in = 0) {
     const std::uint64_t spread = static_cast<std::uint64_t>(typical) * percent / 100;
     std::int64_t value =

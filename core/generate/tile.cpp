@@ -20,14 +20,14 @@ using trace::raw;
 constexpr std::uint64_t id_limit = std::uint64_t{1} << 62;
 constexpr std::uint64_t address_granule = std::uint64_t{2} << 20;
 
-/// By how much each repetition is shifted from the repetition before it.
+/// The shift of the times, ids and addresses of each repetition from those of the repetition before.
 struct stride {
   time_ns time = 0;
   std::uint64_t event = 0, block = 0, graph = 0, correlation = 0, address = 0;
   std::int64_t steps = 0;
 };
 
-/// What one pass over the recording has found.
+/// The findings of one pass over the recording.
 struct recording_scan {
   std::uint64_t events = 0;
   std::uint64_t last_event = 0, last_block = 0, last_graph = 0, last_correlation = 0;
@@ -96,66 +96,67 @@ Row moved(Row row, const stride& by, std::uint64_t times) {
     saturating_add(row.monotonic, shift);
     saturating_add(row.realtime, shift);
     row.tsc += static_cast<std::uint64_t>(shift) * 21 /
-               10;  // A plausible clock value: only the differences between neighbours matter.
+               10;  // A plausible clock value. Only the differences between neighboring values matter.
   }
   return row;
 }
 
 template <class Row>
-void copy_table(const trace::table<Row>& from, trace::file_writer& to) {
-  for (const Row& row : from.rows()) to.add(row);
+void copy_table(const trace::table<Row>& source, trace::file_writer& to) {
+  for (const Row& row : source.rows()) to.add(row);
 }
 
-void copy_tables(const trace::tables& from, trace::file_writer& to, time_ns later) {
-  copy_table(from.strings, to);
-  copy_table(from.hosts, to);
-  for (trace::process_row row : from.processes.rows()) {
+void copy_tables(const trace::tables& tables, trace::file_writer& to, time_ns later) {
+  copy_table(tables.strings, to);
+  copy_table(tables.hosts, to);
+  for (trace::process_row row : tables.processes.rows()) {
     if (row.end != trace::unknown_time) saturating_add(row.end, later);
     to.add(row);
   }
-  copy_table(from.threads, to);
-  copy_table(from.devices, to);
-  copy_table(from.contexts, to);
-  copy_table(from.streams, to);
-  copy_table(from.pools, to);
-  copy_table(from.counters, to);
-  copy_table(from.frames, to);
-  copy_table(from.stacks, to);
-  copy_table(from.modules, to);
-  copy_table(from.sources, to);
+  copy_table(tables.threads, to);
+  copy_table(tables.devices, to);
+  copy_table(tables.contexts, to);
+  copy_table(tables.streams, to);
+  copy_table(tables.pools, to);
+  copy_table(tables.counters, to);
+  copy_table(tables.frames, to);
+  copy_table(tables.stacks, to);
+  copy_table(tables.modules, to);
+  copy_table(tables.sources, to);
 }
 
 /// Returns frees for the blocks that a repetition leaves live, sorted, so that equal inputs produce equal bytes.
 std::vector<trace::free_event> endings(const recording_scan& seen, time_ns end) {
-  std::vector<trace::free_event> all;
+  std::vector<trace::free_event> releases;
   for (const auto& [block, row] : seen.born) {
-    if (!seen.freed.contains(block)) all.push_back(row);
+    if (!seen.freed.contains(block)) releases.push_back(row);
   }
-  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return raw(a.block) < raw(b.block); });
+  std::sort(releases.begin(), releases.end(), [](const auto& a, const auto& b) { return raw(a.block) < raw(b.block); });
   std::uint64_t id = seen.last_event;
-  for (trace::free_event& row : all) {
+  for (trace::free_event& row : releases) {
     row.id = trace::event_id{++id};
     row.time = end;
     row.completed = end;
   }
-  return all;
+  return releases;
 }
 
-result<recording_scan> look_over(const trace::snapshot& from, const long_task& task) {
+result<recording_scan> look_over(const trace::snapshot& recording, const long_task& task) {
   recording_scan seen;
-  for (std::size_t chunk = 0; chunk < from.chunks().size(); ++chunk) {
-    if (auto on = task.go_on(0, from.path()); !on) return tl::unexpected<error>(on.error());
-    const auto read = trace::visit_events(from, chunk, [&](const auto& row) { look_at(row, seen); });
+  for (std::size_t chunk = 0; chunk < recording.chunks().size(); ++chunk) {
+    if (auto on = task.go_on(0, recording.path()); !on) return tl::unexpected<error>(on.error());
+    const auto read = trace::visit_events(recording, chunk, [&](const auto& row) { look_at(row, seen); });
     if (!read) return tl::unexpected<error>(read.error());
   }
-  if (seen.events == 0) return fail(error_code::invalid_argument, "has no events to repeat", from.path());
+  if (seen.events == 0) return fail(error_code::invalid_argument, "has no events to repeat", recording.path());
   return seen;
 }
 
-result<stride> stride_of(const recording_scan& seen, const trace::snapshot& from, std::size_t endings,
-                         std::uint64_t times) {
+result<stride> get_stride(const recording_scan& seen, const trace::snapshot& recording, std::size_t endings,
+                          std::uint64_t times) {
   stride by;
-  by.time = saturating_sum(saturating_difference(from.end(), std::min<time_ns>(from.begin(), 0)), time_ns{1'000});
+  by.time =
+      saturating_sum(saturating_difference(recording.end(), std::min<time_ns>(recording.begin(), 0)), time_ns{1'000});
   by.event = seen.last_event + endings;
   by.block = seen.last_block;
   by.graph = seen.last_graph;
@@ -169,33 +170,33 @@ result<stride> stride_of(const recording_scan& seen, const trace::snapshot& from
                                          by.event, by.block, by.graph, by.correlation, by.address}) {
       if (distance > id_limit || (times > 0 && distance > id_limit / times)) return false;
     }
-    return seen.highest_address <= id_limit && from.begin() > -static_cast<time_ns>(id_limit / 2);
+    return seen.highest_address <= id_limit && recording.begin() > -static_cast<time_ns>(id_limit / 2);
   }();
   if (!fits) {
     return fail(error_code::invalid_argument,
                 "cannot be repeated " + std::to_string(times) + " times: its ids, times or addresses are too large",
-                from.path(), "ask for fewer events");
+                recording.path(), "ask for fewer events");
   }
   return by;
 }
 
 }  // namespace
 
-result<generated> tile(const std::string& from, std::uint64_t events, const std::string& to, const long_task& task) {
-  const auto opened = trace::file::open(from);
+result<generated> tile(const std::string& text, std::uint64_t events, const std::string& to, const long_task& task) {
+  const auto opened = trace::file::open(text);
   if (!opened) return tl::unexpected<error>(opened.error());
   const auto source = (*opened)->latest();
   const auto seen = look_over(*source, task);
   if (!seen) return tl::unexpected<error>(seen.error());
   const auto ends = endings(*seen, source->end());
   const std::uint64_t times = std::max<std::uint64_t>((events + seen->events - 1) / seen->events, 1);
-  const auto by = stride_of(*seen, *source, ends.size(), times);
+  const auto by = get_stride(*seen, *source, ends.size(), times);
   if (!by) return tl::unexpected<error>(by.error());
 
-  trace::writer_options how;
-  how.simulated = source->simulated();
-  how.realtime_origin = source->realtime_origin();
-  auto file = trace::file_writer::create_unpublished(to, how);
+  trace::writer_options options;
+  options.simulated = source->simulated();
+  options.realtime_origin = source->realtime_origin();
+  auto file = trace::file_writer::create_unpublished(to, options);
   if (!file) return tl::unexpected<error>(file.error());
   copy_tables(source->tables(), *file, static_cast<time_ns>(times - 1) * by->time);
   std::uint64_t written = 0;
@@ -206,8 +207,8 @@ result<generated> tile(const std::string& from, std::uint64_t events, const std:
       if (!trace::is_event(type)) continue;
       if (auto on = task.go_on(static_cast<double>(i) / static_cast<double>(times), to); !on)
         return tl::unexpected<error>(on.error());
-      // If the kinds of rows start over, the recorder had flushed here. Flush, too, so that late rows are as late as in
-      // `from`.
+      // Where the kinds of rows start over, the recorder had flushed. Flush here, too, so that late rows are as late as
+      // in `from`.
       if (type <= before) {
         if (const auto flushed = file->flush(); !flushed) return tl::unexpected<error>(flushed.error());
       }

@@ -1,5 +1,5 @@
-// A training step of a small GPT, as PyTorch runs it: 5 blocks, and Adam with foreach kernels. Sizes, launches, touches
-// and lifetimes are rounded values from the recording in assets/recordings.
+// The model of a training step of a small GPT in PyTorch, with 5 blocks, and Adam with foreach kernels. Sizes,
+// launches, touches and lifetimes are rounded values from the recording in assets/recordings.
 #include "core/generate/model_builder.hpp"
 
 namespace sluice::generate {
@@ -58,7 +58,7 @@ class training_builder : public model_builder {
     forward();
     backward();
     update();
-    return std::move(made);
+    return std::move(built);
   }
 
  private:
@@ -79,7 +79,7 @@ class training_builder : public model_builder {
   }
 
   void parameters() {
-    into = &made.setup;
+    into = &built.setup;
     gap = 180'000;
     enter(frame("make", "train.py", 70));
     enter(frame("_apply", "torch/nn/modules/module.py", 965));
@@ -103,7 +103,7 @@ class training_builder : public model_builder {
     }
     head_weight_ = add_parameter(words * width * 4);
     head_bias_ = add_parameter(words * 4);
-    // The state of Adam, which is created in its first step.
+    // This creates the state of Adam, as its first step does.
     enter(frame("_init_group", "torch/optim/adam.py", 178));
     for (const parameter& p : all_) {
       launch({"void at::native::vectorized_elementwise_kernel<4, FillFunctor<float>>(int)", 2'000, 64},
@@ -127,7 +127,7 @@ class training_builder : public model_builder {
   }
 
   void forward() {
-    into = &made.forward;
+    into = &built.forward;
     enter(frame("step", "train.py", 78));
     ids_ = tensor();
     copy(work_kind::copy_in, 16 * 129 * 8, ids_, {{ids_, 16 * 129 * 8}});
@@ -178,8 +178,8 @@ class training_builder : public model_builder {
     leave();
   }
 
-  /// The backward pass of a linear layer: computes the gradients of its input, its weight (by a split sum) and its
-  /// bias.
+  /// Adds the backward pass of a linear layer, which computes the gradients of the layer's input, weight (by a split
+  /// sum) and bias.
   void linear_back(slot out_gradient, slot in_gradient, std::uint64_t in_bytes, slot in, const parameter& weight,
                    const parameter& bias, std::uint32_t duration, std::vector<slot> deaths) {
     launch({gemm_b, duration, 32, 4, 128, 126, 13'056}, {{in_gradient, in_bytes}},
@@ -202,7 +202,7 @@ class training_builder : public model_builder {
   }
 
   void backward() {
-    into = &made.backward;
+    into = &built.backward;
     autograd = true;
     gap = 14'000;
     slot above = tensor();
@@ -250,23 +250,23 @@ class training_builder : public model_builder {
     autograd = false;
   }
 
-  /// Kernels over lists of the tensors of all parameters. The argument space is larger than needed, so it still
+  /// Adds kernels over lists of the tensors of all parameters. The argument space is larger than needed, so it still
   /// contains addresses from the previous launch (`left`), which count as touches.
   void foreach_kernel(const std::string& functor, std::uint32_t duration, std::vector<slot parameter::*> lists,
                       std::vector<slot parameter::*> left = {}, bool roots_born = false, bool roots_die = false) {
-    // As many tensors as fit into the kernel's arguments.
+    // This many tensors fit into the kernel's arguments.
     const std::size_t most = 110 / lists.size();
     lists.insert(lists.end(), left.begin(), left.end());
-    for (std::size_t from = 0; from < all_.size(); from += most) {
+    for (std::size_t begin = 0; begin < all_.size(); begin += most) {
       std::vector<birth> births;
       std::vector<slot> touches, deaths;
       for (slot parameter::*list : lists) {
-        for (std::size_t i = from; i < std::min(from + most, all_.size()); ++i) touches.push_back(all_[i].*list);
+        for (std::size_t i = begin; i < std::min(begin + most, all_.size()); ++i) touches.push_back(all_[i].*list);
       }
-      if (from == 0 && roots_born) {
+      if (begin == 0 && roots_born) {
         for (const parameter& p : all_) births.push_back({p.root, p.bytes});
       }
-      if (from + most >= all_.size() && roots_die) {
+      if (begin + most >= all_.size() && roots_die) {
         for (const parameter& p : all_) deaths.push_back(p.root);
       }
       launch(
@@ -276,7 +276,7 @@ class training_builder : public model_builder {
   }
 
   void update() {
-    into = &made.update;
+    into = &built.update;
     gap = 60'000;
     enter(frame("step", "train.py", 83));
     operation& reduced = launch(
@@ -300,7 +300,7 @@ class training_builder : public model_builder {
     leave();
     leave();
     leave();
-    // zero_grad(set_to_none=True)
+    // This is zero_grad(set_to_none=True).
     operation& end = plain();
     for (const parameter& p : all_) end.deaths.push_back(p.gradient);
     end.waits = true;

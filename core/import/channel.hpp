@@ -6,8 +6,8 @@
 
 namespace sluice::importing {
 
-/// A thread-safe queue that passes items from one thread to another in order. Needs no size limit, because its users
-/// pass the same few items back and forth.
+/// A thread-safe queue that passes items from one thread to another in order. The queue has no size limit, because its
+/// users pass the same few items back and forth.
 template <class Thing>
 class channel {
  public:

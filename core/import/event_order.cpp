@@ -12,7 +12,7 @@ trace::time_ns event_order::next(trace::time_ns time, bool is_free) {
   }
   moment now{time, time, false};
   const bool has_before = behind != moments_.begin();
-  // An earlier event may have been moved to this time, or beyond it.
+  // An event of the previous time may have been moved to this time or beyond it.
   if (has_before && std::prev(behind)->last >= time) {
     now.last = std::prev(behind)->last;
     now.allocated = std::prev(behind)->allocated;

@@ -7,13 +7,13 @@
 
 namespace sluice::importing {
 
-/// Preserves a file's order of allocations and frees that have the same time: times in many files are in microseconds,
-/// and a block may be allocated and freed in the same one. A free that follows an allocation with the same time is
-/// moved by 1 ns, as are the later events with that time; all other events keep their time. As a result, peaks of
-/// memory in use are those of the file's order, and each block is live for at least 1 ns.
+/// Preserves a file's order of allocations and frees that have the same time. Times in many files are in microseconds,
+/// and a block may be allocated and freed in the same microsecond. This class moves a free that follows an allocation
+/// with the same time by 1 ns, and also the later events with that time. All other events keep their time. As a result,
+/// peaks of memory in use are those of the file's order, and each block is live for at least 1 ns.
 ///
-/// Importers call `allocation` or `free` for each of these events, in the file's order. The last `max_times` times are
-/// remembered, for files in which times go backwards. Not thread-safe.
+/// Importers call `allocation` or `free` for each of these events, in the file's order. The class remembers the last
+/// `max_times` times, for files in which times go backwards. Not thread-safe.
 class event_order {
  public:
   static constexpr std::size_t max_times = 1024;

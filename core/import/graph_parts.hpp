@@ -10,28 +10,29 @@
 
 namespace sluice::importing {
 
-/// Joins the parts of copies in graphs. The driver may run one copy of a graph as two kernels, each of which CUPTI
-/// reports as a copy of all bytes (https://github.com/pytorch/pytorch/issues/191284). Copies of the same node and
-/// launch that directly follow each other become one copy, from the start of the first to the end of the last. A copy
-/// that a loop in the graph repeats remains separate, because the kernel with the loop's condition runs in between.
+/// Joins the parts of copies in CUDA graphs. Copies of a foreign file go in, whole copies come out. The driver may run
+/// one copy of a graph as two kernels, each of which CUPTI reports as a copy of all bytes
+/// (https://github.com/pytorch/pytorch/issues/191284). Copies of the same node and launch that directly follow each
+/// other become one copy, from the start of the first to the end of the last. A copy that a loop in the graph repeats
+/// remains separate, because the kernel with the loop's condition runs in between.
 class graph_parts {
  public:
-  static constexpr std::string_view words = "parts of graph copies, each reported with all bytes: joined into one copy";
-  /// The longest pause between two parts, in ns: the usual gap between two kernels of a stream.
+  static constexpr std::string_view words = "parts of graph copies, each reported with all bytes; joined into one copy";
+  /// The longest pause between two parts, in ns. It is the usual gap between two kernels of a stream.
   static constexpr trace::time_ns longest_pause = 2000;
 
-  /// Adds a copy; copies must come in approximate order of time. Calls `write` with each copy that is now complete.
+  /// Adds a copy. Copies must come in approximate order of time. Calls `write` with each copy that is now complete.
   /// O(log nodes).
   template <class Write>
-  void add(const trace::transfer_event& made, Write&& write) {
-    if (made.graph_node == 0) return write(made);
-    const auto [known, fresh] = held_.try_emplace({made.process, made.graph_node}, made);
-    if (!fresh && is_part(known->second, made)) {
+  void add(const trace::transfer_event& row, Write&& write) {
+    if (row.graph_node == 0) return write(row);
+    const auto [known, fresh] = held_.try_emplace({row.process, row.graph_node}, row);
+    if (!fresh && is_part(known->second, row)) {
       ++joined_;
-      known->second.end = made.end;
+      known->second.end = row.end;
       return;
     }
-    if (!fresh) write(std::exchange(known->second, made));
+    if (!fresh) write(std::exchange(known->second, row));
     if (held_.size() > max_held) finish(write);
   }
   /// Calls `write` with the remaining copies. Call after the last `add`.

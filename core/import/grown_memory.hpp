@@ -9,8 +9,8 @@
 namespace sluice::importing {
 
 /// Creates blocks for memory of which a file has only the total at some times. Each block represents the growth of the
-/// total between two times. When the total shrinks, the newest blocks are freed; the rest of a partly freed block
-/// becomes a new block. Not thread-safe.
+/// total between two times. When the total shrinks, the newest blocks are freed. If a block is only partly freed, its
+/// rest becomes a new block. Not thread-safe.
 class grown_memory {
  public:
   /// `like` has the attributes that all blocks share. `blocks` counts the blocks in the trace and must outlive this
@@ -18,8 +18,8 @@ class grown_memory {
   grown_memory(trace::file_writer& out, const trace::alloc_event& like, std::string_view category,
                std::uint64_t& blocks);
 
-  /// Sets the total in bytes from `time` on. If the previous total has the same time, uses a time 1 ns after that of
-  /// the previous total. Returns the time used.
+  /// Sets the total in bytes from `time` on. If the previous total has the same time, uses a time that is 1 ns later.
+  /// Returns the time used.
   trace::time_ns set(trace::time_ns time, std::uint64_t bytes);
 
  private:
@@ -35,7 +35,8 @@ class grown_memory {
   trace::string_id category_{};  ///< None if the file has no categories.
   std::uint64_t& blocks_;
   std::uint64_t sum_ = 0;
-  trace::time_ns said_ = INT64_MIN, counted_ = INT64_MIN;  ///< The last total's time in the file, and the one used.
+  /// The last total's time in the file, and the time used for it.
+  trace::time_ns said_ = INT64_MIN, counted_ = INT64_MIN;
   std::vector<block> live_;
 };
 

@@ -1,4 +1,5 @@
-// Detects recordings when listing folders: files of formats that many programs write must have the keys of a recording.
+// Detects recordings when a folder is listed. Files of formats that many programs write must have the keys of a
+// recording.
 #include <algorithm>
 #include <array>
 #include <string_view>
@@ -51,7 +52,7 @@ bool holds_recording(const std::string& path) {
       return has_any(head, snapshot_keys);
     case format::nsys_sqlite:
       return is_nsys_export(path);
-    case format::torch_timeline:  // Lists of numbers do not show their meaning.
+    case format::torch_timeline:  // Lists of numbers do not show what they mean.
     case format::unknown:
       return false;
   }

@@ -10,9 +10,10 @@
 #include <utility>
 #include <vector>
 
-/// Allocates memory in pages of 2 MiB if available, for importers, which fill large buffers once. A page fault takes 1
-/// to 3 us; with pages of 4 KiB, faults took half the time of importing a snapshot. On a virtual machine, a page that
-/// was never used before takes ten times as long, whatever its size, so importers touch as little memory as possible.
+/// Allocates memory in pages of 2 MiB if the system has them. Importers use it, because they fill large buffers once. A
+/// page fault takes 1 to 3 us, and with pages of 4 KiB, faults took half the time of importing a snapshot. On a virtual
+/// machine, the first use of a page takes ten times as long, whatever the page's size, so importers touch as little
+/// memory as possible.
 namespace sluice::importing {
 
 inline constexpr std::size_t huge_page = std::size_t{2} << 20;
@@ -23,7 +24,8 @@ inline constexpr std::size_t huge_page = std::size_t{2} << 20;
   if (bytes < huge_page) return std::malloc(bytes);
   const std::size_t whole = (bytes + huge_page - 1) / huge_page * huge_page;
   void* memory = std::aligned_alloc(huge_page, whole);
-  if (memory != nullptr) madvise(memory, whole, MADV_HUGEPAGE);  // May fail: huge pages are optional.
+  // A failure does not matter, because huge pages are optional.
+  if (memory != nullptr) madvise(memory, whole, MADV_HUGEPAGE);
   return memory;
 }
 
@@ -78,7 +80,8 @@ class huge_list {
   }
 
  private:
-  static constexpr std::size_t small = std::size_t{256} << 10;  // Lists of up to this many bytes are from malloc.
+  // Lists of up to this many bytes use memory from malloc.
+  static constexpr std::size_t small = std::size_t{256} << 10;
 
   [[nodiscard]] bool is_mapped() const { return bytes() > small; }
   void release() {

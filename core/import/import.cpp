@@ -14,20 +14,20 @@
 namespace sluice::importing {
 namespace {
 
-constexpr std::size_t max_kinds = 100;  // Kinds of problems that are counted.
+constexpr std::size_t max_kinds = 100;  // The most kinds of problems that are counted separately.
 
-std::string_view text_of(std::span<const std::byte> bytes) {
+std::string_view to_text(std::span<const std::byte> bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-const importer* importer_of(format which) {
+const importer* find_importer(format which) {
   for (const importer& each : importers())
     if (each.which == which) return &each;
   return nullptr;
 }
 
 format recognise(const input& source) {
-  const std::string_view head = text_of(source.head());
+  const std::string_view head = to_text(source.head());
   const std::uint64_t magic = trace::file_magic;
   char own[sizeof magic];
   std::memcpy(own, &magic, sizeof magic);
@@ -39,41 +39,41 @@ format recognise(const input& source) {
 }
 
 std::string known_formats() {
-  std::string all = "a Sluice recording";
-  for (const importer& each : importers()) all += std::string(", ") + each.name;
-  return all;
+  std::string text = "a Sluice recording";
+  for (const importer& each : importers()) text += std::string(", ") + each.name;
+  return text;
 }
 
-/// The error for a file that no importer can read.
+/// Returns the error for a file that no importer can read.
 error refusal(const input& source) {
   const std::string& path = source.path();
   if (source.file_bytes() == 0) return {error_code::foreign, "is empty", path, error::no_offset, {}};
   if (source.compressed() && source.head().empty()) {
     return {error_code::foreign, "is a gzip file that does not inflate", path, error::no_offset, {}};
   }
-  if (const unread_format* known = find_unread_format(text_of(source.head()), path)) {
-    return {error_code::foreign, std::string(known->is), path, error::no_offset, std::string(known->hint)};
+  if (const unread_format* known = find_unread_format(to_text(source.head()), path)) {
+    return {error_code::foreign, std::string(known->name), path, error::no_offset, std::string(known->hint)};
   }
   return {error_code::foreign, "has an unknown format; expected " + known_formats(), path, error::no_offset, {}};
 }
 
-void add(std::vector<count>& to, std::string_view what, std::uint64_t number, std::uint64_t offset) {
-  auto place = std::find_if(to.begin(), to.end(), [&](const count& c) { return c.what == what; });
-  if (place == to.end()) place = to.insert(to.end(), {std::string(what), 0, offset});
+void add(std::vector<count>& to, std::string_view subject, std::uint64_t number, std::uint64_t offset) {
+  auto place = std::find_if(to.begin(), to.end(), [&](const count& c) { return c.label == subject; });
+  if (place == to.end()) place = to.insert(to.end(), {std::string(subject), 0, offset});
   place->number += number;
 }
 
 std::string sentence(const std::vector<count>& counts) {
   std::string text;
-  for (const count& each : counts) text += (text.empty() ? "" : ", ") + std::to_string(each.number) + " " + each.what;
+  for (const count& each : counts) text += (text.empty() ? "" : ", ") + std::to_string(each.number) + " " + each.label;
   return text.empty() ? "nothing" : text;
 }
 
 }  // namespace
 
-const char* name_of(format which) {
+const char* get_name(format which) {
   if (which == format::sluice) return "Sluice recording";
-  const importer* known = importer_of(which);
+  const importer* known = find_importer(which);
   return known == nullptr ? "unknown" : known->name;
 }
 
@@ -88,9 +88,9 @@ job::job(input source, std::string out, const options& with)
 result<void> job::begin(std::int64_t realtime_origin) {
   trace::writer_options options;
   options.realtime_origin = realtime_origin;
-  auto made = trace::file_writer::create_unpublished(out_, options);
-  if (!made) return tl::unexpected(made.error());
-  writer_.emplace(std::move(*made));
+  auto unpublished = trace::file_writer::create_unpublished(out_, options);
+  if (!unpublished) return tl::unexpected(unpublished.error());
+  writer_.emplace(std::move(*unpublished));
   return {};
 }
 
@@ -116,16 +116,16 @@ result<void> job::advance(double share) {
   return {};
 }
 
-void job::read(std::string_view what, std::uint64_t number) { add(report_.read, what, number, error::no_offset); }
+void job::read(std::string_view subject, std::uint64_t number) { add(report_.read, subject, number, error::no_offset); }
 
-void job::not_understood(std::string_view what, std::uint64_t number, std::uint64_t offset) {
+void job::not_understood(std::string_view subject, std::uint64_t number, std::uint64_t offset) {
   auto& kinds = report_.not_understood;
-  const bool known = std::any_of(kinds.begin(), kinds.end(), [&](const count& c) { return c.what == what; });
-  add(kinds, known || kinds.size() < max_kinds ? what : "rows of other kinds", number, offset);
+  const bool known = std::any_of(kinds.begin(), kinds.end(), [&](const count& c) { return c.label == subject; });
+  add(kinds, known || kinds.size() < max_kinds ? subject : "rows of other kinds", number, offset);
 }
 
-void job::say(trace::severity how, std::string_view text) {
-  said_.push_back({how, std::string(text)});
+void job::say(trace::severity severity, std::string_view text) {
+  said_.push_back({severity, std::string(text)});
   report_.messages.emplace_back(text);
 }
 
@@ -133,25 +133,25 @@ tl::unexpected<error> job::corrupt(std::string message, std::uint64_t offset, st
   return fail(error_code::corrupt, std::move(message), source_.path(), std::move(hint), offset);
 }
 
-result<report> job::finish(format from) {
+result<report> job::finish(format origin) {
   if (!writer_)
     if (auto begun = begin(); !begun) return tl::unexpected(begun.error());
-  report_.from = from;
+  report_.from = origin;
   if (const error* damage = source_.damage()) {
-    say(trace::severity::warning, damage->to_string() + ": everything before it was imported");
+    say(trace::severity::warning, damage->to_string() + "; everything before it was imported");
   }
-  const auto note = [&](trace::severity how, std::string text) { said_.push_back({how, std::move(text)}); };
+  const auto note = [&](trace::severity severity, std::string text) { said_.push_back({severity, std::move(text)}); };
   note(trace::severity::info, "imported from " + std::filesystem::path(source_.path()).filename().string() + " (" +
-                                  name_of(from) + "): " + sentence(report_.read));
+                                  get_name(origin) + "): " + sentence(report_.read));
   for (const count& each : report_.not_understood) {
-    std::string text = "not understood in the imported file: " + std::to_string(each.number) + " " + each.what;
+    std::string text = "not understood in the imported file: " + std::to_string(each.number) + " " + each.label;
     if (each.offset != error::no_offset) text += ", the first at byte " + std::to_string(each.offset);
     note(trace::severity::warning, std::move(text));
   }
   for (const message& each : said_) {
     trace::message_event row;
     row.time = begin_;
-    row.severity = each.how;
+    row.severity = each.level;
     row.text = writer_->intern(each.text);
     writer_->add(row);
   }
@@ -160,7 +160,7 @@ result<report> job::finish(format from) {
   ending.min_events = with_.min_summed_up;
   ending.cancel = with_.cancel;
   if (auto closed = summary::finalize(*writer_, ending); !closed) return tl::unexpected(closed.error());
-  // After a cancel, the file would be readable but its summary incomplete.
+  // If the import was cancelled, the file would be readable but its summary would be incomplete.
   if (auto wanted = advance(1); !wanted) return tl::unexpected(wanted.error());
   if (auto published = writer_->publish(); !published) return tl::unexpected(published.error());
   return std::move(report_);
@@ -169,11 +169,11 @@ result<report> job::finish(format from) {
 result<report> import_file(const std::string& path, const std::string& out, const options& with) {
   auto source = input::open(path);
   if (!source) return tl::unexpected(source.error());
-  const format from = recognise(*source);
-  if (from == format::sluice) {
+  const format origin = recognise(*source);
+  if (origin == format::sluice) {
     return fail(error_code::invalid_argument, "is already a Sluice recording", path, "open it directly");
   }
-  const importer* known = importer_of(from);
+  const importer* known = find_importer(origin);
   if (known == nullptr) return tl::unexpected(refusal(*source));
   if (known->run == nullptr) {
     return fail(error_code::unavailable, std::string("is a ") + known->name + ", which cannot be read yet", path);
@@ -181,7 +181,7 @@ result<report> import_file(const std::string& path, const std::string& out, cons
   job work(std::move(*source), out, with);
   result<void> done = known->run(work);
   if (done) done = work.advance(1);
-  return done ? work.finish(from) : tl::unexpected(done.error());
+  return done ? work.finish(origin) : tl::unexpected(done.error());
 }
 
 result<std::shared_ptr<trace::file>> open_any(const std::string& path, const options& with,
@@ -191,15 +191,15 @@ result<std::shared_ptr<trace::file>> open_any(const std::string& path, const opt
     auto opened = trace::file::open(path, reading);
     if (opened || opened.error().code != error_code::foreign) return opened;
     const auto source = input::open(path);
-    if (source && find_unread_format(text_of(source->head()), path) != nullptr) return tl::unexpected(refusal(*source));
+    if (source && find_unread_format(to_text(source->head()), path) != nullptr) return tl::unexpected(refusal(*source));
     opened.error().hint = "expected " + known_formats();
     return opened;
   }
   const auto scratch = scratch_folder::make();
   if (!scratch) return tl::unexpected(scratch.error());
   const std::string imported = scratch->path() + "/imported.sluice";
-  if (auto made = import_file(path, imported, with); !made) {
-    error& why = made.error();
+  if (auto output = import_file(path, imported, with); !output) {
+    error& why = output.error();
     if (why.file == imported && why.code == error_code::no_space) {
       // Report the user's file instead of the scratch file. The user can choose another folder.
       why.message = "must be imported, but there is too little space in " + scratch_place() + ": " + why.message;

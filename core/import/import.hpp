@@ -35,16 +35,18 @@ enum class format : std::uint8_t {
 };
 
 /// Returns a name for users: "PyTorch memory snapshot", "Nsight Systems export", ...; "unknown" for `unknown`.
-[[nodiscard]] const char* name_of(format which);
+[[nodiscard]] const char* get_name(format which);
 
 /// Detects the format from the first bytes of the content, which is inflated first if it is gzip. Reads a few KiB.
 [[nodiscard]] format recognise(const std::string& path);
 
-/// True if the file is a recording of Sluice or of another tool. Used to list the recordings in a folder, so it is
-/// stricter than `recognise`, which trusts the user and accepts any JSON, pickle or SQLite file: JSON and pickle files
-/// must have keys of a recording in the first 4 KiB, and databases must have the tables of one.
+/// True if the file is a recording of Sluice or of another tool. The list of the recordings in a folder uses this
+/// function, so it is stricter than `recognise`, which trusts the user and accepts any JSON, pickle or SQLite file.
+/// JSON and pickle files must have keys of a recording in the first 4 KiB, and databases must have the tables of a
+/// recording.
 [[nodiscard]] bool holds_recording(const std::string& path);
 
+/// Limits of an import, and how its caller follows or cancels it.
 struct options {
   /// Called on the importing thread, at most a hundred times, with the share of the work done, 0..1. May be empty.
   std::function<void(double)> progress;
@@ -60,7 +62,7 @@ struct options {
 
 /// The number of occurrences of one kind of row or problem.
 struct count {
-  std::string what;
+  std::string label;
   std::uint64_t number = 0;
   std::uint64_t offset = error::no_offset;  ///< The offset of the first occurrence in the (inflated) content.
 };
@@ -81,7 +83,7 @@ struct report {
 /// content; cancelled.
 [[nodiscard]] result<report> import_file(const std::string& path, const std::string& out, const options& with = {});
 
-/// Opens a recording of any format. A trace is opened directly; a foreign file is imported into a scratch file, which
+/// Opens a recording of any format. A trace is opened directly. A foreign file is imported into a scratch file, which
 /// is deleted when it is no longer open. Errors: those of `trace::file::open` and `import_file`.
 [[nodiscard]] result<std::shared_ptr<trace::file>> open_any(const std::string& path, const options& with = {},
                                                             const trace::reader_options& reading = {});

@@ -15,7 +15,7 @@ using namespace std::string_view_literals;
 
 constexpr std::string_view byte_order_mark = "\xef\xbb\xbf";
 
-/// True if it starts with the PROTO opcode of protocols 2 to 5.
+/// True if the content starts with the PROTO opcode of the protocols 2 to 5.
 bool is_pickle(std::string_view head, const std::string& /*path*/) {
   return head.size() > 2 && head[0] == '\x80' && head[1] >= '\x02' && head[1] <= '\x05';
 }
@@ -26,7 +26,7 @@ bool is_rmm_csv(std::string_view head, const std::string& /*path*/) {
   return head.starts_with("Thread,Time,Action,Pointer,Size,Stream");
 }
 
-/// True if it starts with an object or an array: Chrome's format allows both.
+/// True if the content starts with an object or an array, because Chrome's format allows both.
 bool is_json(std::string_view head) {
   if (head.starts_with(byte_order_mark)) head.remove_prefix(byte_order_mark.size());
   const auto first = head.find_first_not_of(" \t\r\n");
@@ -41,8 +41,8 @@ bool is_chrome_json(std::string_view head, const std::string& /*path*/) {
   return is_json(head) && !is_nsys_lines(head);
 }
 
-/// The part of `head` after a byte order mark and blanks.
-std::string_view solid_of(std::string_view head) {
+/// Returns `head` without the byte order mark and blanks at its start.
+std::string_view get_solid(std::string_view head) {
   if (head.starts_with(byte_order_mark)) head.remove_prefix(byte_order_mark.size());
   return head.substr(std::min(head.find_first_not_of(" \t\r\n"), head.size()));
 }
@@ -50,14 +50,14 @@ std::string_view solid_of(std::string_view head) {
 /// True if `head` starts with these characters, possibly with blanks between them.
 bool begins_with(std::string_view head, std::string_view characters) {
   for (const char each : characters) {
-    head = solid_of(head);
+    head = get_solid(head);
     if (!head.starts_with(each)) return false;
     head.remove_prefix(1);
   }
   return true;
 }
 
-/// An object with the members of a snapshot, or a list of segments.
+/// True for an object with the members of a snapshot, and for a list of segments.
 bool is_torch_snapshot_json(std::string_view head, const std::string& /*path*/) {
   if (begins_with(head, "[{")) {
     return head.find("\"total_size\"") != std::string_view::npos && head.find("\"ph\"") == std::string_view::npos;
@@ -70,18 +70,18 @@ bool is_torch_snapshot_json(std::string_view head, const std::string& /*path*/) 
   return false;
 }
 
-/// A list of lists: of numbers, or of lists of them.
+/// True for a list of lists, which contain numbers or lists of numbers.
 bool is_torch_timeline(std::string_view head, const std::string& /*path*/) {
   if (!begins_with(head, "[[")) return false;
-  const std::string_view inside = solid_of(head.substr(head.find('[', head.find('[') + 1) + 1));
+  const std::string_view inside = get_solid(head.substr(head.find('[', head.find('[') + 1) + 1));
   return !inside.empty() &&
          (inside[0] == '-' || inside[0] == '[' || inside[0] == ']' || (inside[0] >= '0' && inside[0] <= '9'));
 }
 
 bool is_torch_snapshot_sqlite(std::string_view head, const std::string& path) {
   if (!is_sqlite(head, path)) return false;
-  const auto from = nsys_database::open(path);
-  return from && torch::is_snapshot_database(*from);
+  const auto source = nsys_database::open(path);
+  return source && torch::is_snapshot_database(*source);
 }
 
 bool is_pprof(std::string_view head, const std::string& /*path*/) { return is_pprof_head(head); }
@@ -89,23 +89,23 @@ bool is_xspace(std::string_view head, const std::string& /*path*/) { return is_x
 
 bool is_rocpd(std::string_view head, const std::string& path) {
   if (!is_sqlite(head, path)) return false;
-  const auto from = nsys_database::open(path);
-  return from && rocm::is_rocpd(*from);
+  const auto source = nsys_database::open(path);
+  return source && rocm::is_rocpd(*source);
 }
 
 bool is_rpd(std::string_view head, const std::string& path) {
   if (!is_sqlite(head, path)) return false;
-  const auto from = nsys_database::open(path);
-  return from && rocm::is_rpd(*from);
+  const auto source = nsys_database::open(path);
+  return source && rocm::is_rpd(*source);
 }
 
 bool is_rocprofv3_json(std::string_view head, const std::string& /*path*/) {
   return begins_with(head, "{\"") && head.substr(head.find('"') + 1).starts_with("rocprofiler-sdk-tool\"");
 }
 
-/// A header with these columns.
+/// True for a CSV header with these columns.
 bool is_ascend_memory(std::string_view head, const std::string& /*path*/) {
-  return solid_of(head).starts_with("Component,Timestamp(us),Total Allocated(MB)");
+  return get_solid(head).starts_with("Component,Timestamp(us),Total Allocated(MB)");
 }
 
 constexpr importer table[] = {

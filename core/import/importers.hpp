@@ -24,6 +24,7 @@ result<void> import_torch_snapshot_sqlite(job& work);
 result<void> import_torch_timeline(job& work);
 result<void> import_xspace(job& work);
 
+/// How to recognize and import one format.
 struct importer {
   format which = format::unknown;
   const char* name = "";  ///< The name for users: "PyTorch memory snapshot".

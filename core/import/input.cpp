@@ -14,8 +14,9 @@ namespace sluice::importing {
 namespace {
 
 constexpr std::size_t head_bytes = 4096;
-constexpr std::size_t stored_bytes = std::size_t{256} << 10;  // Bytes read at once from a compressed file.
-constexpr int gzip_only = 15 + 16;                            // zlib's window bits, with a gzip header.
+// The number of bytes read at once from a compressed file.
+constexpr std::size_t stored_bytes = std::size_t{256} << 10;
+constexpr int gzip_only = 15 + 16;  // zlib's number of window bits, for a gzip header.
 
 }  // namespace
 
@@ -23,13 +24,13 @@ struct input::state {
   std::string path;
   int fd = -1;
   std::uint64_t size = 0;    ///< The size of the file on disk.
-  std::uint64_t offset = 0;  ///< Bytes read from the file.
-  std::uint64_t given = 0;   ///< Bytes of content returned.
+  std::uint64_t offset = 0;  ///< The number of bytes read from the file.
+  std::uint64_t given = 0;   ///< The number of bytes of content returned so far.
   bool compressed = false;
   bool inflating = false;
-  bool between_members = false;  ///< A gzip file may have several members in sequence.
+  bool between_members = false;  ///< True between two members of a gzip file, which may have several in sequence.
   bool ended = false;
-  std::optional<error> failure;  ///< Returned by the next read.
+  std::optional<error> failure;  ///< The error that the next read returns.
   std::optional<error> damage;   ///< The damage of the gzip file, at which the content ends.
   z_stream stream{};
   std::vector<std::byte> stored;
@@ -68,11 +69,11 @@ struct input::state {
     }
   }
 
-  /// Returns inflated bytes before an error first.
+  /// Returns inflated bytes. If an error comes after some bytes, returns the bytes first.
   result<std::size_t> read_inflated(std::span<std::byte> into) {
-    const std::size_t made = failure ? 0 : inflate_into(into);
-    if (made == 0 && failure) return tl::unexpected(*failure);
-    return made;
+    const std::size_t value = failure ? 0 : inflate_into(into);
+    if (value == 0 && failure) return tl::unexpected(*failure);
+    return value;
   }
 
   /// Inflates until `into` is full or the file ends. Returns the number of bytes.
@@ -95,7 +96,7 @@ struct input::state {
         continue;
       }
       if (between_members) {
-        // Like gzip, ignores data after a member that is not another one, such as padding.
+        // Like gzip, this ignores data after a member that is not another member, such as padding.
         ended = *stream.next_in != 0x1f;
         if (ended) break;
         inflateReset(&stream);
@@ -148,11 +149,11 @@ result<input> input::open(const std::string& path) {
 }
 
 result<input> input::open_as(const std::string& path, byte_source read, std::function<double()> share) {
-  auto made = open(path);
-  if (!made) return made;
-  made->state_->converted = std::move(read);
-  made->state_->share_converted = std::move(share);
-  return made;
+  auto output = open(path);
+  if (!output) return output;
+  output->state_->converted = std::move(read);
+  output->state_->share_converted = std::move(share);
+  return output;
 }
 
 const std::string& input::path() const { return state_->path; }

@@ -12,8 +12,9 @@
 
 namespace sluice::importing {
 
-/// A foreign file as a stream of bytes, inflated if it is gzip. Uses `pread` and `read` instead of a mapping, so that a
-/// file that is truncated while it is read causes an error, not a signal. Use from one thread.
+/// A foreign file, which another tool wrote, as a stream of bytes. A gzip file is inflated. Uses `pread` and `read`
+/// instead of a mapping, so that a file that is truncated while it is read causes an error, not a signal. Use from one
+/// thread.
 class input {
  public:
   /// Opens a file. Errors: not_found; io, also if it is not a regular file.

@@ -41,19 +41,19 @@ class job {
   void set_begin(trace::time_ns time) { begin_ = time; }
 
   /// Counts imported rows of the kind `what`, such as "trace entries". O(kinds).
-  void read(std::string_view what, std::uint64_t number = 1);
+  void read(std::string_view subject, std::uint64_t number = 1);
   /// Counts rows of the kind `what` that were not imported, such as "entries with the action 'x'". `offset` is that of
   /// the first of these rows. After a hundred kinds, all further kinds are counted together. O(kinds).
-  void not_understood(std::string_view what, std::uint64_t number = 1, std::uint64_t offset = error::no_offset);
+  void not_understood(std::string_view subject, std::uint64_t number = 1, std::uint64_t offset = error::no_offset);
   /// Adds a message for the user, in addition to the counts.
-  void say(trace::severity how, std::string_view text);
+  void say(trace::severity severity, std::string_view text);
 
   /// Creates an error about the foreign file, for importers to return.
   [[nodiscard]] tl::unexpected<error> corrupt(std::string message, std::uint64_t offset, std::string hint = {}) const;
 
  private:
   friend result<report> import_file(const std::string& path, const std::string& out, const options& with);
-  result<report> finish(format from);
+  result<report> finish(format origin);
 
   input source_;
   std::string out_;
@@ -61,7 +61,7 @@ class job {
   std::optional<trace::file_writer> writer_;
   report report_;
   struct message {
-    trace::severity how{};
+    trace::severity level{};
     std::string text;
   };
   std::vector<message> said_;  ///< Written at the end, when the first event's time is known.

@@ -12,7 +12,7 @@
 namespace sluice::importing {
 
 /// Calls `take(line, offset)` for each line of the file: its text without the line end, and its offset in the content.
-/// `take` returns a result<void>. Lines longer than 256 KiB are skipped and counted. Errors: those of reading and of
+/// `take` returns a `result<void>`. Skips lines longer than 256 KiB and counts them. Errors: those of reading and of
 /// `take`; cancelled.
 template <class Take>
 result<void> read_lines(job& work, Take take) {

@@ -6,7 +6,7 @@
 
 namespace sluice::importing {
 
-/// Non-overlapping ranges of addresses, each with an owner.
+/// Ranges of addresses that do not overlap, each with an owner. Finds the range that contains an address.
 template <class Owner>
 class range_map {
  public:

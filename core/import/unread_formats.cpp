@@ -76,7 +76,7 @@ constexpr magic magics[] = {
     {0, "ARROW1"sv, &columns},
 };
 
-/// Beginnings of the first line of tables.
+/// The beginnings of the first lines of tables.
 constexpr std::pair<std::string_view, const unread_format*> tables[] = {
     {"Start (ns),Duration (ns),", &nsys_table},
     {"Time (%),", &nsys_table},
@@ -111,12 +111,12 @@ const unread_format* by_name(const std::string& path) {
 }
 
 /// Classifies a zip archive by the name of its first file, after a header of 30 bytes.
-const unread_format* zip_of(std::string_view head) {
+const unread_format* recognize_zip(std::string_view head) {
   const bool of_torch = has(head, "/data.pkl") || has(head, "/data/") || has(head, "/byteorder");
   return of_torch ? &torch_file : &zip;
 }
 
-const unread_format* table_of(std::string_view head) {
+const unread_format* get_table(std::string_view head) {
   if (head.starts_with("\xef\xbb\xbf")) head.remove_prefix(3);
   for (const auto& [begin, means] : tables)
     if (head.starts_with(begin)) return means;
@@ -133,15 +133,16 @@ bool is_web_page(std::string_view head) {
 bool is_nsys_lines(std::string_view head) { return head.starts_with("{\"Type\":") || head.starts_with("{\"Type\" :"); }
 
 const unread_format* find_unread_format(std::string_view head, const std::string& path) {
-  if (head.starts_with("PK\x03\x04"sv) || head.starts_with("PK\x05\x06"sv)) return zip_of(head);
+  if (head.starts_with("PK\x03\x04"sv) || head.starts_with("PK\x05\x06"sv)) return recognize_zip(head);
   for (const magic& each : magics)
     if (head.size() >= each.at && head.substr(each.at).starts_with(each.bytes)) return each.means;
-  // Its lines are "[thread][time][level] [A][Stream 0x1][Upstream 64B]...", in older versions with the level first.
+  // The lines of this log are "[thread][time][level] [A][Stream 0x1][Upstream 64B]...". In older versions, the level
+  // comes first.
   if (has(head, "RMM LOG BEGIN") || (head.starts_with("[") && has(head, "][Stream ") && has(head, "[Upstream ")))
     return &rmm_debug_log;
   if (is_web_page(head)) return has(head, "data:image/") ? &picture_page : &web_page;
   if (is_nsys_lines(head)) return &nsys_lines;
-  if (const unread_format* const table = table_of(head)) return table;
+  if (const unread_format* const table = get_table(head)) return table;
   return by_name(path);
 }
 

@@ -6,15 +6,15 @@
 namespace sluice::index {
 namespace {
 
-trace::last_sample_row row_of(time_ns boundary, trace::device_id id, const device_samples::sample& sample,
-                              const device_samples& from) {
+trace::last_sample_row make_row(time_ns boundary, trace::device_id id, const device_samples::sample& sample,
+                                const device_samples& samples) {
   trace::last_sample_row row;
   row.time = boundary;
-  row.what = trace::sampled_thing::device;
+  row.type = trace::sampled_thing::device;
   row.sampled = sample.time;
   row.event = trace::event_id{sample.order};
   row.device = id;
-  row.value = from.untracked.at(sample.time);
+  row.value = samples.untracked.at(sample.time);
   row.free = sample.free;
   row.total = sample.total;
   row.recorder = sample.recorder;
@@ -27,15 +27,15 @@ template <class Pick>
 std::vector<trace::last_sample_row> samples_at(time_ns boundary, const memory_use& memory,
                                                const counter_trees& counters, Pick&& pick) {
   std::vector<trace::last_sample_row> rows;
-  // A sample has several values, so the curves mostly have the same times.
+  // A sample has several values, so the curves of a pool or device mostly have the same times.
   const auto either = [](std::set<time_ns> times, const std::set<time_ns>& others) {
     times.insert(others.begin(), others.end());
     return times;
   };
-  const auto add = [&](trace::sampled_thing what, const auto& step) -> trace::last_sample_row& {
+  const auto add = [&](trace::sampled_thing thing, const auto& step) -> trace::last_sample_row& {
     trace::last_sample_row& row = rows.emplace_back();
     row.time = boundary;
-    row.what = what;
+    row.type = thing;
     row.sampled = step.time;
     row.event = trace::event_id{step.order};
     return row;
@@ -57,7 +57,7 @@ std::vector<trace::last_sample_row> samples_at(time_ns boundary, const memory_us
   }
   for (const auto& [id, device] : memory.devices()) {
     for (const time_ns time : either(either(pick(device.used), pick(device.recorder)), pick(device.untracked)))
-      rows.push_back(row_of(boundary, id, *device.last_until(time), device));
+      rows.push_back(make_row(boundary, id, *device.last_until(time), device));
   }
   return rows;
 }
@@ -77,7 +77,7 @@ std::vector<trace::last_sample_row> device_samples_in(time_range run, time_ns be
   std::vector<trace::last_sample_row> rows;
   for (const auto& [id, device] : memory.devices())
     for (const device_samples::sample& each : device.samples)
-      if (each.time >= run.begin && each.time < run.end) rows.push_back(row_of(begin, id, each, device));
+      if (each.time >= run.begin && each.time < run.end) rows.push_back(make_row(begin, id, each, device));
   return rows;
 }
 
@@ -92,18 +92,18 @@ std::vector<trace::last_sample_row> first_and_highest_samples(const memory_use& 
 void set_known_samples(std::span<const trace::last_sample_row> rows, memory_use& memory, counter_trees& counters) {
   for (const trace::last_sample_row& each : rows) {
     const time_ns time = bounded(each.sampled);
-    if (each.what == trace::sampled_thing::counter && std::isfinite(each.value))
+    if (each.type == trace::sampled_thing::counter && std::isfinite(each.value))
       counters[each.counter].add({time, each.value, raw(each.event)});
-    if (each.what == trace::sampled_thing::pool)
+    if (each.type == trace::sampled_thing::pool)
       memory.set_known(each.pool, each.reserved, each.used, time, each.event);
-    if (each.what == trace::sampled_thing::device)
+    if (each.type == trace::sampled_thing::device)
       memory.set_known(each.device, {time, raw(each.event), each.free, each.total, each.recorder});
   }
 }
 
 void set_known_untracked(std::span<const trace::last_sample_row> rows, memory_use& memory) {
   for (const trace::last_sample_row& each : rows)
-    if (each.what == trace::sampled_thing::device && each.value >= 0 && each.value <= static_cast<double>(each.total))
+    if (each.type == trace::sampled_thing::device && each.value >= 0 && each.value <= static_cast<double>(each.total))
       memory.set_known_untracked(each.device, {bounded(each.sampled), each.value, raw(each.event)});
 }
 

@@ -7,14 +7,13 @@
 #include "core/index/memory/memory_use.hpp"
 #include "core/trace/model/summary_rows.hpp"
 
-/// Samples from outside a section (a time span of the recording) that the section's index needs. The value of a sample
-/// holds until the next sample.
+/// Samples of counters, pools and device memory. A sample's value holds until the next sample, so the index of a
+/// section (a time span of the recording) also needs some samples from outside the section.
 namespace sluice::index {
 
 using counter_trees = std::map<trace::counter_id, timeline::sample_tree>;
 
-/// Returns, for each counter, pool and device, its last sample before `boundary`, if it has one. O(log samples) for
-/// each.
+/// Returns the last sample before `boundary` of each counter, pool and device that has one. O(log samples) for each.
 [[nodiscard]] std::vector<trace::last_sample_row> samples_before(time_ns boundary, const memory_use& memory,
                                                                  const counter_trees& counters);
 

@@ -8,20 +8,20 @@ namespace {
 bool overlaps(const chunk_reach& reach, time_range run) { return reach.time < run.end && reach.end >= run.begin; }
 
 /// Extends `all` so that it also covers `by`.
-void widen(chunk_reach& all, const chunk_reach& by) {
-  all.time = std::min(all.time, by.time);
-  all.end = std::max(all.end, by.end);
-  all.lowest_event = std::min(all.lowest_event, by.lowest_event);
-  all.highest_event = std::max(all.highest_event, by.highest_event);
-  all.lowest_block = std::min(all.lowest_block, by.lowest_block);
-  all.highest_block = std::max(all.highest_block, by.highest_block);
+void widen(chunk_reach& reach, const chunk_reach& by) {
+  reach.time = std::min(reach.time, by.time);
+  reach.end = std::max(reach.end, by.end);
+  reach.lowest_event = std::min(reach.lowest_event, by.lowest_event);
+  reach.highest_event = std::max(reach.highest_event, by.highest_event);
+  reach.lowest_block = std::min(reach.lowest_block, by.lowest_block);
+  reach.highest_block = std::max(reach.highest_block, by.highest_block);
 }
 
 }  // namespace
 
-chunk_index::chunk_index(std::shared_ptr<const trace::snapshot> from) : from_(std::move(from)) {
+chunk_index::chunk_index(std::shared_ptr<const trace::snapshot> recording) : from_(std::move(recording)) {
   from_->for_each_summary(trace::row_type::chunk_reach, [&](const trace::chunk_info& chunk) {
-    // Unknown (0) if this reader read the file while it was being written, up to its end.
+    // The highest event is unknown (0) if this reader read the file while it was being written, up to its end.
     const std::uint64_t highest = chunk.highest_event == 0 ? UINT64_MAX : chunk.highest_event;
     pages_.push_back({{chunk.min_time, chunk.max_time, 0, chunk.lowest_event, highest, 0, UINT64_MAX}, chunk});
   });

@@ -22,7 +22,7 @@ class chunk_index {
  public:
   chunk_index() = default;
   /// Reads the entries on demand from the file of `from`. O(chunks that store entries).
-  explicit chunk_index(std::shared_ptr<const trace::snapshot> from);
+  explicit chunk_index(std::shared_ptr<const trace::snapshot> recording);
 
   /// Adds the next chunk of a recording that is being read, in file order. `type` is the type of its rows.
   void add(const chunk_reach& next, trace::row_type type);
@@ -70,8 +70,8 @@ result<std::vector<std::size_t>> chunk_index::find(Wanted&& wanted, trace::colum
       looks_at | trace::column_set<chunk_reach>::of(&chunk_reach::time, &chunk_reach::end, &chunk_reach::chunk);
   std::vector<std::size_t> found;
   const auto look = [&](const chunk_reach& each) {
-    // A corrupt file may repeat or misorder entries. Skip these, so that the result is no longer than the list of
-    // chunks.
+    // A corrupt file may repeat or misorder entries. Skip these entries, so that the result is not longer than the list
+    // of chunks.
     if (wanted(each) && (found.empty() || each.chunk > found.back())) found.push_back(each.chunk);
   };
   for (std::size_t p = 0; p < pages_.size(); ++p) {

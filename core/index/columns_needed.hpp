@@ -7,7 +7,8 @@
 /// The columns that an index reads from each row type. Most of the time to build an index is spent on decoding columns.
 namespace sluice::index {
 
-/// Row types without a specialization need all columns (an empty set means all).
+/// Returns the columns of `Row` that an index with this scope reads. Row types without a specialization need all
+/// columns; a default-constructed set has all columns.
 template <class Row>
 [[nodiscard]] constexpr trace::column_set<Row> columns_needed(section_scope /*scope*/) {
   return {};

@@ -17,10 +17,10 @@ using trace::layer;
 
 /// Returns the pools whose reserved bytes are known. These bytes include the pools' blocks.
 std::set<trace::pool_id> pools_with_reserved(std::span<const curve_row> curves) {
-  std::set<trace::pool_id> all;
+  std::set<trace::pool_id> ids;
   for (const curve_row& curve : curves)
-    if (curve.what == curve_kind::pool_reserved) all.insert(curve.pool);
-  return all;
+    if (curve.type == curve_kind::pool_reserved) ids.insert(curve.pool);
+  return ids;
 }
 
 /// Returns the device whose driver-layer stack contains the curve of a pool.
@@ -35,8 +35,8 @@ std::optional<trace::device_id> device_of_pool(const curve_row& curve, const tra
 curve_stacks::curve_stacks(std::span<const curve_row> curves, const trace::tables& tables)
     : stacks_(curves.size(), none) {
   std::map<std::pair<trace::device_id, layer>, std::uint32_t> numbers;
-  const auto put = [&](std::size_t curve, trace::device_id device, layer of, bool counts) {
-    const auto [found, fresh] = numbers.try_emplace({device, of}, static_cast<std::uint32_t>(counted_.size()));
+  const auto put = [&](std::size_t curve, trace::device_id device, layer subject, bool counts) {
+    const auto [found, fresh] = numbers.try_emplace({device, subject}, static_cast<std::uint32_t>(counted_.size()));
     if (fresh) counted_.emplace_back();
     stacks_[curve] = found->second;
     if (counts) counted_[found->second].push_back(static_cast<std::uint32_t>(curve));
@@ -44,7 +44,7 @@ curve_stacks::curve_stacks(std::span<const curve_row> curves, const trace::table
   const auto reserved = pools_with_reserved(curves);
   for (std::size_t i = 0; i < curves.size(); ++i) {
     const curve_row& curve = curves[i];
-    switch (curve.what) {
+    switch (curve.type) {
       case curve_kind::memory:
         if (!has_bytes(curve.kind)) break;
         if (curve.layer != layer::driver || is_in_driver_stack(curve)) put(i, curve.device, curve.layer, true);
@@ -54,7 +54,7 @@ curve_stacks::curve_stacks(std::span<const curve_row> curves, const trace::table
         break;
       case curve_kind::pool_reserved:
       case curve_kind::pool_blocks:
-        if (curve.what == curve_kind::pool_blocks && reserved.contains(curve.pool)) break;
+        if (curve.type == curve_kind::pool_blocks && reserved.contains(curve.pool)) break;
         if (const auto device = device_of_pool(curve, tables)) put(i, *device, layer::driver, true);
         break;
       case curve_kind::device_untracked:
@@ -79,17 +79,17 @@ stack_peaks::stack_peaks(const curve_stacks& stacks, std::span<const index_curve
     bool varies = false;
   };
   const auto length = static_cast<std::uint64_t>(over.length());
-  const auto begin_of = [&](std::uint32_t bin) {
+  const auto get_begin = [&](std::uint32_t bin) {
     return over.begin + static_cast<time_ns>(length / width * bin + length % width * bin / width);
   };
   for (const std::uint32_t curve : wanted) {
-    const std::uint32_t stack = stacks.stack_of(curve);
+    const std::uint32_t stack = stacks.find_stack(curve);
     if (stack == curve_stacks::none || !moments_[stack].empty()) continue;
     const std::vector<std::uint32_t>& counted = stacks.counted()[stack];
     std::vector<std::vector<candidate>> found(counted.size(), std::vector<candidate>(width));
     for (std::size_t k = 0; k < counted.size(); ++k) {
       if (curves[counted[k]].is_constant_in(over)) {
-        for (std::uint32_t bin = 0; bin < width; ++bin) found[k][bin].time = begin_of(bin);
+        for (std::uint32_t bin = 0; bin < width; ++bin) found[k][bin].time = get_begin(bin);
         continue;
       }
       curves[counted[k]].split(over, width, [&](std::uint32_t bin, const timeline::extent& part, double /*at_begin*/) {
@@ -121,7 +121,7 @@ stack_peaks::stack_peaks(const curve_stacks& stacks, std::span<const index_curve
 
 double stack_peaks::value(std::size_t number, std::uint32_t bin, const timeline::extent& part) const {
   if (part.minimum == part.maximum) return part.minimum;
-  const std::uint32_t stack = stacks_.stack_of(number);
+  const std::uint32_t stack = stacks_.find_stack(number);
   if (stack == curve_stacks::none || moments_[stack].empty()) return part.maximum;
   return curves_[number].at(moments_[stack][bin]);
 }
@@ -130,16 +130,16 @@ std::vector<std::vector<timeline::sampled_bin>> sample_curves(std::span<const in
                                                               const curve_stacks& stacks,
                                                               std::span<const std::uint32_t> wanted, time_range over,
                                                               std::uint32_t width) {
-  std::vector<std::vector<timeline::sampled_bin>> all(wanted.size());
+  std::vector<std::vector<timeline::sampled_bin>> lists(wanted.size());
   const stack_peaks peaks(stacks, curves, wanted, over, width);
   for (std::size_t k = 0; k < wanted.size(); ++k) {
-    all[k].resize(width);
+    lists[k].resize(width);
     curves[wanted[k]].split(over, width, [&](std::uint32_t i, const timeline::extent& part, double at_begin) {
-      all[k][i] = sampled(part, at_begin);
-      if (!part.empty()) all[k][i].at_peak = peaks.value(wanted[k], i, part);
+      lists[k][i] = sampled(part, at_begin);
+      if (!part.empty()) lists[k][i].at_peak = peaks.value(wanted[k], i, part);
     });
   }
-  return all;
+  return lists;
 }
 
 }  // namespace sluice::index

@@ -11,9 +11,9 @@
 
 /// Stacks of curves, which are drawn on top of one another.
 ///
-/// A pixel covers a time span in which memory can move from one curve to another: a block is freed, and another block
-/// takes its bytes. The sum of the curves' maxima then counts the bytes twice. Each bin therefore also stores the
-/// curves' values at one moment: the moment when their sum is highest.
+/// A pixel covers a time span in which memory can move from one curve to another, when a block is freed and another
+/// block takes its bytes. The sum of the curves' maxima then counts these bytes twice. Each bin therefore also stores
+/// the values of the curves at one moment, when their sum is highest.
 namespace sluice::index {
 
 /// The stacks in a list of curves. Each device has one stack for the driver layer, with untracked memory on top, and
@@ -25,7 +25,7 @@ class curve_stacks {
   /// O(curves * log curves).
   curve_stacks(std::span<const trace::curve_row> curves, const trace::tables& tables);
 
-  [[nodiscard]] std::uint32_t stack_of(std::size_t curve) const { return stacks_[curve]; }
+  [[nodiscard]] std::uint32_t find_stack(std::size_t curve) const { return stacks_[curve]; }
   /// For each stack, the numbers of the curves whose values add up to it. Curves by category are parts of these curves.
   [[nodiscard]] std::span<const std::vector<std::uint32_t>> counted() const { return counted_; }
   [[nodiscard]] std::size_t size() const { return counted_.size(); }
@@ -35,7 +35,7 @@ class curve_stacks {
   std::vector<std::vector<std::uint32_t>> counted_;
 };
 
-/// The moments at which the stacks of an index are highest, in each of several bins.
+/// The moments at which the stacks of an index are highest, one moment per stack and bin.
 class stack_peaks {
  public:
   /// Divides `over` into `width` equal bins. `wanted`: the numbers of the curves whose stacks are needed. A moment is
@@ -51,7 +51,7 @@ class stack_peaks {
  private:
   const curve_stacks& stacks_;
   std::span<const index_curve> curves_;
-  std::vector<std::vector<time_ns>> moments_;  ///< For each stack, the moment in each bin; empty for a stack that is
+  std::vector<std::vector<time_ns>> moments_;  ///< For each stack, the moment in each bin. Empty for a stack that is
                                                ///< not wanted.
 };
 

@@ -9,14 +9,14 @@
 #include "core/timeline/time_tree.hpp"
 #include "core/trace/model/summary_rows.hpp"
 
-/// Lists everything that an index can draw over time: its curves, and its slices (time intervals) by owner. A
-/// `trace::curve_row` or `trace::lane_row` identifies each of them, in the same way in an index of the whole recording,
-/// in an index of a section, and in the summaries in the file.
+/// Lists everything that the window can draw over time from an index: its curves, and its slices (time intervals),
+/// grouped by owner. A `trace::curve_row` identifies a curve, and a `trace::lane_row` identifies an owner. They are the
+/// same in an index of the whole recording, in an index of a section, and in the summaries in the file.
 namespace sluice::index {
 
 struct tensor_facts;
 
-/// A curve of an index. Valid until the index absorbs more chunks.
+/// A curve of an index. The pointers are valid until the index absorbs more chunks.
 struct index_curve {
   trace::curve_row about;                         ///< `about.curve` is its position in the list.
   const timeline::level_tree* steps = nullptr;    ///< Null if the curve is sampled.
@@ -46,7 +46,8 @@ struct index_curve {
 
 /// Returns the curves of `from`. If `facts` is set, includes a curve for each category. `about.maximum` is the maximum
 /// in `whole`. O(curves * log n).
-[[nodiscard]] std::vector<index_curve> curves_of(const event_store& from, const tensor_facts* facts, time_range whole);
+[[nodiscard]] std::vector<index_curve> make_curves(const event_store& store, const tensor_facts* facts,
+                                                   time_range whole);
 
 /// False for kinds of memory that are only address ranges, which do not count as memory use.
 [[nodiscard]] constexpr bool has_bytes(trace::memory_kind kind) {
@@ -56,27 +57,29 @@ struct index_curve {
 /// host memory.
 [[nodiscard]] bool is_in_driver_stack(const trace::curve_row& curve);
 
-/// The slices of one owner: a stream, a copy direction, the ranges or calls of a thread, or the steps of a process.
+/// The slices of one owner. An owner is a stream, a copy direction, the ranges or calls of a thread, or the steps of a
+/// process.
 struct index_slices {
   trace::lane_row about;  ///< Describes the owner's first lane.
   const timeline::slice_set* slices = nullptr;
 };
-/// Returns the slices of all owners. Steps come last, and are included only if `facts` is set. Valid while `from` and
-/// `facts` exist.
-[[nodiscard]] std::vector<index_slices> slices_of(const event_store& from, const tensor_facts* facts);
+/// Returns the slices of all owners. Steps come last, and are included only if `facts` is set. The result is valid
+/// while `from` and `facts` exist.
+[[nodiscard]] std::vector<index_slices> get_slices(const event_store& store, const tensor_facts* facts);
 
-/// The members of a row that identify a curve or a lane's owner: all except the numbers of the curve or lane.
-[[nodiscard]] inline auto identity_of(const trace::curve_row& row) {
-  return std::tie(row.what, row.layer, row.kind, row.way, row.category, row.device, row.pool, row.counter);
+/// The members of a row that identify a curve or a lane's owner. These are all members except the number of the curve
+/// or lane.
+[[nodiscard]] inline auto identify_recording(const trace::curve_row& row) {
+  return std::tie(row.type, row.layer, row.kind, row.way, row.category, row.device, row.pool, row.counter);
 }
-[[nodiscard]] inline auto owner_of(const trace::lane_row& row) {
-  return std::tie(row.what, row.way, row.process, row.device, row.stream, row.thread);
+[[nodiscard]] inline auto find_owner(const trace::lane_row& row) {
+  return std::tie(row.type, row.way, row.process, row.device, row.stream, row.thread);
 }
 [[nodiscard]] inline bool same_curve(const trace::curve_row& a, const trace::curve_row& b) {
-  return identity_of(a) == identity_of(b);
+  return identify_recording(a) == identify_recording(b);
 }
 [[nodiscard]] inline bool same_owner(const trace::lane_row& a, const trace::lane_row& b) {
-  return owner_of(a) == owner_of(b);
+  return find_owner(a) == find_owner(b);
 }
 
 }  // namespace sluice::index

@@ -13,10 +13,10 @@
 /// The time spans of rows and chunks. Private to core.
 namespace sluice::index {
 
-/// The first and the last time at which a row is relevant to a query: from when it was enqueued, or else started, to
-/// its end.
+/// Returns the first and the last time at which a row is relevant to a query. The first time is when the work was
+/// enqueued or, if that is unknown, when it started. The last time is its end.
 template <class Row>
-std::pair<time_ns, time_ns> times_of(const Row& row) {
+std::pair<time_ns, time_ns> get_times(const Row& row) {
   const time_ns time = bounded(row.time);
   std::pair<time_ns, time_ns> found(time, time);
   if constexpr (requires { row.end; }) {
@@ -34,12 +34,13 @@ std::pair<time_ns, time_ns> times_of(const Row& row) {
   return found;
 }
 
+/// True if the row is relevant to queries about the time range `run`. A `live_block_event` counts by its allocation.
 template <class Row>
 bool lies_in(const Row& row, time_range run) {
   if constexpr (std::is_same_v<Row, trace::live_block_event>) {
     return bounded(row.born) >= run.begin && bounded(row.born) < run.end;
   } else {
-    const auto [first, last] = times_of(row);
+    const auto [first, last] = get_times(row);
     return first < run.end && last >= run.begin;
   }
 }
@@ -51,34 +52,34 @@ constexpr bool names_blocks = std::is_same_v<Row, trace::alloc_event> || std::is
 /// Returns the reach of chunk number `chunk` before any row is added to it.
 template <class Row>
 chunk_reach reach_of_no_rows(std::size_t chunk) {
-  chunk_reach all;
-  all.chunk = chunk;
-  all.lowest_event = UINT64_MAX;
-  all.time = latest_time;
-  all.end = -latest_time;
-  if constexpr (names_blocks<Row>) all.lowest_block = UINT64_MAX;
-  return all;
+  chunk_reach reach;
+  reach.chunk = chunk;
+  reach.lowest_event = UINT64_MAX;
+  reach.time = latest_time;
+  reach.end = -latest_time;
+  if constexpr (names_blocks<Row>) reach.lowest_block = UINT64_MAX;
+  return reach;
 }
 
 /// Extends `all` to cover `row`.
 template <class Row>
-void add_to_reach(chunk_reach& all, const Row& row) {
-  all.lowest_event = std::min(all.lowest_event, trace::subject_of(row));
-  all.highest_event = std::max(all.highest_event, trace::subject_of(row));
-  const auto [first, last] = times_of(row);
-  all.time = std::min(all.time, first);
-  all.end = std::max(all.end, last);
+void add_to_reach(chunk_reach& reach, const Row& row) {
+  reach.lowest_event = std::min(reach.lowest_event, trace::get_subject(row));
+  reach.highest_event = std::max(reach.highest_event, trace::get_subject(row));
+  const auto [first, last] = get_times(row);
+  reach.time = std::min(reach.time, first);
+  reach.end = std::max(reach.end, last);
   if constexpr (names_blocks<Row>) {
-    all.lowest_block = std::min(all.lowest_block, raw(row.block));
-    all.highest_block = std::max(all.highest_block, raw(row.block));
+    reach.lowest_block = std::min(reach.lowest_block, raw(row.block));
+    reach.highest_block = std::max(reach.highest_block, raw(row.block));
   }
 }
 
 template <class Row>
-chunk_reach reach_of(const std::vector<Row>& rows, std::size_t chunk) {
-  chunk_reach all = reach_of_no_rows<Row>(chunk);
-  for (const Row& row : rows) add_to_reach(all, row);
-  return all;
+chunk_reach find_reach(const std::vector<Row>& rows, std::size_t chunk) {
+  chunk_reach reach = reach_of_no_rows<Row>(chunk);
+  for (const Row& row : rows) add_to_reach(reach, row);
+  return reach;
 }
 
 }  // namespace sluice::index

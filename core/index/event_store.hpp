@@ -26,12 +26,14 @@
 #include "core/timeline/time_tree.hpp"
 #include "core/trace/file/reader.hpp"
 
-/// Indexes a recording's events for queries: memory blocks and their uses, device work, API calls. All metrics are
-/// computed from such an index. A `growing_index` covers a whole recording, a `section_index` only a time span of it.
+/// An index of a recording's events: memory blocks and their uses, device work, API calls. Metrics, curves and the
+/// results of queries are computed from it. A `growing_index` covers a whole recording. A `section_index` covers only a
+/// time span.
 namespace sluice::index {
 
 struct tensor_facts;
 
+/// The base class of all indexes. A derived class reads the chunks; this class holds what was read and answers queries.
 class event_store {
  public:
   using message = recorded_message;
@@ -41,7 +43,8 @@ class event_store {
 
   /// True for a `section_index`, which covers only a time span of the recording.
   [[nodiscard]] bool is_part() const { return known_ != nullptr; }
-  /// What a `section_index` knows about the time outside its section. Null in an index of the whole recording.
+  /// The facts that a `section_index` knows about the time outside its section. Null in an index of the whole
+  /// recording.
   [[nodiscard]] const section_facts* known_from_file() const { return known_.get(); }
   /// True if every chunk that had to be read could be read.
   [[nodiscard]] bool is_complete() const { return unreadable_.empty(); }
@@ -64,19 +67,19 @@ class event_store {
   /// after an `absorb` computes the result, O(blocks * log blocks), while other callers wait. While the recording is
   /// still being read, at most a twentieth of the time is spent on this, so the result may be slightly outdated.
   /// Thread-safe unless `absorb` runs at the same time.
-  [[nodiscard]] std::shared_ptr<const tensor_facts> tensors(const trace::snapshot& from) const;
+  [[nodiscard]] std::shared_ptr<const tensor_facts> tensors(const trace::snapshot& recording) const;
   [[nodiscard]] const copy_calls& copies() const { return copies_; }
   [[nodiscard]] const index::driver_calls& driver_calls() const { return driver_calls_; }
   [[nodiscard]] const index::wait_stacks& wait_stacks() const { return wait_stacks_; }
   [[nodiscard]] const copy_contents& contents() const { return contents_; }
   /// Returns the contents of all copies in the recording. In an index of a section, the first call reads them from
   /// `from`. Thread-safe.
-  [[nodiscard]] const copy_contents& contents(const trace::snapshot& from) const;
+  [[nodiscard]] const copy_contents& contents(const trace::snapshot& recording) const;
   [[nodiscard]] const std::map<trace::counter_id, timeline::sample_tree>& counters() const { return counters_; }
   [[nodiscard]] const std::vector<message>& messages() const { return messages_; }
   /// For each process, the time up to which all device work is known.
   [[nodiscard]] const std::map<trace::process_id, time_ns>& watermarks() const { return watermarks_; }
-  /// The time and id ranges of all chunks of the whole recording, even in an index of a section: for finding a row by
+  /// The time and id ranges of all chunks of the whole recording, even in an index of a section. Used to find a row by
   /// its id.
   [[nodiscard]] const chunk_index& chunks() const { return known_ ? *known_->whole->chunks : chunks_; }
   [[nodiscard]] std::uint64_t events() const { return events_; }
@@ -88,12 +91,13 @@ class event_store {
   event_store() = default;
   /// Reads one chunk. An index of a section uses only the rows in its time range and the rows of types for which
   /// `matters_everywhere` is true.
-  void take(const trace::snapshot& from, std::size_t chunk);
-  /// Sorts and sums the rows read so far. Call before any query.
-  void settle(const trace::snapshot& from);
+  void take(const trace::snapshot& recording, std::size_t chunk);
+  /// Sorts and sums the rows read so far. Must be called before any query.
+  void settle(const trace::snapshot& recording);
 
   std::unique_ptr<const section_facts> known_;  ///< Set by `section_index`.
-  trace::process_id only_{};                    ///< Only rows of this process are used; none: rows of all processes.
+  trace::process_id only_{};                    ///< Only rows of this process are used. None: rows of all processes are
+                                                ///< used.
   std::size_t next_ = 0;                        ///< The number of the next chunk to read.
 
   memory_use memory_;
@@ -107,7 +111,7 @@ class event_store {
   std::unordered_map<std::uint64_t, trace::string_id> names_;
   mutable std::mutex tensors_mutex_;
   mutable std::shared_ptr<const tensor_facts> tensors_;
-  mutable bool tensors_fresh_ = false;  ///< `tensors_` covers all rows read so far.
+  mutable bool tensors_fresh_ = false;  ///< True if `tensors_` covers all rows read so far.
   mutable std::chrono::steady_clock::time_point tensors_found_;
   mutable std::chrono::steady_clock::duration tensors_cost_{};
   copy_calls copies_;
@@ -124,9 +128,9 @@ class event_store {
  private:
   void take_attribute(const trace::attribute_event& row, const trace::tables& tables);
   template <class Row, class Use>
-  void with_rows(const trace::snapshot& from, std::size_t chunk, Use&& use);
+  void with_rows(const trace::snapshot& recording, std::size_t chunk, Use&& use);
   template <class Row, class Use>
-  void with_each(const trace::snapshot& from, std::size_t chunk, Use&& use);
+  void with_each(const trace::snapshot& recording, std::size_t chunk, Use&& use);
 
   std::vector<std::string> unreadable_;
 };
@@ -135,6 +139,6 @@ class event_store {
 [[nodiscard]] std::string words_of_malformed(std::uint64_t rows);
 
 /// Returns the time range of the whole recording, [first time, last time + 1 ns); empty if there are no events.
-[[nodiscard]] time_range time_range_of(const trace::snapshot& from);
+[[nodiscard]] time_range recorded_range(const trace::snapshot& recording);
 
 }  // namespace sluice::index

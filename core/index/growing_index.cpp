@@ -2,22 +2,22 @@
 
 namespace sluice::index {
 
-bool growing_index::absorb(const trace::snapshot& from, std::size_t limit) {
-  const auto chunks = from.chunks();
+bool growing_index::absorb(const trace::snapshot& recording, std::size_t limit) {
+  const auto chunks = recording.chunks();
   for (; limit > 0 && next_ < chunks.size(); --limit, ++next_) {
-    take(from, next_);
+    take(recording, next_);
     read_bytes_ += chunks[next_].stored_bytes;
   }
-  const bool all = next_ >= chunks.size();
-  if (all) memory_.reconcile();
-  settle(from);
-  return all;
+  const bool complete = next_ >= chunks.size();
+  if (complete) memory_.reconcile();
+  settle(recording);
+  return complete;
 }
 
-float growing_index::progress(const trace::snapshot& from) const {
-  if (next_ >= from.chunks().size()) return 1;
+float growing_index::progress(const trace::snapshot& recording) const {
+  if (next_ >= recording.chunks().size()) return 1;
   std::uint64_t total = read_bytes_;
-  for (const trace::chunk_info& chunk : from.chunks().subspan(next_)) total += chunk.stored_bytes;
+  for (const trace::chunk_info& chunk : recording.chunks().subspan(next_)) total += chunk.stored_bytes;
   return total == 0 ? 1 : static_cast<float>(static_cast<double>(read_bytes_) / static_cast<double>(total));
 }
 

@@ -9,13 +9,13 @@ class growing_index final : public event_store {
  public:
   growing_index() = default;
   /// Reads only the events of the process `only`, so that all metrics describe that process. A sample of a device's
-  /// memory covers all processes; it is ignored if another process took it.
+  /// memory covers all processes, so a sample that another process took is ignored.
   explicit growing_index(trace::process_id only) { only_ = only; }
 
   /// Reads at most `limit` more chunks of `from`, in file order. Returns true once all chunks are read. Queries are
   /// allowed between calls. A chunk that cannot be read is skipped with a warning. `from` must be the snapshot passed
   /// to the previous call, or a later snapshot of the same file. Not thread-safe.
-  bool absorb(const trace::snapshot& from, std::size_t limit);
+  bool absorb(const trace::snapshot& recording, std::size_t limit);
 
   /// True if rows have been read since `tensors` last computed its result. Thread-safe unless `absorb` is running.
   [[nodiscard]] bool tensors_are_old() const {
@@ -24,7 +24,7 @@ class growing_index final : public event_store {
   }
 
   /// Returns the share of the bytes of `from` that has been read, 0..1.
-  [[nodiscard]] float progress(const trace::snapshot& from) const;
+  [[nodiscard]] float progress(const trace::snapshot& recording) const;
 
  private:
   std::uint64_t read_bytes_ = 0;

@@ -15,7 +15,7 @@ namespace sluice::index {
 namespace {
 
 /// Returns a process that has a context or a stream on the device; null if no such process is known.
-const trace::process_row* user_of(trace::device_id id, const trace::tables& tables) {
+const trace::process_row* find_user(trace::device_id id, const trace::tables& tables) {
   const auto in = [&](const auto& rows) -> const trace::process_row* {
     for (const auto& each : rows)
       if (each.device == id)
@@ -29,18 +29,18 @@ const trace::process_row* user_of(trace::device_id id, const trace::tables& tabl
 /// Returns "GPU 0". If other devices have the same number, the label also identifies the device: "GPU 0 of node7" or,
 /// if they are in one machine, where each process numbers its own devices, "GPU 0 of rank 3" (if `says_rank`) or "GPU 0
 /// of process 4711". O(devices with the number * (contexts + streams)).
-std::string numbered(const trace::device_row& of, const trace::tables& tables, bool says_rank = true) {
-  const std::string label = fmt::format("GPU {}", of.ordinal);
+std::string numbered(const trace::device_row& row, const trace::tables& tables, bool says_rank = true) {
+  const std::string label = fmt::format("GPU {}", row.ordinal);
   const auto is_alike = [&](const trace::device_row* each) {
-    return each != nullptr && each->id != of.id && each->ordinal == of.ordinal;
+    return each != nullptr && each->id != row.id && each->ordinal == row.ordinal;
   };
   const auto& devices = tables.devices.rows();
   if (std::none_of(devices.begin(), devices.end(), [&](const auto& each) { return is_alike(&each); })) return label;
-  const trace::process_row* user = user_of(of.id, tables);
+  const trace::process_row* user = find_user(row.id, tables);
   if (user == nullptr) return label;
   bool shares_machine = false, shares_process = false;
   for (const trace::device_row& each : devices) {
-    const trace::process_row* const other = is_alike(&each) ? user_of(each.id, tables) : nullptr;
+    const trace::process_row* const other = is_alike(&each) ? find_user(each.id, tables) : nullptr;
     shares_machine = shares_machine || (other != nullptr && other->host == user->host);
     shares_process = shares_process || (other != nullptr && other->pid == user->pid);
   }
@@ -87,10 +87,10 @@ std::string device_names(const trace::tables& tables, bool simulated) {
     if (fresh) counts.emplace_back(std::move(name), 0);
     ++counts[at->second].second;
   }
-  std::string all;
+  std::string text;
   for (const auto& [name, count] : counts)
-    all += fmt::format("{}{}{}", all.empty() ? "" : ", ", count > 1 ? fmt::format("{} x ", count) : "", name);
-  return all;
+    text += fmt::format("{}{}{}", text.empty() ? "" : ", ", count > 1 ? fmt::format("{} x ", count) : "", name);
+  return text;
 }
 
 std::string stream_label(trace::stream_id id, const trace::tables& tables) {
@@ -113,7 +113,7 @@ std::string process_label(trace::process_id id, const trace::tables& tables) {
   const trace::process_row* row = tables.processes.find(id);
   if (row == nullptr) return fmt::format("process #{}", raw(id));
   const std::string_view command = tables.text(row->command);
-  // The name of the program: the first word, without the folder.
+  // The name of the program is the first word, without the folder.
   const std::string_view program = file_name(command.substr(0, command.find(' ')));
   const std::string label =
       program.empty() ? fmt::format("process {}", row->pid) : fmt::format("{} ({})", program, row->pid);

@@ -5,7 +5,8 @@
 #include "core/trace/model/ids.hpp"
 #include "core/trace/model/tables.hpp"
 
-/// Display names of devices, streams, threads, processes and pools, with fallbacks if the file has no name for them.
+/// Display names of devices, streams, threads, processes and pools. If the file has no name for an object, the label is
+/// built from its number.
 namespace sluice::index {
 
 // If several GPUs have the same number, the label also names their machine, rank or process: "GPU 0 of node7", "GPU 0

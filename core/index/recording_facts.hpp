@@ -15,7 +15,7 @@
 #include "core/trace/model/row_type.hpp"
 #include "core/trace/model/summary_rows.hpp"
 
-/// Facts about the whole recording that an index of a section (a time span) cannot find in the section itself.
+/// Facts about the whole recording that the index of a section (a time span) cannot find in the section itself.
 namespace sluice::index {
 
 class chunk_index;
@@ -24,13 +24,13 @@ class step_facts;
 /// Facts about the whole recording that queries about any section need.
 struct recording_facts {
   struct part_of_it {
-    category what = category::none;
+    category kind = category::none;
     double highest = 0;  ///< Maximum of the category's total over the recording, in bytes.
   };
   struct memory {
     memory_key key;
     double highest = 0;                   ///< Maximum of the key's total over the recording, in bytes.
-    bool stacks = false;                  ///< Some block with this key has a stack.
+    bool stacks = false;                  ///< True if some block with this key has a stack.
     std::vector<part_of_it> by_category;  ///< Only categories with blocks. Empty if no block has a category.
   };
   struct pool {
@@ -47,8 +47,8 @@ struct recording_facts {
   };
   struct stream {
     stream_key key;
-    std::size_t lanes = 0;  ///< Number of lanes that its slices need on the timeline so that no two slices in a lane
-                            ///< overlap.
+    std::size_t lanes = 0;  ///< Number of lanes that the stream's slices need on the timeline so that no two slices in
+                            ///< a lane overlap.
   };
   struct direction {
     direction_key key;
@@ -72,7 +72,7 @@ struct recording_facts {
   std::vector<block_graph_use> graphs;    ///< Sorted by graph once the facts have been read.
   std::vector<trace::block_id> segments;  ///< Ids of blocks that contain other blocks, sorted.
   std::uint64_t touches = 0;
-  bool tagged = false;                        ///< The program assigned a category to some block.
+  bool tagged = false;                        ///< True if the program assigned a category to some block.
   std::shared_ptr<const chunk_index> chunks;  ///< The reach of every readable chunk of events.
   std::shared_ptr<const step_facts> steps;
 };
@@ -83,11 +83,13 @@ struct known_block {
   block_category category;
 };
 
+/// All uses of a block, known from the file.
 struct known_uses {
   trace::block_id block{};
   block_touches uses;
 };
 
+/// The category of a block, known from the file.
 struct known_category {
   trace::block_id block{};
   block_category category;
@@ -95,7 +97,7 @@ struct known_category {
 
 /// A slice (time interval) that is running when the section starts, and its lane.
 struct known_slice {
-  trace::lane_kind what = trace::lane_kind::unknown;
+  trace::lane_kind kind = trace::lane_kind::unknown;
   std::size_t owner = 0;  ///< Position in `recording_facts::streams`, `directions` or `threads`, depending on `what`.
   std::size_t lane = 0;
   timeline::slice_item item;
@@ -108,7 +110,8 @@ enum class section_scope : std::uint8_t {
   metrics,    ///< Everything in `timeline` and `memory`, plus busy times of devices and threads, failures, losses.
   everything  ///< Everything in `metrics`, plus uses of blocks, and the API calls that requested copies.
 };
-/// True if an index with scope `held` can answer queries with scope `asked`. `timeline` is only in `timeline`.
+/// True if an index with scope `held` can answer queries with scope `asked`. Queries with scope `timeline` need an
+/// index with the same scope.
 [[nodiscard]] constexpr bool is_in(section_scope asked, section_scope held) {
   return asked == held || (asked != section_scope::timeline && asked < held);
 }
@@ -123,11 +126,12 @@ enum class section_part : std::uint8_t {
   work     ///< Work of devices and of host threads, and counters.
 };
 
-/// A section (a time span of a recording), with the known facts about the time outside it. Input of `section_index`.
+/// The input of `section_index`: a section (a time span of a recording), and the known facts about the time outside the
+/// section.
 struct section_facts {
   section_scope scope = section_scope::everything;
   time_range run;
-  trace::process_id only{};  ///< Only rows of this process are read; none: rows of all processes.
+  trace::process_id only{};  ///< Only rows of this process are read. None: rows of all processes are read.
   std::shared_ptr<const recording_facts> whole;
   std::vector<std::size_t> chunks;  ///< Numbers of the chunks, in `whole->chunks`, that must be read for the time range
                                     ///< `run`.
@@ -139,20 +143,20 @@ struct section_facts {
   std::vector<known_slice> open;           ///< Slices running when `run` starts: at most one per owner and lane.
   std::vector<process_steps> steps;        ///< For each process that has steps, the steps that overlap the section.
   std::vector<trace::last_sample_row>
-      samples;                 ///< For each counter, pool and device: its last sample before `run`, its first, and its
-                               ///< highest.
+      samples;                 ///< For each counter, pool and device, the last sample before `run`, the first sample,
+                               ///< and the highest sample.
   bool samples_known = false;  ///< If false, all sample rows of the recording must be read.
-  /// True while the file's summaries are being built: nothing after the section is known yet. `carried` then replaces
-  /// `blocks`, and the section's rows continue the blocks in it. Only the uses in the section's rows are known. Busy
-  /// times, and the calls that requested copies, are omitted.
+  /// True while the file's summaries are being built, when nothing after the section is known yet. `carried` then
+  /// replaces `blocks`, and the section's rows continue the blocks in `carried`. Only the uses in the section's rows
+  /// are known. Busy times, and the calls that requested copies, are omitted.
   bool unfolding = false;
   section_part part = section_part::all;  ///< A value other than `all` requires `unfolding`.
-  /// If `unfolding`: the blocks that were live when the section started, or that earlier rows refer to, in their state
+  /// If `unfolding`, the blocks that were live when the section started or that earlier rows refer to, in their state
   /// at that time.
   std::vector<block_record> carried;
   std::vector<trace::live_block_event>
-      births;  ///< If `unfolding`: blocks allocated in the section that are only listed by later checkpoints.
-  /// If `unfolding`: the section's checkpoints that reveal frees, in order of time. `freed` contains all blocks that a
+      births;  ///< If `unfolding`, blocks allocated in the section that only later checkpoints list.
+  /// If `unfolding`, the section's checkpoints that reveal frees, in order of time. `freed` contains all blocks that a
   /// row frees.
   std::vector<complete_checkpoint> checkpoints;
   const id_set* freed = nullptr;
@@ -221,8 +225,8 @@ struct section_facts {
   }
 }
 
-/// True if a section needs all rows of this type in the recording, not only those in its time range. `samples_known`:
-/// the file already provides the samples from outside that the section needs.
+/// True if a section needs all rows of this type in the recording, not only the rows in its time range.
+/// `samples_known`: the file already provides the samples that the section needs from outside its time range.
 [[nodiscard]] constexpr bool matters_everywhere(trace::row_type type, bool samples_known) {
   using trace::row_type;
   switch (type) {

@@ -43,8 +43,8 @@ void section_index::set_known_uses(const section_facts& about) {
 }
 
 void section_index::set_known_samples(const section_facts& about) {
-  // The samples of a device are consecutive and in order of time. Of the samples outside the run, only the first, the
-  // last before the run, and the highest are needed.
+  // The samples of a device are consecutive and in order of time. The index needs only three samples from outside the
+  // run: the first, the last before the run, and the highest.
   const std::vector<recording_facts::untracked>& known = about.whole->not_tracked;
   for (auto first = known.begin(); first != known.end();) {
     const auto behind =
@@ -69,20 +69,21 @@ void section_index::set_known_samples(const section_facts& about) {
 
 void section_index::set_known_slices(const section_facts& about) {
   const recording_facts& whole = *about.whole;
-  const time_ns from = about.run.begin;
+  const time_ns begin = about.run.begin;
   std::map<trace::lane_kind, std::vector<timeline::slice_set*>> sets;
   for (const recording_facts::stream& each : whole.streams)
-    sets[trace::lane_kind::stream].push_back(&devices_.set_known(each.key, each.lanes, from));
+    sets[trace::lane_kind::stream].push_back(&devices_.set_known(each.key, each.lanes, begin));
   for (const recording_facts::direction& each : whole.directions)
-    sets[trace::lane_kind::direction].push_back(&devices_.set_known(each.key, each.lanes, each.highest_rate, from));
+    sets[trace::lane_kind::direction].push_back(&devices_.set_known(each.key, each.lanes, each.highest_rate, begin));
   for (const recording_facts::thread& each : whole.threads) {
-    thread_work& work = host_.set_known(each.key, each.range_lanes, each.call_lanes, from);
+    thread_work& work = host_.set_known(each.key, each.range_lanes, each.call_lanes, begin);
     sets[trace::lane_kind::host_ranges].push_back(&work.ranges);
     sets[trace::lane_kind::host_calls].push_back(&work.calls);
   }
   for (const known_slice& each : about.open) {
-    const auto of = sets.find(each.what);
-    if (of != sets.end() && each.owner < of->second.size()) of->second[each.owner]->set_known(each.item, each.lane);
+    const auto found = sets.find(each.kind);
+    if (found != sets.end() && each.owner < found->second.size())
+      found->second[each.owner]->set_known(each.item, each.lane);
   }
 }
 
@@ -91,7 +92,7 @@ section_index::section_index(section_facts about) {
   only_ = known_->only;
 }
 
-bool section_index::absorb(const trace::snapshot& from, const std::function<bool()>& goes_on) {
+bool section_index::absorb(const trace::snapshot& recording, const std::function<bool()>& goes_on) {
   if (known_->scope < section_scope::metrics || known_->unfolding) {
     touches_.leave_out_accesses();
     devices_.leave_out_busy();
@@ -100,8 +101,9 @@ bool section_index::absorb(const trace::snapshot& from, const std::function<bool
   std::vector<std::size_t> wanted;
   std::size_t allocations = 0;
   for (const std::size_t chunk : known_->chunks) {
-    const trace::chunk_info about = from.chunk(chunk);
-    if (chunk >= from.chunk_count() || !is_in(known_->scope, about.type) || !is_in(known_->part, about.type)) continue;
+    const trace::chunk_info about = recording.chunk(chunk);
+    if (chunk >= recording.chunk_count() || !is_in(known_->scope, about.type) || !is_in(known_->part, about.type))
+      continue;
     wanted.push_back(chunk);
     if (about.type == row_type::alloc) allocations += about.rows;
   }
@@ -110,43 +112,43 @@ bool section_index::absorb(const trace::snapshot& from, const std::function<bool
   memory_.expect(known_->blocks.size() + known_->carried.size(), allocations);
   set_known(*known_);
   memory_.expect_births(allocations);
-  if (is_in(known_->part, row_type::touch)) expect_uses(from);
+  if (is_in(known_->part, row_type::touch)) expect_uses(recording);
   for (const std::size_t chunk : wanted) {
-    take(from, chunk);
+    take(recording, chunk);
     if (goes_on && !goes_on()) return false;
   }
   for (const complete_checkpoint& each : known_->checkpoints) memory_.infer_deaths(each, known_->freed);
-  next_ = from.chunk_count();
-  settle(from);
-  if (known_->scope == section_scope::everything && !known_->unfolding) find_stacks_of_copies(from, wanted);
+  next_ = recording.chunk_count();
+  settle(recording);
+  if (known_->scope == section_scope::everything && !known_->unfolding) find_stacks_of_copies(recording, wanted);
   constexpr std::size_t many_blocks = 100'000;
-  if (known_->scope == section_scope::memory && known_->blocks.size() > many_blocks) forget_reported_blocks(from);
+  if (known_->scope == section_scope::memory && known_->blocks.size() > many_blocks) forget_reported_blocks(recording);
   return true;
 }
 
-/// Most uses are uses of blocks that were allocated in the section. Unless there are many processes, these have
+/// Most uses are uses of blocks that were allocated in the section. Unless there are many processes, these blocks have
 /// consecutive ids.
-void section_index::expect_uses(const trace::snapshot& from) {
+void section_index::expect_uses(const trace::snapshot& recording) {
   constexpr std::size_t times_as_many = 2;
   std::uint64_t first = UINT64_MAX, last = 0, births = 0;
   const std::span<const chunk_reach> reaches = known_->whole->chunks->known();  // In memory while summaries are built.
   for (const std::size_t chunk : known_->chunks) {
-    if (reaches.empty() || chunk >= from.chunk_count() || from.chunk(chunk).type != row_type::alloc) continue;
+    if (reaches.empty() || chunk >= recording.chunk_count() || recording.chunk(chunk).type != row_type::alloc) continue;
     const auto reach = std::lower_bound(reaches.begin(), reaches.end(), chunk,
-                                        [](const chunk_reach& each, std::size_t of) { return each.chunk < of; });
+                                        [](const chunk_reach& each, std::size_t value) { return each.chunk < value; });
     if (reach == reaches.end() || reach->chunk != chunk) continue;
     first = std::min(first, reach->lowest_block);
     last = std::max(last, reach->highest_block);
-    births += from.chunk(chunk).rows;
+    births += recording.chunk(chunk).rows;
   }
   if (first <= last && last - first < times_as_many * births)
     touches_.expect(trace::block_id{first}, static_cast<std::size_t>(last - first + 1));
 }
 
-/// Frees the facts about blocks that come from the file and have been copied into this index: with a million live
-/// blocks, two copies would take too much memory.
-void section_index::forget_reported_blocks(const trace::snapshot& from) {
-  tensors_ = std::make_shared<const tensor_facts>(find_tensor_facts(*this, from));
+/// Frees the facts about blocks that come from the file and have been copied into this index, because with a million
+/// live blocks, two copies would take too much memory.
+void section_index::forget_reported_blocks(const trace::snapshot& recording) {
+  tensors_ = std::make_shared<const tensor_facts>(find_tensor_facts(*this, recording));
   tensors_fresh_ = true;
   auto left = std::make_unique<section_facts>();
   left->scope = known_->scope;
@@ -156,9 +158,9 @@ void section_index::forget_reported_blocks(const trace::snapshot& from) {
   known_ = std::move(left);
 }
 
-void section_index::keep_what_is_drawn(const trace::snapshot& from) {
-  tensor_facts drawn = find_tensor_facts(*this, from);
-  drawn.categories = std::vector<block_category>();  // Indexed by block, and the blocks are gone.
+void section_index::keep_what_is_drawn(const trace::snapshot& recording) {
+  tensor_facts drawn = find_tensor_facts(*this, recording);
+  drawn.categories = std::vector<block_category>();  // These are indexed by block, and the blocks have been freed.
   tensors_ = std::make_shared<const tensor_facts>(std::move(drawn));
   tensors_fresh_ = true;
   memory_.forget_blocks();
@@ -169,10 +171,10 @@ void section_index::keep_what_is_drawn(const trace::snapshot& from) {
   known_ = std::move(left);
 }
 
-void section_index::find_stacks_of_copies(const trace::snapshot& from, std::span<const std::size_t> taken) {
+void section_index::find_stacks_of_copies(const trace::snapshot& recording, std::span<const std::size_t> taken) {
   std::vector<std::uint64_t> wanted;
   for (const copy_record& copy : copies_.copies()) {
-    if (copy.call == trace::event_id::none || copies_.stack_of(copy.call) != trace::stack_id::none) continue;
+    if (copy.call == trace::event_id::none || copies_.find_stack(copy.call) != trace::stack_id::none) continue;
     wanted.push_back(raw(copy.call));
   }
   std::sort(wanted.begin(), wanted.end());
@@ -182,8 +184,8 @@ void section_index::find_stacks_of_copies(const trace::snapshot& from, std::span
     return next != wanted.end() && *next <= reach.highest_event;
   });
   for (const std::size_t chunk : chunks.value_or(std::vector<std::size_t>{})) {
-    if (from.chunk(chunk).type != trace::row_type::api_call) continue;
-    if (!from.read_into<trace::api_call_event>(chunk, rows)) continue;
+    if (recording.chunk(chunk).type != trace::row_type::api_call) continue;
+    if (!recording.read_into<trace::api_call_event>(chunk, rows)) continue;
     // The calls in the run are already known.
     const bool is_taken = std::binary_search(taken.begin(), taken.end(), chunk);
     std::erase_if(rows, [&](const auto& row) { return is_taken && lies_in(row, known_->run); });

@@ -25,25 +25,25 @@ std::vector<const block_record*> blocks_for_pattern(const memory_use& memory, tr
   return {};
 }
 
-std::shared_ptr<const step_facts> find_steps(const event_store& from, const trace::snapshot& trace,
+std::shared_ptr<const step_facts> find_steps(const event_store& store, const trace::snapshot& trace,
                                              const process_clues& clues) {
-  auto made = std::make_shared<step_facts>();
-  step_facts& all = *made;
-  const time_ns end = time_range_of(trace).end;
+  auto facts = std::make_shared<step_facts>();
+  step_facts& whole = *facts;
+  const time_ns end = recorded_range(trace).end;
   const auto take = [&](trace::process_id process, step_list found) {
-    if (!found.steps.empty()) all.add(process, std::move(found));
+    if (!found.steps.empty()) whole.add(process, std::move(found));
   };
-  for (const trace::process_id process : from.step_marks().processes())
-    take(process, from.step_marks().of(process, end));
+  for (const trace::process_id process : store.step_marks().processes())
+    take(process, store.step_marks().of(process, end));
   for (const trace::process_row& row : trace.tables().processes.rows())
-    if (!all.sources().contains(row.id)) {
-      const auto blocks = blocks_for_pattern(from.memory(), row.id);
-      const auto launches = from.step_marks().launches_of(row.id);
-      const auto kernels = from.step_marks().kernels_of(row.id);
-      const auto times = from.step_marks().kernel_times_of(row.id);
+    if (!whole.sources().contains(row.id)) {
+      const auto blocks = blocks_for_pattern(store.memory(), row.id);
+      const auto launches = store.step_marks().find_launches(row.id);
+      const auto kernels = store.step_marks().list_kernels(row.id);
+      const auto times = store.step_marks().find_kernel_times(row.id);
       take(row.id, infer_steps({row.id, blocks, launches, kernels, times, clues, trace.tables(), end}));
     }
-  return made;
+  return facts;
 }
 
 /// Adds the bytes of the blocks over time to `into`, which must already have the keys that are wanted.
@@ -53,13 +53,13 @@ void add_up(const memory_use& memory, const std::vector<block_category>& categor
   const std::span<const block_record> blocks = memory.blocks();
   std::vector<timeline::level_tree*> trees(blocks.size(), nullptr);
   std::optional<memory_key> last;  // The next block usually has the same key.
-  auto of = into.end();
+  auto subject = into.end();
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     const block_record& block = blocks[i];
     if (!block.allocated || block.imported()) continue;
-    if (last != key_of(block)) of = into.find(*(last = key_of(block)));
-    if (of == into.end()) continue;
-    trees[i] = &of->second[static_cast<std::size_t>(categories[i].what)];
+    if (last != get_key(block)) subject = into.find(*(last = get_key(block)));
+    if (subject == into.end()) continue;
+    trees[i] = &subject->second[static_cast<std::size_t>(categories[i].kind)];
     trees[i]->add({block.born, static_cast<double>(block.bytes)});
   }
   for (const std::uint32_t i : memory.deaths())
@@ -71,13 +71,14 @@ void add_up(const memory_use& memory, const std::vector<block_category>& categor
 /// Returns the categories that a section knows from the file, indexed by the block's position.
 std::vector<block_category> known_categories(const memory_use& memory, const section_facts& known) {
   const std::span<const block_record> blocks = memory.blocks();
-  std::vector<block_category> all(blocks.size());
+  std::vector<block_category> categories(blocks.size());
   const auto put = [&](trace::block_id id, block_category category) {
-    if (const block_record* found = memory.find(id)) all[static_cast<std::size_t>(found - blocks.data())] = category;
+    if (const block_record* found = memory.find(id))
+      categories[static_cast<std::size_t>(found - blocks.data())] = category;
   };
   for (const known_category& each : known.categories) put(each.block, each.category);
   for (const known_block& each : known.blocks) put(each.block.id, each.category);
-  return all;
+  return categories;
 }
 
 }  // namespace
@@ -87,21 +88,22 @@ void add_slices(trace::process_id process, std::span<const step> steps, step_sli
   set.set_known(1, INT64_MIN);
   for (const step& each : steps) {
     if (each.span.length() <= 0) continue;  // Such a slice would be invisible but would need a lane of its own.
-    timeline::slice_item made;
-    made.begin = each.span.begin;
-    made.end = each.span.end;
-    made.event = each.event;
-    made.bytes = static_cast<std::uint64_t>(each.number);
-    made.kind = static_cast<std::uint8_t>(timeline::slice_kind::step);
-    set.add(made);
+    timeline::slice_item item;
+    item.begin = each.span.begin;
+    item.end = each.span.end;
+    item.event = each.event;
+    item.bytes = static_cast<std::uint64_t>(each.number);
+    item.kind = static_cast<std::uint8_t>(timeline::slice_kind::step);
+    set.add(item);
   }
   set.settle();
 }
 
 // --- steps ----------------------------------------------------------------------------------------------------------
 
-step_facts::step_facts(std::shared_ptr<const trace::snapshot> from, std::map<trace::process_id, step_source> sources)
-    : from_(std::move(from)), sources_(std::move(sources)) {}
+step_facts::step_facts(std::shared_ptr<const trace::snapshot> recording,
+                       std::map<trace::process_id, step_source> sources)
+    : from_(std::move(recording)), sources_(std::move(sources)) {}
 
 void step_facts::add(trace::process_id process, step_list found) {
   sources_.emplace(process, found.source);
@@ -127,8 +129,8 @@ bool step_facts::begin_alike(const step_facts& other, time_ns until) const {
 }
 
 void step_facts::read() const {
-  // More than a server marks in five hours. Limited because a corrupt file could claim any number of steps in a few
-  // bytes.
+  // The maximum number of steps, more than a server marks in five hours. The number is limited because a corrupt file
+  // could claim any number of steps in a few bytes.
   constexpr std::size_t max_steps = std::size_t{1} << 24;
   std::size_t steps = 0;
   std::vector<trace::step_row> rows;
@@ -138,39 +140,40 @@ void step_facts::read() const {
       const auto source = sources_.find(row.process);
       if (source == sources_.end() || steps == max_steps) continue;
       step_list& list = lists_.try_emplace(row.process, step_list{source->second, {}}).first->second;
-      const step made = step_of(row);
+      const step output = get_step(row);
       // Steps are out of order only in a corrupt file.
-      if (!list.steps.empty() && list.steps.back().span.end > made.span.begin) continue;
-      list.steps.push_back(made);
+      if (!list.steps.empty() && list.steps.back().span.end > output.span.begin) continue;
+      list.steps.push_back(output);
       ++steps;
     }
   });
 }
 
-tensor_facts find_tensor_facts(const event_store& from, const trace::snapshot& trace) {
-  tensor_facts all;
-  const memory_use& memory = from.memory();
-  if (const section_facts* known = from.known_from_file()) {
-    all.steps = known->whole->steps;
-    all.categories = known_categories(memory, *known);
-    all.tagged = known->whole->tagged;
-    if (!is_drawn(known->scope)) return all;
-    for (const process_steps& each : known->steps) add_slices(each.process, each.steps.steps, all.drawn_steps);
+tensor_facts find_tensor_facts(const event_store& store, const trace::snapshot& trace) {
+  tensor_facts facts;
+  const memory_use& memory = store.memory();
+  if (const section_facts* known = store.known_from_file()) {
+    facts.steps = known->whole->steps;
+    facts.categories = known_categories(memory, *known);
+    facts.tagged = known->whole->tagged;
+    if (!is_drawn(known->scope)) return facts;
+    for (const process_steps& each : known->steps) add_slices(each.process, each.steps.steps, facts.drawn_steps);
     for (const recording_facts::memory& each : known->whole->memories)
-      for (const recording_facts::part_of_it& of : each.by_category)
-        all.use[each.key][static_cast<std::size_t>(of.what)].set_highest(of.highest);
+      for (const recording_facts::part_of_it& it : each.by_category)
+        facts.use[each.key][static_cast<std::size_t>(it.kind)].set_highest(it.highest);
   } else {
-    const process_clues clues = clues_of(memory, trace.tables());
-    all.steps = find_steps(from, trace, clues);
-    for (const auto& [process, list] : all.steps->lists()) add_slices(process, list.steps, all.drawn_steps);
-    all.categories = categorise(memory, from.touches(), clues, all.steps->lists(), from.category_tags(), trace.tables(),
-                                time_range_of(trace));
-    all.tagged = std::any_of(all.categories.begin(), all.categories.end(), [](const auto& c) { return c.exact(); });
-    for (std::size_t i = 0; i < all.categories.size(); ++i)
-      if (all.categories[i].what != category::none) all.use.try_emplace(key_of(memory.blocks()[i]));
+    const process_clues clues = collect_clues(memory, trace.tables());
+    facts.steps = find_steps(store, trace, clues);
+    for (const auto& [process, list] : facts.steps->lists()) add_slices(process, list.steps, facts.drawn_steps);
+    facts.categories = categorise(memory, store.touches(), clues, facts.steps->lists(), store.category_tags(),
+                                  trace.tables(), recorded_range(trace));
+    facts.tagged =
+        std::any_of(facts.categories.begin(), facts.categories.end(), [](const auto& c) { return c.exact(); });
+    for (std::size_t i = 0; i < facts.categories.size(); ++i)
+      if (facts.categories[i].kind != category::none) facts.use.try_emplace(get_key(memory.blocks()[i]));
   }
-  add_up(memory, all.categories, all.use);
-  return all;
+  add_up(memory, facts.categories, facts.use);
+  return facts;
 }
 
 }  // namespace sluice::index

@@ -6,7 +6,7 @@
 /// Advice shared by several findings, worded for the framework that allocated the memory. Private to core/metrics.
 namespace sluice::metrics {
 
-/// Returns advice on how to free memory right after its last use. `maker` is a result of `maker_of`.
+/// Returns advice on how to free memory right after its last use. `maker` is a result of `find_maker`.
 [[nodiscard]] inline std::string free_after_use(std::string_view maker) {
   if (maker == "PyTorch" || maker == "CuPy" || maker == "Numba")
     return "Free it after its last use: `del` the name (and others that refer to it), or let its function return.";

@@ -13,7 +13,7 @@ bool in_order(const trace::alloc_failed_event& a, const trace::alloc_failed_even
   return std::tuple(a.time, a.id) < std::tuple(b.time, b.id);
 }
 
-/// Limits the walk up the stack in a damaged file, in which parents may form a cycle.
+/// The maximum number of frames of a stack. In a damaged file, the parents of a stack may form a cycle.
 constexpr int max_frames = 4096;
 
 }  // namespace
@@ -42,10 +42,10 @@ bool retries_builder::serves(const index::block_record& block, const trace::allo
                                    : index::is_device_resident(failed.kind);
 }
 
-void retries_builder::add_failures(std::span<const trace::alloc_failed_event> all) {
-  if (all.size() == failures_) return;
-  failures_ = all.size();
-  for (const trace::alloc_failed_event& row : all) {
+void retries_builder::add_failures(std::span<const trace::alloc_failed_event> rows) {
+  if (rows.size() == failures_) return;
+  failures_ = rows.size();
+  for (const trace::alloc_failed_event& row : rows) {
     if (row.thread == trace::thread_id::none) continue;
     const trace::device_id device = index::is_host_resident(row.kind) ? trace::device_id::none : row.device;
     threads_[{row.process, row.thread, device}].push_back({row, {}});
@@ -72,7 +72,7 @@ void retries_builder::add(const index::memory_use& memory) {
     auto at = std::upper_bound(attempts.begin(), attempts.end(), block.born,
                                [](time_ns born, const attempt& each) { return born < bounded(each.row.time); });
     // Find the last attempt before the block that could satisfy it. The verdicts on the earlier attempts depend on that
-    // one.
+    // attempt.
     while (at != attempts.begin()) {
       --at;
       if (!is_of_driver(at->row.layer)) break;
@@ -86,76 +86,76 @@ void retries_builder::add(const index::memory_use& memory) {
 }
 
 std::vector<retries_builder::verdict> retries_builder::judge(const std::vector<attempt>& attempts) const {
-  std::vector<verdict> all(attempts.size());
+  std::vector<verdict> verdicts(attempts.size());
   const index::block_record* next = nullptr;         // The next block after the attempts examined so far.
   const trace::alloc_failed_event* above = nullptr;  // The next failure that a framework reported, before that block.
   for (std::size_t i = attempts.size(); i-- > 0;) {
-    const attempt& of = attempts[i];
-    if (!is_of_driver(of.row.layer)) {
-      above = &of.row;
+    const attempt& subject = attempts[i];
+    if (!is_of_driver(subject.row.layer)) {
+      above = &subject.row;
       next = nullptr;
       continue;
     }
-    if (of.next.allocated) {
-      next = &of.next;
+    if (subject.next.allocated) {
+      next = &subject.next;
       above = nullptr;
     }
     if (above != nullptr) {
-      all[i].what = outcome::reported_again;
-    } else if (next != nullptr && serves(*next, of.row) && same_caller(next->stack, of.row.stack) &&
-               (!is_of_driver(next->layer) || next->bytes >= of.row.bytes)) {
-      all[i] = {outcome::retried, next};
+      verdicts[i].kind = outcome::reported_again;
+    } else if (next != nullptr && serves(*next, subject.row) && same_caller(next->stack, subject.row.stack) &&
+               (!is_of_driver(next->layer) || next->bytes >= subject.row.bytes)) {
+      verdicts[i] = {outcome::retried, next};
     }
   }
-  return all;
+  return verdicts;
 }
 
 allocation_retries retries_builder::retries() const {
-  allocation_retries made;
+  allocation_retries output;
   for (const auto& [thread, attempts] : threads_) {
     const std::vector<verdict> verdicts = judge(attempts);
     const index::block_record* last = nullptr;
     for (std::size_t i = 0; i < attempts.size(); ++i) {
       const trace::alloc_failed_event& row = attempts[i].row;
       if (row.time < scope_.range.begin || row.time >= scope_.range.end) continue;
-      if (verdicts[i].what == outcome::reported_again) ++made.reported_again;
-      if (verdicts[i].what != outcome::retried) continue;
+      if (verdicts[i].kind == outcome::reported_again) ++output.reported_again;
+      if (verdicts[i].kind != outcome::retried) continue;
       const index::block_record& by = *verdicts[i].by;
-      ++made.count;
-      if (&by != last) made.total = saturating_sum(made.total, by.born - bounded(row.time));
+      ++output.count;
+      if (&by != last) output.total = saturating_sum(output.total, by.born - bounded(row.time));
       last = &by;
-      made.first.push_back({row.id, by.id, bounded(row.time), by.born, row.process, row.device, row.layer, row.kind,
-                            row.name, row.bytes});
+      output.first.push_back({row.id, by.id, bounded(row.time), by.born, row.process, row.device, row.layer, row.kind,
+                              row.name, row.bytes});
     }
   }
-  std::sort(made.first.begin(), made.first.end(),
+  std::sort(output.first.begin(), output.first.end(),
             [](const auto& a, const auto& b) { return std::tuple(a.time, a.event) < std::tuple(b.time, b.event); });
-  if (made.first.size() > allocation_retries::limit) made.first.resize(allocation_retries::limit);
-  return made;
+  if (output.first.size() > allocation_retries::limit) output.first.resize(allocation_retries::limit);
+  return output;
 }
 
 std::vector<trace::event_id> retries_builder::survived() const {
-  std::vector<trace::event_id> all;
+  std::vector<trace::event_id> ids;
   for (const auto& [thread, attempts] : threads_) {
     const std::vector<verdict> verdicts = judge(attempts);
     for (std::size_t i = 0; i < attempts.size(); ++i)
-      if (verdicts[i].what != outcome::error) all.push_back(attempts[i].row.id);
+      if (verdicts[i].kind != outcome::error) ids.push_back(attempts[i].row.id);
   }
-  std::sort(all.begin(), all.end());
-  return all;
+  std::sort(ids.begin(), ids.end());
+  return ids;
 }
 
 std::vector<trace::alloc_failed_event> failures_that_reached(const index::memory_use& memory,
                                                              const trace::snapshot& trace) {
-  const metrics_scope all{&trace, all_time};
-  retries_builder retries(all);
+  const metrics_scope scope{&trace, all_time};
+  retries_builder retries(scope);
   retries.add(memory);
   const std::vector<trace::event_id> survived = retries.survived();
-  std::vector<trace::alloc_failed_event> made;
+  std::vector<trace::alloc_failed_event> rows;
   for (const trace::alloc_failed_event& row : memory.failed())
-    if (!std::binary_search(survived.begin(), survived.end(), row.id)) made.push_back(row);
-  std::stable_sort(made.begin(), made.end(), [](const auto& a, const auto& b) { return a.time < b.time; });
-  return made;
+    if (!std::binary_search(survived.begin(), survived.end(), row.id)) rows.push_back(row);
+  std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.time < b.time; });
+  return rows;
 }
 
 }  // namespace sluice::metrics

@@ -10,7 +10,7 @@
 #include "core/index/memory/memory_use.hpp"
 #include "core/metrics/metrics_scope.hpp"
 
-/// Failed allocations that the program never saw, because an allocator freed memory and tried again.
+/// Finds retries: failed allocations that the program never saw, because an allocator freed memory and tried again.
 namespace sluice::metrics {
 
 /// A failed allocation that succeeded when it was tried again.
@@ -30,9 +30,10 @@ struct allocation_retry {
 /// The retries in a time range.
 struct allocation_retries {
   std::uint64_t count = 0;
-  /// In ns: the sum of the times from failure to success. Several failures before one success count once.
+  /// The sum of the times from failure to success, in ns. Several failures before one success count once.
   time_ns total = 0;
-  std::uint64_t reported_again = 0;     ///< Failed driver calls whose failure the framework also reported.
+  std::uint64_t reported_again = 0;     ///< The number of failed driver calls whose failure the framework also
+                                        ///< reported.
   std::vector<allocation_retry> first;  ///< In order of time, at most `limit`.
 
   static constexpr std::size_t limit = 64;
@@ -40,12 +41,12 @@ struct allocation_retries {
 
 /// Distinguishes retries from out-of-memory errors. The outcome of a failed allocation by the driver or a driver's pool
 /// depends on the next event on the same thread and device:
-///  - a failure that the framework reports: both are the same failure, and only the framework's is counted, as an
-///    error;
-///  - an allocation of the same kind and layer and of at least as many bytes, or a framework block: a retry, if both
-///    have the same Python stack (or one of them has none);
-///  - another driver failure: both have the same outcome;
-///  - a smaller allocation, or nothing: an error that reached the program.
+///  - If it is a failure that the framework reports, both are the same failure. Only the framework's failure is
+///    counted, as an error.
+///  - If it is a framework block, or an allocation of the same kind and layer and of at least as many bytes, it is a
+///    retry, provided that both have the same Python stack or one of them has none.
+///  - If it is another driver failure, both have the same outcome.
+///  - If it is a smaller allocation, or if there is no next event, the failure is an error that reached the program.
 /// A failure in the framework or user layer is always an error.
 class retries_builder {
  public:
@@ -54,26 +55,26 @@ class retries_builder {
   /// Adds the blocks of a section. Every section contains all failures so far. O(failures) if there are no driver
   /// failures, else O(blocks * log failures).
   void add(const index::memory_use& memory);
-  /// The retries of the range.
+  /// Returns the retries in the range.
   [[nodiscard]] allocation_retries retries() const;
-  /// The sorted ids of all failed allocations in the recording that are not errors: they were retried, or the framework
-  /// reported them again.
+  /// Returns the sorted ids of all failed allocations in the recording that are not errors, because they were retried
+  /// or the framework reported them again.
   [[nodiscard]] std::vector<trace::event_id> survived() const;
 
  private:
   struct attempt {
     trace::alloc_failed_event row;
-    index::block_record next;  ///< The thread's next block that could satisfy the request; valid if `next.allocated`.
+    index::block_record next;  ///< The thread's next block that could satisfy the request. Valid if `next.allocated`.
   };
   /// Identifies the attempts of one thread on one device.
   using key = std::tuple<trace::process_id, trace::thread_id, trace::device_id>;
   enum class outcome : std::uint8_t { error, retried, reported_again };
   struct verdict {
-    outcome what = outcome::error;
+    outcome kind = outcome::error;
     const index::block_record* by = nullptr;
   };
 
-  void add_failures(std::span<const trace::alloc_failed_event> all);
+  void add_failures(std::span<const trace::alloc_failed_event> rows);
   [[nodiscard]] trace::stack_id python_part(trace::stack_id stack) const;
   [[nodiscard]] bool same_caller(trace::stack_id a, trace::stack_id b) const;
   [[nodiscard]] bool serves(const index::block_record& block, const trace::alloc_failed_event& failed) const;
@@ -86,8 +87,8 @@ class retries_builder {
   std::map<key, std::vector<attempt>> threads_;
 };
 
-/// The failed allocations that reached the program, in order of time. `memory` must cover the whole recording `trace`.
-/// O(blocks).
+/// Returns the failed allocations that reached the program, in order of time. `memory` must cover the whole recording
+/// `trace`. O(blocks).
 [[nodiscard]] std::vector<trace::alloc_failed_event> failures_that_reached(const index::memory_use& memory,
                                                                            const trace::snapshot& trace);
 

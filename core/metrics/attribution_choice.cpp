@@ -9,9 +9,9 @@ namespace sluice::metrics {
 
 attribution_choice most_even(const stack_use& use, symbols::attributor& who) {
   attribution_choice choice;
-  std::uint64_t all = 0;
-  for (const stack_share& share : use.shares) all = saturating_sum(all, share.metrics.bytes);
-  std::uint64_t best = all;
+  std::uint64_t total = 0;
+  for (const stack_share& share : use.shares) total = saturating_sum(total, share.metrics.bytes);
+  std::uint64_t best = total;
   for (std::size_t i = 0; i < attributions_compared.size(); ++i) {
     const symbols::attribution by = attributions_compared[i];
     std::unordered_map<symbols::line_id, std::uint64_t> groups;
@@ -21,7 +21,7 @@ attribution_choice most_even(const stack_use& use, symbols::attributor& who) {
       bytes = saturating_sum(bytes, share.metrics.bytes);
     }
     for (const auto& [line, bytes] : groups) choice.largest[i] = std::max(choice.largest[i], bytes);
-    const std::uint64_t margin = all / 20;
+    const std::uint64_t margin = total / 20;
     if (i > 0 && choice.largest[i] + margin >= best) continue;
     best = choice.largest[i];
     choice.by = by;

@@ -14,7 +14,7 @@ namespace sluice::metrics {
 /// this object.
 class code_places {
  public:
-  /// Makes an object that names no stacks, for metrics without stacks.
+  /// Creates an object that knows no places, for metrics without stacks.
   explicit code_places(const trace::tables& tables) : tables_(tables) {}
   code_places(const trace::tables& tables, const naming& names)
       : tables_(tables), names_(&names), who_(std::in_place, names.book, tables, names.lookup, names.provisional) {}
@@ -24,7 +24,7 @@ class code_places {
   const code_place& of(trace::stack_id stack);
 
  private:
-  [[nodiscard]] std::string maker_of(trace::stack_id stack) const;
+  [[nodiscard]] std::string find_maker(trace::stack_id stack) const;
 
   const trace::tables& tables_;
   const naming* names_ = nullptr;
@@ -32,12 +32,12 @@ class code_places {
   std::unordered_map<std::uint64_t, code_place> known_;
 };
 
-/// The framework that allocated memory of this layer, as advice names it: the place's `maker`, or PyTorch for the
-/// framework layer; empty if unknown.
-[[nodiscard]] std::string maker_of(const code_place& place, trace::layer layer);
+/// Returns the framework that allocated memory of this layer, as advice names it. This is the place's `maker`, or
+/// PyTorch for the framework layer; empty if unknown.
+[[nodiscard]] std::string find_maker(const code_place& place, trace::layer layer);
 
-/// Returns text such as "train.py:12 (make_batch)"; only the function if file and line are unknown; empty if both are
-/// unknown.
-[[nodiscard]] std::string text_of(const code_place& place);
+/// Returns text such as "train.py:12 (make_batch)". If file and line are unknown, returns only the function. Empty if
+/// all are unknown.
+[[nodiscard]] std::string to_text(const code_place& place);
 
 }  // namespace sluice::metrics

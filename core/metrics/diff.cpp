@@ -23,7 +23,7 @@ using symbols::frame_line;
 using trace::raw;
 
 /// Appends the text of a line to `key`, without the line number, and without the class of a Python function, because
-/// older recordings lack it.
+/// older recordings lack the class.
 void append(std::string& key, const frame_line& line) {
   if (!line.function.empty()) {
     const bool python = line.kind == trace::frame_kind::python;
@@ -41,7 +41,7 @@ void append(std::string& key, const frame_line& line) {
 /// One side of the comparison, with the names of its stacks.
 class side {
  public:
-  side(const diff_side& of, frame_cache& book) : of_(of), book_(book) {}
+  side(const diff_side& subject, frame_cache& book) : of_(subject), book_(book) {}
 
   [[nodiscard]] const compared_metrics& metrics() const { return of_.metrics; }
 
@@ -73,35 +73,35 @@ class side {
   std::unordered_map<std::uint64_t, named_stack> stacks_;
 };
 
-std::int64_t ordinal_of(trace::device_id device, const trace::tables& tables) {
+std::int64_t find_ordinal(trace::device_id device, const trace::tables& tables) {
   const trace::device_row* row = tables.devices.find(device);
   return row == nullptr ? -1 : row->ordinal;
 }
 
 /// Returns the devices of a side that have any metric, by number.
-std::vector<trace::device_id> used_devices(const diff_side& of) {
+std::vector<trace::device_id> used_devices(const diff_side& side) {
   std::set<std::pair<std::int64_t, trace::device_id>> used;
   const auto use = [&](trace::device_id device) {
-    if (device != trace::device_id::none) used.emplace(ordinal_of(device, of.tables), device);
+    if (device != trace::device_id::none) used.emplace(find_ordinal(device, side.tables), device);
   };
-  for (const compared_memory& each : of.metrics.memory)
+  for (const compared_memory& each : side.metrics.memory)
     if (each.metrics.maximum > 0) use(each.metrics.device);
-  for (const compared_transfers& each : of.metrics.transfers)
+  for (const compared_transfers& each : side.metrics.transfers)
     if (each.metrics.count > 0) use(each.metrics.device);
-  std::vector<trace::device_id> all;
-  for (const auto& [ordinal, device] : used) all.push_back(device);
-  return all;
+  std::vector<trace::device_id> ids;
+  for (const auto& [ordinal, device] : used) ids.push_back(device);
+  return ids;
 }
 
 /// Matches the devices of both sides.
 class device_matcher {
  public:
-  device_matcher(const diff_side& before, const diff_side& after, device_match how)
+  device_matcher(const diff_side& before, const diff_side& after, device_match match)
       : tables_{&before.tables, &after.tables} {
     const std::vector<trace::device_id> used[] = {used_devices(before), used_devices(after)};
-    if (how == device_match::by_ordinal || used[0].size() != used[1].size()) return;
+    if (match == device_match::by_ordinal || used[0].size() != used[1].size()) return;
     for (std::size_t i = 0; i < used[0].size(); ++i) {
-      const matched_device both{ordinal_of(used[0][i], before.tables), ordinal_of(used[1][i], after.tables)};
+      const matched_device both{find_ordinal(used[0][i], before.tables), find_ordinal(used[1][i], after.tables)};
       known_[0].emplace(used[0][i], both);
       known_[1].emplace(used[1][i], both);
     }
@@ -110,7 +110,7 @@ class device_matcher {
   [[nodiscard]] matched_device of(trace::device_id device, bool is_after) const {
     const std::size_t side = is_after ? 1 : 0;
     if (const auto known = known_[side].find(device); known != known_[side].end()) return known->second;
-    const std::int64_t ordinal = ordinal_of(device, *tables_[side]);
+    const std::int64_t ordinal = find_ordinal(device, *tables_[side]);
     return {ordinal, ordinal};
   }
 
@@ -119,37 +119,37 @@ class device_matcher {
   std::map<trace::device_id, matched_device> known_[2];
 };
 
-/// Determines by how many lines the code of each function moved between the recordings: the smallest distance that
-/// makes most of the function's lines match.
+/// Determines by how many lines the code of each function moved between the recordings. This is the smallest distance
+/// that makes most of the function's lines match.
 class line_moves {
  public:
   void add(const std::string& function, std::uint64_t line, bool is_after) {
     if (line == 0) return;
-    lines& of = functions_[function];
-    (is_after ? of.after : of.before).insert(line);
+    lines& subject = functions_[function];
+    (is_after ? subject.after : subject.before).insert(line);
   }
   /// Computes the moves of the added lines. O(lines before * lines after) per function, at most `max_pairs`.
   void find() {
-    for (auto& [function, of] : functions_) of.move = move_of(of);
+    for (auto& [function, subject] : functions_) subject.move = get_move(subject);
   }
-  /// Maps a line number in `before` to one in `after`.
+  /// Maps a line number in `before` to the line number in `after`.
   [[nodiscard]] std::uint64_t moved(const std::string& function, std::uint64_t line) const {
     const auto found = functions_.find(function);
     return found == functions_.end() || line == 0 ? line : line + static_cast<std::uint64_t>(found->second.move);
   }
 
  private:
-  /// Reached by a function with a thousand lines that all allocate.
+  /// The maximum number of pairs of lines. A function with a thousand lines that all allocate reaches it.
   static constexpr std::size_t max_pairs = 1'000'000;
   struct lines {
     std::set<std::uint64_t> before, after;
     std::int64_t move = 0;
   };
-  static std::int64_t move_of(const lines& of) {
-    if (of.before.size() > max_pairs / std::max<std::size_t>(of.after.size(), 1)) return 0;
+  static std::int64_t get_move(const lines& subject) {
+    if (subject.before.size() > max_pairs / std::max<std::size_t>(subject.after.size(), 1)) return 0;
     std::map<std::int64_t, std::size_t> meet;
-    for (const std::uint64_t a : of.before)
-      for (const std::uint64_t b : of.after) ++meet[static_cast<std::int64_t>(b - a)];
+    for (const std::uint64_t a : subject.before)
+      for (const std::uint64_t b : subject.after) ++meet[static_cast<std::int64_t>(b - a)];
     const auto distance = [](std::int64_t move) {
       return move < 0 ? 0 - static_cast<std::uint64_t>(move) : static_cast<std::uint64_t>(move);
     };
@@ -164,9 +164,9 @@ class line_moves {
 
 class stack_table {
  public:
-  void add(side& of, const stack_use& use, bool is_after) {
+  void add(side& subject, const stack_use& use, bool is_after) {
     for (const stack_share& share : use.shares) {
-      const side::named_stack& named = of.stack(share.stack);
+      const side::named_stack& named = subject.stack(share.stack);
       entries_.push_back({&named, share, is_after});
       if (named.chosen < named.lines.size()) moves_.add(named.function, named.lines[named.chosen].line, is_after);
     }
@@ -210,15 +210,16 @@ class stack_table {
   line_moves moves_;
 };
 
-/// Devices without an ordinal, or with equal ordinals in a merged recording, are matched in order: the last number of a
-/// key counts them.
+/// Keys of memory and transfers on both sides. Devices without an ordinal, or with equal ordinals in a merged
+/// recording, are matched in order, so the last number of a key counts such devices.
 using memory_place = std::tuple<std::int64_t, std::int64_t, trace::layer, trace::memory_kind, int>;
 using transfer_place = std::tuple<std::int64_t, std::int64_t, trace::direction, int>;
 
-void add_memory(side& of, bool is_after, const device_matcher& devices, std::map<memory_place, memory_change>& into,
+void add_memory(side& subject, bool is_after, const device_matcher& devices,
+                std::map<memory_place, memory_change>& into,
                 std::map<memory_place, std::pair<stack_table, stack_table>>& stacks) {
   std::map<memory_place, int> seen;
-  for (const compared_memory& memory : of.metrics().memory) {
+  for (const compared_memory& memory : subject.metrics().memory) {
     const memory_statistics& metrics = memory.metrics;
     const matched_device device = devices.of(metrics.device, is_after);
     memory_place key(device.before, device.after, metrics.layer, metrics.kind, 0);
@@ -228,15 +229,15 @@ void add_memory(side& of, bool is_after, const device_matcher& devices, std::map
     change.layer = metrics.layer;
     change.kind = metrics.kind;
     (is_after ? change.after : change.before) = metrics;
-    stacks[key].first.add(of, memory.at_peak, is_after);
-    stacks[key].second.add(of, memory.allocated, is_after);
+    stacks[key].first.add(subject, memory.at_peak, is_after);
+    stacks[key].second.add(subject, memory.allocated, is_after);
   }
 }
 
-void add_transfers(side& of, bool is_after, const device_matcher& devices,
+void add_transfers(side& subject, bool is_after, const device_matcher& devices,
                    std::map<transfer_place, transfer_change>& into, std::map<transfer_place, stack_table>& stacks) {
   std::map<transfer_place, int> seen;
-  for (const compared_transfers& transfers : of.metrics().transfers) {
+  for (const compared_transfers& transfers : subject.metrics().transfers) {
     const transfer_statistics& metrics = transfers.metrics;
     const matched_device device = devices.of(metrics.device, is_after);
     transfer_place key(device.before, device.after, metrics.direction, 0);
@@ -245,7 +246,7 @@ void add_transfers(side& of, bool is_after, const device_matcher& devices,
     change.device = device;
     change.direction = metrics.direction;
     (is_after ? change.after : change.before) = metrics;
-    stacks[key].add(of, transfers.sites, is_after);
+    stacks[key].add(subject, transfers.sites, is_after);
   }
 }
 
@@ -263,33 +264,33 @@ std::string percent_of_change(double before, double after) {
   return fmt::format(" ({:+.0f} %)", (after - before) / before * 100);
 }
 
-compared_metrics metrics_of_device(const compared_metrics& all, trace::device_id device) {
-  compared_metrics made;
-  std::copy_if(all.memory.begin(), all.memory.end(), std::back_inserter(made.memory),
+compared_metrics metrics_of_device(const compared_metrics& whole, trace::device_id device) {
+  compared_metrics output;
+  std::copy_if(whole.memory.begin(), whole.memory.end(), std::back_inserter(output.memory),
                [=](const compared_memory& each) { return each.metrics.device == device; });
-  std::copy_if(all.transfers.begin(), all.transfers.end(), std::back_inserter(made.transfers),
+  std::copy_if(whole.transfers.begin(), whole.transfers.end(), std::back_inserter(output.transfers),
                [=](const compared_transfers& each) { return each.metrics.device == device; });
-  return made;
+  return output;
 }
 
-compared_metrics metrics_to_compare(const index::event_store& from, const trace::tables& tables, time_range range) {
-  const range_statistics all = measure(from, tables, range);
-  compared_metrics made;
-  for (const memory_statistics& metrics : all.memory) {
+compared_metrics metrics_to_compare(const index::event_store& store, const trace::tables& tables, time_range range) {
+  const range_statistics statistics = measure(store, tables, range);
+  compared_metrics output;
+  for (const memory_statistics& metrics : statistics.memory) {
     const block_filter filter{metrics.layer, metrics.device, metrics.kind};
-    made.memory.push_back({metrics, live_stacks(from.memory(), filter, metrics.maximum_time, never_cancelled),
-                           allocating_stacks(from.memory(), filter, range, never_cancelled)});
+    output.memory.push_back({metrics, live_stacks(store.memory(), filter, metrics.maximum_time, never_cancelled),
+                             allocating_stacks(store.memory(), filter, range, never_cancelled)});
   }
-  for (const transfer_statistics& metrics : all.transfers)
-    made.transfers.push_back(
-        {metrics, copying_stacks(from, {metrics.device, metrics.direction}, range, never_cancelled)});
-  return made;
+  for (const transfer_statistics& metrics : statistics.transfers)
+    output.transfers.push_back(
+        {metrics, copying_stacks(store, {metrics.device, metrics.direction}, range, never_cancelled)});
+  return output;
 }
 
 difference compare(const diff_side& before, frame_cache& names_before, const diff_side& after, frame_cache& names_after,
-                   device_match how) {
+                   device_match match) {
   side sides[] = {side(before, names_before), side(after, names_after)};
-  const device_matcher devices(before, after, how);
+  const device_matcher devices(before, after, match);
   std::map<memory_place, memory_change> memory;
   std::map<memory_place, std::pair<stack_table, stack_table>> memory_stacks;
   std::map<transfer_place, transfer_change> transfers;

@@ -10,7 +10,7 @@
 #include "core/symbols/frames.hpp"
 #include "core/trace/model/tables.hpp"
 
-/// Differences between two recordings, or between two time ranges of one recording.
+/// Computes the differences between two recordings, or between two time ranges of one recording.
 namespace sluice::index {
 class event_store;
 }
@@ -24,6 +24,7 @@ struct compared_memory {
   stack_use allocated;  ///< Blocks allocated in the range, by call stack.
 };
 
+/// Transfer metrics of one of the two compared recordings, with the call stacks that requested the copies.
 struct compared_transfers {
   transfer_statistics metrics;
   stack_use sites;  ///< Bytes copied, by the call stack that requested the copy.
@@ -35,14 +36,15 @@ struct compared_metrics {
   std::vector<compared_transfers> transfers;  ///< Sorted by device and direction.
 };
 
-/// Returns the part of `all` for `device`.
-[[nodiscard]] compared_metrics metrics_of_device(const compared_metrics& all, trace::device_id device);
+/// Returns the part of `all` that belongs to `device`.
+[[nodiscard]] compared_metrics metrics_of_device(const compared_metrics& whole, trace::device_id device);
 
-/// The text by which `compare` recognizes a frame in another recording: frames with the same text are the same code.
+/// Returns the text by which `compare` recognizes a frame in another recording. Frames with the same text are the same
+/// code.
 [[nodiscard]] std::string text_to_match(const symbols::frame_line& line);
 
 /// Computes the metrics of `range` for `compare` from the events in `from`. O(blocks log blocks + copies).
-[[nodiscard]] compared_metrics metrics_to_compare(const index::event_store& from, const trace::tables& tables,
+[[nodiscard]] compared_metrics metrics_to_compare(const index::event_store& store, const trace::tables& tables,
                                                   time_range range);
 
 /// Returns text such as " (+12 %)", to append to a difference; empty if `before` is zero or so small that the value
@@ -57,21 +59,21 @@ struct diff_side {
 
 /// How `compare` pairs the devices of the two sides.
 enum class device_match : std::uint8_t {
-  by_ordinal,  ///< Pairs devices with the same number: for two ranges of one recording.
+  by_ordinal,  ///< Pairs devices with the same number. Used for two ranges of one recording.
   /// If both sides used the same number of devices, pairs the first device of each side, the second of each, and so on,
-  /// because the same program may get other GPUs in another run. Otherwise like `by_ordinal`.
+  /// because the same program may get other GPUs in another run. Otherwise, works like `by_ordinal`.
   by_role,
 };
 
 /// One call stack before and after. Two stacks are the same if their functions and file names (without folders) are
 /// equal, and so are the program lines to which they are attributed. Lines that only moved, for example because text
-/// was inserted above them, count as equal: all lines of a function are assumed to have moved by the same distance, the
-/// one that makes most of them match. All events without a stack count as one stack.
+/// was inserted above them, count as equal. All lines of a function are assumed to have moved by the same distance,
+/// which is the distance that makes most lines match. All events without a stack count as one stack.
 struct stack_change {
   symbols::frame_line line;  ///< The program line to which the stack is attributed.
   /// The line number in `after`; the expected number if only `before` has the stack.
   std::uint64_t line_after = 0;
-  /// Innermost frame first, from `after` if it has the stack. Empty: not recorded.
+  /// The frames of the stack, innermost frame first, from `after` if it has the stack. Empty if no stack was recorded.
   std::vector<symbols::frame_line> stack;
   stack_metrics before, after;
   /// The ids in each recording of the stacks that this change covers.
@@ -97,6 +99,7 @@ struct memory_change {
   std::vector<stack_change> allocated;  ///< Bytes allocated in the range, by stack; largest difference first.
 };
 
+/// The change of the copies of one direction on a device.
 struct transfer_change {
   matched_device device;
   trace::direction direction = trace::direction::unknown;
@@ -104,6 +107,7 @@ struct transfer_change {
   std::vector<stack_change> sites;  ///< Bytes copied, by requesting call stack; largest difference first.
 };
 
+/// The result of `compare`.
 struct difference {
   std::vector<memory_change> memory;       ///< Sorted by device, layer and kind.
   std::vector<transfer_change> transfers;  ///< Sorted by device and direction.

@@ -12,7 +12,7 @@
 namespace sluice::metrics {
 namespace {
 
-copy_metrics metrics_of(const index::content_copy& copy) {
+copy_metrics compute_metrics(const index::content_copy& copy) {
   return {1, copy.bytes, copy.end == latest_time ? 0 : copy.end - copy.begin};
 }
 
@@ -27,7 +27,7 @@ void keep_largest(Group& group, const index::content_copy& copy) {
 
 template <class Group>
 void add_to(Group& group, copy_metrics& metrics, const index::content_copy& copy) {
-  metrics.add(metrics_of(copy));
+  metrics.add(compute_metrics(copy));
   if (copy.check == trace::content_check::exact) ++group.exact;
   keep_largest(group, copy);
 }
@@ -35,11 +35,11 @@ void add_to(Group& group, copy_metrics& metrics, const index::content_copy& copy
 /// Returns the values of `groups`, most bytes first; values with equal bytes are in the order of their keys.
 template <class Map, class Metrics>
 auto max_first(const Map& groups, Metrics&& metrics) {
-  std::vector<typename Map::mapped_type> all;
-  for (const auto& [key, group] : groups) all.push_back(group);
-  std::stable_sort(all.begin(), all.end(),
+  std::vector<typename Map::mapped_type> types;
+  for (const auto& [key, group] : groups) types.push_back(group);
+  std::stable_sort(types.begin(), types.end(),
                    [&](const auto& a, const auto& b) { return metrics(a).bytes > metrics(b).bytes; });
-  return all;
+  return types;
 }
 
 }  // namespace
@@ -91,7 +91,7 @@ void needless_copies::add_content(std::span<const index::content_copy> copies) {
   const index::content_copy* down = nullptr;  // The copy to the host since the last copy to the device.
   for (const index::content_copy& copy : copies) {
     if (copy.to_host) {
-      if (range_.holds(copy.begin)) (copy.hashed() ? found_.results : found_.unseen_results).add(metrics_of(copy));
+      if (range_.holds(copy.begin)) (copy.hashed() ? found_.results : found_.unseen_results).add(compute_metrics(copy));
       if (copy.hashed()) down = &copy;
       continue;
     }
@@ -120,12 +120,12 @@ void needless_copies::count(const index::content_copy& copy, bool overtaken) {
                        : copy.check == sampled     ? found_.sampled
                        : copy.check == over_budget ? found_.over_budget
                                                    : found_.unreadable;
-  kind.add(metrics_of(copy));
+  kind.add(compute_metrics(copy));
 }
 
 void needless_copies::add_repeat(const index::content_copy& copy, bool same_source, bool same_destination) {
   repeat_metrics one;
-  one.all = metrics_of(copy);
+  one.all = compute_metrics(copy);
   if (same_source) one.same_source = one.all;
   if (same_destination) one.same_destination = one.all;
   if (copy.check == trace::content_check::exact) one.exact = one.all;
@@ -144,7 +144,7 @@ void needless_copies::for_each(const std::function<void(const index::content_cop
 /// Finds the call stack of a copy.
 class duplicates_builder::stacks_of_calls {
  public:
-  explicit stacks_of_calls(std::vector<std::pair<trace::event_id, trace::stack_id>> all) : all_(std::move(all)) {
+  explicit stacks_of_calls(std::vector<std::pair<trace::event_id, trace::stack_id>> pairs) : all_(std::move(pairs)) {
     std::sort(all_.begin(), all_.end());
   }
   [[nodiscard]] trace::stack_id of(const index::content_copy& copy) const {
@@ -156,13 +156,13 @@ class duplicates_builder::stacks_of_calls {
   std::vector<std::pair<trace::event_id, trace::stack_id>> all_;
 };
 
-void duplicates_builder::add(const index::copy_contents& contents, const index::event_store& from, time_range run) {
-  graph_launches_ += from.touches().launches_that_copy(common_of(scope_.range, run));
+void duplicates_builder::add(const index::copy_contents& contents, const index::event_store& store, time_range run) {
+  graph_launches_ += store.touches().launches_that_copy(intersect(scope_.range, run));
   if (contents.copies().empty()) return;
-  for (const index::copy_record& copy : from.copies().copies()) {
+  for (const index::copy_record& copy : store.copies().copies()) {
     const bool between = copy.direction == trace::direction::h2d || copy.direction == trace::direction::d2h;
     if (!between || !run.holds(copy.begin)) continue;
-    const trace::stack_id stack = from.copies().stack_of(copy.call);
+    const trace::stack_id stack = store.copies().find_stack(copy.call);
     if (stack != trace::stack_id::none) stacks_.emplace_back(copy.call, stack);
   }
 }
@@ -170,43 +170,43 @@ void duplicates_builder::add(const index::copy_contents& contents, const index::
 duplicate_metrics duplicates_builder::metrics(const index::copy_contents& contents) const {
   const needless_copies found(contents, scope_.range);
   const stacks_of_calls stacks(stacks_);
-  duplicate_metrics made{found.found_, {}};
-  made.all.graph_launches = graph_launches_;
+  duplicate_metrics output{found.found_, {}};
+  output.all.graph_launches = graph_launches_;
   repeating_stack whole;
   std::map<trace::stack_id, repeating_stack> repeating;
   for (const needless_copies::repeat& each : found.repeats_) {
     const trace::stack_id stack = stacks.of(*each.copy);
-    repeating_stack& of = repeating[stack];
-    of.stack = stack;
-    of.metrics.add(each.metrics);
-    keep_largest(of, *each.copy);
+    repeating_stack& subject = repeating[stack];
+    subject.stack = stack;
+    subject.metrics.add(each.metrics);
+    keep_largest(subject, *each.copy);
     keep_largest(whole, *each.copy);
   }
-  made.all.largest = whole.largest;
-  for (const auto& [id, stack] : repeating) made.stacks.push_back(stack);
+  output.all.largest = whole.largest;
+  for (const auto& [id, stack] : repeating) output.stacks.push_back(stack);
   std::map<std::pair<trace::stack_id, trace::stack_id>, round_trip_stacks> round_trips;
   for (const needless_copies::round_trip& each : found.round_trips_) {
     const trace::stack_id down = stacks.of(*each.down), up = stacks.of(*each.up);
-    round_trip_stacks& of = round_trips[{down, up}];
-    std::tie(of.down, of.up) = std::tie(down, up);
-    of.to_host.add(metrics_of(*each.down));
-    add_to(of, of.to_device, *each.up);
+    round_trip_stacks& trip_stacks = round_trips[{down, up}];
+    std::tie(trip_stacks.down, trip_stacks.up) = std::tie(down, up);
+    trip_stacks.to_host.add(compute_metrics(*each.down));
+    add_to(trip_stacks, trip_stacks.to_device, *each.up);
   }
-  made.all.round_trips = max_first(round_trips, [](const round_trip_stacks& each) { return each.to_device; });
+  output.all.round_trips = max_first(round_trips, [](const round_trip_stacks& each) { return each.to_device; });
   std::map<trace::stack_id, zero_stack> zeros;
   for (const index::content_copy* const each : found.zeros_) {
     const trace::stack_id stack = stacks.of(*each);
-    zero_stack& of = zeros[stack];
-    of.stack = stack;
-    add_to(of, of.all, *each);
+    zero_stack& target = zeros[stack];
+    target.stack = stack;
+    add_to(target, target.all, *each);
   }
-  made.all.zeros = max_first(zeros, [](const zero_stack& each) { return each.all; });
-  return made;
+  output.all.zeros = max_first(zeros, [](const zero_stack& each) { return each.all; });
+  return output;
 }
 
-round_trip_metrics sum_of(const std::vector<round_trip_stacks>& all) {
+round_trip_metrics get_sum(const std::vector<round_trip_stacks>& items) {
   round_trip_metrics sum;
-  for (const round_trip_stacks& each : all) {
+  for (const round_trip_stacks& each : items) {
     sum.to_host.add(each.to_host);
     sum.to_device.add(each.to_device);
     saturating_add(sum.exact, each.exact);
@@ -214,9 +214,9 @@ round_trip_metrics sum_of(const std::vector<round_trip_stacks>& all) {
   return sum;
 }
 
-zero_metrics sum_of(const std::vector<zero_stack>& all) {
+zero_metrics get_sum(const std::vector<zero_stack>& stacks) {
   zero_metrics sum;
-  for (const zero_stack& each : all) {
+  for (const zero_stack& each : stacks) {
     sum.all.add(each.all);
     saturating_add(sum.exact, each.exact);
   }
@@ -229,18 +229,18 @@ duplicate_copies name_duplicates(const duplicate_metrics& metrics, const trace::
     const repeating_stack* most = nullptr;
     const repeating_stack* largest = nullptr;
   };
-  duplicate_copies made = metrics.all;
+  duplicate_copies copies = metrics.all;
   line_namer lines(tables, names);
   std::map<symbols::line_id, line_group> groups;
   for (const repeating_stack& stack : metrics.stacks) {
     if (!lines.knows(stack.stack)) {
-      made.without_stack.add(stack.metrics);
+      copies.without_stack.add(stack.metrics);
       continue;
     }
-    line_group& of = groups[lines.line_of(stack.stack)];
-    of.metrics.add(stack.metrics);
-    if (of.most == nullptr || stack.metrics.all.bytes > of.most->metrics.all.bytes) of.most = &stack;
-    if (of.largest == nullptr || stack.largest_bytes > of.largest->largest_bytes) of.largest = &stack;
+    line_group& group = groups[lines.get_line(stack.stack)];
+    group.metrics.add(stack.metrics);
+    if (group.most == nullptr || stack.metrics.all.bytes > group.most->metrics.all.bytes) group.most = &stack;
+    if (group.largest == nullptr || stack.largest_bytes > group.largest->largest_bytes) group.largest = &stack;
   }
   std::vector<std::pair<symbols::line_id, line_group>> sorted(groups.begin(), groups.end());
   std::stable_sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
@@ -248,14 +248,15 @@ duplicate_copies name_duplicates(const duplicate_metrics& metrics, const trace::
     const copy_metrics& y = b.second.metrics.all;
     return std::pair(x.bytes, x.copies) > std::pair(y.bytes, y.copies);
   });
-  for (const auto& [line, of] : sorted) {
-    if (made.lines.size() == duplicate_copies::line_limit) {
-      made.other_lines.add(of.metrics);
+  for (const auto& [line, subject] : sorted) {
+    if (copies.lines.size() == duplicate_copies::line_limit) {
+      copies.other_lines.add(subject.metrics);
       continue;
     }
-    made.lines.push_back({lines.describe(line), of.metrics, lines.stack(of.most->stack), of.largest->largest});
+    copies.lines.push_back(
+        {lines.describe(line), subject.metrics, lines.stack(subject.most->stack), subject.largest->largest});
   }
-  return made;
+  return copies;
 }
 
 }  // namespace sluice::metrics

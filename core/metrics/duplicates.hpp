@@ -24,6 +24,7 @@ namespace sluice::metrics {
 
 struct naming;
 
+/// Sums over copies.
 struct copy_metrics {
   std::uint64_t copies = 0;
   std::uint64_t bytes = 0;
@@ -41,7 +42,7 @@ struct repeat_metrics {
   copy_metrics same_source;
   /// The part of `all` copied to the destination of an earlier copy of the same data, in the same block.
   copy_metrics same_destination;
-  /// The part of `all` of which all bytes were hashed. Of the rest, only a sample was hashed.
+  /// The part of `all` in which all bytes were hashed. In the rest of `all`, only a sample was hashed.
   copy_metrics exact;
 
   void add(const repeat_metrics& more);
@@ -60,13 +61,14 @@ struct repeating_line {
 struct round_trip_stacks {
   trace::stack_id down{};     ///< The stack of the copy to the host; `none` if unknown.
   trace::stack_id up{};       ///< The stack of the copy back to the device.
-  copy_metrics to_host;       ///< The copies to the host; each counts once, however often its data returns.
+  copy_metrics to_host;       ///< The copies to the host. Each copy counts once, however often its data returns.
   copy_metrics to_device;     ///< The copies back to the device.
   std::uint64_t exact = 0;    ///< The number of copies in `to_device` whose bytes were all compared.
   trace::event_id largest{};  ///< The largest copy to the device.
   std::uint64_t largest_bytes = 0;
 
-  /// In bytes. Smaller copies are ignored because they can have the same content by chance, such as a count or a flag.
+  /// The minimum size in bytes. Smaller copies, such as a count or a flag, are ignored because they can have the same
+  /// content by chance.
   static constexpr std::uint64_t min_bytes = 64;
 };
 
@@ -79,21 +81,23 @@ struct zero_stack {
   std::uint64_t largest_bytes = 0;
 };
 
+/// The needless copies in a range, and the numbers of copies that were checked or could not be checked.
 struct duplicate_copies {
   // `exact` and `sampled` are host-to-device copies that began in the range and were hashed, completely or by a sample.
   // Copies in graphs and batches are excluded.
   copy_metrics exact, sampled;
-  copy_metrics over_budget;  ///< Not hashed, because hashing would have exceeded its time budget.
-  copy_metrics unreadable;   ///< Not hashed, because the host cannot read the source.
-  /// Hashed, but the device wrote to the source before the copy ran; not in `exact` or `sampled`.
+  copy_metrics over_budget;  ///< Copies that were not hashed, because hashing would have exceeded its time budget.
+  copy_metrics unreadable;   ///< Copies that were not hashed, because the host cannot read the source.
+  /// Copies that were hashed, but the device wrote to their source before the copy ran. They are not in `exact` or
+  /// `sampled`.
   copy_metrics overtaken;
 
   /// Number of launches of graphs that contain copies, whose contents are not checked.
   std::uint64_t graph_launches = 0;
 
-  // The following two members are device-to-host copies that began in the range.
-  copy_metrics results;  ///< Hashed, completely or by a sample.
-  /// Not hashed, because hashing would have exceeded its time budget or because their end is unknown.
+  // The following two members count device-to-host copies that began in the range.
+  copy_metrics results;  ///< Copies that were hashed, completely or by a sample.
+  /// Copies that were not hashed, because hashing would have exceeded its time budget or because their end is unknown.
   copy_metrics unseen_results;
 
   /// The copies in `round_trips` and `zeros` are not in `repeated`.
@@ -131,24 +135,25 @@ struct duplicate_metrics {
   std::vector<repeating_stack> stacks;  ///< Sorted by stack id.
 };
 
-/// Sums over all stacks.
+/// Sums of the round trips of all stacks.
 struct round_trip_metrics {
   copy_metrics to_host;
   copy_metrics to_device;
   std::uint64_t exact = 0;
 };
-[[nodiscard]] round_trip_metrics sum_of(const std::vector<round_trip_stacks>& all);
+[[nodiscard]] round_trip_metrics get_sum(const std::vector<round_trip_stacks>& items);
+/// Sums of the copies of zeros of all stacks.
 struct zero_metrics {
   copy_metrics all;
   std::uint64_t exact = 0;
 };
-[[nodiscard]] zero_metrics sum_of(const std::vector<zero_stack>& all);
+[[nodiscard]] zero_metrics get_sum(const std::vector<zero_stack>& stacks);
 
 /// Why a copy was needless.
 enum class needless_copy : std::uint8_t {
   repeated,  ///< The data had already been sent to the device.
-  returned,  ///< A copy to the host of data that later comes back to the device unchanged. Counts once per return.
-  returning  ///< A copy to the device of data that had been copied from it and is unchanged.
+  returned,  ///< A copy to the host of data that later comes back to the device unchanged. It counts once per return.
+  returning  ///< A copy to the device of data that had been copied from the device and is unchanged.
 };
 
 /// The needless copies that began in a range. The earlier copy of the same data may have begun before the range.
@@ -184,14 +189,15 @@ class needless_copies {
 };
 
 /// Builds `duplicate_metrics` for the copies that began in a range. Collects call stacks and graph launches section by
-/// section (consecutive time spans). Memory: 16 bytes for each copy that has a stack and whose content was checked.
+/// section (consecutive time spans). Takes 16 bytes of memory for each copy that has a stack and whose content was
+/// checked.
 class duplicates_builder {
  public:
   explicit duplicates_builder(const metrics_scope& scope) : scope_(scope) {}  ///< `scope` must outlive this object.
 
   /// Adds the copies in `run`, the time range that `from` covers. `contents` covers the recording; it is used only to
   /// find out whether any contents were checked. O(copies in `run` * log calls).
-  void add(const index::copy_contents& contents, const index::event_store& from, time_range run);
+  void add(const index::copy_contents& contents, const index::event_store& store, time_range run);
   /// Returns the metrics. `contents` must cover the whole recording. O(copies * log copies).
   [[nodiscard]] duplicate_metrics metrics(const index::copy_contents& contents) const;
 

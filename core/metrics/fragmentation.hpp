@@ -11,8 +11,8 @@
 
 namespace sluice::metrics {
 
-/// A segment at one point in time, and the blocks of a higher layer inside the segment. Adjacent mapped pieces form one
-/// segment.
+/// A segment (a block that contains blocks of a higher layer) at one point in time, and the blocks inside the segment.
+/// Adjacent mapped pieces form one segment.
 struct segment_layout {
   struct piece {
     std::uint64_t offset = 0;  ///< Bytes from the start of the segment.
@@ -29,39 +29,39 @@ struct segment_layout {
 /// Calls `visit(offset, bytes)` for each hole that the segment would have without the pieces for which
 /// `is_left_out(piece)` is true.
 template <class LeftOut, class Visit>
-void visit_holes(const segment_layout& of, LeftOut&& is_left_out, Visit&& visit) {
+void visit_holes(const segment_layout& layout, LeftOut&& is_left_out, Visit&& visit) {
   std::uint64_t end_of_used = 0;
-  for (const segment_layout::piece& piece : of.pieces) {
-    if (piece.offset >= of.bytes) break;
+  for (const segment_layout::piece& piece : layout.pieces) {
+    if (piece.offset >= layout.bytes) break;
     if (is_left_out(piece)) continue;
     if (piece.offset > end_of_used) visit(end_of_used, piece.offset - end_of_used);
-    end_of_used = std::max(end_of_used, piece.offset + std::min(piece.bytes, of.bytes - piece.offset));
+    end_of_used = std::max(end_of_used, piece.offset + std::min(piece.bytes, layout.bytes - piece.offset));
   }
-  if (of.bytes > end_of_used) visit(end_of_used, of.bytes - end_of_used);
+  if (layout.bytes > end_of_used) visit(end_of_used, layout.bytes - end_of_used);
 }
 
 /// Calls `visit(offset, bytes)` for each hole of the segment.
 template <class Visit>
-void visit_holes(const segment_layout& of, Visit&& visit) {
+void visit_holes(const segment_layout& layout, Visit&& visit) {
   visit_holes(
-      of, [](const segment_layout::piece&) { return false; }, visit);
+      layout, [](const segment_layout::piece&) { return false; }, visit);
 }
 
-/// Collects the segments (blocks that contain blocks of a higher layer) section by section. All segments of the
-/// recording are needed, because a segment that contains no live block at a peak is free space, too. Private to core.
+/// Collects the segments of a recording section by section. All segments of the recording are needed, because a segment
+/// that contains no live block at a peak is free space, too. Private to core.
 class fragmentation_builder {
  public:
   /// Adds the segments of the blocks allocated in `run`, the time range that `from` covers. O(blocks).
-  void add(const index::memory_use& from, time_range run);
+  void add(const index::memory_use& use, time_range run);
 
-  /// Call after the last `add`. Returns the free space in segments at `peak`; `from` must cover the time of `peak`.
-  /// Returns nothing for the driver layer, for blocks without segments, or if the addresses of blocks are not inside
-  /// their segments. O(blocks + segments).
-  [[nodiscard]] std::optional<fragmentation_metric> at(const memory_peak& peak, const index::memory_use& from) const;
-  /// Call after the last `add`. Returns the segments of one kind of memory that are live at `time`, which `from` must
-  /// cover, sorted by position. Empty in the cases in which `at` returns nothing. O(blocks + segments).
+  /// Returns the free space in segments at `peak`. Must be called after the last `add`. `from` must cover the time of
+  /// `peak`. Returns nothing for the driver layer, for blocks without segments, or if the addresses of blocks are not
+  /// inside their segments. O(blocks + segments).
+  [[nodiscard]] std::optional<fragmentation_metric> at(const memory_peak& peak, const index::memory_use& use) const;
+  /// Returns the segments of one kind of memory that are live at `time`, which `from` must cover, sorted by position.
+  /// Must be called after the last `add`. Empty in the cases in which `at` returns nothing. O(blocks + segments).
   [[nodiscard]] std::vector<segment_layout> segments_at(const index::memory_key& key, time_ns time,
-                                                        const index::memory_use& from) const;
+                                                        const index::memory_use& use) const;
 
  private:
   std::map<index::memory_key, std::set<trace::block_id>> parents_;

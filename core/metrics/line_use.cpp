@@ -20,7 +20,8 @@ class line_uses_builder {
         who_(names.book, tables, names.lookup, names.provisional) {}
 
   [[nodiscard]] attribution_choice choice_for(const stack_use& use) { return most_even(use, who_); }
-  /// Returns the grouping of memory: the requested one or, if none was requested, the best one for the main peak.
+  /// Returns the grouping of memory. This is the requested grouping or, if none was requested, the best grouping for
+  /// the main peak.
   [[nodiscard]] symbols::attribution grouping(const attribution_choice& of_main_peak) const {
     return by_.value_or(of_main_peak.by);
   }
@@ -28,33 +29,34 @@ class line_uses_builder {
 
   template <class Heavier>
   line_uses gather(const stack_use& use, Heavier&& heavier, symbols::attribution by = symbols::attribution::line) {
-    line_uses made;
+    line_uses uses;
     std::map<symbols::line_id, group> groups;
     for (const stack_share& share : use.shares) {
-      made.total.add(share.metrics);
+      uses.total.add(share.metrics);
       if (!names_.knows(share.stack)) {
-        made.without.add(share.metrics);
+        uses.without.add(share.metrics);
         continue;
       }
-      group& of = groups[who_.of(share.stack, by)];
-      of.metrics.add(share.metrics);
-      if (is_inferred(share.stack)) of.inferred.add(share.metrics);
-      if (of.stack == trace::stack_id::none || heavier(share.metrics, of.heaviest)) {
-        of.stack = share.stack;
-        of.heaviest = share.metrics;
+      group& subject = groups[who_.of(share.stack, by)];
+      subject.metrics.add(share.metrics);
+      if (is_inferred(share.stack)) subject.inferred.add(share.metrics);
+      if (subject.stack == trace::stack_id::none || heavier(share.metrics, subject.heaviest)) {
+        subject.stack = share.stack;
+        subject.heaviest = share.metrics;
       }
     }
     std::vector<std::pair<symbols::line_id, group>> sorted(groups.begin(), groups.end());
     std::stable_sort(sorted.begin(), sorted.end(),
                      [&](const auto& a, const auto& b) { return heavier(a.second.metrics, b.second.metrics); });
-    for (const auto& [line, of] : sorted) {
-      if (made.lines.size() == report::line_limit) {
-        made.other.add(of.metrics);
+    for (const auto& [line, target] : sorted) {
+      if (uses.lines.size() == report::line_limit) {
+        uses.other.add(target.metrics);
         continue;
       }
-      made.lines.push_back({names_.describe(line), of.metrics, of.inferred, of.heaviest, names_.stack(of.stack)});
+      uses.lines.push_back(
+          {names_.describe(line), target.metrics, target.inferred, target.heaviest, names_.stack(target.stack)});
     }
-    return made;
+    return uses;
   }
 
  private:
@@ -88,20 +90,20 @@ bool more_bytes(const stack_metrics& a, const stack_metrics& b) {
 }
 
 attributed_use line_uses_builder::attribute(const stack_use& use, const memory_peak& peak, symbols::attribution by) {
-  attributed_use made;
-  made.choice = peak.asked_by.choice;
-  made.chosen_by_reader = by_.has_value();
-  made.by = by;
-  made.groups = made.by == symbols::attribution::line ? peak.lines : gather(use, more_bytes, made.by);
-  // If a framework owns the memory, its blocks have the framework's name, and their stacks no native frames.
+  attributed_use output;
+  output.choice = peak.asked_by.choice;
+  output.chosen_by_reader = by_.has_value();
+  output.by = by;
+  output.groups = output.by == symbols::attribution::line ? peak.lines : gather(use, more_bytes, output.by);
+  // If a framework owns the memory, its blocks have the framework's name, and their stacks have no native frames.
   const bool framework = peak.layer == trace::layer::framework && peak.holders.size() == 1;
   const std::string_view name = framework ? tables_.text(peak.holders.front().name) : std::string_view{};
-  if (made.by == symbols::attribution::owner && !name.empty()) {
-    const symbols::frame_line unknown = names_.describe(who_.unknown(made.by));
-    for (line_use& use_of : made.groups.lines)
+  if (output.by == symbols::attribution::owner && !name.empty()) {
+    const symbols::frame_line unknown = names_.describe(who_.unknown(output.by));
+    for (line_use& use_of : output.groups.lines)
       if (use_of.line == unknown) use_of.line.function = name;
   }
-  return made;
+  return output;
 }
 
 bool more_waiting(const stack_metrics& a, const stack_metrics& b) {
@@ -122,9 +124,9 @@ void put_lines(const report_metrics& metrics, const trace::tables& tables, const
   for (std::size_t i = 0; i < metrics.held.size(); ++i)
     into.peaks[i].asked_by = lines.attribute(metrics.held[i], into.peaks[i], into.grouping);
   for (std::size_t i = 0; i < metrics.copied.size(); ++i) {
-    const transfer_statistics& of = metrics.whole.transfers[i];
+    const transfer_statistics& statistics = metrics.whole.transfers[i];
     const stack_use& use = metrics.copied[i];
-    copying_lines copying{of.device, of.direction, use.kernels_known, lines.gather(use, more_waiting)};
+    copying_lines copying{statistics.device, statistics.direction, use.kernels_known, lines.gather(use, more_waiting)};
     if (!copying.uses.empty()) into.copying.push_back(std::move(copying));
   }
 }

@@ -13,15 +13,15 @@ class line_namer {
  public:
   line_namer(const trace::tables& tables, const naming& names) : tables_(tables), names_(names) {}
 
-  /// True if a stack was recorded and the file contains it.
+  /// True if a stack was recorded and the file contains the stack.
   [[nodiscard]] bool knows(trace::stack_id stack) const {
     return stack != trace::stack_id::none && tables_.stacks.find(stack) != nullptr;
   }
   /// Returns the line to which a stack is attributed. Looks up native functions only if the stack has no Python line of
   /// the program itself.
-  [[nodiscard]] symbols::line_id line_of(trace::stack_id stack) {
+  [[nodiscard]] symbols::line_id get_line(trace::stack_id stack) {
     const auto [place, fresh] = named_.try_emplace(raw(stack));
-    if (fresh) place->second = names_.book.line_of(stack, tables_, names_.lookup, names_.provisional);
+    if (fresh) place->second = names_.book.get_line(stack, tables_, names_.lookup, names_.provisional);
     return place->second;
   }
   [[nodiscard]] symbols::frame_line describe(symbols::line_id line) const {

@@ -10,9 +10,9 @@
 namespace sluice::metrics {
 
 /// Returns the link's theoretical peak in one direction, in bytes per second; 0 if the peak is unknown or the copy uses
-/// no link. `device` and `peer` are null if unknown. Between two devices, the lower of their peaks counts.
-[[nodiscard]] inline double link_peak_of(trace::direction way, const trace::device_row* device,
-                                         const trace::device_row* peer = nullptr) {
+/// no link. `device` and `peer` are null if unknown. Between two devices, the lower of the two peaks counts.
+[[nodiscard]] inline double find_link_peak(trace::direction way, const trace::device_row* device,
+                                           const trace::device_row* peer = nullptr) {
   if (device == nullptr) return 0;
   if (way == trace::direction::h2d || way == trace::direction::d2h) return static_cast<double>(device->link_peak);
   if (way != trace::direction::p2p) return 0;
@@ -27,12 +27,12 @@ namespace sluice::metrics {
 
 /// The share of a link's theoretical peak that large copies from pinned memory usually reach.
 inline constexpr double reached_of_link_peak = 0.85;
-/// The rate to assume if nothing is known about the link, in bytes per second: that of PCIe Gen4 x16, as reached in
-/// practice.
+/// The rate to assume if nothing is known about the link, in bytes per second. This is the rate that PCIe Gen4 x16
+/// reaches in practice.
 inline constexpr double usual_link_rate = 25e9;
 
-/// The rate of large copies from pinned memory, in bytes per second: the measured rate (`attainable`) if there is one,
-/// else the usual share of the link's peak; 0 if neither is known.
+/// Returns the rate of large copies from pinned memory, in bytes per second. This is the measured rate (`attainable`)
+/// if there is one, else the usual share of the link's peak; 0 if neither is known.
 [[nodiscard]] constexpr double rate_in_practice(double attainable, double peak) {
   return attainable > 0 ? attainable : reached_of_link_peak * peak;
 }

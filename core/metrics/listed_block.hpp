@@ -6,7 +6,7 @@
 
 namespace sluice::metrics {
 
-/// A block as shown in lists.
+/// A block as lists show it.
 struct listed_block {
   trace::block_id block{};
   trace::event_id alloc{};
@@ -28,32 +28,32 @@ struct listed_block {
   time_ns last_use = trace::unknown_time;
   std::uint64_t uses = 0;
 
-  void set_uses(const index::block_touches& of) {
-    first_use = of.first.known() ? of.first.time : trace::unknown_time;
-    last_use = of.last.known() ? of.last.time : trace::unknown_time;
-    uses = of.count();
+  void set_uses(const index::block_touches& touches) {
+    first_use = touches.first.known() ? touches.first.time : trace::unknown_time;
+    last_use = touches.last.known() ? touches.last.time : trace::unknown_time;
+    uses = touches.count();
   }
 };
 
 /// Converts a block to a list entry, without its uses.
 [[nodiscard]] inline listed_block listed(const index::block_record& block, const index::block_category& category) {
-  listed_block made;
-  made.block = block.id;
-  made.alloc = block.alloc;
-  made.process = block.process;
-  made.device = block.device;
-  made.stream = block.stream;
-  made.pool = block.pool;
-  made.name = block.name;
-  made.born = block.born;
-  made.died = block.died;
-  made.address = block.address;
-  made.bytes = block.bytes;
-  made.layer = block.layer;
-  made.kind = block.kind;
-  made.category = category;
-  made.stack = block.stack;
-  return made;
+  listed_block output;
+  output.block = block.id;
+  output.alloc = block.alloc;
+  output.process = block.process;
+  output.device = block.device;
+  output.stream = block.stream;
+  output.pool = block.pool;
+  output.name = block.name;
+  output.born = block.born;
+  output.died = block.died;
+  output.address = block.address;
+  output.bytes = block.bytes;
+  output.layer = block.layer;
+  output.kind = block.kind;
+  output.category = category;
+  output.stack = block.stack;
+  return output;
 }
 
 }  // namespace sluice::metrics

@@ -13,7 +13,7 @@
 namespace sluice::metrics {
 namespace {
 
-std::vector<trace::marker_event> marks_in(const trace::snapshot& from, time_range range, std::size_t most) {
+std::vector<trace::marker_event> marks_in(const trace::snapshot& recording, time_range range, std::size_t most) {
   std::vector<trace::marker_event> rows;
   if (most == 0 || range.length() <= 0) return rows;
   const auto before = [](const auto& a, const auto& b) { return std::tuple(a.time, a.id) < std::tuple(b.time, b.id); };
@@ -23,7 +23,7 @@ std::vector<trace::marker_event> marks_in(const trace::snapshot& from, time_rang
     rows.resize(most);
   };
   // Ignore errors here: code that reads the whole file reports them.
-  static_cast<void>(from.for_each<trace::marker_event>(
+  static_cast<void>(recording.for_each<trace::marker_event>(
       [&](const trace::marker_event& row) {
         if (!range.holds(row.time)) return;
         rows.push_back(row);
@@ -47,13 +47,14 @@ std::size_t first_from(const std::vector<program_mark>& marks, time_ns time) {
 }
 
 /// Calls `use(mark, row)` with the latest row of each id at each of `marks`, which must be in `run`. `latest` contains
-/// the latest rows before `run`, and is updated to those after it. `process_of(id)` returns the process of an id.
+/// the latest rows before `run`, and the function updates it to the latest rows after `run`. `find_process(id)` returns
+/// the process of an id.
 template <class Row, class Id, class Process, class Use>
-void with_latest(std::span<program_mark> marks, const trace::snapshot& from, time_range run, Id Row::*id,
-                 std::map<Id, Row>& latest, Process process_of, Use use) {
+void with_latest(std::span<program_mark> marks, const trace::snapshot& recording, time_range run, Id Row::*id,
+                 std::map<Id, Row>& latest, Process find_process, Use use) {
   std::vector<std::map<Id, Row>> since(marks.size() +
                                        1);  // Rows since the previous mark; finally, rows after all marks.
-  static_cast<void>(from.for_each<Row>(
+  static_cast<void>(recording.for_each<Row>(
       [&](const Row& row) {
         if (!run.holds(bounded(row.time))) return;
         const auto at =
@@ -67,15 +68,15 @@ void with_latest(std::span<program_mark> marks, const trace::snapshot& from, tim
     for (const auto& [which, row] : since[i]) latest.insert_or_assign(which, row);
     if (i == marks.size()) break;
     for (const auto& [which, row] : latest)
-      if (process_of(which) == marks[i].process) use(marks[i], row);
+      if (find_process(which) == marks[i].process) use(marks[i], row);
   }
 }
 
 /// Returns true if the recording has marks. O(chunks).
-bool has_marks(const trace::snapshot& from) {
+bool has_marks(const trace::snapshot& recording) {
   bool any = false;
   const auto is_marker = [](trace::row_type type) { return type == trace::row_type::marker; };
-  from.chunks_to_search().for_each(is_marker, [&](std::size_t, const trace::chunk_info&) { any = true; });
+  recording.chunks_to_search().for_each(is_marker, [&](std::size_t, const trace::chunk_info&) { any = true; });
   return any;
 }
 
@@ -83,20 +84,20 @@ bool has_marks(const trace::snapshot& from) {
 
 bool marks_builder::goes_on() const { return !left_out_ || !has_marks(*scope_.trace); }
 
-void marks_builder::add(const index::event_store& from, time_range run) {
+void marks_builder::add(const index::event_store& store, time_range run) {
   any_ = any_ || has_marks(*scope_.trace);
   left_out_ = left_out_ || !any_;
   if (!any_) return;
   const std::size_t first = marks_.size();
   if (first < mark_limit) add_marks(run);
-  add_totals(from.memory(), first);
-  add_segments(from.memory(), run);
+  add_totals(store.memory(), first);
+  add_segments(store.memory(), run);
 }
 
 void marks_builder::add_marks(time_range run) {
   const trace::snapshot& trace = *scope_.trace;
   const std::size_t first = marks_.size();
-  for (const trace::marker_event& row : marks_in(trace, common_of(scope_.range, run), mark_limit - first))
+  for (const trace::marker_event& row : marks_in(trace, intersect(scope_.range, run), mark_limit - first))
     marks_.push_back({bounded(row.time), row.process, row.thread, row.name, row.step, {}, {}, {}});
   if (marks_.size() == first) return;
   totals_.resize(marks_.size());
@@ -127,7 +128,7 @@ void marks_builder::add_totals(const index::memory_use& memory, std::size_t firs
   struct change {
     time_ns time;
     trace::process_id process;
-    index::memory_key of;
+    index::memory_key memory;
     std::int64_t bytes;
     std::int64_t blocks;
   };
@@ -137,17 +138,17 @@ void marks_builder::add_totals(const index::memory_use& memory, std::size_t firs
   std::vector<change> changes;
   for (const index::block_record& block : memory.blocks()) {
     if (!block.allocated || block.imported() || block.born > end) continue;
-    const index::memory_key of{block.device, block.layer, block.kind};
+    const index::memory_key key{block.device, block.layer, block.kind};
     const std::int64_t bytes = counted(block.bytes);
-    changes.push_back({block.born, block.process, of, bytes, 1});
-    if (block.freed() && block.died <= end) changes.push_back({block.died, block.process, of, -bytes, -1});
+    changes.push_back({block.born, block.process, key, bytes, 1});
+    if (block.freed() && block.died <= end) changes.push_back({block.died, block.process, key, -bytes, -1});
   }
   std::sort(changes.begin(), changes.end(), [](const change& a, const change& b) { return a.time < b.time; });
   std::map<trace::process_id, std::map<index::memory_key, total>> now;
   auto next = changes.begin();
   for (std::size_t i = first; i < last; ++i) {
     for (; next != changes.end() && next->time <= marks_[i].time; ++next) {
-      total& t = now[next->process][next->of];
+      total& t = now[next->process][next->memory];
       saturating_add(t.bytes, next->bytes);
       t.blocks += next->blocks;
     }
@@ -163,7 +164,7 @@ void marks_builder::add_segments(const index::memory_use& memory, time_range run
   for (const index::block_record& block : memory.blocks()) {
     if (!block.allocated || !run.holds(block.born) || block.imported() || block.parent == trace::block_id::none)
       continue;
-    const auto [place, fresh] = parents_.emplace(index::key_of(block), block.parent);
+    const auto [place, fresh] = parents_.emplace(index::get_key(block), block.parent);
     if (!fresh) continue;
     // A block cannot be in a segment that was freed before the block was allocated.
     const index::block_record* parent = memory.find(block.parent);
@@ -180,22 +181,23 @@ void marks_builder::add_segments(const index::memory_use& memory, time_range run
 }
 
 void marks_builder::put_segments() {
-  for (const auto& [of, parent] : parents_) {
+  for (const auto& [subject, parent] : parents_) {
     const auto known = segments_.find(raw(parent));
     if (known == segments_.end()) continue;
-    const segment& is = known->second;
-    const std::size_t end = is.died == trace::unknown_time ? marks_.size() : first_from(marks_, is.died);
-    for (std::size_t i = first_from(marks_, is.born); i < end; ++i)
-      if (marks_[i].process == is.process) saturating_add(totals_[i][of].segment_bytes, counted(is.bytes));
+    const segment& current = known->second;
+    const std::size_t end = current.died == trace::unknown_time ? marks_.size() : first_from(marks_, current.died);
+    for (std::size_t i = first_from(marks_, current.born); i < end; ++i)
+      if (marks_[i].process == current.process)
+        saturating_add(totals_[i][subject].segment_bytes, counted(current.bytes));
   }
 }
 
 std::vector<program_mark> marks_builder::take() {
   put_segments();
   for (std::size_t i = 0; i < marks_.size(); ++i) {
-    for (const auto& [of, t] : totals_[i]) {
+    for (const auto& [subject, t] : totals_[i]) {
       if (t.blocks == 0 && t.segment_bytes == 0) continue;
-      marks_[i].memory.push_back({of, static_cast<std::uint64_t>(t.bytes), static_cast<std::uint64_t>(t.blocks),
+      marks_[i].memory.push_back({subject, static_cast<std::uint64_t>(t.bytes), static_cast<std::uint64_t>(t.blocks),
                                   static_cast<std::uint64_t>(t.segment_bytes)});
     }
   }

@@ -12,8 +12,8 @@
 #include "core/index/memory/memory_use.hpp"
 #include "core/metrics/metrics_scope.hpp"
 
-/// Memory in use at each of the program's marks (usually its steps), for comparison with numbers that the program
-/// itself reports.
+/// Computes the memory in use at each of the program's marks (usually its steps), for comparison with numbers that the
+/// program itself reports.
 namespace sluice::index {
 class event_store;
 }
@@ -22,7 +22,7 @@ namespace sluice::metrics {
 
 /// The memory of one layer and kind on one device that the mark's process has in use.
 struct memory_at_mark {
-  index::memory_key of;
+  index::memory_key memory;
   std::uint64_t bytes = 0;
   std::uint64_t blocks = 0;
   /// Total size of the live segments that contain, or once contained, a block of this memory.
@@ -54,19 +54,20 @@ struct program_mark {
 
 inline constexpr std::size_t mark_limit = 1000;
 
-/// Collects the first `mark_limit` marks in a range, with the memory in use at each, section by section in order of
-/// time. A block counts from its allocation until its free is requested. Takes almost no time if there are no marks.
+/// Collects the first `mark_limit` marks in a range, with the memory in use at each mark, section by section in order
+/// of time. A block counts from its allocation until its free is requested. The builder takes almost no time if there
+/// are no marks.
 class marks_builder {
  public:
   explicit marks_builder(const metrics_scope& scope) : scope_(scope) {}  ///< `scope` must outlive this object.
 
   /// Adds the marks in `run`, the time range that `from` covers. Reads the rows of markers, counters and pools in
   /// `run`. O(rows + blocks * log blocks); O(chunks) if the recording has no marks.
-  void add(const index::event_store& from, time_range run);
+  void add(const index::event_store& store, time_range run);
   /// False if some runs were added before the recording had any marks, and the recording has marks now. The caller must
   /// then start from scratch.
   [[nodiscard]] bool goes_on() const;
-  /// Returns the marks. Call once, after the last `add`.
+  /// Returns the marks. Must be called once, after the last `add`.
   [[nodiscard]] std::vector<program_mark> take();
 
  private:
@@ -82,7 +83,7 @@ class marks_builder {
     time_ns died = trace::unknown_time;
     std::uint64_t bytes = 0;
   };
-  /// Adds the marks in `run`, with the counters and pools at each.
+  /// Adds the marks in `run`, with the counters and pools at each mark.
   void add_marks(time_range run);
   /// Computes the memory in use at each mark from index `first` on. `memory` must contain all blocks that are live at
   /// these marks.
@@ -99,7 +100,7 @@ class marks_builder {
   time_ns read_until_ = all_time.begin;
   std::map<trace::counter_id, trace::counter_event> counters_;  ///< The latest row of each counter.
   std::map<trace::pool_id, trace::pool_event> pools_;
-  /// For each mark: the memory that the mark's process has in use.
+  /// For each mark, the memory that the mark's process has in use.
   std::vector<std::map<index::memory_key, total>> totals_;
   std::set<std::pair<index::memory_key, trace::block_id>> parents_;
   std::unordered_set<std::uint64_t> ids_;                ///< Ids of the blocks in `parents_`.

@@ -42,70 +42,71 @@ void find_holders(const index::memory_use& memory, memory_peak& peak) {
   if (peak.holders.size() > report::holder_limit) peak.holders.resize(report::holder_limit);
 }
 
-/// The failures in the range that are not in `survived`, which is sorted.
+/// Returns the failures in the range that are not in `survived`, which is sorted.
 std::vector<failed_allocation> failures_in(std::span<const trace::alloc_failed_event> failed, time_range range,
                                            const std::vector<trace::event_id>& survived) {
-  std::vector<failed_allocation> all;
+  std::vector<failed_allocation> allocations;
   for (const trace::alloc_failed_event& row : failed) {
     if (row.time < range.begin || row.time >= range.end) continue;
     if (std::binary_search(survived.begin(), survived.end(), row.id)) continue;
-    all.push_back(
+    allocations.push_back(
         {row.id, bounded(row.time), row.process, row.device, row.layer, row.kind, row.name, row.bytes, row.error});
   }
-  std::sort(all.begin(), all.end(),
+  std::sort(allocations.begin(), allocations.end(),
             [](const auto& a, const auto& b) { return std::tuple(a.time, a.event) < std::tuple(b.time, b.event); });
-  if (all.size() > report::failure_limit) all.resize(report::failure_limit);
-  return all;
+  if (allocations.size() > report::failure_limit) allocations.resize(report::failure_limit);
+  return allocations;
 }
 
-/// Allocators that hold more than the program needs, at its peak or later, or that have reached their limit.
-std::vector<cache_use> worth_replaying(const report_metrics& of) {
-  std::vector<cache_use> made;
-  for (const cache_use& each : of.waste.caches) {
+/// Returns the allocators that hold more than the program needs, at its peak or later, or that have reached their
+/// limit.
+std::vector<cache_use> worth_replaying(const report_metrics& subject) {
+  std::vector<cache_use> uses;
+  for (const cache_use& each : subject.waste.caches) {
     std::uint64_t used = 0;
-    for (const memory_statistics& memory : of.whole.memory)
+    for (const memory_statistics& memory : subject.whole.memory)
       if (memory.device == each.device && memory.layer == trace::layer::framework &&
           memory.kind == trace::memory_kind::device)
         used = memory.maximum;
     const double reserved = static_cast<double>(each.reserved_maximum);
-    if (of.retries.count > 0 || each.low_share() >= unused_at_last ||
+    if (subject.retries.count > 0 || each.low_share() >= unused_at_last ||
         reserved - static_cast<double>(used) >= warned_memory_share * reserved)
-      made.push_back(each);
+      uses.push_back(each);
   }
-  return made;
+  return uses;
 }
 
 }  // namespace
 
-unsectioned_facts unsectioned_facts_of(const index::event_store& whole) {
-  unsectioned_facts made;
-  made.events = whole.events();
-  made.warnings = whole.warnings();
-  made.messages = whole.messages();
-  made.faults = whole.faults().faults();
-  made.memories = memories_of_processes(whole.memory());
-  made.owners = &whole.import_owners();
-  made.contents = &whole.contents();
-  return made;
+unsectioned_facts collect_unsectioned_facts(const index::event_store& whole) {
+  unsectioned_facts facts;
+  facts.events = whole.events();
+  facts.warnings = whole.warnings();
+  facts.messages = whole.messages();
+  facts.faults = whole.faults().faults();
+  facts.memories = memories_of_processes(whole.memory());
+  facts.owners = &whole.import_owners();
+  facts.contents = &whole.contents();
+  return facts;
 }
 
 // --- copies ---------------------------------------------------------------------------------------------------------
 
-void copied_stacks_builder::add(const index::event_store& from, time_range run) {
-  const time_range part = common_of(scope_.range, run);
+void copied_stacks_builder::add(const index::event_store& store, time_range run) {
+  const time_range part = intersect(scope_.range, run);
   std::set<way> here;
-  for (const index::copy_record& copy : from.copies().copies()) here.emplace(copy.device, copy.direction);
+  for (const index::copy_record& copy : store.copies().copies()) here.emplace(copy.device, copy.direction);
   for (const way& each : here) {
-    stack_use& of = ways_.try_emplace(each, nothing()).first->second;
+    stack_use& use = ways_.try_emplace(each, nothing()).first->second;
     if (part.length() > 0)
-      of.join(copying_stacks(from, {each.first, each.second}, scope_.range, never_cancelled, part));
+      use.join(copying_stacks(store, {each.first, each.second}, scope_.range, never_cancelled, part));
   }
 }
 
 stack_use copied_stacks_builder::nothing() const {
-  stack_use made;
-  made.time = scope_.range.begin;
-  return made;
+  stack_use use;
+  use.time = scope_.range.begin;
+  return use;
 }
 
 stack_use copied_stacks_builder::of(const way& which) const {
@@ -114,9 +115,9 @@ stack_use copied_stacks_builder::of(const way& which) const {
 }
 
 stack_use copied_stacks_builder::all() const {
-  stack_use made = nothing();
-  for (const auto& [which, use] : ways_) made.join(use);
-  return made;
+  stack_use output = nothing();
+  for (const auto& [which, use] : ways_) output.join(use);
+  return output;
 }
 
 // --- all metrics ----------------------------------------------------------------------------------------------------
@@ -157,51 +158,51 @@ bool metrics_builder::go_on(const index::step_facts& steps, const unsectioned_fa
   return imports_.knows(*unsectioned.owners) && ranks_.knows_the_ranks() && marks_.goes_on();
 }
 
-void metrics_builder::add(const index::event_store& from, time_range run) {
-  add_found(find(from, run), from, run);
-  for (std::size_t piece = 0; piece < pieces; ++piece) add_piece(piece, from, run);
+void metrics_builder::add(const index::event_store& store, time_range run) {
+  add_found(find(store, run), store, run);
+  for (std::size_t piece = 0; piece < pieces; ++piece) add_piece(piece, store, run);
 }
 
-run_findings metrics_builder::find(const index::event_store& from, time_range run) const {
-  return {idle_.find(from, run), twice_.find(from, run)};
+run_findings metrics_builder::find(const index::event_store& store, time_range run) const {
+  return {idle_.find(store, run), twice_.find(store, run)};
 }
 
-void metrics_builder::add_found(const run_findings& found, const index::event_store& from, time_range run) {
+void metrics_builder::add_found(const run_findings& found, const index::event_store& store, time_range run) {
   idle_.add(found.idle);
-  twice_.add(found.twice, from, run);
+  twice_.add(found.twice, store, run);
 }
 
-void metrics_builder::add_piece(std::size_t piece, const index::event_store& from, time_range run) {
+void metrics_builder::add_piece(std::size_t piece, const index::event_store& store, time_range run) {
   if (piece == 0) {
-    retries_.add(from.memory());
-    growth_.add(from, run);
-    dead_writes_.add(from, run);
-    gaps_.add(from, run);
-    copy_waste_.add(from, run);
-    caches_.add(from, run);
-    ranks_.add(from, run);
-    forced_.add(from.memory(), run);
-    return replays_.add(from.memory(), run);
+    retries_.add(store.memory());
+    growth_.add(store, run);
+    dead_writes_.add(store, run);
+    gaps_.add(store, run);
+    copy_waste_.add(store, run);
+    caches_.add(store, run);
+    ranks_.add(store, run);
+    forced_.add(store.memory(), run);
+    return replays_.add(store.memory(), run);
   }
-  count(from, run);
-  measured_.add(from, common_of(scope_.range, run));
-  unfreed_.add(from.memory(), run);
-  segments_.add(from.memory(), run);
-  imports_.add(from.memory(), run, scope_.range);
-  steps_.add(from, run);
-  unused_.add(from, run);
-  duplicates_.add(*unsectioned_->contents, from, run);
-  marks_.add(from, run);
-  copied_.add(from, run);
+  count(store, run);
+  measured_.add(store, intersect(scope_.range, run));
+  unfreed_.add(store.memory(), run);
+  segments_.add(store.memory(), run);
+  imports_.add(store.memory(), run, scope_.range);
+  steps_.add(store, run);
+  unused_.add(store, run);
+  duplicates_.add(*unsectioned_->contents, store, run);
+  marks_.add(store, run);
+  copied_.add(store, run);
 }
 
-void metrics_builder::count(const index::event_store& from, time_range run) {
+void metrics_builder::count(const index::event_store& store, time_range run) {
   // There are few failures, so every section contains all failures so far.
-  failed_.assign(from.memory().failed().begin(), from.memory().failed().end());
+  failed_.assign(store.memory().failed().begin(), store.memory().failed().end());
   blocks_ += static_cast<std::uint64_t>(
-      std::count_if(from.memory().blocks().begin(), from.memory().blocks().end(),
+      std::count_if(store.memory().blocks().begin(), store.memory().blocks().end(),
                     [&](const index::block_record& b) { return b.allocated && run.holds(b.born); }));
-  for (const auto& [process, until] : from.watermarks()) {
+  for (const auto& [process, until] : store.watermarks()) {
     const auto [latest, fresh] = watermarks_.try_emplace(process, until);
     if (!fresh) latest->second = std::max(latest->second, until);
   }
@@ -212,9 +213,18 @@ void metrics_builder::find_peaks() {
   peaks_found_ = true;
   ranks_.find_peaks();
   made_.whole = measured_.metrics(scope_.tables());
-  for (const memory_statistics& of : made_.whole.memory)
-    if (of.maximum > 0)
-      made_.peaks.push_back({of.device, of.layer, of.kind, of.maximum, of.maximum_time, 0, {}, 0, {}, {}});
+  for (const memory_statistics& statistics : made_.whole.memory)
+    if (statistics.maximum > 0)
+      made_.peaks.push_back({statistics.device,
+                             statistics.layer,
+                             statistics.kind,
+                             statistics.maximum,
+                             statistics.maximum_time,
+                             0,
+                             {},
+                             0,
+                             {},
+                             {}});
   fragmentation_.resize(made_.peaks.size());
   compositions_.resize(made_.peaks.size());
   find_failures();
@@ -227,35 +237,36 @@ void metrics_builder::find_failures() {
     // A failure of one of Sluice's own pools has no driver error.
     const bool of_runtime = each.layer == trace::layer::pool || each.layer == trace::layer::user;
     if (!says_out_of_memory(each.error) && !(of_runtime && each.error == 0)) continue;
-    const auto row = std::find_if(failed_.begin(), failed_.end(), [&](const auto& of) { return of.id == each.event; });
+    const auto row =
+        std::find_if(failed_.begin(), failed_.end(), [&](const auto& subject) { return subject.id == each.event; });
     return out_of_memory_.set(*row, failed_, *facts_);
   }
 }
 
 std::vector<time_ns> metrics_builder::moments() {
   find_peaks();
-  std::vector<time_ns> all = ranks_.moments();
-  for (const memory_peak& peak : made_.peaks) all.push_back(peak.time);
-  for (const time_ns each : out_of_memory_.moments()) all.push_back(each);
-  std::sort(all.begin(), all.end());
-  all.erase(std::unique(all.begin(), all.end()), all.end());
-  return all;
+  std::vector<time_ns> times = ranks_.moments();
+  for (const memory_peak& peak : made_.peaks) times.push_back(peak.time);
+  for (const time_ns each : out_of_memory_.moments()) times.push_back(each);
+  std::sort(times.begin(), times.end());
+  times.erase(std::unique(times.begin(), times.end()), times.end());
+  return times;
 }
 
-void metrics_builder::revisit(const index::event_store& from, time_range run) {
+void metrics_builder::revisit(const index::event_store& store, time_range run) {
   find_peaks();
-  ranks_.revisit(from, run, segments_);
-  out_of_memory_.revisit(from, run, segments_);
+  ranks_.revisit(store, run, segments_);
+  out_of_memory_.revisit(store, run, segments_);
   for (std::size_t i = 0; i < made_.peaks.size(); ++i) {
     memory_peak& peak = made_.peaks[i];
     if (!run.holds(peak.time)) continue;
-    find_holders(from.memory(), peak);
+    find_holders(store.memory(), peak);
     if (i < made_.held.size())
-      made_.held[i] = live_stacks(from.memory(), {peak.layer, peak.device, peak.kind}, peak.time, never_cancelled);
-    fragmentation_[i] = segments_.at(peak, from.memory());
-    compositions_[i] = composition_at(peak, from, *scope_.trace);
-    unused_.revisit(peak, from);
-    idle_.revisit(peak, from);
+      made_.held[i] = live_stacks(store.memory(), {peak.layer, peak.device, peak.kind}, peak.time, never_cancelled);
+    fragmentation_[i] = segments_.at(peak, store.memory());
+    compositions_[i] = composition_at(peak, store, *scope_.trace);
+    unused_.revisit(peak, store);
+    idle_.revisit(peak, store);
   }
 }
 
@@ -269,8 +280,8 @@ report_metrics metrics_builder::take() {
   made_.whole.failed_allocations -= made_.retries.count + made_.retries.reported_again;
   made_.imports = imports_.metrics(*unsectioned_->owners);
   if (!scope_.tables().stacks.rows().empty())
-    for (const transfer_statistics& of : made_.whole.transfers)
-      made_.copied.push_back(copied_.of({of.device, of.direction}));
+    for (const transfer_statistics& statistics : made_.whole.transfers)
+      made_.copied.push_back(copied_.of({statistics.device, statistics.direction}));
   for (const index::gpu_fault& fault : unsectioned_->faults)
     if (scope_.range.holds(fault.time)) made_.faults.push_back(fault);
   for (const auto& metric : fragmentation_)
@@ -300,15 +311,15 @@ report_metrics metrics_builder::take() {
   return std::move(made_);
 }
 
-report_metrics metrics_of(const index::event_store& from, const trace::snapshot& trace,
-                          std::optional<time_range> range) {
-  const unsectioned_facts unsectioned = unsectioned_facts_of(from);
-  const auto facts = from.tensors(trace);
-  const metrics_scope scope{&trace, bounded(range.value_or(index::time_range_of(trace)))};
-  metrics_builder all(scope, *facts->steps, unsectioned);
-  all.add(from, all_time);
-  all.revisit(from, all_time);
-  return all.take();
+report_metrics compute_metrics(const index::event_store& store, const trace::snapshot& trace,
+                               std::optional<time_range> range) {
+  const unsectioned_facts unsectioned = collect_unsectioned_facts(store);
+  const auto facts = store.tensors(trace);
+  const metrics_scope scope{&trace, bounded(range.value_or(index::recorded_range(trace)))};
+  metrics_builder builder(scope, *facts->steps, unsectioned);
+  builder.add(store, all_time);
+  builder.revisit(store, all_time);
+  return builder.take();
 }
 
 }  // namespace sluice::metrics

@@ -17,11 +17,11 @@
 #include "core/metrics/tensor_report.hpp"
 #include "core/metrics/unfreed.hpp"
 
-/// Builds a report's metrics, section by section (consecutive time spans) or from one event store.
+/// Builds the metrics of a report, section by section (consecutive time spans) or from one event store.
 namespace sluice::metrics {
 
-/// Facts about the whole recording that a section's event store lacks, because they come from rows that it omits or
-/// shares with other sections, or must be known before the first section is read.
+/// Facts about the whole recording that a section's event store lacks. They come from rows that the store omits or
+/// shares with other sections, or they must be known before the first section is read.
 struct unsectioned_facts {
   std::uint64_t events = 0;                       ///< The number of readable event rows.
   std::vector<std::string> warnings;              ///< The result of `event_store::warnings`.
@@ -35,15 +35,16 @@ struct unsectioned_facts {
 };
 
 /// Returns these facts for `whole`, which must cover the whole recording and outlive the result. O(blocks).
-[[nodiscard]] unsectioned_facts unsectioned_facts_of(const index::event_store& whole);
+[[nodiscard]] unsectioned_facts collect_unsectioned_facts(const index::event_store& whole);
 
 /// Sums the copies that overlap the range by call stack, for each device and direction; works section by section.
 class copied_stacks_builder {
  public:
   explicit copied_stacks_builder(const metrics_scope& scope) : scope_(scope) {}  ///< `scope` must outlive this object.
 
-  /// Adds the copies in `run`, the time range that `from` covers. Call in order of time. O(ways * copies * log copies).
-  void add(const index::event_store& from, time_range run);
+  /// Adds the copies in `run`, the time range that `from` covers. Runs must be added in order of time. O(ways * copies
+  /// * log copies).
+  void add(const index::event_store& store, time_range run);
 
   using way = std::pair<trace::device_id, trace::direction>;
   [[nodiscard]] const std::map<way, stack_use>& ways() const { return ways_; }
@@ -64,44 +65,45 @@ struct run_findings {
   held_twice_builder::of_run twice;
 };
 
-/// Builds `report_metrics` in two passes over the sections: call `add` for every section in order of time, then
-/// `revisit` for the sections that contain a time from `moments`. Keeps no reference to an event store. Only `find` is
-/// thread-safe. For a growing recording, add the finished sections; add the other sections to a copy, and finish that
-/// copy.
+/// Builds `report_metrics` in two passes over the sections. The caller calls `add` for every section in order of time,
+/// then `revisit` for the sections that contain a time from `moments`. Keeps no reference to an event store. Only
+/// `find` is thread-safe. For a growing recording, the caller adds the finished sections to the builder and the other
+/// sections to a copy, and then finishes the copy.
 class metrics_builder {
  public:
   /// Computes the metrics of `scope`, in a recording with the given steps. All arguments must outlive this object and
   /// its copies.
   metrics_builder(const metrics_scope& scope, const index::step_facts& steps, const unsectioned_facts& unsectioned);
 
-  /// Call with the new facts after a later snapshot was assigned to `scope`. Keeps everything added up to `until`.
-  /// Returns false if the kept results are no longer valid because the facts on which they depend have changed; then
-  /// this object is unusable. O(steps + links).
+  /// Continues with the facts of a later snapshot, which must have been assigned to `scope` before. Keeps everything
+  /// added up to `until`. Returns false if the kept results are no longer valid, because the facts on which they depend
+  /// have changed. This object is then unusable. O(steps + links).
   [[nodiscard]] bool go_on(const index::step_facts& steps, const unsectioned_facts& unsectioned, time_ns until);
 
-  /// Adds the events in `run`, the time range that `from` covers. Each `run` begins where the previous one ended;
-  /// together the runs must cover `all_time`. O(events in `run` + blocks).
-  void add(const index::event_store& from, time_range run);
+  /// Adds the events in `run`, the time range that `from` covers. Each `run` begins where the previous run ended.
+  /// Together, the runs must cover `all_time`. O(events in `run` + blocks).
+  void add(const index::event_store& store, time_range run);
   /// Calling `add` for a section is equivalent to calling `add_found` with the result of `find`, and `add_piece` for
   /// each number below `pieces`. These calls may be made at the same time by different threads.
-  void add_found(const run_findings& found, const index::event_store& from, time_range run);
-  void add_piece(std::size_t piece, const index::event_store& from, time_range run);
+  void add_found(const run_findings& found, const index::event_store& store, time_range run);
+  void add_piece(std::size_t piece, const index::event_store& store, time_range run);
   static constexpr std::size_t pieces = 2;
-  /// May be called by several threads for different sections at the same time, also while other sections are added.
-  [[nodiscard]] run_findings find(const index::event_store& from, time_range run) const;
-  /// Call after the last `add`. Returns the times of the memory peaks, sorted and without duplicates.
+  /// Several threads may call this function for different sections at the same time, even while other sections are
+  /// added.
+  [[nodiscard]] run_findings find(const index::event_store& store, time_range run) const;
+  /// Returns the times of the memory peaks, sorted and without duplicates. Must be called after the last `add`.
   [[nodiscard]] std::vector<time_ns> moments();
   /// Finds the blocks live at the peaks in `run`, the time range that `from` covers. O(peaks * blocks).
-  void revisit(const index::event_store& from, time_range run);
-  /// Returns the metrics. Call once, after the last `revisit`.
+  void revisit(const index::event_store& store, time_range run);
+  /// Returns the metrics. Must be called once, after the last `revisit`.
   [[nodiscard]] report_metrics take();
 
   [[nodiscard]] const copied_stacks_builder& copied() const { return copied_; }
   [[nodiscard]] const index::step_facts& steps() const { return *facts_; }
 
  private:
-  /// Counts blocks, collects failures, and determines up to which time device work is complete.
-  void count(const index::event_store& from, time_range run);
+  /// Counts blocks, collects failures, and determines the time up to which device work is complete.
+  void count(const index::event_store& store, time_range run);
   void find_peaks();
   void find_failures();
 

@@ -7,7 +7,7 @@ namespace sluice::metrics {
 
 /// The snapshot and time range from which metrics are computed. Builders keep a reference to their scope, and copies of
 /// a builder share it. For a growing recording, the owner assigns a later snapshot and range once all sections added so
-/// far precede the end of the old range; the metrics collected until then stay valid. No builder may run during the
+/// far precede the end of the old range. The metrics collected until then stay valid. No builder may run during the
 /// assignment.
 struct metrics_scope {
   const trace::snapshot* trace = nullptr;  ///< Not owned; never null.

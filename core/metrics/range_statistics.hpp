@@ -9,18 +9,18 @@
 #include "core/trace/model/model.hpp"
 #include "core/trace/model/tables.hpp"
 
-/// The metrics of a time range. Each metric is defined once, here, and computed by one function, which the window and
-/// the reports share. Sizes are in bytes, times in ns, and bandwidths in bytes per second.
+/// Computes the metrics of a time range. This header defines each metric, and one function computes it, which the
+/// window and the reports share. Sizes are in bytes, times in ns, and bandwidths in bytes per second.
 ///
-/// An event belongs to a range if the two overlap; its duration and bytes count by the share inside the range. "Busy"
-/// is the time during which at least one of the events ran (their union); "total" is the sum of their durations.
+/// An event belongs to a range if the two overlap. Its duration and bytes count by the share inside the range. "Busy"
+/// is the time during which at least one of the events ran (their union). "Total" is the sum of their durations.
 namespace sluice::index {
 class event_store;
 }
 
 namespace sluice::metrics {
 
-/// Memory of one layer and kind on one device; without a device, host memory that is not tied to a device. Layers
+/// Memory of one layer and kind on one device or, without a device, host memory that is not tied to a device. Layers
 /// contain one another, so never add metrics of two layers.
 struct memory_statistics {
   trace::device_id device{};
@@ -38,9 +38,9 @@ struct memory_statistics {
   std::uint64_t freed_bytes = 0;
 };
 
-/// Device memory that no event accounts for: contexts, modules, libraries, other processes. Defined as the sampled
-/// (total - free), minus the driver layer's tracked device memory at that time (including everything that its pools
-/// have reserved, used or not), minus the recorder's own share, and at least 0. Each sample applies until the next one.
+/// Device memory that no event accounts for: contexts, modules, libraries, other processes. It is the sampled (total -
+/// free), minus the driver layer's tracked device memory at that time (including everything that its pools have
+/// reserved, used or not), minus the recorder's own share, but at least 0. Each sample applies until the next sample.
 struct untracked_statistics {
   trace::device_id device{};
   std::uint64_t samples = 0;       ///< Number of samples in the range.
@@ -72,7 +72,7 @@ struct transfer_part {
   double bytes = 0;
   time_ns busy = 0;
   double mean_bandwidth = 0;     ///< `bytes` divided by `busy`.
-  double fastest_bandwidth = 0;  ///< Highest bandwidth of a single transfer: its bytes / (end - begin).
+  double fastest_bandwidth = 0;  ///< Highest bandwidth of a single transfer, which is its bytes / (end - begin).
 };
 
 /// Copies and migrations of one direction on one device.
@@ -101,7 +101,7 @@ struct device_activity {
   time_ns kernel_total = 0;
   time_ns kernel_busy = 0;
   time_ns copy_busy = 0;  ///< Copies and migrations in every direction except host to host.
-  time_ns copy_only = 0;  ///< Time with a copy but no kernel: the device waited for data.
+  time_ns copy_only = 0;  ///< Time with a copy but no kernel, when the device waited for data.
   time_ns overlap = 0;    ///< Time with both a copy and a kernel.
   time_ns busy = 0;       ///< Time with any work: kernel, copy or memset.
   time_ns first = 0;      ///< Start of the first work on a stream in the range.
@@ -126,17 +126,19 @@ struct thread_statistics {
   trace::process_id process{};
   std::uint64_t calls = 0;            ///< Number of API calls.
   time_ns call_busy = 0;              ///< Time inside API calls.
-  time_ns wait_busy = 0;              ///< Time spent waiting for a device: sync events and API calls that only wait.
+  time_ns wait_busy = 0;              ///< Time spent waiting for a device, in sync events and in API calls that only
+                                      ///< wait.
   std::uint64_t file_operations = 0;  ///< Number of file operations that moved bytes or took time.
   double file_bytes = 0;
   time_ns file_busy = 0;
 };
 
+/// All metrics of a time range.
 struct range_statistics {
   time_range range;
   /// The part of `range` from the first to the last device work or allocation. All shares of time refer to this part,
-  /// so a program that imports libraries for 3 s and then works for 1 s is judged by that 1 s. Equals `range` if there
-  /// is neither work nor an allocation.
+  /// so a program that imports libraries for 3 s and then works for 1 s is judged by that 1 s. The part equals `range`
+  /// if there is neither work nor an allocation.
   time_range active;
   std::vector<memory_statistics> memory;        ///< Sorted by device, layer and kind.
   std::vector<untracked_statistics> untracked;  ///< Sorted by device; empty if device memory was not sampled.
@@ -148,7 +150,7 @@ struct range_statistics {
   std::vector<named_time> ranges;              ///< By range name: longest total first, at most `named_limit`.
   std::vector<thread_statistics> threads;      ///< Busiest first.
   std::uint64_t kernel_names = 0;              ///< Number of kernel names, including those beyond `named_limit`.
-  /// Number of failed calls; in a report, without those that succeeded on a retry.
+  /// Number of failed calls. A report excludes calls that succeeded on a retry.
   std::uint64_t failed_allocations = 0;
   std::uint64_t lost_events = 0;  ///< Events dropped by the recorder.
   /// The number of allocations and frees among `lost_events`. If any were lost, memory metrics are inexact.
@@ -158,10 +160,10 @@ struct range_statistics {
 };
 
 /// Returns `range_statistics::active` for `range`. O(blocks + devices).
-[[nodiscard]] time_range active_span(const index::event_store& from, time_range range);
+[[nodiscard]] time_range active_span(const index::event_store& store, time_range range);
 
 /// Computes the metrics of `range` from the events in `from`. O(events in the range + blocks).
-[[nodiscard]] range_statistics measure(const index::event_store& from, const trace::tables& tables, time_range range);
+[[nodiscard]] range_statistics measure(const index::event_store& store, const trace::tables& tables, time_range range);
 
 /// Computes `range_statistics` section by section, without an event store for the whole range. The results equal those
 /// of `measure`, except for the last digits of means.
@@ -175,7 +177,7 @@ class range_measurer {
   /// Changes the end of the range, for a growing recording. All parts added so far must precede the old end.
   void set_end(time_ns end);
   /// Adds the events in `part`. Parts are consecutive and together cover the range. O(events in `part` + blocks).
-  void add(const index::event_store& from, time_range part);
+  void add(const index::event_store& store, time_range part);
 
   /// Returns the metrics of everything added so far.
   [[nodiscard]] range_statistics metrics(const trace::tables& tables) const;

@@ -30,8 +30,9 @@
 #include "core/trace/file/reader.hpp"
 #include "core/trace/model/model.hpp"
 
-/// The report on a recording or on a time range of it: its metrics and the conclusions from them (peaks with their
-/// holders, blocks never freed, findings). `sluice report` prints the report, and the window shows it.
+/// The report on a recording, or on a time range of the recording. A report has metrics, and conclusions from the
+/// metrics (peaks with their holders, blocks never freed, findings). `sluice report` prints the report, and the window
+/// shows it.
 namespace sluice::index {
 class event_store;
 }
@@ -77,7 +78,7 @@ struct attributed_use {
 };
 
 /// Copies of one direction on one device, by program line. The lines for which the device waited longest come first,
-/// then those with the longest duration.
+/// then the lines with the longest duration.
 struct copying_lines {
   trace::device_id device{};
   trace::direction direction = trace::direction::unknown;
@@ -96,11 +97,11 @@ struct memory_peak {
   std::vector<holder> holders;    ///< Sorted by bytes, largest first; at most `report::holder_limit`.
   std::uint64_t other_bytes = 0;  ///< Total bytes of the holders beyond the limit.
   line_uses lines{};              ///< Empty if no stacks were recorded.
-  /// The same bytes, by the code that allocated them. Grouped as in `report::grouping`.
+  /// The same bytes, by the code that allocated them, grouped as in `report::grouping`.
   attributed_use asked_by{};
 };
 
-/// A block allocated in the recording and still live at its end.
+/// A block that was allocated in the recording and is still live at the end of the recording.
 struct unfreed_block {
   trace::block_id block{};
   trace::event_id alloc{};
@@ -114,11 +115,12 @@ struct unfreed_block {
 /// Blocks of one layer and kind that a process never freed.
 struct unfreed_group {
   trace::process_id process{};
-  /// False: the process was still running when the recording ended, and may free the blocks later.
+  /// True if the process had ended. If false, the process was still running when the recording ended, and may free the
+  /// blocks later.
   bool process_ended = false;
   /// True if some of the blocks were allocated in each quarter of the time from the first allocation to the end of the
-  /// range. That indicates a leak; memory that a program sets up once and holds until it ends does not show this
-  /// pattern.
+  /// range. This pattern indicates a leak. Memory that a program sets up once and holds until it ends does not show
+  /// this pattern.
   bool keeps_growing = false;
   trace::layer layer = trace::layer::driver;
   trace::memory_kind kind = trace::memory_kind::unknown;
@@ -153,7 +155,8 @@ struct fragmentation_metric {
   double fragmentation = 0;
 };
 
-/// `core/metrics/findings/rules.cpp` explains each kind: its meaning, how it is detected, and what it cannot detect.
+/// The kind of a finding. `core/metrics/findings/rules.cpp` explains each kind: its meaning, how it is detected, and
+/// what it cannot detect.
 enum class finding_kind : std::uint8_t {
   // Errors, and problems that affect all metrics.
   gpu_fault,
@@ -198,13 +201,15 @@ inline constexpr std::size_t finding_kind_count = 33;
 /// How a saving was determined.
 enum class saving_basis : std::uint8_t {
   none,      ///< The effect of the advice is unknown.
-  measured,  ///< Taken from the recording: time for which the device waited, or bytes that nothing used.
-  swept,     ///< The reduction of the maximum of the live bytes, recomputed without the finding's blocks.
+  measured,  ///< Taken from the recording, for example the time for which the device waited, or bytes that nothing
+             ///< used.
+  swept,     ///< The maximum of the live bytes was recomputed without the finding's blocks. The saving is the
+             ///< reduction.
   /// Computed from the recording and the link's capacity, or by replaying requests through a model of an allocator.
   modelled
 };
 
-/// The most that following a finding's advice can save. Savings of two findings may overlap.
+/// The most that a user can save by following a finding's advice. Savings of two findings may overlap.
 struct saving {
   std::uint64_t peak_bytes = 0;      ///< Reduction of the maximum use of one layer's memory.
   std::uint64_t reserved_bytes = 0;  ///< Reduction of the unused memory that a pool or framework holds.
@@ -216,10 +221,10 @@ struct saving {
   std::uint64_t bytes_error = 0;
 };
 
-/// Where in the program something was requested.
+/// The place in the program that requested something.
 struct code_place {
   bool known = false;          ///< False if no stack was recorded.
-  symbols::frame_line line;    ///< The line in the program's own code: `symbols::attribution::line`.
+  symbols::frame_line line;    ///< The line in the program's own code (`symbols::attribution::line`).
   symbols::frame_line caller;  ///< The caller of that line; equal to `line` if it has no caller in the program.
   std::string module;          ///< The module, such as "GPT2MLP.forward"; empty if unknown.
   bool owned = true;           ///< False if a library such as cuBLAS or NCCL allocated the memory for itself.
@@ -229,8 +234,8 @@ struct code_place {
 
 /// Blocks allocated by one program line or module, in a list of an `out_of_memory_report`.
 struct oom_line {
-  code_place place;                              ///< The place of the stack with the most bytes.
-  index::category what = index::category::none;  ///< The category with the most bytes.
+  code_place place;                                  ///< The place of the stack with the most bytes.
+  index::category category = index::category::none;  ///< The category with the most bytes.
   std::uint64_t blocks = 0;
   std::uint64_t bytes = 0;
   std::uint64_t pinned_bytes = 0;  ///< See `held_share`.
@@ -239,6 +244,7 @@ struct oom_line {
   time_ns last_use = trace::unknown_time;  ///< Last use of the block `largest` before the failure.
 };
 
+/// A list of an `out_of_memory_report`.
 struct oom_list {
   std::vector<oom_line> lines;  ///< Sorted by bytes (in `pins` by pinned bytes), most first; at most `limit`.
   std::uint64_t blocks = 0;     ///< Number of blocks in all lines, including those beyond the limit.
@@ -250,11 +256,11 @@ struct oom_list {
 
 /// A checked change, described in words.
 struct oom_change {
-  remedy what{};
+  remedy kind{};
   remedy_check checked_by{};
   std::uint64_t freed = 0;
   std::uint64_t reserved = 0;  ///< See `checked_change`.
-  /// Such as "Free 12 blocks (3.10 GiB) that nothing used any more, from train.py:12 (history)."
+  /// A sentence such as "Free 12 blocks (3.10 GiB) that nothing used any more, from train.py:12 (history)."
   std::string text;
   std::string advice;       ///< How to make the change, worded for the framework that allocated the memory.
   code_place where;         ///< The place with the most bytes.
@@ -271,9 +277,9 @@ struct out_of_memory_report {
   oom_list unused;
   oom_list grown;
   oom_list pins;
-  /// Such as "1.10 GiB in 12 blocks, in 2.00 GiB of segments".
+  /// Text such as "1.10 GiB in 12 blocks, in 2.00 GiB of segments".
   std::string in_use;
-  /// Such as "1.10 GiB on the GPU; 900 MiB in the cache, ...".
+  /// Text such as "1.10 GiB on the GPU; 900 MiB in the cache, ...".
   std::string free;
   /// Labels and texts to show in this order, such as "free" and "1.10 GiB on the GPU, ...".
   std::vector<std::pair<std::string, std::string>> facts;
@@ -292,13 +298,14 @@ struct finding {
   trace::block_id block{};
   saving saves{};
   code_place where{};
-  /// True: never a warning, however large the saving, because following the advice has a cost.
+  /// If true, the finding is never a warning, however large the saving, because following the advice has a cost.
   bool only_note = false;
   /// The device that the text describes, followed by other devices to which the same applies; empty if the finding is
   /// not about a device.
   std::vector<trace::device_id> devices{};
 };
 
+/// A process of the recording.
 struct process_metric {
   trace::process_id process{};
   std::uint64_t pid = 0;
@@ -308,7 +315,7 @@ struct process_metric {
   trace::recording_mode mode = trace::recording_mode::unknown;
   time_ns begin = trace::unknown_time;
   time_ns end = trace::unknown_time;
-  /// Device times are complete up to this time; `unknown_time`: throughout.
+  /// Device times are complete up to this time. `unknown_time` means that they are complete throughout.
   time_ns complete_until = trace::unknown_time;
 };
 
@@ -328,9 +335,10 @@ struct waste_metrics {
   std::vector<forced_growths> forced;           ///< Sorted by device; only for PyTorch's allocator.
 };
 
+/// The report on a recording or on a time range.
 struct report {
   time_range span;        ///< Time span of the whole recording.
-  bool complete = false;  ///< True if the file was closed. Otherwise it is growing, or its writer was killed.
+  bool complete = false;  ///< True if the file was closed. Otherwise, the file is growing, or its writer was killed.
   bool simulated = false;
   std::uint64_t file_bytes = 0;
   std::uint64_t events = 0;
@@ -338,8 +346,8 @@ struct report {
   std::vector<process_metric> processes;
   range_statistics whole;          ///< The metrics of `span`, or of the requested time range.
   std::vector<memory_peak> peaks;  ///< Sorted by device, layer and kind; only memory that was used.
-  /// The grouping of memory at all peaks and in all panels, unless the user chooses another: the grouping that splits
-  /// `main_peak` most evenly (`most_even`).
+  /// The grouping of memory at all peaks and in all panels, unless the user chooses another. This is the grouping that
+  /// splits `main_peak` most evenly (`most_even`).
   symbols::attribution grouping = symbols::attribution::line;
   std::vector<unfreed_group> unfreed;           ///< Most bytes first.
   std::vector<index::imported_memory> imports;  ///< Most bytes first.
@@ -370,7 +378,7 @@ struct process_watermark {
   time_ns complete_until = 0;  ///< The process's device times are complete up to this time.
 };
 
-/// The metrics of a report before stacks are resolved to lines: everything that requires reading the events.
+/// The metrics of a report before stacks are resolved to lines. They are everything that requires reading the events.
 /// `make_report` derives the rest from these metrics, the file's tables, and the symbols available on the reading
 /// machine.
 struct report_metrics {
@@ -378,7 +386,7 @@ struct report_metrics {
   std::uint64_t blocks = 0;
   std::vector<process_watermark> watermarks;  ///< Sorted by process.
   range_statistics whole;
-  std::vector<memory_peak> peaks;  ///< Their `lines` are not set.
+  std::vector<memory_peak> peaks;  ///< The `lines` of these peaks are not set.
   /// Blocks live at each element of `peaks`, by stack; empty if no stacks were recorded.
   std::vector<stack_use> held;
   std::vector<unfreed_group> unfreed;
@@ -400,42 +408,43 @@ struct report_metrics {
   std::vector<metrics::out_of_memory> out_of_memory;  ///< At most one.
 };
 
-/// The highest peak of device memory in the innermost layer, to which the shares in findings refer. Null if there is no
-/// such peak.
-[[nodiscard]] const memory_peak* main_peak(const report& all);
+/// Returns the highest peak of device memory in the innermost layer, to which the shares in findings refer. Null if
+/// there is no such peak.
+[[nodiscard]] const memory_peak* main_peak(const report& whole_report);
 
-/// How to resolve stacks to lines: with `book`, which resolves native functions immediately or later.
+/// How to resolve stacks to lines. `book` resolves native functions immediately or later, depending on `lookup`.
 struct naming {
   symbols::frame_cache& book;
   symbols::frame_cache::lookup lookup = symbols::frame_cache::lookup::at_once;
   bool* provisional = nullptr;  ///< Set to true if some names are not known yet. May be null.
-  /// If set, becomes `report::grouping`; otherwise `most_even` chooses the grouping.
+  /// If set, this becomes `report::grouping`. Otherwise, `most_even` chooses the grouping.
   std::optional<symbols::attribution> by{};
 };
 
-/// Makes the report on the whole recording or on `range`: peaks, failures and findings of that range, and blocks
-/// allocated in it that were never freed. `from` must have read all of `trace`. O(events in the range + blocks).
-[[nodiscard]] report make_report(const index::event_store& from, const trace::snapshot& trace,
+/// Makes the report on the whole recording or on `range`. The report has the peaks, failures and findings of the range,
+/// and the blocks allocated in the range that were never freed. `from` must have read all of `trace`. O(events in the
+/// range + blocks).
+[[nodiscard]] report make_report(const index::event_store& store, const trace::snapshot& trace,
                                  std::optional<time_range> range, const naming& names);
-/// The first of two steps of making a report: computes its metrics. `from` must have read all of `trace`. O(events in
-/// the range + blocks).
-[[nodiscard]] report_metrics metrics_of(const index::event_store& from, const trace::snapshot& trace,
-                                        std::optional<time_range> range = std::nullopt);
-/// The second step: makes the report from the result of `metrics_of` for the same `trace`. O(stacks + lines of their
-/// stacks).
+/// Computes the metrics of a report, which is the first of two steps of making the report. `from` must have read all of
+/// `trace`. O(events in the range + blocks).
+[[nodiscard]] report_metrics compute_metrics(const index::event_store& store, const trace::snapshot& trace,
+                                             std::optional<time_range> range = std::nullopt);
+/// Makes the report from the result of `compute_metrics` for the same `trace`, which is the second step. O(stacks + lines of
+/// their stacks).
 [[nodiscard]] report make_report(report_metrics metrics, const trace::snapshot& trace, const naming& names);
 
 /// Makes the report in one step, like the first `make_report`. Resolves native functions during the call.
-[[nodiscard]] report make_report(const index::event_store& from, const trace::snapshot& trace,
+[[nodiscard]] report make_report(const index::event_store& store, const trace::snapshot& trace,
                                  std::optional<time_range> range = std::nullopt);
 
 /// Returns the saving as a sentence, such as "Saves up to 114 MiB of reserved memory (12 %)."; empty if the saving is
 /// unknown.
-[[nodiscard]] std::string saving_in_words(const saving& of);
+[[nodiscard]] std::string saving_in_words(const saving& subject);
 
 /// Returns the findings for a report, most important first. `make_report` calls this with its `names`; without them,
 /// findings do not name places.
-[[nodiscard]] std::vector<finding> findings_of(const report& of, const trace::tables& tables,
-                                               const naming* names = nullptr);
+[[nodiscard]] std::vector<finding> find_all_findings(const report& subject, const trace::tables& tables,
+                                                     const naming* names = nullptr);
 
 }  // namespace sluice::metrics

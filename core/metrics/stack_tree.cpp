@@ -48,7 +48,7 @@ class merger {
     for (std::uint32_t i = 1; i < nodes_.size(); ++i) children[nodes_[i].parent].push_back(i);
     for (auto& each : children)
       std::stable_sort(each.begin(), each.end(), [&](std::uint32_t a, std::uint32_t b) {
-        return weight_of(nodes_[a].all, by) > weight_of(nodes_[b].all, by);
+        return get_weight(nodes_[a].all, by) > get_weight(nodes_[b].all, by);
       });
     return in_preorder(children);
   }
@@ -63,15 +63,15 @@ class merger {
       cut_ = true;
       return parent;
     }
-    const auto made = static_cast<std::uint32_t>(nodes_.size());
+    const auto output = static_cast<std::uint32_t>(nodes_.size());
     nodes_.push_back({parent, nodes_[parent].depth + 1, line, {}, {}});
-    children_.emplace(key, made);
-    return made;
+    children_.emplace(key, output);
+    return output;
   }
 
-  const std::vector<std::uint32_t>& lines_of(trace::frame_id frame) {
+  const std::vector<std::uint32_t>& get_lines(trace::frame_id frame) {
     const auto [place, fresh] = by_frame_.try_emplace(raw(frame));
-    if (fresh) place->second = lines_.of(frame);
+    if (fresh) place->second = lines_.look_up(frame);
     return place->second;
   }
 
@@ -93,7 +93,7 @@ class merger {
         cut_ = true;
         break;
       }
-      const auto& lines = lines_of(row->frame);
+      const auto& lines = get_lines(row->frame);
       path_.insert(path_.end(), lines.begin(), lines.end());
       id = row->parent;
     }
@@ -103,9 +103,9 @@ class merger {
   }
 
   stack_tree in_preorder(const std::vector<std::vector<std::uint32_t>>& children) const {
-    stack_tree made;
-    made.cut = cut_;
-    made.nodes.reserve(nodes_.size());
+    stack_tree tree;
+    tree.cut = cut_;
+    tree.nodes.reserve(nodes_.size());
     struct visit {
       std::uint32_t node = 0;    ///< The node's index while the tree is being built.
       std::uint32_t parent = 0;  ///< The index of the node's parent in the finished tree.
@@ -114,17 +114,17 @@ class merger {
     while (!waiting.empty()) {
       const visit now = waiting.back();
       waiting.pop_back();
-      const auto place = static_cast<std::uint32_t>(made.nodes.size());
+      const auto place = static_cast<std::uint32_t>(tree.nodes.size());
       const growing_node& node = nodes_[now.node];
-      made.nodes.push_back({now.parent, place + 1, node.depth, node.line, node.all, node.own});
+      tree.nodes.push_back({now.parent, place + 1, node.depth, node.line, node.all, node.own});
       const auto& below = children[now.node];
       for (auto each = below.rbegin(); each != below.rend(); ++each) waiting.push_back({*each, place});
     }
-    for (std::size_t i = made.nodes.size(); i-- > 1;) {
-      stack_node& parent = made.nodes[made.nodes[i].parent];
-      parent.end = std::max(parent.end, made.nodes[i].end);
+    for (std::size_t i = tree.nodes.size(); i-- > 1;) {
+      stack_node& parent = tree.nodes[tree.nodes[i].parent];
+      parent.end = std::max(parent.end, tree.nodes[i].end);
     }
-    return made;
+    return tree;
   }
 
   const trace::tables& tables_;
@@ -141,7 +141,7 @@ class merger {
 
 }  // namespace
 
-std::uint64_t weight_of(const stack_metrics& metrics, stack_weight by) {
+std::uint64_t get_weight(const stack_metrics& metrics, stack_weight by) {
   switch (by) {
     case stack_weight::bytes:
       return metrics.bytes;
@@ -159,7 +159,7 @@ stack_tree merge_stacks(const stack_use& use, const trace::tables& tables, const
                         stack_weight by, const std::atomic<bool>& cancelled) {
   std::vector<stack_share> shares = use.shares;
   std::stable_sort(shares.begin(), shares.end(), [by](const stack_share& a, const stack_share& b) {
-    return weight_of(a.metrics, by) > weight_of(b.metrics, by);
+    return get_weight(a.metrics, by) > get_weight(b.metrics, by);
   });
   merger tree(tables, lines, order);
   std::size_t steps = 0;

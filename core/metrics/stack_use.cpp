@@ -26,14 +26,14 @@ class stack_use_builder {
   }
 
   stack_use take(time_ns time) {
-    stack_use made;
-    made.time = time;
-    made.cancelled = cancelled_;
-    made.shares.reserve(by_stack_.size());
-    for (const auto& [stack, metrics] : by_stack_) made.shares.push_back({trace::stack_id{stack}, metrics});
-    std::sort(made.shares.begin(), made.shares.end(),
+    stack_use use;
+    use.time = time;
+    use.cancelled = cancelled_;
+    use.shares.reserve(by_stack_.size());
+    for (const auto& [stack, metrics] : by_stack_) use.shares.push_back({trace::stack_id{stack}, metrics});
+    std::sort(use.shares.begin(), use.shares.end(),
               [](const stack_share& a, const stack_share& b) { return a.stack < b.stack; });
-    return made;
+    return use;
   }
 
  private:
@@ -58,7 +58,7 @@ class held_over_time {
     if (block.freed() && block.died < range_.end) changes_.push_back({block.died, -bytes});
   }
 
-  /// Call once, after all blocks have been added.
+  /// Returns the maximum and its time. Must be called once, after all blocks have been added.
   held_bytes most() {
     std::sort(changes_.begin(), changes_.end(), [](const change& a, const change& b) { return a.time < b.time; });
     wide held = at_begin_, highest = held;
@@ -84,8 +84,9 @@ class held_over_time {
   std::vector<change> changes_;
 };
 
-/// Scales `bytes` by `inside` / `whole`, rounded down. Exact: the product needs 128 bits.
-std::uint64_t part_of(std::uint64_t bytes, time_ns inside, time_ns whole) {
+/// Scales `bytes` by `inside` / `whole`, rounded down. The result is exact, because the product is computed with 128
+/// bits.
+std::uint64_t get_part(std::uint64_t bytes, time_ns inside, time_ns whole) {
   if (whole <= 0 || inside >= whole) return bytes;
   __extension__ using wide = unsigned __int128;
   return static_cast<std::uint64_t>(wide{bytes} * static_cast<std::uint64_t>(inside) /
@@ -102,9 +103,9 @@ void stack_metrics::add(const stack_metrics& more) {
 }
 
 std::uint64_t stack_use::bytes() const {
-  stack_metrics all;
-  for (const stack_share& share : shares) all.add(share.metrics);
-  return all.bytes;
+  stack_metrics whole;
+  for (const stack_share& share : shares) whole.add(share.metrics);
+  return whole.bytes;
 }
 
 void stack_use::join(const stack_use& more) {
@@ -127,65 +128,65 @@ void memory_lister::add_stacks(const index::memory_use& memory) {
     if (!block.allocated || block.imported() || block.stack == trace::stack_id::none) continue;
     all_[{block.device, block.layer, block.kind}].has_stacks = true;
   }
-  for (auto& [key, of] : all_) of.has_stacks = of.has_stacks || memory.has_stacks(key);
+  for (auto& [key, subject] : all_) subject.has_stacks = subject.has_stacks || memory.has_stacks(key);
 }
 
 void memory_lister::add(const index::memory_use& memory, time_range part) {
   for (const auto& [key, tree] : memory.use()) {
-    highest_use& of = all_[key];
-    of.peak = std::max(of.peak, tree.over(part.begin, part.end).maximum);
+    highest_use& use = all_[key];
+    use.peak = std::max(use.peak, tree.over(part.begin, part.end).maximum);
   }
   add_stacks(memory);
 }
 
 std::vector<listed_memory> memory_lister::list() const {
-  std::vector<listed_memory> all;
-  for (const auto& [key, of] : all_)
-    if (of.peak > 0) all.push_back({key, static_cast<std::uint64_t>(of.peak), of.has_stacks});
-  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.peak > b.peak; });
-  return all;
+  std::vector<listed_memory> memories;
+  for (const auto& [key, subject] : all_)
+    if (subject.peak > 0) memories.push_back({key, static_cast<std::uint64_t>(subject.peak), subject.has_stacks});
+  std::stable_sort(memories.begin(), memories.end(), [](const auto& a, const auto& b) { return a.peak > b.peak; });
+  return memories;
 }
 
 std::vector<listed_memory> list_memories(const index::memory_use& memory, time_range range) {
-  memory_lister all;
-  for (const auto& [key, tree] : memory.use()) all.all_[key].peak = tree.highest(range.begin, range.end);
-  all.add_stacks(memory);
-  return all.list();
+  memory_lister lister;
+  for (const auto& [key, tree] : memory.use()) lister.all_[key].peak = tree.highest(range.begin, range.end);
+  lister.add_stacks(memory);
+  return lister.list();
 }
 
 stack_use live_stacks(const index::memory_use& memory, const block_filter& filter, time_ns time,
                       const std::atomic<bool>& cancelled) {
-  stack_use_builder all(cancelled);
+  stack_use_builder builder(cancelled);
   for (const index::block_record& block : memory.blocks()) {
-    if (!all.goes_on()) break;
-    if (filter.takes(block) && block.live_at(time)) all.add(block.stack, {block.bytes, 1, 0, 0});
+    if (!builder.goes_on()) break;
+    if (filter.takes(block) && block.live_at(time)) builder.add(block.stack, {block.bytes, 1, 0, 0});
   }
-  return all.take(time);
+  return builder.take(time);
 }
 
 blocks_by_memory group_by_memory(const index::memory_use& memory) {
-  blocks_by_memory all;
+  blocks_by_memory by_memory;
   recent_entry<blocks_by_memory> last;
   for (const index::block_record& block : memory.blocks())
-    if (block.allocated && !block.imported()) last.in(all, index::key_of(block)).push_back(&block);
-  return all;
+    if (block.allocated && !block.imported()) last.in(by_memory, index::get_key(block)).push_back(&block);
+  return by_memory;
 }
 
 held_bytes max_held(const index::memory_use& memory, const block_filter& filter, time_range range,
                     const std::atomic<bool>& cancelled) {
-  held_over_time all(range);
+  held_over_time over_time(range);
   std::size_t seen = 0;
   for (const index::block_record& block : memory.blocks()) {
     if ((++seen & 0xfffU) == 0 && cancelled) return {range.begin, 0};
-    if (filter.takes(block)) all.add(block);
+    if (filter.takes(block)) over_time.add(block);
   }
-  return all.most();
+  return over_time.most();
 }
 
 held_bytes max_held(std::span<const index::block_record* const> blocks, time_range range) {
-  held_over_time all(range);
-  for (const index::block_record* const block : blocks) all.add(*block);
-  return all.most();
+  held_over_time over_time(range);
+  for (const index::block_record* const block : blocks) over_time.add(*block);
+  return over_time.most();
 }
 
 time_ns peak_time(const index::memory_use& memory, const block_filter& filter, time_range range,
@@ -195,28 +196,28 @@ time_ns peak_time(const index::memory_use& memory, const block_filter& filter, t
 
 stack_use allocating_stacks(const index::memory_use& memory, const block_filter& filter, time_range range,
                             const std::atomic<bool>& cancelled) {
-  stack_use_builder all(cancelled);
+  stack_use_builder builder(cancelled);
   for (const index::block_record& block : memory.blocks()) {
-    if (!all.goes_on()) break;
-    if (filter.takes(block)) all.add_birth(block, range);
+    if (!builder.goes_on()) break;
+    if (filter.takes(block)) builder.add_birth(block, range);
   }
-  return all.take(range.begin);
+  return builder.take(range.begin);
 }
 
 stack_use allocating_stacks(std::span<const index::block_record* const> blocks, time_range range) {
-  stack_use_builder all(never_cancelled);
-  for (const index::block_record* const block : blocks) all.add_birth(*block, range);
-  return all.take(range.begin);
+  stack_use_builder builder(never_cancelled);
+  for (const index::block_record* const block : blocks) builder.add_birth(*block, range);
+  return builder.take(range.begin);
 }
 
-stack_use copying_stacks(const index::event_store& from, const copy_filter& filter, time_range range,
+stack_use copying_stacks(const index::event_store& store, const copy_filter& filter, time_range range,
                          const std::atomic<bool>& cancelled, std::optional<time_range> part) {
-  stack_use_builder all(cancelled);
+  stack_use_builder builder(cancelled);
   bool kernels_known = false;
   const time_range here = part.value_or(range);
-  const auto& devices = from.devices().devices();
-  for (const index::copy_record& copy : from.copies().copies()) {
-    if (!all.goes_on()) break;
+  const auto& devices = store.devices().devices();
+  for (const index::copy_record& copy : store.copies().copies()) {
+    if (!builder.goes_on()) break;
     if (filter.device && copy.device != *filter.device) continue;
     if (filter.direction && copy.direction != *filter.direction) continue;
     const bool instant = copy.begin == copy.end && copy.begin >= here.begin;
@@ -229,19 +230,20 @@ stack_use copying_stacks(const index::event_store& from, const copy_filter& filt
     if (here.begin == range.begin || copy.begin >= here.begin) {
       metrics.count = 1;
       metrics.bytes =
-          copy.end == latest_time ? copy.bytes : part_of(copy.bytes, length_in(range), copy.end - copy.begin);
+          copy.end == latest_time ? copy.bytes : get_part(copy.bytes, length_in(range), copy.end - copy.begin);
     }
     const auto device = devices.find(copy.device);
-    if (device != devices.end() && from.devices().ran_kernels(copy.device) && copy.direction != trace::direction::h2h) {
+    if (device != devices.end() && store.devices().ran_kernels(copy.device) &&
+        copy.direction != trace::direction::h2h) {
       kernels_known = true;
       const time_ns begin = std::max(copy.begin, here.begin);
       if (metrics.busy > 0) metrics.alone = metrics.busy - device->second.kernels.busy(begin, begin + metrics.busy);
     }
-    all.add(from.copies().stack_of(copy.call), metrics);
+    builder.add(store.copies().find_stack(copy.call), metrics);
   }
-  stack_use made = all.take(range.begin);
-  made.kernels_known = kernels_known;
-  return made;
+  stack_use use = builder.take(range.begin);
+  use.kernels_known = kernels_known;
+  return use;
 }
 
 }  // namespace sluice::metrics

@@ -11,19 +11,20 @@
 #include "core/index/memory/memory_use.hpp"
 #include "core/trace/model/model.hpp"
 
-/// The bytes that each call stack holds, allocates or copies. All sums are exact. Events without a stack are counted
-/// under `stack_id::none`.
+/// Sums the bytes that each call stack holds, allocates or copies. All sums are exact. Events without a stack are
+/// counted under `stack_id::none`.
 namespace sluice::index {
 class event_store;
 }
 
 namespace sluice::metrics {
 
+/// Sums over the blocks or copies of one stack.
 struct stack_metrics {
   std::uint64_t bytes = 0;
   std::uint64_t count = 0;  ///< Number of blocks or copies.
-  time_ns busy = 0;         ///< For copies: the sum of their durations.
-  /// The part of `busy` in which no kernel ran, so the device waited for data. See `stack_use::kernels_known`.
+  time_ns busy = 0;         ///< For copies, the sum of their durations.
+  /// The part of `busy` in which no kernel ran, so that the device waited for data. See `stack_use::kernels_known`.
   time_ns alone = 0;
 
   /// Adds `more`. Sums saturate instead of overflowing, even for a corrupt file.
@@ -31,14 +32,16 @@ struct stack_metrics {
   friend bool operator==(const stack_metrics&, const stack_metrics&) = default;
 };
 
+/// A stack and its sums.
 struct stack_share {
   trace::stack_id stack{};
   stack_metrics metrics;
 };
 
+/// The sums of all stacks.
 struct stack_use {
   std::vector<stack_share> shares;  ///< One entry per stack, sorted by stack id.
-  time_ns time = 0;                 ///< If the shares are live blocks: the time at which they are live.
+  time_ns time = 0;                 ///< If the shares are live blocks, the time at which they are live.
   bool cancelled = false;
   /// True if kernels were recorded on the devices of the copies; otherwise `alone` is 0 and meaningless.
   bool kernels_known = false;
@@ -62,17 +65,17 @@ struct block_filter {
 
 /// One kind of memory, whose blocks can be summed, and its maximum use.
 struct listed_memory {
-  index::memory_key of;
+  index::memory_key memory;
   std::uint64_t peak = 0;   ///< Highest number of bytes in use.
   bool has_stacks = false;  ///< True if any block of this memory has a stack.
-  [[nodiscard]] block_filter filter() const { return {of.layer, of.device, of.kind}; }
+  [[nodiscard]] block_filter filter() const { return {memory.layer, memory.device, memory.kind}; }
 };
 
 /// Lists the memory used in `range`, most bytes first. If `memory` is that of a section, `range` must be the whole
 /// recording. O(blocks).
 [[nodiscard]] std::vector<listed_memory> list_memories(const index::memory_use& memory, time_range range);
 
-/// Lists the memory used in a range, most bytes first. Add all sections in the range.
+/// Lists the memory used in a range, most bytes first. All sections in the range must be added.
 class memory_lister {
  public:
   void add(const index::memory_use& memory, time_range part);
@@ -98,7 +101,7 @@ struct held_bytes {
   std::uint64_t bytes = 0;
 };
 
-/// The blocks of each kind of memory, without imported ones, in the order of the `memory_use`, which must outlive the
+/// The blocks of each kind of memory, without imported blocks, in the order of the `memory_use`, which must outlive the
 /// map.
 using blocks_by_memory = std::map<index::memory_key, std::vector<const index::block_record*>>;
 [[nodiscard]] blocks_by_memory group_by_memory(const index::memory_use& memory);
@@ -116,6 +119,7 @@ using blocks_by_memory = std::map<index::memory_key, std::vector<const index::bl
                                           const std::atomic<bool>& cancelled);
 [[nodiscard]] stack_use allocating_stacks(std::span<const index::block_record* const> blocks, time_range range);
 
+/// Selects copies. If a member is not set, any device or direction matches.
 struct copy_filter {
   std::optional<trace::device_id> device;
   std::optional<trace::direction> direction;
@@ -123,9 +127,9 @@ struct copy_filter {
 
 /// Sums the copies that overlap `range` by the stack of the call that requested them. Durations and bytes count by the
 /// share inside the range (bytes rounded down). Migrations have no call and are omitted. O(copies log copies). With
-/// `part`, returns the contribution of this part of `range`; the contributions of consecutive parts add up to the
+/// `part`, returns the contribution of this part of `range`. The contributions of consecutive parts add up to the
 /// result for `range`.
-[[nodiscard]] stack_use copying_stacks(const index::event_store& from, const copy_filter& filter, time_range range,
+[[nodiscard]] stack_use copying_stacks(const index::event_store& store, const copy_filter& filter, time_range range,
                                        const std::atomic<bool>& cancelled, std::optional<time_range> part = {});
 
 }  // namespace sluice::metrics

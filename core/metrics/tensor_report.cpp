@@ -20,8 +20,8 @@ namespace {
 
 /// Calls `visit` with each block that counts in totals, and with its category.
 template <class Visit>
-void for_each_block(const index::event_store& from, const index::tensor_facts& facts, Visit&& visit) {
-  const std::span<const index::block_record> blocks = from.memory().blocks();
+void for_each_block(const index::event_store& store, const index::tensor_facts& facts, Visit&& visit) {
+  const std::span<const index::block_record> blocks = store.memory().blocks();
   for (std::size_t i = 0; i < blocks.size() && i < facts.categories.size(); ++i)
     if (blocks[i].allocated && !blocks[i].imported()) visit(blocks[i], facts.categories[i]);
 }
@@ -30,66 +30,67 @@ void for_each_block(const index::event_store& from, const index::tensor_facts& f
 
 // --- the peak -------------------------------------------------------------------------------------------------------
 
-std::uint64_t peak_composition::bytes_of(index::category what) const {
+std::uint64_t peak_composition::get_bytes(index::category wanted) const {
   for (const category_share& share : shares)
-    if (share.what == what) return share.bytes;
+    if (share.category == wanted) return share.bytes;
   return 0;
 }
 
 bool peak_composition::inferred() const {
   return std::any_of(shares.begin(), shares.end(), [](const category_share& share) {
-    return share.what != index::category::none && share.exact_bytes < share.bytes;
+    return share.category != index::category::none && share.exact_bytes < share.bytes;
   });
 }
 
-std::optional<peak_composition> composition_at(const memory_peak& peak, const index::event_store& from,
+std::optional<peak_composition> composition_at(const memory_peak& peak, const index::event_store& store,
                                                const trace::snapshot& trace) {
-  const auto facts = from.tensors(trace);
+  const auto facts = store.tensors(trace);
   const index::memory_key key{peak.device, peak.layer, peak.kind};
   if (!facts->use.contains(key)) return std::nullopt;
   std::array<category_share, index::category_count> shares;
   std::uint64_t kept_gradients = 0;
-  for_each_block(from, *facts, [&](const index::block_record& block, const index::block_category& is) {
-    if (index::key_of(block) != key || !block.live_at(peak.time)) return;
-    category_share& share = shares[static_cast<std::size_t>(is.what)];
+  for_each_block(store, *facts, [&](const index::block_record& block, const index::block_category& category) {
+    if (index::get_key(block) != key || !block.live_at(peak.time)) return;
+    category_share& share = shares[static_cast<std::size_t>(category.kind)];
     ++share.blocks;
     share.bytes += block.bytes;
-    if (is.exact()) share.exact_bytes += block.bytes;
-    const index::step_list* steps = is.what == index::category::gradient ? facts->steps_of(block.process) : nullptr;
-    const time_ns died = block.freed() ? block.died : index::time_range_of(trace).end;
+    if (category.exact()) share.exact_bytes += block.bytes;
+    const index::step_list* steps =
+        category.kind == index::category::gradient ? facts->get_steps(block.process) : nullptr;
+    const time_ns died = block.freed() ? block.died : index::recorded_range(trace).end;
     if (steps != nullptr && steps->begun_between(block.born, died) >= 2) kept_gradients += block.bytes;
   });
-  peak_composition made{peak.device, peak.layer, peak.kind, peak.bytes, peak.time, kept_gradients, {}};
+  peak_composition composition{peak.device, peak.layer, peak.kind, peak.bytes, peak.time, kept_gradients, {}};
   for (std::size_t i = 0; i < index::category_count; ++i) {
-    shares[i].what = static_cast<index::category>(i);
-    if (shares[i].blocks > 0) made.shares.push_back(shares[i]);
+    shares[i].category = static_cast<index::category>(i);
+    if (shares[i].blocks > 0) composition.shares.push_back(shares[i]);
   }
-  std::stable_sort(made.shares.begin(), made.shares.end(),
+  std::stable_sort(composition.shares.begin(), composition.shares.end(),
                    [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
-  return made;
+  return composition;
 }
 
 // --- steps ----------------------------------------------------------------------------------------------------------
 
 namespace {
 
-/// Returns the bytes copied in `span` to or from `devices`; if `devices` is empty, those of all devices.
-double moved(const index::event_store& from, trace::direction way, const std::set<trace::device_id>& devices,
+/// Returns the bytes copied in `span` to or from `devices`. If `devices` is empty, returns the bytes of all devices.
+double moved(const index::event_store& store, trace::direction way, const std::set<trace::device_id>& devices,
              time_range span) {
   double bytes = 0;
   const auto add = [&](const index::direction_work& work) {
     bytes += work.rate.over(span.begin, span.end).integral / 1e9;
   };
-  const auto& all = from.devices().directions();
+  const auto& whole = store.devices().directions();
   for (const trace::device_id device : devices)
-    if (const auto found = all.find({device, way}); found != all.end()) add(found->second);
+    if (const auto found = whole.find({device, way}); found != whole.end()) add(found->second);
   if (devices.empty())
-    for (const auto& [key, work] : all)
+    for (const auto& [key, work] : whole)
       if (key.direction == way) add(work);
   return bytes;
 }
 
-void find_growth(step_summary& of, const std::vector<step_metrics>& steps) {
+void find_growth(step_summary& subject, const std::vector<step_metrics>& steps) {
   constexpr std::size_t first = 2;
   constexpr std::size_t min_steps = 6;
   if (steps.size() < min_steps) return;
@@ -101,11 +102,11 @@ void find_growth(step_summary& of, const std::vector<step_metrics>& steps) {
     never_below = never_below && low(i) >= low(first);
   }
   const auto compared = static_cast<double>(steps.size() - first - 1);
-  of.growth = (low(steps.size() - 1) - low(first)) / compared;
-  of.keeps_growing = never_below && static_cast<double>(higher) >= 0.8 * compared;
+  subject.growth = (low(steps.size() - 1) - low(first)) / compared;
+  subject.keeps_growing = never_below && static_cast<double>(higher) >= 0.8 * compared;
 }
 
-void keep_some(step_summary& of, std::vector<step_metrics>&& steps) {
+void keep_some(step_summary& subject, std::vector<step_metrics>&& steps) {
   const auto highest =
       std::max_element(steps.begin(), steps.end(), [](const auto& a, const auto& b) { return a.peak < b.peak; });
   const step_metrics kept = highest == steps.end() ? step_metrics{} : *highest;
@@ -118,17 +119,17 @@ void keep_some(step_summary& of, std::vector<step_metrics>&& steps) {
     steps = std::move(some);
   }
   for (std::size_t i = 0; i < steps.size(); ++i)
-    if (steps[i].span == kept.span) of.highest = i;
-  of.steps = std::move(steps);
+    if (steps[i].span == kept.span) subject.highest = i;
+  subject.steps = std::move(steps);
 }
 
 }  // namespace
 
 process_memories memories_of_processes(const index::memory_use& memory) {
-  process_memories all;
+  process_memories memories;
   for (const index::block_record& block : memory.blocks())
-    if (block.allocated && index::is_device_resident(block.kind)) all[block.process].insert(index::key_of(block));
-  return all;
+    if (block.allocated && index::is_device_resident(block.kind)) memories[block.process].insert(index::get_key(block));
+  return memories;
 }
 
 struct steps_builder::gathered {
@@ -158,18 +159,18 @@ struct steps_builder::gathered {
     return static_cast<std::size_t>(found - steps.begin());
   }
 
-  void add(const index::event_store& from, time_range run) {
+  void add(const index::event_store& store, time_range run) {
     for (std::size_t i = after(run.begin); i < steps.size() && steps[i].span.begin < run.end; ++i) {
-      const time_range here = common_of(steps[i].span, run);
-      steps[i].h2d_bytes += moved(from, trace::direction::h2d, devices, here);
-      steps[i].d2h_bytes += moved(from, trace::direction::d2h, devices, here);
+      const time_range here = intersect(steps[i].span, run);
+      steps[i].h2d_bytes += moved(store, trace::direction::h2d, devices, here);
+      steps[i].d2h_bytes += moved(store, trace::direction::d2h, devices, here);
     }
-    for (auto& [key, of] : memories) {
-      const auto tree = from.memory().use().find(key);
-      if (tree == from.memory().use().end()) continue;
-      of.highest = std::max(of.highest, tree->second.over(run.begin, run.end).maximum);
+    for (auto& [key, subject] : memories) {
+      const auto tree = store.memory().use().find(key);
+      if (tree == store.memory().use().end()) continue;
+      subject.highest = std::max(subject.highest, tree->second.over(run.begin, run.end).maximum);
       for (std::size_t i = after(run.begin); i < steps.size() && steps[i].span.begin < run.end; ++i)
-        add(tree->second, steps[i].span, common_of(steps[i].span, run), of.steps[i]);
+        add(tree->second, steps[i].span, intersect(steps[i].span, run), subject.steps[i]);
     }
   }
 
@@ -203,25 +204,25 @@ struct steps_builder::gathered {
       steps[i].h2d_bytes = old.steps[i].h2d_bytes;
       steps[i].d2h_bytes = old.steps[i].d2h_bytes;
     }
-    for (auto& [key, of] : old.memories) {
+    for (auto& [key, subject] : old.memories) {
       memory& now = memories[key];
-      now.highest = of.highest;
+      now.highest = subject.highest;
       now.steps.resize(steps.size());
-      std::copy_n(of.steps.begin(), count, now.steps.begin());
+      std::copy_n(subject.steps.begin(), count, now.steps.begin());
     }
     return true;
   }
 
   void count(const index::block_record& block) {
-    const auto of = memories.find(index::key_of(block));
-    const std::size_t in = of == memories.end() ? steps.size() : after(block.born);
+    const auto found = memories.find(index::get_key(block));
+    const std::size_t in = found == memories.end() ? steps.size() : after(block.born);
     if (in == steps.size() || block.born < steps[in].span.begin) return;
-    ++of->second.steps[in].allocations;
-    of->second.steps[in].allocated_bytes += block.bytes;
+    ++found->second.steps[in].allocations;
+    found->second.steps[in].allocated_bytes += block.bytes;
   }
 
-  /// Returns the memory whose metrics the steps show: of the kinds of memory in the highest layer that the process
-  /// uses, the one with the highest peak.
+  /// Returns the memory whose metrics the steps show. Among the kinds of memory in the highest layer that the process
+  /// uses, this is the kind with the highest peak.
   [[nodiscard]] const std::pair<const index::memory_key, memory>* judged_by() const {
     const std::pair<const index::memory_key, memory>* best = nullptr;
     for (const trace::layer layer :
@@ -234,7 +235,7 @@ struct steps_builder::gathered {
     return best;
   }
 
-  /// Copies the use of that memory into the steps.
+  /// Copies the use of the memory that `judged_by` returns into the steps.
   void put_memory(step_summary& about) {
     const auto* by = judged_by();
     if (by == nullptr) return;
@@ -242,37 +243,37 @@ struct steps_builder::gathered {
     about.layer = by->first.layer;
     about.kind = by->first.kind;
     for (std::size_t i = 0; i < steps.size(); ++i) {
-      const use& of = by->second.steps[i];
-      steps[i].peak = of.peak;
-      steps[i].peak_time = of.peak_time;
-      steps[i].at_begin = of.at_begin;
-      steps[i].at_end = of.at_end;
-      steps[i].allocations = of.allocations;
-      steps[i].allocated_bytes = of.allocated_bytes;
+      const use& subject = by->second.steps[i];
+      steps[i].peak = subject.peak;
+      steps[i].peak_time = subject.peak_time;
+      steps[i].at_begin = subject.at_begin;
+      steps[i].at_end = subject.at_end;
+      steps[i].allocations = subject.allocations;
+      steps[i].allocated_bytes = subject.allocated_bytes;
     }
   }
 };
 
 steps_builder::steps_builder(const index::step_facts& facts, const process_memories& memories, time_range range) {
   for (const auto& [process, list] : facts.lists()) {
-    gathered of;
-    of.process = process;
-    of.source = list.source;
+    gathered subject;
+    subject.process = process;
+    subject.source = list.source;
     for (const index::step& each : list.steps) {
       if (each.span.end <= range.begin || each.span.begin >= range.end || each.span.length() <= 0) continue;
-      step_metrics& made = of.steps.emplace_back();
-      made.number = each.number;
-      made.span = each.span;
-      made.event = each.event;
+      step_metrics& output = subject.steps.emplace_back();
+      output.number = each.number;
+      output.span = each.span;
+      output.event = each.event;
     }
-    if (of.steps.empty()) continue;
+    if (subject.steps.empty()) continue;
     if (const auto known = memories.find(process); known != memories.end())
       for (const index::memory_key& key : known->second) {
-        of.memories[key].steps.resize(of.steps.size());
-        of.devices.insert(key.device);
+        subject.memories[key].steps.resize(subject.steps.size());
+        subject.devices.insert(key.device);
         users_[key].push_back(all_.size());
       }
-    all_.push_back(std::move(of));
+    all_.push_back(std::move(subject));
   }
 }
 
@@ -283,50 +284,51 @@ steps_builder::~steps_builder() = default;
 
 bool steps_builder::take_over(steps_builder&& earlier, time_ns until) {
   for (gathered& old : earlier.all_) {
-    const auto now = std::find_if(all_.begin(), all_.end(), [&](const auto& of) { return of.process == old.process; });
+    const auto now =
+        std::find_if(all_.begin(), all_.end(), [&](const auto& subject) { return subject.process == old.process; });
     const std::size_t seen = old.begun_before(until);
     if (now == all_.end() ? seen > 0 : !now->take_over(std::move(old), seen, until)) return false;
   }
-  // A process that had no steps before may have steps now. They must begin later.
+  // A process that had no steps before may have steps now. These steps must begin later.
   return std::all_of(all_.begin(), all_.end(), [&](const gathered& now) {
     const bool known = std::any_of(earlier.all_.begin(), earlier.all_.end(),
-                                   [&](const auto& of) { return of.process == now.process; });
+                                   [&](const auto& target) { return target.process == now.process; });
     return known || now.begun_before(until) == 0;
   });
 }
 
-void steps_builder::add(const index::event_store& from, time_range run) {
+void steps_builder::add(const index::event_store& store, time_range run) {
   if (all_.empty()) return;
-  for (gathered& of : all_) of.add(from, run);
-  for (const index::block_record& block : from.memory().blocks()) {
+  for (gathered& subject : all_) subject.add(store, run);
+  for (const index::block_record& block : store.memory().blocks()) {
     if (!block.allocated || block.imported() || block.born_before() || !run.holds(block.born)) continue;
-    if (const auto users = users_.find(index::key_of(block)); users != users_.end())
+    if (const auto users = users_.find(index::get_key(block)); users != users_.end())
       for (const std::size_t user : users->second) all_[user].count(block);
   }
 }
 
 std::vector<step_summary> steps_builder::take() {
-  std::vector<step_summary> all;
-  for (gathered& from : all_) {
-    step_summary of;
-    of.process = from.process;
-    of.source = from.source;
-    of.count = from.steps.size();
-    from.put_memory(of);
+  std::vector<step_summary> summaries;
+  for (gathered& source : all_) {
+    step_summary subject;
+    subject.process = source.process;
+    subject.source = source.source;
+    subject.count = source.steps.size();
+    source.put_memory(subject);
     std::vector<time_ns> lengths;
-    for (step_metrics& each : from.steps) {
+    for (step_metrics& each : source.steps) {
       each.h2d_bytes = std::round(each.h2d_bytes);
       each.d2h_bytes = std::round(each.d2h_bytes);
       lengths.push_back(each.span.length());
     }
     const auto middle = lengths.begin() + static_cast<std::ptrdiff_t>(lengths.size() / 2);
     std::nth_element(lengths.begin(), middle, lengths.end());
-    of.median_duration = *middle;
-    find_growth(of, from.steps);
-    keep_some(of, std::move(from.steps));
-    all.push_back(std::move(of));
+    subject.median_duration = *middle;
+    find_growth(subject, source.steps);
+    keep_some(subject, std::move(source.steps));
+    summaries.push_back(std::move(subject));
   }
-  return all;
+  return summaries;
 }
 
 // --- after the last use ---------------------------------------------------------------------------------------------
@@ -334,8 +336,8 @@ std::vector<step_summary> steps_builder::take() {
 namespace {
 
 /// Returns the minimum idle time at the end of the range from which a block that is never freed is reported.
-time_ns min_idle_of(const index::tensor_facts& facts, trace::process_id process, time_range span) {
-  const index::step_list* list = facts.steps_of(process);
+time_ns get_min_idle(const index::tensor_facts& facts, trace::process_id process, time_range span) {
+  const index::step_list* list = facts.get_steps(process);
   if (list == nullptr || list->steps.size() < 3) return span.length() / 10;
   const std::size_t n = list->steps.size();
   return list->steps[n - 1].span.begin - list->steps[n - 3].span.begin;
@@ -344,37 +346,37 @@ time_ns min_idle_of(const index::tensor_facts& facts, trace::process_id process,
 }  // namespace
 
 /// Returns the time from a block's last use to its free or the end of the range; 0 if it should not be reported.
-time_ns unused_memory_builder::idle_of(const index::block_record& block, const index::touch& last,
-                                       const index::tensor_facts& facts) const {
+time_ns unused_memory_builder::get_idle(const index::block_record& block, const index::touch& last,
+                                        const index::tensor_facts& facts) const {
   const time_range range = scope_.range;
   const time_ns idle = std::min(block.freed() ? block.died : range.end, range.end) - std::max(last.time, range.begin);
   const bool too_short =
-      idle <= 0 || (!block.freed() && idle <= min_idle_of(facts, block.process, index::time_range_of(*scope_.trace)));
+      idle <= 0 || (!block.freed() && idle <= get_min_idle(facts, block.process, index::recorded_range(*scope_.trace)));
   return too_short ? 0 : idle;
 }
 
-void unused_memory_builder::add(const index::event_store& from, time_range run) {
-  if (from.touches().empty() || scope_.range.length() <= 0) return;
-  const auto facts = from.tensors(*scope_.trace);
-  for_each_block(from, *facts, [&](const index::block_record& block, const index::block_category& is) {
+void unused_memory_builder::add(const index::event_store& store, time_range run) {
+  if (store.touches().empty() || scope_.range.length() <= 0) return;
+  const auto facts = store.tensors(*scope_.trace);
+  for_each_block(store, *facts, [&](const index::block_record& block, const index::block_category& category) {
     if (!index::ends_in(block, run) || !block.live_in(scope_.range) || !index::is_device_resident(block.kind)) return;
-    gathered& of = all_[index::key_of(block)];
-    const index::block_touches used = from.touches().of(block);
+    gathered& subject = all_[index::get_key(block)];
+    const index::block_touches used = store.touches().of(block);
     if (!used.last.known()) {
-      ++of.never_touched;
-      of.never_touched_bytes += block.bytes;
+      ++subject.never_touched;
+      subject.never_touched_bytes += block.bytes;
       return;
     }
-    const time_ns idle = idle_of(block, used.last, *facts);
+    const time_ns idle = get_idle(block, used.last, *facts);
     if (idle == 0) return;
-    unused_group& group = of.groups[{block.stack, block.name, is.what}];
+    unused_group& group = subject.groups[{block.stack, block.name, category.kind}];
     if (group.blocks == 0) {
       group.stack = block.stack;
       group.name = block.name;
-      group.what = is.what;
+      group.category = category.kind;
       group.exact = true;
     }
-    group.exact = group.exact && is.exact();
+    group.exact = group.exact && category.exact();
     ++group.blocks;
     group.bytes += block.bytes;
     // `metrics` divides this by the time.
@@ -390,39 +392,39 @@ void unused_memory_builder::add(const index::event_store& from, time_range run) 
   if (index::is_last(run)) std::erase_if(all_, [&](const auto& each) { return !facts->use.contains(each.first); });
 }
 
-void unused_memory_builder::revisit(const memory_peak& peak, const index::event_store& from) {
+void unused_memory_builder::revisit(const memory_peak& peak, const index::event_store& store) {
   const index::memory_key key{peak.device, peak.layer, peak.kind};
-  const auto of = all_.find(key);
-  if (of == all_.end()) return;
-  const auto facts = from.tensors(*scope_.trace);
-  for_each_block(from, *facts, [&](const index::block_record& block, const index::block_category& is) {
-    if (index::key_of(block) != key || !block.live_in(scope_.range) || !block.live_at(peak.time)) return;
-    const index::block_touches used = from.touches().of(block);
-    if (!used.last.known() || used.last.time >= peak.time || idle_of(block, used.last, *facts) == 0) return;
-    const auto group = of->second.groups.find({block.stack, block.name, is.what});
-    if (group != of->second.groups.end()) group->second.bytes_at_peak += block.bytes;
+  const auto found = all_.find(key);
+  if (found == all_.end()) return;
+  const auto facts = store.tensors(*scope_.trace);
+  for_each_block(store, *facts, [&](const index::block_record& block, const index::block_category& category) {
+    if (index::get_key(block) != key || !block.live_in(scope_.range) || !block.live_at(peak.time)) return;
+    const index::block_touches used = store.touches().of(block);
+    if (!used.last.known() || used.last.time >= peak.time || get_idle(block, used.last, *facts) == 0) return;
+    const auto group = found->second.groups.find({block.stack, block.name, category.kind});
+    if (group != found->second.groups.end()) group->second.bytes_at_peak += block.bytes;
   });
 }
 
 std::vector<unused_memory> unused_memory_builder::metrics(const std::vector<memory_peak>& peaks) const {
-  std::vector<unused_memory> all;
+  std::vector<unused_memory> memories;
   for (const memory_peak& peak : peaks) {
     const auto known = all_.find({peak.device, peak.layer, peak.kind});
     if (known == all_.end() || (known->second.groups.empty() && known->second.never_touched == 0)) continue;
-    unused_memory& of = all.emplace_back();
-    of.device = peak.device;
-    of.layer = peak.layer;
-    of.kind = peak.kind;
-    of.peak_time = peak.time;
-    of.peak_bytes = peak.bytes;
-    for (const auto& [from, group] : known->second.groups) {
-      of.groups.push_back(group);
-      of.groups.back().mean_bytes /= static_cast<double>(scope_.range.length());
+    unused_memory& memory = memories.emplace_back();
+    memory.device = peak.device;
+    memory.layer = peak.layer;
+    memory.kind = peak.kind;
+    memory.peak_time = peak.time;
+    memory.peak_bytes = peak.bytes;
+    for (const auto& [source, group] : known->second.groups) {
+      memory.groups.push_back(group);
+      memory.groups.back().mean_bytes /= static_cast<double>(scope_.range.length());
     }
-    of.never_touched = known->second.never_touched;
-    of.never_touched_bytes = known->second.never_touched_bytes;
+    memory.never_touched = known->second.never_touched;
+    memory.never_touched_bytes = known->second.never_touched_bytes;
   }
-  return all;
+  return memories;
 }
 
 namespace {
@@ -447,32 +449,32 @@ void merge(unused_group& into, const unused_group& one) {
 
 std::vector<unused_memory> name_unused(const std::vector<unused_memory>& metrics, const trace::tables& tables,
                                        const naming& names) {
-  std::vector<unused_memory> all;
+  std::vector<unused_memory> memories;
   line_namer lines(tables, names);
-  const auto line_of = [&](trace::stack_id stack) {
-    return stack == trace::stack_id::none ? names.book.remark("no stack recorded") : lines.line_of(stack);
+  const auto get_line = [&](trace::stack_id stack) {
+    return stack == trace::stack_id::none ? names.book.remark("no stack recorded") : lines.get_line(stack);
   };
   for (const unused_memory& by_stack : metrics) {
     std::map<std::tuple<symbols::line_id, trace::string_id, index::category>, unused_group> groups;
-    for (const unused_group& one : by_stack.groups) merge(groups[{line_of(one.stack), one.name, one.what}], one);
-    unused_memory of = by_stack;
-    of.groups.clear();
+    for (const unused_group& one : by_stack.groups) merge(groups[{get_line(one.stack), one.name, one.category}], one);
+    unused_memory memory = by_stack;
+    memory.groups.clear();
     for (const auto& [origin, group] : groups) {
-      of.bytes_at_peak += group.bytes_at_peak;
-      of.mean_bytes += group.mean_bytes;
-      of.groups.push_back(group);
+      memory.bytes_at_peak += group.bytes_at_peak;
+      memory.mean_bytes += group.mean_bytes;
+      memory.groups.push_back(group);
     }
-    std::stable_sort(of.groups.begin(), of.groups.end(), [](const auto& a, const auto& b) {
+    std::stable_sort(memory.groups.begin(), memory.groups.end(), [](const auto& a, const auto& b) {
       return std::tuple(a.bytes_at_peak, a.mean_bytes) > std::tuple(b.bytes_at_peak, b.mean_bytes);
     });
-    for (std::size_t i = unused_memory::limit; i < of.groups.size(); ++i)
-      of.other_bytes_at_peak += of.groups[i].bytes_at_peak;
-    if (of.groups.size() > unused_memory::limit) of.groups.resize(unused_memory::limit);
-    for (unused_group& group : of.groups)
-      if (group.stack != trace::stack_id::none) group.line = lines.describe(line_of(group.stack));
-    all.push_back(std::move(of));
+    for (std::size_t i = unused_memory::limit; i < memory.groups.size(); ++i)
+      memory.other_bytes_at_peak += memory.groups[i].bytes_at_peak;
+    if (memory.groups.size() > unused_memory::limit) memory.groups.resize(unused_memory::limit);
+    for (unused_group& group : memory.groups)
+      if (group.stack != trace::stack_id::none) group.line = lines.describe(get_line(group.stack));
+    memories.push_back(std::move(memory));
   }
-  return all;
+  return memories;
 }
 
 }  // namespace sluice::metrics

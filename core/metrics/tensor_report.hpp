@@ -15,8 +15,8 @@
 #include "core/metrics/metrics_scope.hpp"
 #include "core/symbols/frames.hpp"
 
-/// The report's information about tensors: the composition of the peak, the cost of each step, and memory held unused.
-/// Sizes are in bytes, times in ns.
+/// Computes what a report says about tensors: the composition of the peak, the cost of each step, and memory held
+/// unused. Sizes are in bytes, times in ns.
 namespace sluice::index {
 class event_store;
 class step_facts;
@@ -30,7 +30,7 @@ struct naming;
 
 /// The blocks of one category at a peak.
 struct category_share {
-  index::category what = index::category::none;
+  index::category category = index::category::none;
   std::uint64_t bytes = 0;
   std::uint64_t blocks = 0;
   /// Bytes of blocks that the program tagged. The category of all other blocks is inferred.
@@ -46,7 +46,7 @@ struct peak_composition {
   time_ns time = 0;
   std::uint64_t kept_gradient_bytes = 0;  ///< Bytes of gradients that are live at the starts of at least two steps.
   std::vector<category_share> shares;     ///< Most bytes first; their sum is `bytes`.
-  [[nodiscard]] std::uint64_t bytes_of(index::category what) const;
+  [[nodiscard]] std::uint64_t get_bytes(index::category wanted) const;
   /// True if any category is inferred.
   [[nodiscard]] bool inferred() const;
 };
@@ -80,11 +80,11 @@ struct step_summary {
   std::vector<step_metrics> steps;
   time_ns median_duration = 0;
   std::size_t highest = 0;  ///< Index in `steps` of the step with the highest peak.
-  /// Average growth per step of the bytes in use at the start of a step, from the third step on, because earlier steps
-  /// set up state.
+  /// The average growth, per step, of the bytes in use at the start of a step. Counts from the third step on, because
+  /// earlier steps set up state.
   double growth = 0;
   /// True if at least 80 % of the steps begin with more bytes than the step before, and no step begins with fewer bytes
-  /// than the third: a likely leak.
+  /// than the third step. This is a likely leak.
   bool keeps_growing = false;
 
   static constexpr std::size_t limit = 256;
@@ -95,7 +95,7 @@ struct unused_group {
   trace::stack_id stack{};   ///< The stack of the group's first block; `none` if no stack was recorded.
   symbols::frame_line line;  ///< Only valid if `stack` is not `none`.
   trace::string_id name{};
-  index::category what = index::category::none;
+  index::category category = index::category::none;
   bool exact = false;  ///< True if the categories of all blocks are exact, not inferred.
   std::uint64_t blocks = 0;
   std::uint64_t bytes = 0;          ///< Total size of the blocks.
@@ -118,7 +118,7 @@ struct unused_memory {
   /// Sorted by bytes at the peak, then by mean; largest first, at most `limit`.
   std::vector<unused_group> groups;
   std::uint64_t other_bytes_at_peak = 0;  ///< The sum of `bytes_at_peak` over the groups beyond the limit.
-  /// Number of blocks that no launch or copy ever used. They are not counted in the members above.
+  /// Number of blocks that no launch or copy ever used. The members above do not count these blocks.
   std::uint64_t never_touched = 0;
   std::uint64_t never_touched_bytes = 0;
 
@@ -127,7 +127,7 @@ struct unused_memory {
 
 /// Returns the composition of `peak`; nothing for a layer without tensors. `from` must cover the time of `peak`.
 /// O(blocks).
-[[nodiscard]] std::optional<peak_composition> composition_at(const memory_peak& peak, const index::event_store& from,
+[[nodiscard]] std::optional<peak_composition> composition_at(const memory_peak& peak, const index::event_store& store,
                                                              const trace::snapshot& trace);
 
 /// For each process, the kinds of device-resident memory in which the process has blocks.
@@ -145,32 +145,33 @@ class steps_builder {
   ~steps_builder();
 
   /// Adds the events in `run`, the time range that `from` covers. O((blocks + steps in `run`) * log).
-  void add(const index::event_store& from, time_range run);
-  /// Takes over what `earlier` found in runs up to `until`. Returns false if the steps up to `until` are not the same;
-  /// then this object is unusable.
+  void add(const index::event_store& store, time_range run);
+  /// Takes over what `earlier` found in runs up to `until`. Returns false if the steps up to `until` are not the same.
+  /// This object is then unusable.
   [[nodiscard]] bool take_over(steps_builder&& earlier, time_ns until);
-  /// Returns the steps. Call once, after the last `add`.
+  /// Returns the steps. Must be called once, after the last `add`.
   [[nodiscard]] std::vector<step_summary> take();
 
  private:
   struct gathered;
   std::vector<gathered> all_;
-  /// For each kind of memory: the processes that use it, as positions in `all_`.
+  /// For each kind of memory, the processes that use it, as positions in `all_`.
   std::map<index::memory_key, std::vector<std::size_t>> users_;
 };
 
-/// Collects memory held unused in a range, section by section; finds nothing if no uses (touches) were recorded. A
-/// block that is never freed counts only if it is idle for more than two steps (without steps: a tenth of the
-/// recording), because most state is last used near the end. Groups are formed by stack (not yet by line), name and
-/// category; sums over groups are not computed.
+/// Collects memory held unused in a range, section by section. Finds nothing if no uses (touches) were recorded. A
+/// block that is never freed counts only if it is idle for more than two steps or, without steps, a tenth of the
+/// recording, because most state is last used near the end. Groups are formed by stack (not yet by line), name and
+/// category. Sums over groups are not computed.
 class unused_memory_builder {
  public:
   explicit unused_memory_builder(const metrics_scope& scope) : scope_(scope) {}  ///< `scope` must outlive this object.
 
   /// Adds the blocks that end in `run`, the time range that `from` covers. O(blocks).
-  void add(const index::event_store& from, time_range run);
-  /// Call after the last `add`. Sums the bytes held unused at `peak`; `from` must cover the time of `peak`. O(blocks).
-  void revisit(const memory_peak& peak, const index::event_store& from);
+  void add(const index::event_store& store, time_range run);
+  /// Sums the bytes held unused at `peak`. Must be called after the last `add`. `from` must cover the time of `peak`.
+  /// O(blocks).
+  void revisit(const memory_peak& peak, const index::event_store& store);
   /// Returns one element per peak with unused memory, in the order of `peaks`.
   [[nodiscard]] std::vector<unused_memory> metrics(const std::vector<memory_peak>& peaks) const;
 
@@ -181,8 +182,8 @@ class unused_memory_builder {
     std::uint64_t never_touched = 0;
     std::uint64_t never_touched_bytes = 0;
   };
-  [[nodiscard]] time_ns idle_of(const index::block_record& block, const index::touch& last,
-                                const index::tensor_facts& facts) const;
+  [[nodiscard]] time_ns get_idle(const index::block_record& block, const index::touch& last,
+                                 const index::tensor_facts& facts) const;
 
   const metrics_scope& scope_;
   std::map<index::memory_key, gathered> all_;

@@ -47,36 +47,36 @@ bool is_unfreed(const index::block_record& block, const cut_end& cut) {
          !cut.hides(block);
 }
 
-void unfreed_builder::add(const index::memory_use& from, time_range run) {
+void unfreed_builder::add(const index::memory_use& use, time_range run) {
   if (!index::is_last(run)) return;  // Until the last section, blocks that are live may still be freed.
   const cut_end cut(*scope_.trace);
-  for (const index::block_record& block : from.blocks()) {
+  for (const index::block_record& block : use.blocks()) {
     if (!scope_.range.holds(block.born) || !is_unfreed(block, cut)) continue;
-    gathered& of = groups_[{block.process, block.layer, block.kind}];
-    of.births.push_back(block.born);
-    unfreed_group& group = of.group;
+    gathered& subject = groups_[{block.process, block.layer, block.kind}];
+    subject.births.push_back(block.born);
+    unfreed_group& group = subject.group;
     group.process = block.process;
     group.layer = block.layer;
     group.kind = block.kind;
     ++group.count;
     group.bytes += block.bytes;
     group.largest.push_back({block.id, block.alloc, block.name, block.device, block.address, block.bytes, block.born});
-    // Keep at most a few times as many blocks as are shown.
+    // Keep at most a few times as many blocks as the report shows.
     if (group.largest.size() >= 8 * report::unfreed_limit) sort_out(group.largest);
   }
 }
 
 std::vector<unfreed_group> unfreed_builder::take(const trace::tables& tables) {
-  std::vector<unfreed_group> all;
-  for (auto& [key, of] : groups_) {
-    unfreed_group& group = of.group;
+  std::vector<unfreed_group> groups;
+  for (auto& [key, subject] : groups_) {
+    unfreed_group& group = subject.group;
     sort_out(group.largest);
-    group.keeps_growing = in_each_quarter(of.births, scope_.range.end);
+    group.keeps_growing = in_each_quarter(subject.births, scope_.range.end);
     group.process_ended = has_ended(tables.processes.find(group.process));
-    all.push_back(std::move(group));
+    groups.push_back(std::move(group));
   }
-  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
-  return all;
+  std::stable_sort(groups.begin(), groups.end(), [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
+  return groups;
 }
 
 }  // namespace sluice::metrics

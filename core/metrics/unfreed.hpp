@@ -17,8 +17,9 @@ namespace sluice::metrics {
 class cut_end {
  public:
   static constexpr time_ns uncertain = 500'000'000;
-  /// For an imported file, process ends are not recorded, so a block counts as too late only if the file is incomplete.
-  explicit cut_end(const trace::snapshot& of) : of_(of), from_(index::time_range_of(of).end - uncertain) {}
+  /// An imported file has no process ends, so a block counts as too late only if the file is incomplete.
+  explicit cut_end(const trace::snapshot& recording)
+      : of_(recording), from_(index::recorded_range(recording).end - uncertain) {}
 
   [[nodiscard]] bool hides(const index::block_record& block) const;
 
@@ -27,8 +28,8 @@ class cut_end {
   const time_ns from_;
 };
 
-/// True if the block counts as never freed: its process owns the memory and allocated it during the recording, and the
-/// block was certainly live when the recording ended.
+/// True if the block counts as never freed. Its process must own the memory and must have allocated it during the
+/// recording, and the block must certainly have been live when the recording ended.
 [[nodiscard]] bool is_unfreed(const index::block_record& block, const cut_end& cut);
 
 /// Collects the blocks that were allocated in a range and never freed, section by section. Private to core.
@@ -36,9 +37,9 @@ class unfreed_builder {
  public:
   explicit unfreed_builder(const metrics_scope& scope) : scope_(scope) {}  ///< `scope` must outlive this object.
 
-  /// If `run`, the time range that `from` covers, is the last, adds the blocks that were never freed. O(blocks).
-  void add(const index::memory_use& from, time_range run);
-  /// Returns the groups, most bytes first. Call once, after the last `add`.
+  /// Adds the blocks that were never freed if `run`, the time range that `from` covers, is the last run. O(blocks).
+  void add(const index::memory_use& use, time_range run);
+  /// Returns the groups, most bytes first. Must be called once, after the last `add`.
   [[nodiscard]] std::vector<unfreed_group> take(const trace::tables& tables);
 
  private:

@@ -11,7 +11,7 @@
 namespace sluice::remote {
 namespace {
 
-/// Typing a password takes time.
+/// The limit is long because typing a password takes time.
 constexpr std::chrono::minutes max_connecting{2};
 
 result<opened_address> open_over_ssh(const std::string& address, const std::function<bool()>& cancelled) {
@@ -21,7 +21,7 @@ result<opened_address> open_over_ssh(const std::string& address, const std::func
   const std::string program = named != nullptr && *named != '\0' ? named : "sluice";
   const auto reached = connection::to_program(ssh_words(*to, program), address, max_connecting, cancelled);
   if (!reached) return tl::unexpected(reached.error());
-  auto answered = results_of(*reached);
+  auto answered = get_results(*reached);
   if (!answered) return tl::unexpected(answered.error());
   return opened_address{std::move(answered->file), std::filesystem::path(to->path).filename().string(), nullptr,
                         std::move(answered->answerer)};

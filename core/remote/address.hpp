@@ -14,7 +14,8 @@
 /// Opens recordings that are identified by an address instead of a path.
 namespace sluice::remote {
 
-/// The scheme of addresses of recordings that are still being written. The path of the recorder's socket follows it.
+/// The scheme of the addresses of recordings that are still being written. The path of the recorder's socket follows
+/// it.
 inline constexpr std::string_view live_scheme = "live:";
 
 [[nodiscard]] inline bool is_live_address(std::string_view name) { return name.starts_with(live_scheme); }
@@ -23,17 +24,18 @@ inline constexpr std::string_view live_scheme = "live:";
   return is_live_address(name) || name.starts_with(ssh_scheme);
 }
 
+/// A recording that was opened by its address.
 struct opened_address {
   std::shared_ptr<trace::file> file;
-  std::string title;                           ///< The recording's file name on the other host. Not trusted.
-  std::shared_ptr<trace::byte_source> source;  ///< Provides all bytes of the recording; null if they are only on the
-                                               ///< other host.
-  std::shared_ptr<query::answerer> answerer;   ///< Computes the results if `file` has no rows; otherwise null.
+  std::string title;  ///< The recording's file name on the other host. Not trusted.
+  /// Provides all bytes of the recording; null if only the other host has them.
+  std::shared_ptr<trace::byte_source> source;
+  std::shared_ptr<query::answerer> answerer;  ///< Computes the results if `file` has no rows; otherwise null.
 };
 
-/// Opens the recording with an address. For ssh:// addresses, the program "ssh" must be in the local PATH and the
-/// program "sluice" in the remote PATH; the environment variable SLUICE_REMOTE_PROGRAM can name another remote program.
-/// Errors: those of `follow_live`, `trace::file::open`, `parse_ssh_address`, `connection::to_program` and `results_of`;
+/// Opens the recording at an address. For ssh:// addresses, the program "ssh" must be in the local PATH and the program
+/// "sluice" in the remote PATH; the environment variable SLUICE_REMOTE_PROGRAM can name another remote program. Errors:
+/// those of `follow_live`, `trace::file::open`, `parse_ssh_address`, `connection::to_program` and `get_results`;
 /// cancelled.
 [[nodiscard]] result<opened_address> open_address(const std::string& address, const trace::reader_options& options,
                                                   const std::function<bool()>& cancelled);

@@ -23,7 +23,8 @@ using steady = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds max_greeting{60};
 constexpr std::size_t asked_at_once = std::size_t{64} << 10;
-/// If more bytes than this are queued, results wait: they may be withdrawn before the line is free.
+/// While more bytes than this are queued, no results are computed, because their queries may be withdrawn before the
+/// bytes are sent.
 constexpr std::size_t max_queued = std::size_t{96} << 10;
 /// The interval for checking for partial results.
 constexpr int ring_every = 100;  // ms
@@ -84,7 +85,8 @@ class answering {
   }
 
  private:
-  /// Replies with bytes of the file are large: a peer reads one before it requests the next.
+  /// False while large replies are queued. Replies with bytes of the file are large, so a peer should read one before
+  /// it requests the next.
   [[nodiscard]] bool takes_requests() const { return queued_.size() - sent_ < std::size_t{2} * max_read; }
 
   /// Reads requests. Returns false if the input has ended.
@@ -114,7 +116,7 @@ class answering {
       greeted_ = true;
       hello_message reply;
       reply.results = 1;
-      put_frame(queued_, frame_kind::hello, request.id, bytes_of(reply), std::as_bytes(std::span(recording_.path())));
+      put_frame(queued_, frame_kind::hello, request.id, get_bytes(reply), std::as_bytes(std::span(recording_.path())));
       return true;
     }
     switch (request.kind) {
@@ -157,7 +159,7 @@ class answering {
       result_message head;
       head.last = next->last ? 1 : 0;
       head.progress = next->progress;
-      put_frame(queued_, frame_kind::result, next->id, bytes_of(head), next->bytes);
+      put_frame(queued_, frame_kind::result, next->id, get_bytes(head), next->bytes);
     }
   }
 
@@ -183,7 +185,7 @@ class answering {
   std::size_t sent_ = 0;
   bool greeted_ = false;
   query::engine engine_;
-  query::question_desk desk_;  ///< Goes before the engine.
+  query::question_desk desk_;  ///< Declared after the engine, so that it is destroyed first.
 };
 
 }  // namespace

@@ -34,8 +34,8 @@ constexpr milliseconds max_sending{10'000};
 constexpr milliseconds greeting_of_socket{5'000};
 constexpr std::size_t received_at_once = std::size_t{256} << 10;
 
-/// Standard error of a program. Keeps only its end, in memory: output of a remote machine through ssh may be endless.
-/// Thread-safe.
+/// Reads the standard error of a program and keeps only its end, in memory, because the output of a remote machine may
+/// be endless. Thread-safe.
 class complaints {
  public:
   complaints() = default;
@@ -46,12 +46,12 @@ class complaints {
   }
 
   /// Takes ownership of the end of a pipe, which must be non-blocking.
-  void take(int from) { from_ = from; }
+  void take(int begin) { from_ = begin; }
   /// The descriptor to wait for; negative if there is none.
   [[nodiscard]] int descriptor() const { return from_; }
 
-  /// Reads some of the available output: endless output must not block others. If nobody calls it, the program waits
-  /// for space in the pipe.
+  /// Reads some of the available output, but not all of it, because endless output must not block other work. If nobody
+  /// calls this function, the program waits for space in the pipe.
   void listen() {
     const std::scoped_lock lock(mutex_);
     char some[4096];
@@ -69,7 +69,7 @@ class complaints {
     }
   }
 
-  /// The last line, for an error message; empty if there is none.
+  /// Returns the last line, for an error message, or an empty text if there is none.
   [[nodiscard]] std::string last_line() {
     listen();
     const std::scoped_lock lock(mutex_);
@@ -96,7 +96,7 @@ struct connection::state {
   int in = -1;
   int out = -1;
   pid_t program = 0;        ///< The program on the other side of the pipes; 0: none.
-  mutable complaints said;  ///< Its standard error.
+  mutable complaints said;  ///< The standard error of `program`.
   int wake_event = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   std::string recording;
   bool results = false;
@@ -104,10 +104,9 @@ struct connection::state {
   std::mutex sending;  ///< Held while a frame is sent.
   mutable std::mutex mutex;
   std::condition_variable changed;
-  std::map<std::uint64_t, std::shared_ptr<on_reply>> open;  ///< Requests by id. Guarded by `mutex`.
+  std::map<std::uint64_t, std::shared_ptr<on_reply>> open;  ///< The open requests, by id. Guarded by `mutex`.
   std::uint64_t last_id = 0;                                ///< Guarded by `mutex`.
-  std::optional<error> over;                                ///< The reason why the connection ended. Guarded by
-                                                            ///< `mutex`.
+  std::optional<error> over;                                ///< Why the connection ended. Guarded by `mutex`.
   std::atomic<bool> stopping{false};
   std::thread thread;
 
@@ -126,7 +125,7 @@ struct connection::state {
     static_cast<void>(!::write(wake_event, &one, sizeof one));
   }
 
-  /// The program ends by itself when its input ends; kills it if it hangs.
+  /// Waits for the program, which ends by itself when its input ends, and kills it if it hangs.
   void end_program() const {
     for (int i = 0; i < 50; ++i) {
       if (::waitpid(program, nullptr, WNOHANG) != 0) return;
@@ -138,9 +137,9 @@ struct connection::state {
   }
 
   [[nodiscard]] error lost(std::string message) const {
-    error made{error_code::io, std::move(message), name, error::no_offset, {}};
-    if (const std::string line = said.last_line(); !line.empty()) made.message += " (" + line + ")";
-    return made;
+    error output{error_code::io, std::move(message), name, error::no_offset, {}};
+    if (const std::string line = said.last_line(); !line.empty()) output.message += " (" + line + ")";
+    return output;
   }
 
   /// Waits until `descriptor` is ready, the connection is stopped, or `until`. Returns true if it is ready.
@@ -178,14 +177,14 @@ struct connection::state {
   }
 
   result<void> send_frame(frame_kind kind, std::uint64_t id, std::span<const std::byte> payload) {
-    std::vector<std::byte> made;
-    put_frame(made, kind, id, payload);
+    std::vector<std::byte> bytes;
+    put_frame(bytes, kind, id, payload);
     const std::scoped_lock lock(sending);
     sigset_t pipe_signal{}, before{};
     sigemptyset(&pipe_signal);
     sigaddset(&pipe_signal, SIGPIPE);
     pthread_sigmask(SIG_BLOCK, &pipe_signal, &before);
-    auto sent = send(made);
+    auto sent = send(bytes);
     if (!sent && !sigismember(&before, SIGPIPE)) {
       const timespec none{};
       while (sigtimedwait(&pipe_signal, nullptr, &none) > 0) {
@@ -195,7 +194,7 @@ struct connection::state {
     return sent;
   }
 
-  /// Reads available bytes, or waits for some. Errors: io.
+  /// Reads the available bytes, or waits for some. Errors: io.
   result<void> receive(frame_buffer& into, steady::time_point until) const {
     std::vector<std::byte> bytes(received_at_once);
     if (!wait(in, POLLIN, until)) return tl::unexpected(lost(stopping ? "cancelled" : "no reply"));
@@ -233,7 +232,7 @@ struct connection::state {
     open.erase(id);
   }
 
-  /// Reads frames until the connection ends. `held`: bytes after the greeting.
+  /// Reads frames until the connection ends. `held` contains the bytes after the greeting.
   void work(frame_buffer held) {
     for (;;) {
       auto next = held.next();
@@ -265,7 +264,7 @@ void connection::end() { state_->stop(); }
 result<std::shared_ptr<connection>> connection::greeted(std::unique_ptr<state> s, milliseconds most,
                                                         const std::function<bool()>& cancelled) {
   constexpr milliseconds look_at_cancel{100};
-  if (auto sent = s->send_frame(frame_kind::hello, 0, bytes_of(hello_message{})); !sent)
+  if (auto sent = s->send_frame(frame_kind::hello, 0, get_bytes(hello_message{})); !sent)
     return tl::unexpected(sent.error());
   frame_buffer came(max_reply);
   const auto until = steady::now() + most;
@@ -288,15 +287,15 @@ result<std::shared_ptr<connection>> connection::greeted(std::unique_ptr<state> s
     const auto path = std::span<const std::byte>((*next)->payload).subspan(sizeof *said);
     s->recording.assign(reinterpret_cast<const char*>(path.data()), std::min(path.size(), longest_path));
     s->results = said->results == 1;
-    std::shared_ptr<connection> made(new connection(std::move(s)));
+    std::shared_ptr<connection> output(new connection(std::move(s)));
     try {
-      made->state_->thread =
-          std::thread([raw = made->state_.get(), held = std::move(came)]() mutable { raw->work(std::move(held)); });
+      output->state_->thread =
+          std::thread([raw = output->state_.get(), held = std::move(came)]() mutable { raw->work(std::move(held)); });
     } catch (const std::system_error& refused) {
       return fail(error_code::unavailable, "cannot start a thread: " + describe_errno(refused.code().value()),
-                  made->name());
+                  output->name());
     }
-    return made;
+    return output;
   }
   return fail(error_code::cancelled, "the opening was cancelled", s->name);
 }
@@ -305,7 +304,8 @@ result<std::shared_ptr<connection>> connection::to_socket(const std::string& pat
   auto s = std::make_unique<state>();
   s->name = name;
   const auto address = socket_address(path);
-  if (!address) return fail(error_code::invalid_argument, "is not a path for a socket: at most 107 bytes", name);
+  if (!address)
+    return fail(error_code::invalid_argument, "is not a path for a socket, which has at most 107 bytes", name);
   s->in = s->out = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   if (s->in < 0 || ::connect(s->in, reinterpret_cast<const sockaddr*>(&*address), sizeof *address) != 0) {
     const bool absent = errno == ENOENT;
@@ -322,18 +322,18 @@ result<std::shared_ptr<connection>> connection::to_program(const std::vector<std
   auto s = std::make_unique<state>();
   s->name = name;
   int to[2] = {-1, -1};
-  int from[2] = {-1, -1};
+  int start[2] = {-1, -1};
   int errors[2] = {-1, -1};
-  const bool piped = ::pipe2(to, O_CLOEXEC) == 0 && ::pipe2(from, O_CLOEXEC) == 0 && ::pipe2(errors, O_CLOEXEC) == 0;
+  const bool piped = ::pipe2(to, O_CLOEXEC) == 0 && ::pipe2(start, O_CLOEXEC) == 0 && ::pipe2(errors, O_CLOEXEC) == 0;
   s->out = to[1];
-  s->in = from[0];
+  s->in = start[0];
   s->said.take(errors[0]);
   int failed = errno;
   if (piped) {
     posix_spawn_file_actions_t files;
     posix_spawn_file_actions_init(&files);
     posix_spawn_file_actions_adddup2(&files, to[0], STDIN_FILENO);
-    posix_spawn_file_actions_adddup2(&files, from[1], STDOUT_FILENO);
+    posix_spawn_file_actions_adddup2(&files, start[1], STDOUT_FILENO);
     posix_spawn_file_actions_adddup2(&files, errors[1], STDERR_FILENO);
     std::vector<std::string> copied = words;
     std::vector<char*> arguments;
@@ -343,7 +343,7 @@ result<std::shared_ptr<connection>> connection::to_program(const std::vector<std
     posix_spawn_file_actions_destroy(&files);
   }
   if (to[0] >= 0) ::close(to[0]);
-  if (from[1] >= 0) ::close(from[1]);
+  if (start[1] >= 0) ::close(start[1]);
   if (errors[1] >= 0) ::close(errors[1]);
   if (!piped || failed != 0) {
     s->program = 0;

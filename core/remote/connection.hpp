@@ -16,7 +16,8 @@
 namespace sluice::remote {
 
 /// A connection to the process that owns a recording (the peer), over a Unix socket or through the standard input and
-/// output of a program. A thread receives replies. Thread-safe.
+/// output of a program. Requests go out, and a thread passes the replies to the functions that the callers provide.
+/// Thread-safe.
 class connection {
  public:
   /// A function that is called with a reply, or with the error that ended the connection, and returns true if it
@@ -28,8 +29,8 @@ class connection {
   [[nodiscard]] static result<std::shared_ptr<connection>> to_socket(const std::string& path, const std::string& name);
   /// Starts the program with the command line `words`, whose first word is looked up in PATH, and communicates through
   /// the program's standard input and output. Fails if the program does not greet within `most`, which must be long
-  /// enough for a user to type a password, or if `cancelled` returns true before. Errors: not_found, io, foreign; they
-  /// include the last line of the program's standard error.
+  /// enough for a user to type a password, or if `cancelled` returns true before. Errors: not_found, io, foreign. The
+  /// errors include the last line of the program's standard error.
   [[nodiscard]] static result<std::shared_ptr<connection>> to_program(const std::vector<std::string>& words,
                                                                       const std::string& name,
                                                                       std::chrono::milliseconds most,
@@ -46,7 +47,7 @@ class connection {
   /// True until the connection has ended.
   [[nodiscard]] bool alive() const;
 
-  /// Sends a request, and returns its id without waiting for replies; `then` is called with each reply. If the
+  /// Sends a request and returns its id without waiting for replies. `then` is called with each reply. If the
   /// connection has ended, calls `then` before returning. Blocks only while the peer does not read, at most for ten
   /// seconds; after that, the connection ends.
   std::uint64_t begin(frame_kind kind, std::span<const std::byte> payload, on_reply then);

@@ -19,7 +19,7 @@ result<void> copy_room::take(int descriptor, std::uint64_t bytes) {
     return fail(error_code::no_space, "the copy would be larger than " + format_bytes(limits_.max_bytes), {},
                 "open the recording's own file");
   struct statvfs disk {};
-  // If the disk does not report its size, no part of it is reserved.
+  // If the disk does not report its size, no bytes are reserved.
   if (::fstatvfs(descriptor, &disk) == 0 && disk.f_blocks > 0) {
     const std::uint64_t reserve = std::min<std::uint64_t>(limits_.max_reserve, disk.f_blocks * disk.f_frsize / 20);
     const std::uint64_t available = disk.f_bavail * disk.f_frsize;

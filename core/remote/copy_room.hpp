@@ -15,7 +15,7 @@ struct copy_limits {
   /// its file by path.
   std::uint64_t max_bytes = std::uint64_t{64} << 30;
   /// The bytes to leave free on the disk, or a twentieth of the disk if that is less. On a full disk, the recorder and
-  /// other programs would lose data; a twentieth is also what ext4 reserves for root.
+  /// other programs would lose data. A twentieth is also what ext4 reserves for root.
   std::uint64_t max_reserve = std::uint64_t{1} << 30;
 };
 
@@ -27,7 +27,7 @@ class copy_room {
   copy_room& operator=(const copy_room&) = delete;
 
   /// Reserves `bytes` that are about to be written to the open file `descriptor`. Errors: no_space if they exceed the
-  /// limits; nothing is reserved then.
+  /// limits. In this case, nothing is reserved.
   [[nodiscard]] result<void> take(int descriptor, std::uint64_t bytes);
   /// Releases reserved bytes that were not written, or that were deleted.
   void give_back(std::uint64_t bytes) { taken_ -= bytes; }

@@ -29,7 +29,7 @@ void put_frame(std::vector<std::byte>& out, frame_kind kind, std::uint64_t id, s
   header.bytes = static_cast<std::uint32_t>(first.size() + second.size());
   header.kind = static_cast<std::uint16_t>(kind);
   header.id = id;
-  append(out, bytes_of(header));
+  append(out, get_bytes(header));
   append(out, first);
   append(out, second);
 }
@@ -38,17 +38,17 @@ void put_failure(std::vector<std::byte>& out, std::uint64_t id, const error& why
   const auto* const place = std::find(std::begin(codes), std::end(codes), why.code);
   const std::uint32_t code = place == std::end(codes) ? 0 : static_cast<std::uint32_t>(place - std::begin(codes));
   const std::string text = printable_line(why.to_string(), longest_failure);
-  put_frame(out, frame_kind::failure, id, bytes_of(code), std::as_bytes(std::span(text)));
+  put_frame(out, frame_kind::failure, id, get_bytes(code), std::as_bytes(std::span(text)));
 }
 
-error failure_in(std::span<const std::byte> payload, const std::string& from) {
+error failure_in(std::span<const std::byte> payload, const std::string& source) {
   const auto code = message_in<std::uint32_t>(payload);
-  if (!code) return {error_code::corrupt, "replied with an unknown failure", from, error::no_offset, {}};
+  if (!code) return {error_code::corrupt, "replied with an unknown failure", source, error::no_offset, {}};
   const auto text = payload.subspan(sizeof *code);
   const std::string_view said(reinterpret_cast<const char*>(text.data()), text.size());
   return {codes[std::min<std::size_t>(*code, std::size(codes) - 1)],
           printable_line(said, longest_failure),
-          from,
+          source,
           error::no_offset,
           {}};
 }

@@ -11,8 +11,9 @@
 
 #include "core/base/error.hpp"
 
-/// The protocol between the owner of a recording and a viewer in another process or on another machine: see
-/// protocol.md.
+/// The protocol between the owner of a recording and a viewer in another process or on another machine. protocol.md
+/// describes it. A stream of bytes goes in both directions; it consists of frames, each of which has a header and a
+/// payload.
 namespace sluice::remote {
 
 inline constexpr std::uint32_t protocol_version = 1;
@@ -28,10 +29,10 @@ inline constexpr std::size_t max_reply = std::size_t{64} << 20;
 enum class frame_kind : std::uint16_t {
   hello = 1,     ///< The first frame in each direction.
   look = 2,      ///< Requests the size of the recording.
-  extent = 3,    ///< Reply to `poll`.
+  extent = 3,    ///< Reply to `look`.
   read = 4,      ///< Requests bytes of the recording.
   bytes = 5,     ///< Reply to `read`.
-  failure = 6,   ///< Reply to any request: a code, then one line of text.
+  failure = 6,   ///< Reply to any request that fails: a code, then one line of text.
   outline = 7,   ///< Requests the data of a recording other than its rows. The reply has the same kind.
   query = 8,     ///< Requests the result of a query of core/query.
   result = 9,    ///< Reply to `query`: the result so far. The last reply is marked.
@@ -81,6 +82,7 @@ struct result_message {
 };
 static_assert(sizeof(result_message) == 8);
 
+/// A frame that has been received.
 struct frame {
   frame_kind kind{};
   std::uint64_t id = 0;
@@ -92,13 +94,14 @@ template <class Message>
 [[nodiscard]] std::optional<Message> message_in(std::span<const std::byte> payload) {
   static_assert(std::is_trivially_copyable_v<Message>);
   if (payload.size() < sizeof(Message)) return std::nullopt;
-  Message made;
-  std::memcpy(&made, payload.data(), sizeof made);
-  return made;
+  Message output;
+  std::memcpy(&output, payload.data(), sizeof output);
+  return output;
 }
 
 template <class Message>
-[[nodiscard]] std::span<const std::byte> bytes_of(const Message& message) {
+/// Returns the bytes of a message, for a payload.
+[[nodiscard]] std::span<const std::byte> get_bytes(const Message& message) {
   static_assert(std::is_trivially_copyable_v<Message>);
   return std::as_bytes(std::span(&message, 1));
 }
@@ -110,7 +113,7 @@ void put_frame(std::vector<std::byte>& out, frame_kind kind, std::uint64_t id, s
 void put_failure(std::vector<std::byte>& out, std::uint64_t id, const error& why);
 /// Returns the error in the payload of a `failure` frame that `from` sent. The error's message is the first line of the
 /// text, made printable and truncated after 1000 bytes; its code is never `cancelled`.
-[[nodiscard]] error failure_in(std::span<const std::byte> payload, const std::string& from);
+[[nodiscard]] error failure_in(std::span<const std::byte> payload, const std::string& source);
 
 /// Splits a stream of untrusted bytes into frames.
 class frame_buffer {
@@ -119,7 +122,7 @@ class frame_buffer {
 
   void add(std::span<const std::byte> bytes);
   /// Returns the next frame, or nullopt if more bytes are needed. Errors: corrupt if a payload is too long or a header
-  /// is invalid; the stream is unusable after that.
+  /// is invalid. The stream is unusable after an error.
   [[nodiscard]] result<std::optional<frame>> next();
   [[nodiscard]] bool empty() const { return begin_ == held_.size(); }
 

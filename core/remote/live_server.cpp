@@ -34,7 +34,7 @@ constexpr std::size_t taken_at_once = std::size_t{64} << 10;
 constexpr std::size_t max_payload = 64;
 constexpr milliseconds longest_wait{1'000};
 
-/// A descriptor that is closed with its owner.
+/// A file descriptor that is closed when this object is destroyed.
 class descriptor {
  public:
   explicit descriptor(int number) : number_(number) {}
@@ -66,7 +66,7 @@ class peer {
   [[nodiscard]] bool has_all() const { return recording_.has_all() && sent_ == out_.size(); }
   [[nodiscard]] steady::time_point active() const { return active_; }
 
-  /// The time at which a silent peer is disconnected; none: it may be silent.
+  /// The time at which a silent peer is disconnected; none if the peer may be silent.
   [[nodiscard]] std::optional<steady::time_point> deadline(const server_limits& limits) const {
     if (!greeted_) return since_ + limits.greeting;
     if (sent_ < out_.size()) return std::min(active_ + limits.stalled, replied_ + limits.reply);
@@ -116,7 +116,7 @@ class peer {
         const auto said = message_in<hello_message>((*next)->payload);
         if ((*next)->kind != frame_kind::hello || !said || said->magic != protocol_magic) return false;
         greeted_ = true;
-        put_frame(out_, frame_kind::hello, (*next)->id, bytes_of(hello_message{}),
+        put_frame(out_, frame_kind::hello, (*next)->id, get_bytes(hello_message{}),
                   std::as_bytes(std::span(recording_.path())));
       } else if (!recording_.reply(**next, out_)) {
         return false;
@@ -140,20 +140,21 @@ class peer {
 /// A listening socket of mode 0600 at `path`.
 result<int> listen_at(const std::string& path) {
   const auto address = socket_address(path);
-  if (!address) return fail(error_code::invalid_argument, "is not a path for a socket: at most 107 bytes", path);
-  const int made = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (!address)
+    return fail(error_code::invalid_argument, "is not a path for a socket, which has at most 107 bytes", path);
+  const int value = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
   const auto* const where = reinterpret_cast<const sockaddr*>(&*address);
   // The socket's file gets the mode of the socket.
-  const bool bound = made >= 0 && ::fchmod(made, 0600) == 0 && ::bind(made, where, sizeof *address) == 0;
-  if (bound && ::listen(made, 16) == 0) return made;
+  const bool bound = value >= 0 && ::fchmod(value, 0600) == 0 && ::bind(value, where, sizeof *address) == 0;
+  if (bound && ::listen(value, 16) == 0) return value;
   const int why = errno;
-  if (made >= 0) ::close(made);
+  if (value >= 0) ::close(value);
   if (why == EADDRINUSE)
     return fail(error_code::invalid_argument, "already exists", path, "choose another socket, or remove it");
   return fail(error_code::unavailable, "cannot listen there: " + describe_errno(why), path);
 }
 
-/// Removes a socket of this user that a killed process left behind.
+/// Removes a socket of this user that a killed process left at `path`.
 void remove_left_socket(const std::string& path) {
   const auto address = socket_address(path);
   struct stat there {};
@@ -166,22 +167,26 @@ void remove_left_socket(const std::string& path) {
 }  // namespace
 
 struct live_server::state {
-  state(std::string recording, std::string socket, int listening, int wake_event, const server_limits& how)
-      : path(std::move(recording)), name(std::move(socket)), limits(how), listener(listening), wake_event(wake_event) {}
+  state(std::string recording, std::string socket, int listening, int wake_event, const server_limits& method)
+      : path(std::move(recording)),
+        name(std::move(socket)),
+        limits(method),
+        listener(listening),
+        wake_event(wake_event) {}
 
   const std::string path;
   const std::string name;
   const server_limits limits;
   const descriptor listener;
-  const descriptor wake_event;  ///< An eventfd: a member below has changed.
+  const descriptor wake_event;  ///< An eventfd that is signalled when one of the members below changes.
   std::atomic<bool> stopping{false};
   std::atomic<bool> ended{false};  ///< The recording is complete.
   std::mutex mutex;
   std::condition_variable served;
-  bool all_served = false;  ///< After `ended`: no peer needs more data. Guarded by `mutex`.
-  // Used only by the thread.
+  bool all_served = false;  ///< True if `ended` is set and no peer needs more data. Guarded by `mutex`.
+  // Only the thread uses the members below.
   std::list<peer> peers;
-  steady::time_point accepts_again{};  ///< Retry time after it ran out of descriptors.
+  steady::time_point accepts_again{};  ///< The time to accept peers again, after the process ran out of descriptors.
   std::thread thread;
 
   void ring() const {
@@ -193,7 +198,7 @@ struct live_server::state {
     for (int i = 0; i < 16; ++i) {
       const int came = ::accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
       if (came < 0) {
-        // Without free descriptors, a peer stays in the queue and the socket stays readable: retry later.
+        // Without a free descriptor, the peer stays in the queue and the socket stays readable. Retry later.
         if (errno == EMFILE || errno == ENFILE || errno == ENOMEM) accepts_again = steady::now() + longest_wait;
         return;
       }
@@ -225,7 +230,8 @@ struct live_server::state {
   }
 
   void work() {
-    static_cast<void>(::setpriority(PRIO_PROCESS, 0, 10));  // Of this thread: the recorded program comes first.
+    // This affects only this thread. The recorded program comes first.
+    static_cast<void>(::setpriority(PRIO_PROCESS, 0, 10));
     std::vector<pollfd> watched;
     while (!stopping) {
       const short accepts = steady::now() < accepts_again ? 0 : POLLIN;

@@ -8,7 +8,7 @@
 
 namespace sluice::remote {
 
-/// Limits of a server on its peers.
+/// The limits that a server sets for its peers, the processes that are connected to it.
 struct server_limits {
   std::size_t connections = 8;                ///< The most simultaneous connections. If all are taken, a new peer may
                                               ///< replace the one that has been silent longest.
@@ -18,9 +18,9 @@ struct server_limits {
   std::chrono::milliseconds silent{60'000};   ///< A peer silent for longer than this may be replaced by a new one.
 };
 
-/// Serves a growing recording on a Unix socket, in its own thread, with the protocol of protocol.md. The thread only
-/// reads the file and shares nothing with the writer. Peers must be processes of this user or of root (SO_PEERCRED). A
-/// faulty or silent peer loses its own connection and does not affect others.
+/// Serves a growing recording on a Unix socket, in its own thread. Peers receive the bytes of the file by the protocol
+/// in protocol.md. The thread only reads the file and shares nothing with the writer. Peers must be processes of this
+/// user or of root (SO_PEERCRED). A faulty or silent peer loses its own connection and does not affect others.
 class live_server {
  public:
   /// Serves the recording at `path`, which need not exist yet, on a new socket at `socket` with mode 0600. Replaces an

@@ -25,7 +25,7 @@ namespace {
 using steady = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-/// The interval for checking for more data after everything was fetched: the recorder writes every tenth of a second.
+/// The interval for checking for more data after everything was fetched. The recorder writes every tenth of a second.
 constexpr milliseconds look_every{50};
 /// The most time to wait for one reply, on a slow connection.
 constexpr milliseconds most_waiting{60'000};
@@ -33,7 +33,7 @@ constexpr milliseconds first_fetch{1'000};
 constexpr milliseconds max_silence{5'000};
 constexpr std::uint64_t header_bytes = 64;
 
-/// The copy of one file. Its size is that of the received bytes.
+/// The copy of one file. Its size is the number of bytes received so far.
 class copied_file {
  public:
   [[nodiscard]] static result<std::shared_ptr<copied_file>> make(std::uint64_t generation,
@@ -54,7 +54,7 @@ class copied_file {
   [[nodiscard]] std::uint64_t generation() const { return generation_; }
   [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
 
-  /// Appends bytes. One thread at once. Errors: no_space, io; bytes written before the error stay.
+  /// Appends bytes. Only one thread at a time may call it. Errors: no_space, io. Bytes written before an error stay.
   result<void> add(std::span<const std::byte> more) {
     if (auto taken = room_->take(descriptor_, more.size()); !taken) return taken;
     while (!more.empty()) {
@@ -72,7 +72,7 @@ class copied_file {
     return {};
   }
 
-  /// Truncates the copy: the recorder removed its last bytes because the disk was full.
+  /// Truncates the copy. Call it when the recorder removed the file's last bytes because its disk was full.
   void cut(std::uint64_t to) {
     if (::ftruncate(descriptor_, static_cast<off_t>(to)) == 0) room_->give_back(bytes_.exchange(to) - to);
   }
@@ -100,11 +100,11 @@ class copied_file {
   std::atomic<std::uint64_t> bytes_{0};
 };
 
-/// Fetches one file after another. Shared by the sources that show them.
+/// Fetches one file after another, in a thread. The sources that show these files share it.
 class follower {
  public:
-  follower(std::shared_ptr<connection> from, std::string name, const copy_limits& limits)
-      : from_(std::move(from)), name_(std::move(name)), room_(std::make_shared<copy_room>(limits)) {}
+  follower(std::shared_ptr<connection> source, std::string name, const copy_limits& limits)
+      : from_(std::move(source)), name_(std::move(name)), room_(std::make_shared<copy_room>(limits)) {}
   ~follower() {
     stopping_ = true;
     from_->end();
@@ -135,21 +135,22 @@ class follower {
     }
   }
 
-  [[nodiscard]] trace::byte_source::extent poll(const copied_file& of) {
+  [[nodiscard]] trace::byte_source::extent poll(const copied_file& file) {
     const std::scoped_lock lock(mutex_);
-    trace::byte_source::extent made;
-    made.bytes = of.bytes();
-    made.growing = !over_ && shown_.get() == &of;
-    if (over_ && shown_.get() == &of)
+    trace::byte_source::extent output;
+    output.bytes = file.bytes();
+    output.growing = !over_ && shown_.get() == &file;
+    if (over_ && shown_.get() == &file)
       if (const auto why = std::exchange(failure_, std::nullopt))
-        made.remark = why->message + ": showing the recording up to then" + (why->hint.empty() ? "" : "; " + why->hint);
-    return made;
+        output.remark =
+            why->message + ": showing the recording up to then" + (why->hint.empty() ? "" : "; " + why->hint);
+    return output;
   }
 
-  /// The file that replaced `of`, once it is complete; null: none.
-  [[nodiscard]] std::shared_ptr<const copied_file> after(const copied_file& of) {
+  /// Returns the file that replaced `of` once that file is complete, otherwise null.
+  [[nodiscard]] std::shared_ptr<const copied_file> after(const copied_file& file) {
     const std::scoped_lock lock(mutex_);
-    return shown_.get() == &of ? nullptr : shown_;
+    return shown_.get() == &file ? nullptr : shown_;
   }
 
  private:
@@ -176,11 +177,11 @@ class follower {
         continue;
       }
       if (!now) {
-        auto made = copied_file::make(there->generation, room_);
-        if (!made) return tl::unexpected(made.error());
-        now = std::move(*made);
+        auto output = copied_file::make(there->generation, room_);
+        if (!output) return tl::unexpected(output.error());
+        now = std::move(*output);
         const std::scoped_lock lock(mutex_);
-        shown_ = now;  // While it grows. A replacement is shown once it is complete.
+        shown_ = now;  // The first file is shown while it grows. A replacement is shown once it is complete.
       }
       if (there->bytes < now->bytes()) now->cut(there->bytes);
       const bool was_behind = now->bytes() < there->bytes;
@@ -190,9 +191,9 @@ class follower {
       show(now, ended);
       if (ended) return {};
       if (replaced) {
-        auto made = copied_file::make(there->newest, room_);
-        if (!made) return tl::unexpected(made.error());
-        now = std::move(*made);
+        auto built = copied_file::make(there->newest, room_);
+        if (!built) return tl::unexpected(built.error());
+        now = std::move(*built);
       } else if (!was_behind) {
         pause();
       }
@@ -200,10 +201,10 @@ class follower {
     return {};
   }
 
-  /// `of` has all existing bytes. `ended`: there will be no more.
-  void show(const std::shared_ptr<copied_file>& of, bool ended) {
+  /// Shows `of`, which has all existing bytes. `ended`: there will be no more bytes.
+  void show(const std::shared_ptr<copied_file>& file, bool ended) {
     const std::scoped_lock lock(mutex_);
-    shown_ = of;
+    shown_ = file;
     has_all_ = true;
     over_ = over_ || ended;
     changed_.notify_all();
@@ -211,7 +212,7 @@ class follower {
 
   result<extent_message> look_there(std::uint64_t generation) {
     const auto reply =
-        from_->ask(frame_kind::look, bytes_of(look_message{generation}), frame_kind::extent, most_waiting);
+        from_->ask(frame_kind::look, get_bytes(look_message{generation}), frame_kind::extent, most_waiting);
     if (!reply) return tl::unexpected(reply.error());
     const auto said = message_in<extent_message>(reply->payload);
     const bool makes_sense = said && (generation == 0 || said->generation == generation) && said->growing <= 1 &&
@@ -223,7 +224,7 @@ class follower {
   result<void> fetch(copied_file& into, std::uint64_t to) {
     while (into.bytes() < to && !stopping_) {
       const auto most = static_cast<std::uint32_t>(std::min<std::uint64_t>(to - into.bytes(), max_read));
-      const auto reply = from_->ask(frame_kind::read, bytes_of(read_message{into.generation(), into.bytes(), most, 0}),
+      const auto reply = from_->ask(frame_kind::read, get_bytes(read_message{into.generation(), into.bytes(), most, 0}),
                                     frame_kind::bytes, most_waiting);
       if (!reply) return tl::unexpected(reply.error());
       if (reply->payload.size() > most) return fail(error_code::corrupt, "received more than requested", name_);
@@ -245,18 +246,18 @@ class follower {
   std::atomic<bool> stopping_{false};
   std::mutex mutex_;
   std::condition_variable changed_;
-  // Guarded by `mutex_`.
+  // `mutex_` guards the members below.
   std::shared_ptr<const copied_file> shown_;  ///< The newest file that may be shown.
-  bool has_all_ = false;                      ///< `shown_` was complete at some time.
+  bool has_all_ = false;                      ///< True once `shown_` has had all existing bytes.
   bool over_ = false;                         ///< There will be no more data.
-  std::optional<error> failure_;              ///< The reason, if the recording had not ended. Reported once.
+  std::optional<error> failure_;  ///< Why the data ended although the recording had not. It is reported once.
   std::thread thread_;
 };
 
 class live_source final : public trace::byte_source {
  public:
-  live_source(std::string name, std::shared_ptr<follower> from, std::shared_ptr<const copied_file> shown)
-      : byte_source(std::move(name)), from_(std::move(from)), shown_(std::move(shown)) {}
+  live_source(std::string name, std::shared_ptr<follower> source, std::shared_ptr<const copied_file> shown)
+      : byte_source(std::move(name)), from_(std::move(source)), shown_(std::move(shown)) {}
 
   result<extent> poll() override { return from_->poll(*shown_); }
   result<std::size_t> read_at(std::uint64_t offset, std::span<std::byte> into) const override {
@@ -279,15 +280,15 @@ result<live_recording> follow_live(const std::string& socket, const std::string&
                                    const std::function<bool()>& cancelled, const copy_limits& limits) {
   auto reached = connection::to_socket(socket, name);
   if (!reached) return tl::unexpected(reached.error());
-  const auto from = std::make_shared<follower>(*reached, name, limits);
+  const auto source = std::make_shared<follower>(*reached, name, limits);
   try {
-    from->start();
+    source->start();
   } catch (const std::system_error& refused) {
     return fail(error_code::unavailable, "cannot start a thread: " + describe_errno(refused.code().value()), name);
   }
-  auto shown = from->first(cancelled);
+  auto shown = source->first(cancelled);
   if (!shown) return tl::unexpected(shown.error());
-  return live_recording{std::make_shared<live_source>(name, from, std::move(*shown)), (*reached)->recording()};
+  return live_recording{std::make_shared<live_source>(name, source, std::move(*shown)), (*reached)->recording()};
 }
 
 }  // namespace sluice::remote

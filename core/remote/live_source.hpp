@@ -10,19 +10,21 @@
 
 namespace sluice::remote {
 
-/// A copy of a recording that a `live_server` serves. The copy grows with the recording: a thread fetches all data into
-/// a scratch file, so that reading never waits, and the received part stays available after the connection ends.
+/// A copy of a recording that a `live_server` in another process serves. The copy grows with the recording. A thread
+/// fetches all data into a scratch file, so reading never waits, and the received part stays available after the
+/// connection ends.
 ///
 /// If the connection ends before the recording does, or if the copy exceeds its limits, `source->poll` returns a remark
-/// about it.
+/// that says so.
 struct live_recording {
   std::shared_ptr<trace::byte_source> source;
   std::string path;  ///< The recording's path on the server's host. Not trusted.
 };
 
 /// Connects to `socket` and fetches existing data for at most a second; the thread fetches the rest. `name` is the name
-/// of the source. Errors: those of `connection::to_socket`; unavailable, if nothing is recorded within five seconds;
-/// cancelled; io, corrupt or no_space, if the peer failed or the copy exceeded `limits` before there was data to show.
+/// of the source. Errors: those of `connection::to_socket`; cancelled; unavailable, if nothing is recorded within five
+/// seconds; and io, corrupt or no_space, if the peer failed or the copy exceeded `limits` before there was data to
+/// show.
 [[nodiscard]] result<live_recording> follow_live(const std::string& socket, const std::string& name,
                                                  const std::function<bool()>& cancelled = {},
                                                  const copy_limits& limits = {});

@@ -16,7 +16,8 @@ using steady = std::chrono::steady_clock;
 /// The most time to wait for the outline of a recording, over a slow connection or while a large truncated file is
 /// summarized.
 constexpr milliseconds max_opening{600'000};
-/// The interval for requesting the newer state of a growing recording. Each new state repeats all queries.
+/// The interval for requesting the newer state of a growing recording. The interval is long because each new state
+/// repeats all queries.
 constexpr milliseconds outline_every{1'000};
 
 class remote_answerer final : public query::answerer {
@@ -64,7 +65,7 @@ class remote_answerer final : public query::answerer {
 
   [[nodiscard]] result<trace::outline> outline(milliseconds most) const {
     const std::uint64_t layout = query::layout_of_queries();
-    const auto came = by_->ask(frame_kind::outline, bytes_of(layout), frame_kind::outline, most);
+    const auto came = by_->ask(frame_kind::outline, get_bytes(layout), frame_kind::outline, most);
     if (!came) return tl::unexpected(came.error());
     return query::decode_outline(came->payload, by_->name());
   }
@@ -77,7 +78,7 @@ class remote_answerer final : public query::answerer {
 
 }  // namespace
 
-result<answered_recording> results_of(const std::shared_ptr<connection>& by) {
+result<answered_recording> get_results(const std::shared_ptr<connection>& by) {
   if (!by->results()) return fail(error_code::foreign, "does not answer queries", by->name());
   auto results = std::make_shared<remote_answerer>(by);
   auto outline = results->outline(max_opening);

@@ -40,17 +40,17 @@ result<extent_message> served_recording::poll(std::uint64_t generation) {
   const open_file* const which = find(generation == 0 ? newest_ : generation);
   if (which == nullptr)
     return fail(error_code::not_found, "the recording was replaced, and the old file is gone", path_);
-  extent_message made{.generation = which->generation};
-  // Keep this order, to see the last writes of a writer that ends.
-  made.growing = trace::has_writer(which->descriptor) ? 1 : 0;
+  extent_message message{.generation = which->generation};
+  // Keep the order of these checks, so that the last writes of a writer that ends are seen.
+  message.growing = trace::has_writer(which->descriptor) ? 1 : 0;
   struct stat status {};
   if (::fstat(which->descriptor, &status) != 0)
     return fail(error_code::io, "cannot stat: " + describe_errno(errno), path_);
-  made.bytes = static_cast<std::uint64_t>(status.st_size);
+  message.bytes = static_cast<std::uint64_t>(status.st_size);
   follow_path();
-  made.newest = newest_;
+  message.newest = newest_;
   note_rest(*which);
-  return made;
+  return message;
 }
 
 void served_recording::reply_with_bytes(const frame& request, std::vector<std::byte>& out) {
@@ -81,10 +81,10 @@ void served_recording::reply_with_bytes(const frame& request, std::vector<std::b
   note_rest(*which);
 }
 
-void served_recording::note_rest(const open_file& of) {
+void served_recording::note_rest(const open_file& file) {
   struct stat status {};
-  has_all_ = ended_ && of.generation == newest_ && ::fstat(of.descriptor, &status) == 0 &&
-             of.read_to >= static_cast<std::uint64_t>(status.st_size);
+  has_all_ = ended_ && file.generation == newest_ && ::fstat(file.descriptor, &status) == 0 &&
+             file.read_to >= static_cast<std::uint64_t>(status.st_size);
 }
 
 bool served_recording::reply(const frame& request, std::vector<std::byte>& out) {
@@ -100,7 +100,7 @@ bool served_recording::reply(const frame& request, std::vector<std::byte>& out) 
   }
   const auto there = poll(asked->generation);
   if (there) {
-    put_frame(out, frame_kind::extent, request.id, bytes_of(*there));
+    put_frame(out, frame_kind::extent, request.id, get_bytes(*there));
   } else {
     put_failure(out, request.id, there.error());
   }

@@ -9,8 +9,9 @@
 
 namespace sluice::remote {
 
-/// The files of a recording that one peer may read: the file at the recording's path, and earlier files that it
-/// replaced. Never writes to them. Not thread-safe.
+/// The files of a recording that one peer (a connected process) may read: the file at the recording's path, and earlier
+/// files that it replaced. Takes the peer's requests and returns the replies. Never writes to the files. Not
+/// thread-safe.
 class served_recording {
  public:
   /// `path` need not exist yet.
@@ -39,11 +40,11 @@ class served_recording {
   void reply_with_bytes(const frame& request, std::vector<std::byte>& out);
   void follow_path();
   /// Sets `has_all_` if the peer has read all of the recording.
-  void note_rest(const open_file& of);
+  void note_rest(const open_file& file);
   [[nodiscard]] open_file* find(std::uint64_t generation);
 
   const std::string path_;
-  /// The newest file and the two before it, which a peer may still read: in ring mode, each file replaces the previous
+  /// The newest file and the two before it, which a peer may still read. In ring mode, each file replaces the previous
   /// one.
   std::array<open_file, 3> files_{};
   std::uint64_t newest_ = 0;

@@ -10,8 +10,8 @@ namespace sluice::remote {
 
 inline constexpr std::string_view ssh_scheme = "ssh://";
 
-/// The parts of "ssh://[USER@]HOST[:PORT]/PATH". "/~/PATH" is a path in the user's home folder on the other host. %XX
-/// in a path is the byte with that hexadecimal number.
+/// The parts of the address of a recording on another host, "ssh://[USER@]HOST[:PORT]/PATH". "/~/PATH" is a path in the
+/// user's home folder on the other host. %XX in a path is the byte with that hexadecimal number.
 struct ssh_address {
   std::string user;  ///< If empty, ssh decides.
   std::string host;

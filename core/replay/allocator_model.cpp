@@ -10,12 +10,12 @@ constexpr std::uint64_t first_made_up_address = std::uint64_t{1} << 60;
 
 }  // namespace
 
-allocator_model::allocator_model(const allocator_requests& of, const allocator_rules& rules)
-    : rules_(rules), node_of_(of.blocks, none), next_address_(first_made_up_address) {
-  const std::uint32_t arenas = std::max<std::uint32_t>(of.arenas, 1);
+allocator_model::allocator_model(const allocator_requests& requests, const allocator_rules& rules)
+    : rules_(rules), node_of_(requests.blocks, none), next_address_(first_made_up_address) {
+  const std::uint32_t arenas = std::max<std::uint32_t>(requests.arenas, 1);
   pools_.resize(std::size_t{arenas} * 2);
   for (std::uint32_t arena = 0; arena < arenas; ++arena) {
-    const bool is_private = arena < of.private_arenas.size() && of.private_arenas[arena];
+    const bool is_private = arena < requests.private_arenas.size() && requests.private_arenas[arena];
     for (const bool large : {false, true}) {
       pools_[arena * 2 + (large ? 1 : 0)].is_small = !large;
       pools_[arena * 2 + (large ? 1 : 0)].is_private = is_private;
@@ -26,22 +26,22 @@ allocator_model::allocator_model(const allocator_requests& of, const allocator_r
 std::uint32_t allocator_model::pool_for(std::uint64_t bytes, std::uint16_t arena) const {
   const std::uint32_t large = !rules_.two_classes || bytes > largest_small ? 1 : 0;
   const std::uint32_t last = static_cast<std::uint32_t>(pools_.size() / 2) - 1;
-  std::uint32_t of = std::min<std::uint32_t>(arena, last);
+  std::uint32_t value = std::min<std::uint32_t>(arena, last);
   // In every model, a graph has its own memory.
-  if (!rules_.arenas && (rules_.by.by == policy::model::best_fit || !pools_[of * 2].is_private)) of = 0;
-  return of * 2 + large;
+  if (!rules_.arenas && (rules_.by.by == policy::model::best_fit || !pools_[value * 2].is_private)) value = 0;
+  return value * 2 + large;
 }
 
 bool allocator_model::allocate(std::uint32_t block, std::uint64_t bytes, std::uint16_t arena, std::uint64_t address) {
   const std::uint64_t size = block_size(rules_.by, bytes);
-  const std::uint32_t from = pool_for(size, arena);
-  index at = find_free(from, size);
+  const std::uint32_t begin = pool_for(size, arena);
+  index at = find_free(begin, size);
   if (at != none) {
     take_free(at);
   } else {
     collect_garbage();
-    at = take_new(from, size, address);
-    if (at == none) at = after_retries(from, size, address);
+    at = take_new(begin, size, address);
+    if (at == none) at = after_retries(begin, size, address);
     if (at == none) {
       ++metrics_.failures;
       return false;
@@ -71,21 +71,21 @@ void allocator_model::empty_cache(std::span<const std::uint16_t> kept) {
   std::vector<bool> keeps(pools_.size());
   for (const std::uint16_t arena : kept)
     if (std::size_t{arena} * 2 + 1 < keeps.size()) keeps[arena * 2] = keeps[arena * 2 + 1] = true;
-  // The large pool first, as PyTorch does.
+  // The large pool comes first, as in PyTorch.
   for (const std::uint32_t large : {1U, 0U})
     for (std::uint32_t at = large; at < pools_.size(); at += 2)
       if (!keeps[at]) release_pool(at);
 }
 
-allocator_model::place allocator_model::place_of(std::uint32_t block) const {
+allocator_model::place allocator_model::get_place(std::uint32_t block) const {
   const node& at = nodes_[node_of_[block]];
   return {at.pool, at.address, at.bytes};
 }
 
 // --- searching and splitting ----------------------------------------------------------------------------------------
 
-allocator_model::index allocator_model::find_free(std::uint32_t from, std::uint64_t bytes) {
-  const pool& in = pools_[from];
+allocator_model::index allocator_model::find_free(std::uint32_t begin, std::uint64_t bytes) {
+  const pool& in = pools_[begin];
   if (!in.is_small && !in.is_private) ++searches_;
   auto found = in.free.lower_bound({bytes, 0, 0});
   if (found == in.free.end()) return none;
@@ -95,17 +95,17 @@ allocator_model::index allocator_model::find_free(std::uint32_t from, std::uint6
 
 /// A block that is followed by unmapped addresses counts as being as large as it can become, so that the end of a space
 /// is used last.
-allocator_model::index allocator_model::find_expandable(const pool& in, std::set<by_size>::iterator from) const {
+allocator_model::index allocator_model::find_expandable(const pool& in, std::set<by_size>::iterator source) const {
   const auto expanded = [&](index at) {
     const index after = nodes_[at].after;
     return nodes_[at].bytes + (after != none && !nodes_[after].mapped ? nodes_[after].bytes : 0);
   };
-  for (auto next = std::next(from); next != in.free.end() && expanded(next->at) < expanded(from->at); ++next)
-    from = next;
-  return from->at;
+  for (auto next = std::next(source); next != in.free.end() && expanded(next->at) < expanded(source->at); ++next)
+    source = next;
+  return source->at;
 }
 
-/// True if the split limit allows this block: blocks of `max_split` bytes or more only serve large requests of about
+/// True if the split limit allows this block. Blocks of `max_split` bytes or more only serve large requests of about
 /// their size.
 bool allocator_model::fits_split_limit(std::uint64_t bytes, std::uint64_t block) const {
   const std::uint64_t most = rules_.by.max_split;
@@ -125,34 +125,34 @@ void allocator_model::split(index at, std::uint64_t bytes) {
   rest.address += bytes;
   rest.bytes -= bytes;
   rest.before = at;
-  const index made = make(rest);
-  if (rest.after != none) nodes_[rest.after].before = made;
+  const index output = make(rest);
+  if (rest.after != none) nodes_[rest.after].before = output;
   nodes_[at].bytes = bytes;
-  nodes_[at].after = made;
-  put_free(made);
+  nodes_[at].after = output;
+  put_free(output);
 }
 
 // --- taking and releasing -------------------------------------------------------------------------------------------
 
-allocator_model::index allocator_model::take_new(std::uint32_t from, std::uint64_t bytes, std::uint64_t address) {
+allocator_model::index allocator_model::take_new(std::uint32_t begin, std::uint64_t bytes, std::uint64_t address) {
   const std::uint64_t size = segment_size(bytes);
   if (rules_.limit_by_segment && (size > rules_.limit || reserved_ > rules_.limit - size)) return none;
-  if (rules_.mapped) return take_mapped(from, bytes);
-  node made;
-  made.address = address != 0 ? address : next_address_;
-  made.bytes = size;
-  made.pool = from;
+  if (rules_.mapped) return take_mapped(begin, bytes);
+  node output;
+  output.address = address != 0 ? address : next_address_;
+  output.bytes = size;
+  output.pool = begin;
   if (address == 0) next_address_ += size;
   reserved_ += size;
   ++segments_;
   ++metrics_.driver_calls;
   metrics_.segments = std::max(metrics_.segments, segments_);
-  return make(made);
+  return make(output);
 }
 
-allocator_model::index allocator_model::after_retries(std::uint32_t from, std::uint64_t bytes, std::uint64_t address) {
-  if (release_oversize(from, bytes)) {
-    const index at = take_new(from, bytes, address);
+allocator_model::index allocator_model::after_retries(std::uint32_t begin, std::uint64_t bytes, std::uint64_t address) {
+  if (release_oversize(begin, bytes)) {
+    const index at = take_new(begin, bytes, address);
     if (at != none) return at;
   }
   ++metrics_.retries;
@@ -160,7 +160,7 @@ allocator_model::index allocator_model::after_retries(std::uint32_t from, std::u
     for (std::uint32_t at = large; at < pools_.size(); at += 2)
       if (!pools_[at].is_private) release_pool(at);
   // Memory that was mapped before may now be free space of this pool.
-  return take_new(from, bytes, address);
+  return take_new(begin, bytes, address);
 }
 
 /// Releases segments that have been free for longer than average, until less memory is reserved than the share of the
@@ -184,7 +184,8 @@ void allocator_model::collect_garbage() {
   for (bool found = true; found && gained < target && !candidates.empty();) {
     found = false;
     const double oldest = static_cast<double>(ages) / static_cast<double>(candidates.size());
-    // The ages of all segments count, even of those released in this pass, because the threshold is that at its start.
+    // The ages of all segments count, even of the segments released in this pass, because the threshold is the average
+    // at the start of the pass.
     std::vector<index> left;
     for (const index at : candidates) {
       const std::uint64_t age = searches_ - nodes_[at].freed_at;
@@ -201,10 +202,11 @@ void allocator_model::collect_garbage() {
   }
 }
 
-/// With max_split_size_mb: releases just enough of the blocks that are not split. Returns false if there are too few.
-bool allocator_model::release_oversize(std::uint32_t from, std::uint64_t bytes) {
+/// With max_split_size_mb, releases just enough of the blocks that are not split. Returns false if there are too few
+/// such blocks.
+bool allocator_model::release_oversize(std::uint32_t begin, std::uint64_t bytes) {
   if (rules_.by.max_split == no_limit || rules_.mapped) return false;
-  auto& free = pools_[from].free;
+  auto& free = pools_[begin].free;
   const std::uint64_t needed = std::max(bytes, rules_.by.max_split);
   const auto found = free.lower_bound({needed, 0, 0});
   if (found != free.end()) {
@@ -227,9 +229,9 @@ void allocator_model::release_segment(index at) {
   drop(at);
 }
 
-void allocator_model::release_pool(std::uint32_t of) {
+void allocator_model::release_pool(std::uint32_t value) {
   std::vector<index> going;
-  for (const by_size& each : pools_[of].free)
+  for (const by_size& each : pools_[value].free)
     if (rules_.mapped || !nodes_[each.at].is_split()) going.push_back(each.at);
   for (const index at : going) {
     if (rules_.mapped) {
@@ -255,14 +257,14 @@ std::uint64_t allocator_model::hole() const {
 
 // --- nodes ----------------------------------------------------------------------------------------------------------
 
-allocator_model::index allocator_model::make(const node& made) {
+allocator_model::index allocator_model::make(const node& output) {
   if (spare_.empty()) {
-    nodes_.push_back(made);
+    nodes_.push_back(output);
     return static_cast<index>(nodes_.size() - 1);
   }
   const index at = spare_.back();
   spare_.pop_back();
-  nodes_[at] = made;
+  nodes_[at] = output;
   return at;
 }
 

@@ -10,21 +10,21 @@
 
 namespace sluice::replay {
 
-/// Models an allocator of device memory, without the memory. The model works like PyTorch's allocator
-/// (c10/cuda/CUDACachingAllocator.cpp):
-/// - Each arena and size class has a pool of free blocks. A request takes the smallest block that fits; among equals,
-///   the block with the lowest address. The block is split if the rest is worth keeping. A freed block is merged with
-///   its free neighbours.
+/// Models an allocator of device memory, but uses no device memory. A caller passes it requests to allocate and free
+/// blocks, and reads how much memory the allocator would have reserved. An arena is a GPU stream or the pool of a CUDA
+/// graph. The model works like PyTorch's allocator (c10/cuda/CUDACachingAllocator.cpp):
+/// - Each arena and size class has a pool of free blocks. A request takes the smallest block that fits. If several
+///   blocks have that size, it takes the block with the lowest address. The block is split if the rest is worth
+///   keeping. A freed block is merged with its free neighbours.
 /// - If no block fits, the model takes a segment or, if `mapped`, maps pages at the end of the pool's address space. At
 ///   the limit, it releases free segments and tries once more.
-/// The other allocators are modelled by the mapped form, with another page size and a single pool. Internal to
-/// core/replay.
+/// The mapped form also models the other allocators, with another page size and a single pool. Internal to core/replay.
 class allocator_model {
  public:
-  explicit allocator_model(const allocator_requests& of, const allocator_rules& rules);
+  explicit allocator_model(const allocator_requests& requests, const allocator_rules& rules);
 
   /// Allocates a block. `address`: the address of the segment that was recorded for the block, or 0. Returns false if
-  /// out of memory. O(log blocks).
+  /// there is not enough memory. O(log blocks).
   bool allocate(std::uint32_t block, std::uint64_t bytes, std::uint16_t arena, std::uint64_t address);
   /// Frees a block; does nothing if it is not live. O(log blocks).
   void free(std::uint32_t block);
@@ -41,7 +41,7 @@ class allocator_model {
     std::uint64_t address;
     std::uint64_t bytes;
   };
-  [[nodiscard]] place place_of(std::uint32_t block) const;
+  [[nodiscard]] place get_place(std::uint32_t block) const;
 
  private:
   using index = std::uint32_t;
@@ -81,7 +81,7 @@ class allocator_model {
 
   [[nodiscard]] std::uint32_t pool_for(std::uint64_t bytes, std::uint16_t arena) const;
   [[nodiscard]] index find_free(std::uint32_t pool, std::uint64_t bytes);
-  [[nodiscard]] index find_expandable(const struct pool& in, std::set<by_size>::iterator from) const;
+  [[nodiscard]] index find_expandable(const struct pool& in, std::set<by_size>::iterator source) const;
   [[nodiscard]] bool fits_split_limit(std::uint64_t bytes, std::uint64_t block) const;
   [[nodiscard]] index take_new(std::uint32_t pool, std::uint64_t bytes, std::uint64_t address);
   [[nodiscard]] index after_retries(std::uint32_t pool, std::uint64_t bytes, std::uint64_t address);
@@ -95,7 +95,7 @@ class allocator_model {
   [[nodiscard]] std::uint64_t hole() const;
 
   // Nodes.
-  [[nodiscard]] index make(const node& made);
+  [[nodiscard]] index make(const node& output);
   void drop(index at);
   void put_free(index at);
   void take_free(index at) { pools_[nodes_[at].pool].free.erase({nodes_[at].bytes, nodes_[at].address, at}); }
@@ -106,7 +106,7 @@ class allocator_model {
   [[nodiscard]] index find_space(std::uint32_t pool, std::uint64_t bytes);
   [[nodiscard]] bool map(index at, std::uint64_t bytes);
   void unmap(index at);
-  [[nodiscard]] std::uint64_t page_of(const struct pool& in) const {
+  [[nodiscard]] std::uint64_t find_page(const struct pool& in) const {
     return in.is_small ? rules_.small_page : rules_.large_page;
   }
   void change_mapped(struct pool& in, std::uint64_t bytes, bool more);

@@ -1,5 +1,5 @@
-// Pools whose memory is one address space that grows by mapping pages: those of PyTorch's expandable segments, and
-// those of the models based on them.
+// Pools whose memory is one address space that grows by mapping pages. PyTorch's expandable segments, and the models
+// based on them, have such pools.
 #include <algorithm>
 
 #include "core/replay/allocator_model.hpp"
@@ -7,14 +7,14 @@
 namespace sluice::replay {
 namespace {
 
-/// More than the memory of any device.
+/// The size of an address space in bytes, which exceeds the memory of any device.
 constexpr std::uint64_t space_bytes = std::uint64_t{1} << 50;
 
 }  // namespace
 
 /// Takes a block of at least `bytes`, part or all of which is not mapped yet. Returns none if the limit is reached.
-allocator_model::index allocator_model::take_mapped(std::uint32_t from, std::uint64_t bytes) {
-  index at = find_space(from, bytes);
+allocator_model::index allocator_model::take_mapped(std::uint32_t begin, std::uint64_t bytes) {
+  index at = find_space(begin, bytes);
   if (!nodes_[at].mapped && !map(at, bytes)) return none;
   while (nodes_[at].bytes < bytes) {
     const index next = nodes_[at].after;
@@ -26,8 +26,8 @@ allocator_model::index allocator_model::take_mapped(std::uint32_t from, std::uin
 }
 
 /// Returns the lowest block at which adjacent free and unmapped memory add up to `bytes`. O(unmapped ranges).
-allocator_model::index allocator_model::find_space(std::uint32_t from, std::uint64_t bytes) {
-  pool& in = pools_[from];
+allocator_model::index allocator_model::find_space(std::uint32_t begin, std::uint64_t bytes) {
+  pool& in = pools_[begin];
   for (const by_address& each : in.unmapped) {
     const index before = nodes_[each.at].before;
     const index first = before != none && !nodes_[before].used ? before : each.at;
@@ -37,8 +37,8 @@ allocator_model::index allocator_model::find_space(std::uint32_t from, std::uint
     if (found >= bytes) return first;
   }
   node space;
-  space.bytes = space_bytes / page_of(in) * page_of(in);
-  space.pool = from;
+  space.bytes = space_bytes / find_page(in) * find_page(in);
+  space.pool = begin;
   space.mapped = false;
   const index at = make(space);
   in.unmapped.insert({space.address, at});
@@ -48,7 +48,7 @@ allocator_model::index allocator_model::find_space(std::uint32_t from, std::uint
 /// Maps whole pages at the start of an unmapped block, as many as `bytes` need. Returns false if the limit is reached.
 bool allocator_model::map(index at, std::uint64_t bytes) {
   pool& in = pools_[nodes_[at].pool];
-  const std::uint64_t page = page_of(in);
+  const std::uint64_t page = find_page(in);
   const auto in_pages = [&](std::uint64_t size) { return std::min(nodes_[at].bytes, (size + page - 1) / page * page); };
   std::uint64_t size = in_pages(std::max(bytes, rules_.min_growth));
   const auto fits = [&] { return size <= rules_.limit && reserved_ <= rules_.limit - size; };
@@ -62,11 +62,11 @@ bool allocator_model::map(index at, std::uint64_t bytes) {
     rest.bytes -= size;
     rest.before = at;
     rest.mapped = false;
-    const index made = make(rest);
-    if (rest.after != none) nodes_[rest.after].before = made;
-    nodes_[at].after = made;
+    const index output = make(rest);
+    if (rest.after != none) nodes_[rest.after].before = output;
+    nodes_[at].after = output;
     nodes_[at].bytes = size;
-    pools_[rest.pool].unmapped.insert({rest.address, made});
+    pools_[rest.pool].unmapped.insert({rest.address, output});
   }
   join(at, nodes_[at].before);
   join(at, nodes_[at].after);
@@ -78,22 +78,22 @@ bool allocator_model::map(index at, std::uint64_t bytes) {
 /// Releases those pages of a free block that are completely free.
 void allocator_model::unmap(index at) {
   pool& in = pools_[nodes_[at].pool];
-  const std::uint64_t page = page_of(in);
+  const std::uint64_t page = find_page(in);
   const node was = nodes_[at];
   const std::uint64_t begin = (was.address + page - 1) / page * page;
   const std::uint64_t end = (was.address + was.bytes) / page * page;
   if (begin >= end) return;
   take_free(at);
-  const auto part = [&](std::uint64_t from, std::uint64_t to, index before, index after) {
+  const auto part = [&](std::uint64_t start, std::uint64_t to, index before, index after) {
     node rest = was;
-    rest.address = from;
-    rest.bytes = to - from;
+    rest.address = start;
+    rest.bytes = to - start;
     rest.before = before;
     rest.after = after;
-    const index made = make(rest);
-    if (before != none) nodes_[before].after = made;
-    if (after != none) nodes_[after].before = made;
-    put_free(made);
+    const index output = make(rest);
+    if (before != none) nodes_[before].after = output;
+    if (after != none) nodes_[after].before = output;
+    put_free(output);
   };
   if (begin > was.address) part(was.address, begin, was.before, at);
   if (end < was.address + was.bytes) part(end, was.address + was.bytes, at, was.after);

@@ -51,13 +51,13 @@ std::uint64_t block_size(const policy& by, std::uint64_t bytes) {
   return to_smallest_block(bytes);
 }
 
-allocator_rules rules_for(const policy& by, const allocator_requests& of) {
+allocator_rules rules_for(const policy& by, const allocator_requests& requests) {
   allocator_rules rules;
   rules.by = by;
-  if (of.limit != 0) rules.limit = of.limit;
-  rules.limit_set = of.limit_inferred;
-  if (by.memory_fraction > 0 && of.device_bytes > 0) {
-    rules.limit = static_cast<std::uint64_t>(by.memory_fraction * static_cast<double>(of.device_bytes));
+  if (requests.limit != 0) rules.limit = requests.limit;
+  rules.limit_set = requests.limit_inferred;
+  if (by.memory_fraction > 0 && requests.device_bytes > 0) {
+    rules.limit = static_cast<std::uint64_t>(by.memory_fraction * static_cast<double>(requests.device_bytes));
     rules.limit_set = true;
   }
   if (by.by == policy::model::caching) {

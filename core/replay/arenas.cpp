@@ -25,16 +25,16 @@ std::uint64_t to_blocks(std::uint64_t bytes) {
 /// Follows the recorded blocks and their addresses, and notes which segments cannot be in the same arena.
 class placement {
  public:
-  placement(const recorded_events& of, explanation by)
-      : of_(of),
+  placement(const recorded_events& events, explanation by)
+      : of_(events),
         delays_(by == explanation::delays),
-        segments_(segments_of(of)),
-        blocks_(of.blocks.size()),
-        apart_(of.segments.size()),
+        segments_(format_segments(events)),
+        blocks_(events.blocks.size()),
+        apart_(events.segments.size()),
         holes_(groups_in(segments_)),
-        freed_(delays_ ? begins_of(of) : std::vector<std::uint64_t>()) {
-    found_.free_at.assign(of.blocks.size(), no_delay);
-    for (const recorded_block& block : of.blocks) found_.min_asked.push_back(block.bytes);
+        freed_(delays_ ? collect_begins(events) : std::vector<std::uint64_t>()) {
+    found_.free_at.assign(events.blocks.size(), no_delay);
+    for (const recorded_block& block : events.blocks) found_.min_asked.push_back(block.bytes);
   }
 
   inferred_arenas infer() {
@@ -61,42 +61,42 @@ class placement {
   };
   static constexpr std::uint32_t last_event = std::numeric_limits<std::uint32_t>::max();
 
-  static std::vector<segment> segments_of(const recorded_events& of) {
-    std::vector<segment> made(of.segments.size());
+  static std::vector<segment> format_segments(const recorded_events& events) {
+    std::vector<segment> segments(events.segments.size());
     std::map<std::pair<bool, std::uint64_t>, std::uint32_t> groups;
-    for (std::size_t i = 0; i < made.size(); ++i) {
-      const recorded_segment& each = of.segments[i];
-      made[i].small = !each.mapped && each.bytes <= small_segment;
-      const auto key = std::pair(made[i].small, each.key);
-      made[i].group = groups.try_emplace(key, static_cast<std::uint32_t>(groups.size())).first->second;
+    for (std::size_t i = 0; i < segments.size(); ++i) {
+      const recorded_segment& each = events.segments[i];
+      segments[i].small = !each.mapped && each.bytes <= small_segment;
+      const auto key = std::pair(segments[i].small, each.key);
+      segments[i].group = groups.try_emplace(key, static_cast<std::uint32_t>(groups.size())).first->second;
     }
-    return made;
+    return segments;
   }
 
-  static std::size_t groups_in(const std::vector<segment>& all) {
+  static std::size_t groups_in(const std::vector<segment>& segments) {
     std::size_t count = 0;
-    for (const segment& each : all) count = std::max<std::size_t>(count, each.group + 1);
+    for (const segment& each : segments) count = std::max<std::size_t>(count, each.group + 1);
     return count;
   }
 
-  static std::vector<std::uint64_t> begins_of(const recorded_events& of) {
-    std::vector<std::uint64_t> all;
-    all.reserve(of.blocks.size());
-    for (const recorded_block& block : of.blocks) all.push_back(block.address);
-    std::sort(all.begin(), all.end());
-    all.erase(std::unique(all.begin(), all.end()), all.end());
-    return all;
+  static std::vector<std::uint64_t> collect_begins(const recorded_events& events) {
+    std::vector<std::uint64_t> values;
+    values.reserve(events.blocks.size());
+    for (const recorded_block& block : events.blocks) values.push_back(block.address);
+    std::sort(values.begin(), values.end());
+    values.erase(std::unique(values.begin(), values.end()), values.end());
+    return values;
   }
 
   void step(std::size_t i) {
     const recorded_event& event = of_.events[i];
     now_ = static_cast<std::uint32_t>(i);
-    if (event.what != recorded_kind::segment_given_back && event.what != recorded_kind::refused) {
-      if (emptying_open_ && event.what == recorded_kind::segment_taken)
+    if (event.kind != recorded_kind::segment_given_back && event.kind != recorded_kind::refused) {
+      if (emptying_open_ && event.kind == recorded_kind::segment_taken)
         found_.emptyings.back().taken_next = of_.segments[event.at].bytes;
       close_emptying();
     }
-    switch (event.what) {
+    switch (event.kind) {
       case recorded_kind::segment_taken:
         return take(event.at);
       case recorded_kind::segment_given_back:
@@ -122,7 +122,7 @@ class placement {
     ++found_.driver_calls;
     found_.peak_reserved = std::max(found_.peak_reserved, reserved_);
     found_.peak_segments = std::max(found_.peak_segments, taken_);
-    if (!of_.segments[at].mapped) holes_.put({of_.segments[at].address, end_of(at), at, in.group});
+    if (!of_.segments[at].mapped) holes_.put({of_.segments[at].address, get_end(at), at, in.group});
   }
 
   void give_back(std::uint32_t at, std::size_t event) {
@@ -141,15 +141,15 @@ class placement {
     found_.emptyings.back().given.push_back(at);
     idle_.erase(at);
     if (of_.segments[at].mapped) return;
-    holes_.clear(of_.segments[at].address, end_of(at), at);
-    freed_.forget(of_.segments[at].address, end_of(at));
+    holes_.clear(of_.segments[at].address, get_end(at), at);
+    freed_.forget(of_.segments[at].address, get_end(at));
   }
 
-  std::uint64_t end_of(std::uint32_t at) const {
+  std::uint64_t get_end(std::uint32_t at) const {
     return saturating_sum(of_.segments[at].address, of_.segments[at].bytes);
   }
 
-  /// Free segments that were not released must be in other arenas than those that were.
+  /// Free segments that were not released must be in other arenas than the released segments.
   void close_emptying() {
     if (!emptying_open_) return;
     emptying_open_ = false;
@@ -160,37 +160,37 @@ class placement {
   }
 
   /// False if the location of the block is unknown, or was chosen by the program (mapped).
-  bool has_place(const recorded_block& of) const {
-    return of.segment != no_segment && !of_.segments[of.segment].mapped;
+  bool has_place(const recorded_block& subject) const {
+    return subject.segment != no_segment && !of_.segments[subject.segment].mapped;
   }
 
   void allocate(std::uint32_t at) {
-    const recorded_block& made = of_.blocks[at];
-    if (!has_place(made) || blocks_[at].seen) return;
+    const recorded_block& output = of_.blocks[at];
+    if (!has_place(output) || blocks_[at].seen) return;
     blocks_[at].seen = blocks_[at].live = true;
-    segment& in = segments_[made.segment];
+    segment& in = segments_[output.segment];
     ++in.live;
-    idle_.erase(made.segment);
-    const std::uint64_t size = to_blocks(made.bytes);
-    release_used(made.address, saturating_sum(made.address, size));
-    const auto from = holes_.take(made.address, made.segment);
-    if (!from) return;
-    if (from->begin == made.address) {
+    idle_.erase(output.segment);
+    const std::uint64_t size = to_blocks(output.bytes);
+    release_used(output.address, saturating_sum(output.address, size));
+    const auto source = holes_.take(output.address, output.segment);
+    if (!source) return;
+    if (source->begin == output.address) {
       // A new segment was taken, so no hole was suitable.
-      compare(size, in.fresh ? sized_hole{no_limit, 0, 0} : sized_hole{from->bytes(), from->begin, 0}, made);
-      if (from->bytes() == made.bytes && !in.small) note_whole(at, in);
+      compare(size, in.fresh ? sized_hole{no_limit, 0, 0} : sized_hole{source->bytes(), source->begin, 0}, output);
+      if (source->bytes() == output.bytes && !in.small) note_whole(at, in);
     }
     in.fresh = false;
-    const std::uint64_t room = from->end - made.address;
+    const std::uint64_t room = source->end - output.address;
     const std::uint64_t rest = room - std::min(room, size);
     const bool split = in.small ? rest >= smallest_block : rest > largest_small;
     blocks_[at].extent = split ? size : room;
-    holes_.put({from->begin, made.address, made.segment, in.group});
-    if (split) holes_.put({from->end - rest, from->end, made.segment, in.group});
+    holes_.put({source->begin, output.address, output.segment, in.group});
+    if (split) holes_.put({source->end - rest, source->end, output.segment, in.group});
   }
 
-  /// In the large pool, a block may keep a rest of up to 1 MiB. The request did not fit in the next smaller hole;
-  /// otherwise, that hole would have been used.
+  /// In the large pool, a block may keep a rest of up to 1 MiB. The request did not fit in the next smaller hole,
+  /// because otherwise, the allocator would have used that hole.
   void note_whole(std::uint32_t at, const segment& in) {
     const std::uint64_t bytes = of_.blocks[at].bytes;
     const auto& free = holes_.of(in.group);
@@ -200,9 +200,10 @@ class placement {
     found_.min_asked[at] = std::min(least, bytes);
   }
 
-  /// Every hole that the allocator would have preferred to `chosen` is in another arena, or was not free yet.
-  void compare(std::uint64_t size, const sized_hole& chosen, const recorded_block& made) {
-    const std::uint32_t group = segments_[made.segment].group;
+  /// Notes that every hole that the allocator would have preferred to `chosen` is in another arena, or was not free
+  /// yet.
+  void compare(std::uint64_t size, const sized_hole& chosen, const recorded_block& output) {
+    const std::uint32_t group = segments_[output.segment].group;
     const sized_hole least{size, 0, 0};
     std::size_t looked_at = 0;
     if (delays_) {
@@ -214,7 +215,7 @@ class placement {
     const auto& free = holes_.of(group);
     auto each = free.lower_bound(least);
     for (; each != free.end() && *each < chosen && looked_at < max_looked_at; ++each, ++looked_at)
-      keep_apart(each->segment, made.segment);
+      keep_apart(each->segment, output.segment);
   }
 
   /// Takes the block that was freed last out of the hole, until its addresses are used again. Returns false if no block
@@ -233,8 +234,8 @@ class placement {
     return true;
   }
 
-  /// Addresses that are used again were free. So were all blocks that were freed earlier, because streams work in
-  /// order.
+  /// Releases the blocks whose addresses are used again, because these addresses were free. All blocks that were freed
+  /// earlier were free, too, because streams work in order.
   void release_used(std::uint64_t begin, std::uint64_t end) {
     if (const auto last = freed_.last_held(begin, end)) release(*last);
     freed_.forget(begin, end);
@@ -258,10 +259,10 @@ class placement {
   }
 
   void make_free(std::uint32_t at) {
-    const recorded_block& made = of_.blocks[at];
-    segment& in = segments_[made.segment];
-    if (--in.live == 0 && in.taken) idle_.insert(made.segment);
-    if (in.taken) holes_.put({made.address, made.address + blocks_[at].extent, made.segment, in.group});
+    const recorded_block& output = of_.blocks[at];
+    segment& in = segments_[output.segment];
+    if (--in.live == 0 && in.taken) idle_.insert(output.segment);
+    if (in.taken) holes_.put({output.address, output.address + blocks_[at].extent, output.segment, in.group});
   }
 
   void keep_apart(std::uint32_t a, std::uint32_t b) {
@@ -277,7 +278,7 @@ class placement {
     std::map<std::pair<std::uint32_t, std::uint32_t>, std::uint16_t> arenas;
     found_.of_segment.resize(segments_.size());
     for (const recorded_event& event : of_.events) {
-      if (event.what != recorded_kind::segment_taken) continue;
+      if (event.kind != recorded_kind::segment_taken) continue;
       std::set<std::uint32_t> used;
       for (const std::uint32_t other : apart_[event.at]) used.insert(colours[other]);
       std::uint32_t colour = 0;
@@ -307,6 +308,6 @@ class placement {
 
 }  // namespace
 
-inferred_arenas infer_arenas(const recorded_events& of, explanation by) { return placement(of, by).infer(); }
+inferred_arenas infer_arenas(const recorded_events& events, explanation by) { return placement(events, by).infer(); }
 
 }  // namespace sluice::replay

@@ -9,11 +9,12 @@ namespace {
 
 using index::category;
 
-/// More than any real memory. Limits the sizes in hostile files so that they can be added up.
+/// The maximum of a size in bytes, more than any real memory. Sizes in hostile files are limited so that they can be
+/// added up.
 constexpr double max_bytes = 1e15;
 
-bool is_of_model(category what) {
-  return what == category::weight || what == category::gradient || what == category::optimizer_state;
+bool is_of_model(category wanted) {
+  return wanted == category::weight || wanted == category::gradient || wanted == category::optimizer_state;
 }
 
 /// Fits lines by least squares, through series of points that all have the same batch sizes.
@@ -35,12 +36,12 @@ class line_fit {
   /// Fits a line. `value_at(i)` returns the value at the batch size at position `i`.
   template <class Value>
   [[nodiscard]] line through(Value&& value_at) const {
-    line made;
-    for (std::size_t i = 0; i < batches_.size(); ++i) made.mean += value_at(i) / count();
-    if (!shows_slope()) return made;
+    line output;
+    for (std::size_t i = 0; i < batches_.size(); ++i) output.mean += value_at(i) / count();
+    if (!shows_slope()) return output;
     for (std::size_t i = 0; i < batches_.size(); ++i)
-      made.slope += (batches_[i] - mean_) * (value_at(i) - made.mean) / spread_;
-    return made;
+      output.slope += (batches_[i] - mean_) * (value_at(i) - output.mean) / spread_;
+    return output;
   }
 
  private:
@@ -53,93 +54,93 @@ class line_fit {
 
 }  // namespace
 
-std::vector<category> categories_of(const allocator_requests& of, const index::memory_use& memory,
-                                    std::span<const index::block_category> categories) {
-  std::vector<category> made;
-  made.reserve(of.ids.size());
-  for (const trace::block_id id : of.ids) {
+std::vector<category> get_categories(const allocator_requests& requests, const index::memory_use& memory,
+                                     std::span<const index::block_category> categories) {
+  std::vector<category> items;
+  items.reserve(requests.ids.size());
+  for (const trace::block_id id : requests.ids) {
     const index::block_record* block = memory.find(id);
     const auto at = block == nullptr ? categories.size() : static_cast<std::size_t>(block - memory.blocks().data());
-    made.push_back(at < categories.size() ? categories[at].what : category::none);
+    items.push_back(at < categories.size() ? categories[at].kind : category::none);
   }
-  return made;
+  return items;
 }
 
-by_category highest_bytes(const allocator_requests& of, std::span<const category> of_block) {
+by_category highest_bytes(const allocator_requests& requests, std::span<const category> of_block) {
   by_category live{};
   by_category highest{};
-  std::vector<std::uint64_t> size(of.blocks);
-  for (const request& each : of.requests) {
-    if (each.what == request_kind::empty_cache) continue;
-    const auto what = static_cast<std::size_t>(of_block[each.block]);
-    if (each.what == request_kind::allocate) {
+  std::vector<std::uint64_t> size(requests.blocks);
+  for (const request& each : requests.requests) {
+    if (each.kind == request_kind::empty_cache) continue;
+    const auto block = static_cast<std::size_t>(of_block[each.block]);
+    if (each.kind == request_kind::allocate) {
       size[each.block] = each.bytes;
-      live[what] += static_cast<double>(each.bytes);
-      highest[what] = std::max(highest[what], live[what]);
+      live[block] += static_cast<double>(each.bytes);
+      highest[block] = std::max(highest[block], live[block]);
     } else {
-      live[what] -= static_cast<double>(size[each.block]);
+      live[block] -= static_cast<double>(size[each.block]);
     }
   }
   return highest;
 }
 
-batch_law law_of(std::span<const batch_point> points) {
+batch_law fit_law(std::span<const batch_point> points) {
   batch_law law;
   std::vector<double> batches;
   for (const batch_point& each : points) batches.push_back(each.batch);
   const line_fit fit(std::move(batches));
   law.fitted = fit.shows_slope();
-  for (std::size_t what = 0; what < law.constant.size(); ++what) {
-    auto [bytes, slope] = fit.through([&](std::size_t i) { return points[i].bytes[what]; });
+  for (std::size_t value = 0; value < law.constant.size(); ++value) {
+    auto [bytes, slope] = fit.through([&](std::size_t i) { return points[i].bytes[value]; });
     slope = std::max(slope, 0.0);
-    if (!law.fitted && !is_of_model(static_cast<category>(what)) && fit.mean() > 0) slope = bytes / fit.mean();
-    law.per_batch[what] = slope;
-    law.constant[what] = bytes - slope * fit.mean();
+    if (!law.fitted && !is_of_model(static_cast<category>(value)) && fit.mean() > 0) slope = bytes / fit.mean();
+    law.per_batch[value] = slope;
+    law.constant[value] = bytes - slope * fit.mean();
   }
   return law;
 }
 
-allocator_requests with_batch(const allocator_requests& of, std::span<const category> of_block, const batch_law& law,
-                              double from, double to) {
-  allocator_requests made = of;
+allocator_requests with_batch(const allocator_requests& requests, std::span<const category> of_block,
+                              const batch_law& law, double begin, double to) {
+  allocator_requests output = requests;
   // The recorded addresses are not valid for segments of other sizes.
-  made.segment_addresses.clear();
+  output.segment_addresses.clear();
   by_category factor{};
-  for (std::size_t what = 0; what < factor.size(); ++what) {
-    const double before = law.bytes(static_cast<category>(what), from);
-    factor[what] = before > 0 ? law.bytes(static_cast<category>(what), to) / before : 1;
+  for (std::size_t value = 0; value < factor.size(); ++value) {
+    const double before = law.bytes(static_cast<category>(value), begin);
+    factor[value] = before > 0 ? law.bytes(static_cast<category>(value), to) / before : 1;
   }
-  for (request& each : made.requests) {
-    if (each.what != request_kind::allocate) continue;
+  for (request& each : output.requests) {
+    if (each.kind != request_kind::allocate) continue;
     const double bytes = static_cast<double>(each.bytes) * factor[static_cast<std::size_t>(of_block[each.block])];
     each.bytes = static_cast<std::uint64_t>(std::llround(std::clamp(bytes, 1.0, max_bytes)));
   }
-  return made;
+  return output;
 }
 
-std::optional<allocator_requests> with_batch_by_block(const allocator_requests& of, double from,
+std::optional<allocator_requests> with_batch_by_block(const allocator_requests& subject, double begin,
                                                       std::span<const batch_recording> others, double to) {
-  const auto sizes_of = [](const allocator_requests& requests) {
+  const auto get_sizes = [](const allocator_requests& requests) {
     std::vector<double> sizes;
     for (const request& each : requests.requests)
-      if (each.what == request_kind::allocate) sizes.push_back(static_cast<double>(each.bytes));
+      if (each.kind == request_kind::allocate) sizes.push_back(static_cast<double>(each.bytes));
     return sizes;
   };
-  std::vector<double> batches{from};
-  std::vector<std::vector<double>> sizes{sizes_of(of)};
+  std::vector<double> batches{begin};
+  std::vector<std::vector<double>> sizes{get_sizes(subject)};
   for (const batch_recording& each : others) {
     batches.push_back(each.batch);
-    sizes.push_back(sizes_of(*each.requests));
+    sizes.push_back(get_sizes(*each.requests));
     if (sizes.back().size() != sizes.front().size()) return std::nullopt;
   }
   const line_fit fit(std::move(batches));
   if (!fit.shows_slope()) return std::nullopt;
-  allocator_requests made = of;
-  made.segment_addresses.clear();
+  allocator_requests output = subject;
+  output.segment_addresses.clear();
   std::size_t at = 0;
   std::size_t shrinking = 0;
-  for (request& each : made.requests) {
-    if (each.what != request_kind::allocate) continue;
+  for (request& each : output.requests) {
+    if (each.kind != request_kind::allocate) continue;
     const auto [bytes, slope] = fit.through([&](std::size_t i) { return sizes[i][at]; });
     ++at;
     if (slope < 0) ++shrinking;
@@ -148,7 +149,7 @@ std::optional<allocator_requests> with_batch_by_block(const allocator_requests& 
         static_cast<std::uint64_t>(std::llround(std::clamp(bytes + slope * (to - fit.mean()), 1.0, max_bytes)));
   }
   if (shrinking * 20 > at) return std::nullopt;
-  return made;
+  return output;
 }
 
 }  // namespace sluice::replay

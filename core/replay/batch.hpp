@@ -11,7 +11,7 @@
 #include "core/index/memory/memory_use.hpp"
 #include "core/replay/requests.hpp"
 
-/// Computes the requests that a program would make to PyTorch's allocator if it had another batch size.
+/// Computes the requests that a program would make to PyTorch's allocator with another batch size.
 namespace sluice::replay {
 
 /// A number for each category of blocks.
@@ -19,11 +19,12 @@ using by_category = std::array<double, index::category_count>;
 
 /// Returns the category of each block in `of`, indexed by block number. `categories` is indexed by position in
 /// `memory.blocks()`. O(blocks).
-[[nodiscard]] std::vector<index::category> categories_of(const allocator_requests& of, const index::memory_use& memory,
-                                                         std::span<const index::block_category> categories);
+[[nodiscard]] std::vector<index::category> get_categories(const allocator_requests& requests,
+                                                          const index::memory_use& memory,
+                                                          std::span<const index::block_category> categories);
 
 /// Returns the maximum of the live bytes of each category. `of_block` is indexed by block number. O(requests).
-[[nodiscard]] by_category highest_bytes(const allocator_requests& of, std::span<const index::category> of_block);
+[[nodiscard]] by_category highest_bytes(const allocator_requests& requests, std::span<const index::category> of_block);
 
 /// A recording as a data point for a `batch_law`: its batch size, and the maximum of the live bytes of each category.
 struct batch_point {
@@ -39,22 +40,23 @@ struct batch_law {
   /// optimizer state are then assumed to be constant, and all other categories to be proportional to the batch size.
   bool fitted = false;
 
-  [[nodiscard]] double bytes(index::category what, double batch) const {
-    const auto at = static_cast<std::size_t>(what);
-    const double all = constant[at] + per_batch[at] * batch;
-    return all > 0 ? all : 0;
+  [[nodiscard]] double bytes(index::category wanted, double batch) const {
+    const auto at = static_cast<std::size_t>(wanted);
+    const double total = constant[at] + per_batch[at] * batch;
+    return total > 0 ? total : 0;
   }
 };
 
-/// Computes a least-squares fit. Bytes that decrease with the batch size count as constant. Needs at least one point;
-/// all points of the same batch size count as one point. O(points).
-[[nodiscard]] batch_law law_of(std::span<const batch_point> points);
+/// Computes a least-squares fit. Bytes that decrease with the batch size count as constant. Needs at least one point.
+/// All points of the same batch size count as one point. O(points).
+[[nodiscard]] batch_law fit_law(std::span<const batch_point> points);
 
 /// Returns the requests for another batch size. The size of each block changes by the same factor as the bytes of its
 /// category. A category for which the law has no bytes keeps its sizes. `of_block` is indexed by block number.
 /// O(requests).
-[[nodiscard]] allocator_requests with_batch(const allocator_requests& of, std::span<const index::category> of_block,
-                                            const batch_law& law, double from, double to);
+[[nodiscard]] allocator_requests with_batch(const allocator_requests& requests,
+                                            std::span<const index::category> of_block, const batch_law& law,
+                                            double begin, double to);
 
 /// Another recording of the same program.
 struct batch_recording {
@@ -63,10 +65,10 @@ struct batch_recording {
 };
 
 /// Returns the requests for another batch size, with a law for each block, which is more exact than a law for each
-/// category. This is possible if the recorded programs make the same allocations in the same order, which are then
-/// compared one by one. Returns nothing if the numbers of allocations differ, if more than a twentieth of the blocks
-/// shrink with the batch size, or if all recordings have the same batch size. O(requests).
-[[nodiscard]] std::optional<allocator_requests> with_batch_by_block(const allocator_requests& of, double from,
+/// category. This is possible if the recorded programs make the same allocations in the same order. The allocations are
+/// then compared one by one. Returns nothing if the numbers of allocations differ, if more than a twentieth of the
+/// blocks shrink with the batch size, or if all recordings have the same batch size. O(requests).
+[[nodiscard]] std::optional<allocator_requests> with_batch_by_block(const allocator_requests& requests, double begin,
                                                                     std::span<const batch_recording> others, double to);
 
 }  // namespace sluice::replay

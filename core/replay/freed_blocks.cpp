@@ -15,10 +15,10 @@ auto first_behind(ByAddress& blocks, std::uint64_t begin) {
 
 }  // namespace
 
-void freed_blocks::add(const freed_block& made) {
-  forget(made.begin, made.end);
-  may_be_free_.emplace(made.begin, made);
-  events_.set(place_of(made.begin), made.event + 1);
+void freed_blocks::add(const freed_block& block) {
+  forget(block.begin, block.end);
+  may_be_free_.emplace(block.begin, block);
+  events_.set(get_place(block.begin), block.event + 1);
 }
 
 void freed_blocks::forget(std::uint64_t begin, std::uint64_t end) {
@@ -27,7 +27,7 @@ void freed_blocks::forget(std::uint64_t begin, std::uint64_t end) {
 }
 
 std::optional<freed_block> freed_blocks::take_latest(std::uint64_t begin, std::uint64_t end) {
-  const std::size_t latest = events_.greatest_in(place_of(begin), place_of(end));
+  const std::size_t latest = events_.greatest_in(get_place(begin), get_place(end));
   if (latest == range_maximum::none) return std::nullopt;
   const auto block = may_be_free_.find(begins_[latest]);
   const freed_block taken = block->second;
@@ -36,19 +36,19 @@ std::optional<freed_block> freed_blocks::take_latest(std::uint64_t begin, std::u
 }
 
 /// Returns the position of the first element of `begins_` that is not below `begin`.
-std::size_t freed_blocks::place_of(std::uint64_t begin) const {
+std::size_t freed_blocks::get_place(std::uint64_t begin) const {
   return static_cast<std::size_t>(std::lower_bound(begins_.begin(), begins_.end(), begin) - begins_.begin());
 }
 
 freed_blocks::by_address::iterator freed_blocks::erase(by_address::iterator block) {
-  events_.set(place_of(block->first), 0);
+  events_.set(get_place(block->first), 0);
   return may_be_free_.erase(block);
 }
 
-bool freed_blocks::hold(const freed_block& of) {
-  if (last_held(of.begin, of.end)) return false;
-  held_.emplace(of.begin, of);
-  held_order_.emplace(of.event, of.begin);
+bool freed_blocks::hold(const freed_block& block) {
+  if (last_held(block.begin, block.end)) return false;
+  held_.emplace(block.begin, block);
+  held_order_.emplace(block.event, block.begin);
   return true;
 }
 

@@ -19,8 +19,8 @@ struct hole {
   [[nodiscard]] std::uint64_t bytes() const { return end - begin; }
 };
 
-/// A hole in the order in which the allocator chooses: the smallest hole that is large enough, and among equals, the
-/// hole with the lowest address.
+/// A hole, in the order in which the allocator chooses holes. The allocator takes the smallest hole that is large
+/// enough. If several holes have that size, it takes the hole with the lowest address.
 struct sized_hole {
   std::uint64_t bytes = 0;
   std::uint64_t begin = 0;
@@ -42,9 +42,10 @@ class holes {
 
   explicit holes(std::size_t groups) : sizes_(groups) {}
 
-  /// Adds a hole and merges it with adjacent holes of its segment. Removes holes that it overlaps; there are such holes
-  /// only if a file contradicts itself. Does nothing if the hole is empty. O(log holes), plus the removed holes.
-  void put(const hole& made);
+  /// Adds a hole and merges it with adjacent holes of its segment. Removes holes that the new hole overlaps; there are
+  /// such holes only if a file contradicts itself. Does nothing if the new hole is empty. O(log holes), plus the
+  /// removed holes.
+  void put(const hole& output);
   /// Takes out the hole of `segment` that contains `address`. Returns nothing if there is no such hole. O(log holes).
   std::optional<hole> take(std::uint64_t address, std::uint32_t segment);
   /// Removes the holes of `segment` that start in [`begin`, `end`). O(log holes), plus the other holes in that range.
@@ -58,7 +59,7 @@ class holes {
 
  private:
   struct entry {
-    hole is;
+    hole span;
     by_size::const_iterator sized;  ///< The entry of the same hole in `sizes_`.
   };
   using by_address = std::map<std::uint64_t, entry>;  ///< The key is the hole's `begin`.

@@ -65,9 +65,9 @@ std::optional<std::uint64_t> divisions_in(std::string_view text) {
 /// Reads "4", or "[256:1,512:2,>:4]", whose sizes are in MiB.
 bool read_divisions(std::string_view text, policy& into) {
   if (!text.starts_with('[')) {
-    const auto all = divisions_in(text);
-    if (!all || *all == 0) return false;
-    into.divisions.fill(*all);
+    const auto full = divisions_in(text);
+    if (!full || *full == 0) return false;
+    into.divisions.fill(*full);
     return true;
   }
   if (!text.ends_with(']')) return false;
@@ -76,14 +76,14 @@ bool read_divisions(std::string_view text, policy& into) {
   for (const std::string_view part : split(text.substr(1, text.size() - 2))) {
     const std::size_t colon = part.find(':');
     if (colon == std::string_view::npos) return false;
-    const std::string_view from = trimmed(part.substr(0, colon));
+    const std::string_view source = trimmed(part.substr(0, colon));
     const auto count = divisions_in(trimmed(part.substr(colon + 1)));
     if (!count) return false;
-    if (from == ">") {
+    if (source == ">") {
       std::fill(into.divisions.begin() + static_cast<std::ptrdiff_t>(last), into.divisions.end(), *count);
       continue;
     }
-    const auto size = whole(from);
+    const auto size = whole(source);
     if (!size || !std::has_single_bit(*size)) return false;
     last = std::min<std::size_t>(static_cast<std::size_t>(std::countr_zero(*size)), into.divisions.size() - 1);
     if (first) std::fill(into.divisions.begin(), into.divisions.begin() + static_cast<std::ptrdiff_t>(last), *count);
@@ -129,27 +129,27 @@ std::string_view read_setting(std::string_view name, std::string_view value, pol
 }
 
 bool is_setting(std::string_view name) {
-  static const std::set<std::string_view> all{"expandable_segments",
-                                              "max_split_size_mb",
-                                              "max_non_split_rounding_mb",
-                                              "roundup_power2_divisions",
-                                              "garbage_collection_threshold",
-                                              "per_process_memory_fraction",
-                                              "empty_cache",
-                                              "backend"};
-  return all.contains(name);
+  static const std::set<std::string_view> texts{"expandable_segments",
+                                                "max_split_size_mb",
+                                                "max_non_split_rounding_mb",
+                                                "roundup_power2_divisions",
+                                                "garbage_collection_threshold",
+                                                "per_process_memory_fraction",
+                                                "empty_cache",
+                                                "backend"};
+  return texts.contains(name);
 }
 
 }  // namespace
 
 result<policy> parse_policy(std::string_view text) {
-  policy made;
-  made.text = text;
+  policy output;
+  output.text = text;
   const std::string_view word = trimmed(text);
-  if (word == "native") return made;
+  if (word == "native") return output;
   if (word == "sluice" || word == "best fit") {
-    made.by = word == "sluice" ? policy::model::sluice : policy::model::best_fit;
-    return made;
+    output.by = word == "sluice" ? policy::model::sluice : policy::model::best_fit;
+    return output;
   }
   for (const std::string_view part : split(word)) {
     const std::size_t colon = part.find(':');
@@ -157,23 +157,23 @@ result<policy> parse_policy(std::string_view text) {
     const bool harmless = without_effect.contains(name);
     if (!harmless && !is_setting(name))
       return fail(error_code::invalid_argument, fmt::format("no allocator setting is called \"{}\"", name),
-                  fmt::format("--policy \"{}\"", text), fmt::format("known are {}", known_settings));
+                  fmt::format("--policy \"{}\"", text), fmt::format("known settings: {}", known_settings));
     const std::string_view value = colon == std::string_view::npos ? "" : trimmed(part.substr(colon + 1));
-    const std::string_view expected = harmless ? "" : read_setting(name, value, made);
+    const std::string_view expected = harmless ? "" : read_setting(name, value, output);
     if (!expected.empty())
       return fail(error_code::invalid_argument, fmt::format("{} needs {}, not \"{}\"", name, expected, value),
                   fmt::format("--policy \"{}\"", text), "write it as in PYTORCH_CUDA_ALLOC_CONF");
   }
-  return made;
+  return output;
 }
 
 std::vector<policy> default_policies() {
-  std::vector<policy> all;
+  std::vector<policy> policies;
   for (const char* text : {"native", "expandable_segments:True", "max_split_size_mb:128", "max_split_size_mb:64",
                            "roundup_power2_divisions:4", "garbage_collection_threshold:0.6", "backend:cudaMallocAsync",
                            "sluice", "best fit"})
-    all.push_back(*parse_policy(text));
-  return all;
+    policies.push_back(*parse_policy(text));
+  return policies;
 }
 
 }  // namespace sluice::replay

@@ -8,7 +8,8 @@
 
 #include "core/base/error.hpp"
 
-/// Computes how much device memory an allocator would have reserved for the recorded requests under another policy.
+/// A policy: the allocator, and its settings, with which recorded requests are replayed. The replay shows how much
+/// device memory that allocator would have reserved (replay.hpp).
 namespace sluice::replay {
 
 /// The sizes that PyTorch's caching allocator uses, in bytes (c10/cuda/CUDACachingAllocator.cpp at commit 001074d2).
@@ -20,8 +21,7 @@ inline constexpr std::uint64_t large_segment = 20 * mib;     ///< The size of a 
                                                              ///< `own_segment_from`.
 inline constexpr std::uint64_t own_segment_from = 10 * mib;  ///< A request of at least this size gets a segment of its
                                                              ///< own, if it needs a new segment.
-inline constexpr std::uint64_t large_rounding = 2 * mib;     ///< The size of a segment for one such request is a
-                                                             ///< multiple of this.
+inline constexpr std::uint64_t large_rounding = 2 * mib;     ///< The size of such a segment is a multiple of this.
 inline constexpr std::uint64_t no_limit = ~std::uint64_t{0};
 
 /// The settings with which an allocator is replayed.
@@ -30,28 +30,28 @@ struct policy {
     caching,   ///< PyTorch's native allocator, with any of its settings.
     async,     ///< PyTorch's backend:cudaMallocAsync, that is, the driver's pool.
     sluice,    ///< The pool of Sluice's own runtime.
-    best_fit,  ///< One address space for all streams, in which each request takes the best-fitting hole: an ideal for
-               ///< comparison.
+    best_fit,  ///< One address space for all streams, in which each request takes the best-fitting hole. An ideal
+               ///< allocator, for comparison.
   };
-  /// When the program calls torch.cuda.empty_cache() in addition. This is a change of the program, not a setting of
+  /// When the program additionally calls torch.cuda.empty_cache(). This is a change of the program, not a setting of
   /// PyTorch.
   enum class emptying : std::uint8_t {
     never,
     each_step,  ///< At the start of each step, see `allocator_requests::step_begins`.
     failure     ///< Before each allocation that failed, see `allocator_requests::failures`.
   };
-  std::string text;  ///< The policy as the user wrote it. Names the policy in results.
+  std::string text;  ///< The policy as the user wrote it. This text also names the policy in results.
   model by = model::caching;
   bool expandable = false;
   std::uint64_t max_split = no_limit;                ///< Blocks of at least this size, in bytes, are not split.
-  std::uint64_t non_split_rounding = large_segment;  ///< How much larger than the request such a block may be, in
-                                                     ///< bytes.
+  std::uint64_t non_split_rounding = large_segment;  ///< How much larger than a request a block that is not split may
+                                                     ///< be, in bytes.
   double collect_above = 0;                          ///< The share of the limit above which garbage is collected; 0:
                                                      ///< never.
   double memory_fraction = 0;                        ///< The share of the device's memory that may be used; 0: the
                                                      ///< recorded limit.
-  std::array<std::uint64_t, 16> divisions{};         ///< For each power of two, from 1 MiB on: the number of equal
-                                                     ///< steps up to the next; 0 or 1: no rounding.
+  std::array<std::uint64_t, 16> divisions{};         ///< For each power of two, from 1 MiB on, the number of equal
+                                                     ///< steps up to the next power of two; 0 or 1: no rounding.
   emptying empties = emptying::never;
 };
 
@@ -60,7 +60,7 @@ struct policy {
 /// that describes the expected form.
 [[nodiscard]] result<policy> parse_policy(std::string_view text);
 
-/// Returns the policies that are replayed by default: settings of the allocator.
+/// Returns the settings of the allocator that are replayed by default.
 [[nodiscard]] std::vector<policy> default_policies();
 
 }  // namespace sluice::replay

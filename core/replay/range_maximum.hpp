@@ -8,8 +8,8 @@
 
 namespace sluice::replay {
 
-/// Finds the place of the greatest number in a range of places, which are numbered from 0. A tournament tree with 4 to
-/// 8 bytes per place. Not thread-safe.
+/// Finds the place of the greatest number in a range of places, which are numbered from 0. The implementation is a
+/// tournament tree with 4 to 8 bytes per place. Not thread-safe.
 class range_maximum {
  public:
   static constexpr std::size_t none = ~std::size_t{0};
@@ -26,8 +26,8 @@ class range_maximum {
     }
   }
 
-  /// Returns the place of the greatest number in [`first`, `last`); if several places have that number, any of them.
-  /// Returns `none` if no place in the range has a number. O(log places).
+  /// Returns the place of the greatest number in [`first`, `last`). If several places have that number, returns any of
+  /// these places. Returns `none` if no place in the range has a number. O(log places).
   [[nodiscard]] std::size_t greatest_in(std::size_t first, std::size_t last) const {
     // Visits the nodes that together cover the range, from both ends towards the middle.
     std::size_t best = 0;

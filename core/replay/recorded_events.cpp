@@ -20,7 +20,7 @@ bool is_of_framework(const block_record& block) {
   return block.allocated && block.layer == trace::layer::framework && block.kind == trace::memory_kind::device;
 }
 
-/// True if a block may be a segment of an allocator. `is_segment_of_framework` then decides.
+/// True if a block may be a segment of an allocator. For such a block, `is_segment_of_framework` decides.
 bool is_segment_of_pool(const block_record& block) {
   return block.layer == trace::layer::driver && block.kind == trace::memory_kind::device &&
          block.pool != trace::pool_id::none && !index::is_mapped_piece(block);
@@ -38,7 +38,7 @@ class address_spaces {
       ends_[{block.process, block.address}] = block.address + block.bytes;
   }
   /// Returns the start of the space that contains `address`; 0 if no space does.
-  [[nodiscard]] std::uint64_t begin_of(trace::process_id process, std::uint64_t address) const {
+  [[nodiscard]] std::uint64_t get_begin(trace::process_id process, std::uint64_t address) const {
     auto after = ends_.upper_bound({process, address});
     if (after == ends_.begin()) return 0;
     --after;
@@ -63,7 +63,7 @@ class recorded_events_builder::state {
     for (const block_record& block : memory.blocks()) {
       if (!block.allocated || !index::ends_in(block, run)) continue;
       if (index::is_mapped_piece(block)) pieces_.push_back(block);
-      // Any block in the segment would have been allocated before the segment ended.
+      // A block in the segment would have been allocated before the segment ended, so the segment has no blocks.
       if (is_segment_of_pool(block) && !segments_.contains(block.id)) empty_.push_back(block);
       end(block, run);
     }
@@ -78,14 +78,14 @@ class recorded_events_builder::state {
     add_pieces();
     add_empty_segments(tables);
     add_refusals();
-    std::vector<recorded_events> all;
-    for (auto& [of, events] : found_) {
+    std::vector<recorded_events> items;
+    for (auto& [subject, events] : found_) {
       std::sort(events.events.begin(), events.events.end(), [](const recorded_event& a, const recorded_event& b) {
-        return std::tie(a.time, a.order, a.what) < std::tie(b.time, b.order, b.what);
+        return std::tie(a.time, a.order, a.kind) < std::tie(b.time, b.order, b.kind);
       });
-      all.push_back(std::move(events));
+      items.push_back(std::move(events));
     }
-    return all;
+    return items;
   }
 
  private:
@@ -103,12 +103,12 @@ class recorded_events_builder::state {
     recorded_events& into = found_[{block.process, block.device}];
     into.process = block.process;
     into.device = block.device;
-    recorded_block made{block.address, block.bytes, block.id, no_segment};
+    recorded_block output{block.address, block.bytes, block.id, no_segment};
     const block_record* parent = memory.find(block.parent);
     if (parent != nullptr && parent->allocated && parent->layer == trace::layer::driver)
-      made.segment = segment_of(*parent, into);
+      output.segment = get_segment(*parent, into);
     const auto at = static_cast<std::uint32_t>(into.blocks.size());
-    into.blocks.push_back(made);
+    into.blocks.push_back(output);
     ++blocks_;
     into.events.push_back({block.born, raw(block.alloc), recorded_kind::allocated, at});
     if (index::ends_in(block, run))
@@ -122,29 +122,29 @@ class recorded_events_builder::state {
     // In a corrupt file, a segment may have several ends.
     if (const auto segment = segments_.find(block.id); segment != segments_.end() && !segment->second.ended) {
       segment->second.ended = true;
-      put_end(block, recorded_kind::segment_given_back, segment->second.at, found_[segment->second.of]);
+      put_end(block, recorded_kind::segment_given_back, segment->second.at, found_[segment->second.holder]);
     }
     if (run.holds(block.born)) return;
     const auto born = live_.find(block.id);
     if (born == live_.end()) return;
-    put_end(block, recorded_kind::freed, born->second.at, found_[born->second.of]);
+    put_end(block, recorded_kind::freed, born->second.at, found_[born->second.holder]);
     live_.erase(born);
   }
 
-  static void put_end(const block_record& of, recorded_kind died, std::uint32_t at, recorded_events& into) {
-    if (of.freed()) into.events.push_back({of.died, raw(of.free), died, at});
+  static void put_end(const block_record& subject, recorded_kind died, std::uint32_t at, recorded_events& into) {
+    if (subject.freed()) into.events.push_back({subject.died, raw(subject.free), died, at});
   }
 
-  std::uint32_t segment_of(const block_record& parent, recorded_events& into) {
-    const owner of{into.process, into.device};
+  std::uint32_t get_segment(const block_record& parent, recorded_events& into) {
+    const owner subject{into.process, into.device};
     const auto at = static_cast<std::uint32_t>(into.segments.size());
-    const auto [known, fresh] = segments_.try_emplace(parent.id, place{of, at, false});
-    if (!fresh) return known->second.of == of ? known->second.at : no_segment;
+    const auto [known, fresh] = segments_.try_emplace(parent.id, place{subject, at, false});
+    if (!fresh) return known->second.holder == subject ? known->second.at : no_segment;
     const bool mapped = index::is_mapped_piece(parent);
     // A stream is more specific than an address space. In most recordings, neither is known.
     std::uint64_t key = raw(parent.stream) << 32 ^ raw(parent.pool);
     if (mapped) {
-      const std::uint64_t space = spaces_.begin_of(parent.process, parent.address);
+      const std::uint64_t space = spaces_.get_begin(parent.process, parent.address);
       if (space != 0) key = space;
       mapped_keys_[{parent.process, parent.device}].insert(key);
     }
@@ -162,11 +162,11 @@ class recorded_events_builder::state {
     for (const block_record& block : pieces_) {
       const auto keys = mapped_keys_.find({block.process, block.device});
       if (keys == mapped_keys_.end()) continue;
-      const std::uint64_t space = spaces_.begin_of(block.process, block.address);
+      const std::uint64_t space = spaces_.get_begin(block.process, block.address);
       const std::uint64_t key = space != 0 ? space : raw(block.stream) << 32 ^ raw(block.pool);
       if (!keys->second.contains(key) || segments_.contains(block.id)) continue;
       recorded_events& into = found_[{block.process, block.device}];
-      put_end(block, recorded_kind::segment_given_back, segment_of(block, into), into);
+      put_end(block, recorded_kind::segment_given_back, get_segment(block, into), into);
     }
   }
 
@@ -179,7 +179,7 @@ class recorded_events_builder::state {
     }
   }
 
-  /// Adds driver calls that failed because memory was exhausted: the next allocation is a retry.
+  /// Adds driver calls that failed because memory was exhausted. The next allocation is then a retry.
   void add_refusals() {
     for (const trace::alloc_failed_event& row : failed_) {
       if (row.layer != trace::layer::driver) continue;
@@ -195,7 +195,7 @@ class recorded_events_builder::state {
   std::map<owner, recorded_events> found_;
   /// An allocator, and a position in its `segments` or `blocks`.
   struct place {
-    owner of;
+    owner holder;
     std::uint32_t at = 0;
     bool ended = false;
   };
@@ -220,9 +220,9 @@ bool recorded_events_builder::gave_up() const { return state_->gave_up(); }
 std::vector<recorded_events> recorded_events_builder::take(const trace::tables& tables) { return state_->take(tables); }
 
 std::vector<recorded_events> recorded_allocators(const index::memory_use& memory, const trace::tables& tables) {
-  recorded_events_builder all;
-  all.add(memory, all_time);
-  return all.take(tables);
+  recorded_events_builder builder;
+  builder.add(memory, all_time);
+  return builder.take(tables);
 }
 
 }  // namespace sluice::replay

@@ -24,7 +24,7 @@ inline constexpr std::uint32_t no_segment = ~std::uint32_t{0};
 struct recorded_segment {
   std::uint64_t address = 0;
   std::uint64_t bytes = 0;
-  bool mapped = false;    ///< The segment is a piece of an address space that the program mapped.
+  bool mapped = false;    ///< True if the segment is a piece of an address space that the program mapped.
   std::uint64_t key = 0;  ///< Identifies the stream, pool or address space. No request can be served from segments with
                           ///< different keys.
 };
@@ -33,15 +33,17 @@ struct recorded_segment {
 struct empty_segment {
   std::uint64_t bytes = 0;
   trace::time_ns taken = 0;
-  trace::time_ns given_back = trace::unknown_time;  ///< `unknown_time` if it was never released.
+  trace::time_ns given_back = trace::unknown_time;  ///< `unknown_time` if the segment was never released.
 };
 
+/// The kind of a `recorded_event`.
 enum class recorded_kind : std::uint8_t { segment_taken, allocated, freed, segment_given_back, refused };
 
+/// A segment or block that was taken, allocated, freed or released, or a refused request.
 struct recorded_event {
   trace::time_ns time = 0;
   std::uint64_t order = 0;  ///< The id of the event, by which events with the same time are ordered.
-  recorded_kind what{};
+  recorded_kind kind{};
   std::uint32_t at = 0;  ///< A position in `recorded_events::blocks` or `recorded_events::segments`, depending on
                          ///< `what`.
 };
@@ -71,8 +73,8 @@ class recorded_events_builder {
   void add(const index::memory_use& memory, time_range run);
   /// True if there were more than `max_blocks` blocks.
   [[nodiscard]] bool gave_up() const;
-  /// Returns the allocators, ordered by process and device; none if the builder gave up. Call once. O(blocks * log
-  /// blocks).
+  /// Returns the allocators, ordered by process and device; none if the builder gave up. Must be called only once.
+  /// O(blocks * log blocks).
   [[nodiscard]] std::vector<recorded_events> take(const trace::tables& tables);
 
  private:

@@ -13,14 +13,14 @@
 namespace sluice::replay {
 namespace {
 
-/// Which emptyings were done by the allocator itself because it had reached a limit, and that limit.
+/// The emptyings that the allocator did itself because it had reached a limit, and that limit.
 struct retries {
   std::vector<bool> own;    ///< One element for each emptying: true if the allocator did it.
   std::uint64_t limit = 0;  ///< In bytes; 0: no limit.
 };
 
-/// Finds the emptyings that were retries: each is followed by a new segment that would have exceeded the limit, which
-/// nothing else exceeded. A single such emptying was more likely done by the program.
+/// Finds the emptyings that were retries. A retry is followed by a new segment that would have exceeded the limit,
+/// which nothing else exceeded. If there is only one such emptying, the program more likely did it.
 retries find_retries(const inferred_arenas& arenas) {
   retries found;
   std::uint64_t beyond = std::numeric_limits<std::uint64_t>::max();
@@ -49,12 +49,13 @@ retries find_retries(const inferred_arenas& arenas) {
 /// its request.
 class asked_sizes {
  public:
-  asked_sizes(const recorded_events& of, const inferred_arenas& by) : of_(of), by_(by) {
+  asked_sizes(const recorded_events& events, const inferred_arenas& by) : of_(events), by_(by) {
     std::size_t round = 0;
-    for (std::size_t i = 0; i < of.blocks.size(); ++i) {
-      known_ = known_ || of.blocks[i].bytes % smallest_block != 0;  // In an imported recording, sizes are not rounded.
-      if (of.blocks[i].bytes > largest_small && by.min_asked[i] == of.blocks[i].bytes)
-        exact_.push_back(of.blocks[i].bytes);
+    for (std::size_t i = 0; i < events.blocks.size(); ++i) {
+      known_ =
+          known_ || events.blocks[i].bytes % smallest_block != 0;  // In an imported recording, sizes are not rounded.
+      if (events.blocks[i].bytes > largest_small && by.min_asked[i] == events.blocks[i].bytes)
+        exact_.push_back(events.blocks[i].bytes);
     }
     std::sort(exact_.begin(), exact_.end());
     exact_.erase(std::unique(exact_.begin(), exact_.end()), exact_.end());
@@ -62,9 +63,9 @@ class asked_sizes {
     known_ = known_ || round * 5 > exact_.size();
   }
 
-  /// Returns the size that is known exactly from another block, or else the middle of the possible range, unless round
-  /// sizes are common.
-  [[nodiscard]] std::uint64_t size_of(std::uint32_t block) const {
+  /// Returns the size that is known exactly from another block. Otherwise, returns the middle of the possible range,
+  /// unless round sizes are common.
+  [[nodiscard]] std::uint64_t get_size(std::uint32_t block) const {
     const std::uint64_t size = of_.blocks[block].bytes;
     const std::uint64_t least = by_.min_asked[block];
     if (least == size || known_ || std::binary_search(exact_.begin(), exact_.end(), size)) return size;
@@ -80,17 +81,17 @@ class asked_sizes {
 
 /// Adds the segments in which no block was allocated to the reserved memory in `into`, which does not include them yet.
 /// O(n log n).
-void add_empty_segments(const recorded_events& of, recorded_allocator& into) {
+void add_empty_segments(const recorded_events& events, recorded_allocator& into) {
   struct change {
     trace::time_ns time = 0;
     bool taken = false;
     std::uint64_t bytes = 0;
   };
   std::vector<change> changes;
-  for (const recorded_event& each : of.events)
-    if (each.what == recorded_kind::segment_taken || each.what == recorded_kind::segment_given_back)
-      changes.push_back({each.time, each.what == recorded_kind::segment_taken, of.segments[each.at].bytes});
-  for (const empty_segment& each : of.empty_segments) {
+  for (const recorded_event& each : events.events)
+    if (each.kind == recorded_kind::segment_taken || each.kind == recorded_kind::segment_given_back)
+      changes.push_back({each.time, each.kind == recorded_kind::segment_taken, events.segments[each.at].bytes});
+  for (const empty_segment& each : events.empty_segments) {
     saturating_add(into.empty_bytes, each.bytes);
     ++into.empty_segments;
     changes.push_back({each.taken, true, each.bytes});
@@ -114,13 +115,13 @@ void add_empty_segments(const recorded_events& of, recorded_allocator& into) {
 
 class request_maker {
  public:
-  request_maker(const recorded_events& of, const trace::tables& tables, explanation by)
-      : of_(of), arenas_(infer_arenas(of, by)), asked_(of, arenas_) {
-    made_.process = of.process;
-    made_.device = of.device;
-    made_.blocks = static_cast<std::uint32_t>(of.blocks.size());
+  request_maker(const recorded_events& events, const trace::tables& tables, explanation by)
+      : of_(events), arenas_(infer_arenas(events, by)), asked_(events, arenas_) {
+    made_.process = events.process;
+    made_.device = events.device;
+    made_.blocks = static_cast<std::uint32_t>(events.blocks.size());
     made_.arenas = arenas_.count;
-    const trace::device_row* device = tables.devices.find(of.device);
+    const trace::device_row* device = tables.devices.find(events.device);
     made_.device_bytes = device != nullptr ? device->memory_bytes : 0;
   }
 
@@ -143,9 +144,9 @@ class request_maker {
       const recorded_event& event = of_.events[i];
       now_ = event.time;
       for (; freed < delayed_.size() && delayed_[freed].first == i; ++freed) free(delayed_[freed].second);
-      if (event.what == recorded_kind::segment_taken) segment = of_.segments[event.at].address;
-      if (event.what == recorded_kind::allocated) allocate(event.at, segment);
-      if (event.what == recorded_kind::freed && arenas_.free_at[event.at] == no_delay) free(event.at);
+      if (event.kind == recorded_kind::segment_taken) segment = of_.segments[event.at].address;
+      if (event.kind == recorded_kind::allocated) allocate(event.at, segment);
+      if (event.kind == recorded_kind::freed && arenas_.free_at[event.at] == no_delay) free(event.at);
       if (emptied < arenas_.emptyings.size() && arenas_.emptyings[emptied].event == i) {
         if (!own.own[emptied]) add(arenas_.emptyings[emptied]);
         ++emptied;
@@ -156,30 +157,30 @@ class request_maker {
   }
 
  private:
-  std::uint16_t arena_of(const recorded_block& block) const {
+  std::uint16_t get_arena(const recorded_block& block) const {
     return block.segment == no_segment ? std::uint16_t{0} : arenas_.of_segment[block.segment];
   }
 
   void allocate(std::uint32_t at, std::uint64_t& segment) {
     const recorded_block& block = of_.blocks[at];
-    put({asked_.size_of(at), at, arena_of(block), request_kind::allocate});
+    put({asked_.get_size(at), at, get_arena(block), request_kind::allocate});
     if (segment != 0 && segment == block.address) made_.segment_addresses.emplace_back(at, segment);
     segment = 0;
   }
 
-  void free(std::uint32_t at) { put({0, at, arena_of(of_.blocks[at]), request_kind::free}); }
+  void free(std::uint32_t at) { put({0, at, get_arena(of_.blocks[at]), request_kind::free}); }
 
-  void put(const request& made) {
-    made_.requests.push_back(made);
+  void put(const request& output) {
+    made_.requests.push_back(output);
     made_.times.push_back(now_);
   }
 
   std::vector<std::uint16_t> arenas_kept(const emptying& by) const {
-    std::vector<std::uint16_t> all;
-    for (const std::uint32_t kept : by.kept) all.push_back(arenas_.of_segment[kept]);
-    std::sort(all.begin(), all.end());
-    all.erase(std::unique(all.begin(), all.end()), all.end());
-    return all;
+    std::vector<std::uint16_t> totals;
+    for (const std::uint32_t kept : by.kept) totals.push_back(arenas_.of_segment[kept]);
+    std::sort(totals.begin(), totals.end());
+    totals.erase(std::unique(totals.begin(), totals.end()), totals.end());
+    return totals;
   }
 
   void add(const emptying& by) {
@@ -213,19 +214,19 @@ class request_maker {
 };
 
 /// If an allocator appears to have more streams and pools than this, it is more likely that other streams were still
-/// using its blocks. How late these became free is known only roughly, so the model may then miss the recorded peak by
-/// a twentieth.
+/// using its blocks. The times at which these blocks became free are known only roughly, so the model may then miss the
+/// recorded peak by a twentieth.
 constexpr std::uint32_t most_likely_arenas = 12;
 
 }  // namespace
 
-allocator_requests requests_of(const recorded_events& of, const trace::tables& tables) {
+allocator_requests collect_requests(const recorded_events& events, const trace::tables& tables) {
   const policy native = *parse_policy("native");
-  allocator_requests by_arenas = request_maker(of, tables, explanation::arenas).make();
-  const auto error = error_of(by_arenas, replay_policy(by_arenas, native));
+  allocator_requests by_arenas = request_maker(events, tables, explanation::arenas).make();
+  const auto error = to_error(by_arenas, replay_policy(by_arenas, native));
   if (!error || (error->exact() && by_arenas.arenas <= most_likely_arenas)) return by_arenas;
-  allocator_requests by_delays = request_maker(of, tables, explanation::delays).make();
-  const auto other = error_of(by_delays, replay_policy(by_delays, native));
+  allocator_requests by_delays = request_maker(events, tables, explanation::delays).make();
+  const auto other = to_error(by_delays, replay_policy(by_delays, native));
   if (!other) return by_arenas;
   const auto off = [](const native_error& by) { return static_cast<std::uint64_t>(std::abs(by.peak_reserved)); };
   const bool many = by_arenas.arenas > most_likely_arenas;
@@ -234,20 +235,21 @@ allocator_requests requests_of(const recorded_events& of, const trace::tables& t
   return better ? by_delays : by_arenas;
 }
 
-std::vector<allocator_requests> requests_of(const index::memory_use& memory, const trace::tables& tables) {
-  std::vector<allocator_requests> all;
-  for (const recorded_events& each : recorded_allocators(memory, tables)) all.push_back(requests_of(each, tables));
-  return all;
+std::vector<allocator_requests> collect_requests(const index::memory_use& memory, const trace::tables& tables) {
+  std::vector<allocator_requests> items;
+  for (const recorded_events& each : recorded_allocators(memory, tables))
+    items.push_back(collect_requests(each, tables));
+  return items;
 }
 
-std::vector<policy> policies_for(std::span<const allocator_requests> of) {
-  std::vector<policy> all = default_policies();
-  const auto any = [&](auto&& has) { return std::any_of(of.begin(), of.end(), has); };
+std::vector<policy> policies_for(std::span<const allocator_requests> items) {
+  std::vector<policy> policies = default_policies();
+  const auto any = [&](auto&& has) { return std::any_of(items.begin(), items.end(), has); };
   if (any([](const allocator_requests& each) { return each.step_begins.size() > 1; }))
-    all.push_back(*parse_policy("empty_cache:step"));
+    policies.push_back(*parse_policy("empty_cache:step"));
   if (any([](const allocator_requests& each) { return !each.failures.empty(); }))
-    all.push_back(*parse_policy("empty_cache:failure"));
-  return all;
+    policies.push_back(*parse_policy("empty_cache:failure"));
+  return policies;
 }
 
 void put_moments(std::span<allocator_requests> into, const std::map<trace::process_id, index::step_list>& steps,

@@ -28,7 +28,7 @@ struct request {
   std::uint32_t block = 0;
   std::uint16_t arena = 0;  ///< A GPU stream, or the pool of a CUDA graph. Blocks of one arena can reuse each other's
                             ///< memory.
-  request_kind what = request_kind::allocate;
+  request_kind kind = request_kind::allocate;
 };
 
 /// The memory that an allocator took from the driver.
@@ -38,11 +38,12 @@ struct reserved_memory {
   std::uint64_t driver_calls = 0;  ///< The number of segments taken and released.
 };
 
-/// How the program's own allocator behaved, as recorded.
+/// The recorded behavior of the program's own allocator.
 struct recorded_allocator : reserved_memory {
   bool segments_known = false;  ///< False if the recording has no segments with which models could be compared.
   bool mapped = false;          ///< True if segments were mapped piece by piece: expandable_segments:True.
-  /// Excludes the segments in which no block was allocated: no request explains them, so models are compared with this.
+  /// The same memory without the segments in which no block was allocated. No request explains these segments, so
+  /// models are compared with this memory.
   reserved_memory with_blocks;
   std::uint64_t empty_segments = 0;  ///< The number of segments in which no block was allocated.
   std::uint64_t empty_bytes = 0;     ///< The total size of these segments.
@@ -55,10 +56,10 @@ struct allocator_requests {
   std::vector<request> requests;
   std::vector<trace::time_ns> times;  ///< The time of each request.
   std::vector<trace::block_id> ids;   ///< The id of each recorded block, indexed by block number.
-  /// Block numbers are below this. Blocks of the allocator are numbered in the order of `memory_use::blocks()`.
+  /// Block numbers are below this number. Blocks of the allocator are numbered in the order of `memory_use::blocks()`.
   std::uint32_t blocks = 0;
-  std::uint32_t arenas = 1;  ///< Arena numbers are below this.
-  /// For each `empty_cache`: the arenas that keep their memory, because a CUDA graph may still use it.
+  std::uint32_t arenas = 1;  ///< Arena numbers are below this number.
+  /// For each `empty_cache`, the arenas that keep their memory, because a CUDA graph may still use that memory.
   std::vector<std::vector<std::uint16_t>> kept_arenas;
   /// For each arena, whether it keeps its memory even if the device is full.
   std::vector<bool> private_arenas;
@@ -76,15 +77,16 @@ struct allocator_requests {
 };
 
 /// Returns the requests to one allocator. O(blocks * log blocks), or more if many GPU streams allocate in turn.
-[[nodiscard]] allocator_requests requests_of(const recorded_events& of, const trace::tables& tables);
+[[nodiscard]] allocator_requests collect_requests(const recorded_events& events, const trace::tables& tables);
 
 /// Returns the requests for framework blocks in device memory, for each allocator in the recording, ordered by process
-/// and device. Call after `settle`.
-[[nodiscard]] std::vector<allocator_requests> requests_of(const index::memory_use& memory, const trace::tables& tables);
+/// and device. `memory` must be settled.
+[[nodiscard]] std::vector<allocator_requests> collect_requests(const index::memory_use& memory,
+                                                               const trace::tables& tables);
 
 /// Returns the policies that are replayed by default: `default_policies`, plus emptying the cache in each step, or
 /// before a failure, if the times of steps or failures are known.
-[[nodiscard]] std::vector<policy> policies_for(std::span<const allocator_requests> of);
+[[nodiscard]] std::vector<policy> policies_for(std::span<const allocator_requests> items);
 
 /// Sets when steps begin and when allocations failed. `failed`: the failures that reached the program, in order of
 /// time. O(steps + requests * failures).

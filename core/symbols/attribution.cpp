@@ -19,15 +19,15 @@ constexpr std::string_view the_program = "the program";
 
 bool has(std::string_view text, std::string_view part) { return text.find(part) != std::string_view::npos; }
 template <std::size_t N>
-bool is_among(std::string_view word, const std::array<std::string_view, N>& all) {
-  return std::find(all.begin(), all.end(), word) != all.end();
+bool is_among(std::string_view word, const std::array<std::string_view, N>& texts) {
+  return std::find(texts.begin(), texts.end(), word) != texts.end();
 }
 
 /// Python packages that allocate arrays on behalf of their callers.
 constexpr std::array<std::string_view, 12> array_libraries = {
     "torch", "jax", "jaxlib", "numpy", "cupy", "cupyx", "numba", "numba_cuda", "rmm", "cuda", "triton", "tensorflow"};
 
-/// True for wrappers that only call a module's code. That code is further inside in the stack.
+/// True for wrappers that only call a module's code. The module's code is further inside in the stack.
 bool only_calls_on(const slashed_path& file) {
   return file.has("torch/nn/modules/module.py") || file.has("flax/linen/module.py") || file.has("flax/core/") ||
          file.has("jax/_src/") || file.has("functools.py") || file.has("contextlib.py");
@@ -119,7 +119,7 @@ bool ends_with_forward(std::string_view function) {
 
 }  // namespace
 
-std::string_view name_of(attribution by) { return names[static_cast<std::size_t>(by)]; }
+std::string_view get_name(attribution by) { return names[static_cast<std::size_t>(by)]; }
 
 std::optional<attribution> attribution_named(std::string_view name) {
   const auto found = std::find(names.begin(), names.end(), name);
@@ -132,7 +132,7 @@ std::string_view simple_name(std::string_view qualified) {
   return dot == std::string_view::npos ? qualified : qualified.substr(dot + 1);
 }
 
-std::string_view scope_of(std::string_view function) {
+std::string_view get_scope(std::string_view function) {
   // The scope ends before the parameters: at the first "(" that is outside <...> and does not start "(anonymous
   // namespace)".
   int depth = 0;
@@ -163,7 +163,7 @@ std::string owner_of_module(std::string_view path) {
   if (file.empty() || passes_on(file)) return {};
   for (const owner_word& each : owners_by_name)
     if (file.starts_with(each.beginning)) return std::string(each.word);
-  if (const std::string_view package = package_of(path); !package.empty()) return owner_of_package(package);
+  if (const std::string_view package = find_package(path); !package.empty()) return owner_of_package(package);
   if (is_own_file(frame_kind::native, path)) return std::string(the_program);
   const std::string_view name = stem(file_name(path));
   return std::string(name.starts_with("lib") && name.size() > 3 ? name.substr(3) : name);
@@ -171,10 +171,10 @@ std::string owner_of_module(std::string_view path) {
 
 bool allocates_for_itself(std::string_view owner) {
   static constexpr std::array for_others{"PyTorch", "RMM", "cuDF", "TensorFlow", "ONNX Runtime"};
-  const auto is = [&](std::string_view word) { return word == owner; };
+  const auto current = [&](std::string_view word) { return word == owner; };
   return std::any_of(owners_by_name.begin(), owners_by_name.end(),
-                     [&](const owner_word& each) { return is(each.word); }) &&
-         std::none_of(for_others.begin(), for_others.end(), is);
+                     [&](const owner_word& each) { return current(each.word); }) &&
+         std::none_of(for_others.begin(), for_others.end(), current);
 }
 
 // --- stacks ---------------------------------------------------------------------------------------------------------
@@ -191,40 +191,40 @@ line_id attributor::find(trace::stack_id stack, attribution by) {
   if (tables_.stacks.find(stack) == nullptr) return unknown(by);
   switch (by) {
     case attribution::line:
-      return book_.line_of(stack, tables_, lookup_, provisional_);
+      return book_.get_line(stack, tables_, lookup_, provisional_);
     case attribution::caller:
-      return caller_of(stack);
+      return get_caller(stack);
     case attribution::module:
-      return module_of(stack);
+      return get_module(stack);
     case attribution::package:
       return package_of_stack(stack);
     case attribution::owner:
-      return owner_of(stack);
+      return find_owner(stack);
   }
   return unknown(by);
 }
 
-std::vector<const trace::frame_row*> attributor::frames_of(trace::stack_id stack) const {
-  std::vector<const trace::frame_row*> all;
+std::vector<const trace::frame_row*> attributor::find_frames(trace::stack_id stack) const {
+  std::vector<const trace::frame_row*> rows;
   std::unordered_set<std::uint64_t> seen;
-  while (stack != trace::stack_id::none && all.size() < frame_cache::deepest && seen.insert(raw(stack)).second) {
+  while (stack != trace::stack_id::none && rows.size() < frame_cache::deepest && seen.insert(raw(stack)).second) {
     const trace::stack_row* row = tables_.stacks.find(stack);
     const trace::frame_row* frame = row == nullptr ? nullptr : tables_.frames.find(row->frame);
     if (frame == nullptr) break;
-    all.push_back(frame);
+    rows.push_back(frame);
     stack = row->parent;
   }
-  return all;
+  return rows;
 }
 
-line_id attributor::caller_of(trace::stack_id stack) {
+line_id attributor::get_caller(trace::stack_id stack) {
   const trace::frame_row* own = nullptr;
-  for (const trace::frame_row* frame : frames_of(stack)) {
+  for (const trace::frame_row* frame : find_frames(stack)) {
     if (frame->kind != frame_kind::python || !is_own_file(frame->kind, tables_.text(frame->file))) continue;
     if (own == nullptr) {
       own = frame;
     } else if (own->function != frame->function || own->file != frame->file) {
-      return book_.lines_of(frame->id, tables_, lookup_).ids.front();
+      return book_.get_lines(frame->id, tables_, lookup_).ids.front();
     }
   }
   const line_id line = of(stack, attribution::line);
@@ -238,19 +238,19 @@ line_id attributor::caller_of(trace::stack_id stack) {
   return line;
 }
 
-line_id attributor::module_of(trace::stack_id stack) {
+line_id attributor::get_module(trace::stack_id stack) {
   const trace::frame_row* called = nullptr;
   bool python = false;
-  const auto made = [&](const trace::frame_row& frame) {
+  const auto output = [&](const trace::frame_row& frame) {
     frame_line line;
     line.kind = frame_kind::python;
     line.function = tables_.text(frame.function);
     line.file = tables_.text(frame.file);
-    if (const auto origin = origin_of(tables_.text(frame.file))) line.file = origin->file;
+    if (const auto origin = find_origin(tables_.text(frame.file))) line.file = origin->file;
     line.own = is_own_file(line.kind, line.file);
     return book_.add(std::move(line));
   };
-  for (const trace::frame_row* frame : frames_of(stack)) {
+  for (const trace::frame_row* frame : find_frames(stack)) {
     if (frame->kind != frame_kind::python) continue;
     python = true;
     const std::string_view function = tables_.text(frame->function);
@@ -259,25 +259,25 @@ line_id attributor::module_of(trace::stack_id stack) {
     if (only_calls_on(file)) continue;
     const bool of_class = name.size() < function.size();
     const bool calls = of_class && (name == "__call__" || (name == "call" && file.has("/keras/")));
-    const bool forward = name == "forward" && (!is_generated_code(file) || origin_of(file.text()));
-    if (forward) return made(*frame);
+    const bool forward = name == "forward" && (!is_generated_code(file) || find_origin(file.text()));
+    if (forward) return output(*frame);
     if (called == nullptr && calls) called = frame;
   }
-  if (called != nullptr) return made(*called);
+  if (called != nullptr) return output(*called);
   if (python) return unknown(attribution::module);
-  // No Python frame decides: look up the symbols of native code.
+  // No Python frame decides, so look up the symbols of native code.
   for (const line_id id : book_.lines_of_stack(stack, tables_, lookup_, provisional_)) {
     const frame_line line = book_.line(id);
     if (!ends_with_forward(line.function)) continue;
     frame_line of_class;
     of_class.kind = frame_kind::native;
-    of_class.function = std::string(scope_of(line.function)) + "::forward";
+    of_class.function = std::string(get_scope(line.function)) + "::forward";
     of_class.module = line.module;
     of_class.own = line.own;
     return book_.add(std::move(of_class));
   }
   const frame_line own = book_.line(of(stack, attribution::line));
-  const std::string_view scope = own.kind == frame_kind::native ? scope_of(own.function) : std::string_view{};
+  const std::string_view scope = own.kind == frame_kind::native ? get_scope(own.function) : std::string_view{};
   if (scope.empty()) return unknown(attribution::module);
   frame_line of_scope;
   of_scope.kind = frame_kind::native;
@@ -290,14 +290,14 @@ line_id attributor::module_of(trace::stack_id stack) {
 /// Returns an empty string for Python's standard library.
 std::string attributor::python_package(const trace::frame_row& frame) const {
   const std::string_view file = tables_.text(frame.file);
-  if (const std::string_view package = package_of(file); !package.empty()) return std::string(package);
+  if (const std::string_view package = find_package(file); !package.empty()) return std::string(package);
   return is_own_file(frame_kind::python, file) ? std::string(the_program) : std::string();
 }
 
 line_id attributor::package_of_stack(trace::stack_id stack) {
   std::string fallback;
   std::string_view native;
-  for (const trace::frame_row* frame : frames_of(stack)) {
+  for (const trace::frame_row* frame : find_frames(stack)) {
     if (frame->kind == frame_kind::python) {
       const std::string package = python_package(*frame);
       if (!package.empty() && !is_among(package, array_libraries)) return named(package);
@@ -312,9 +312,9 @@ line_id attributor::package_of_stack(trace::stack_id stack) {
   return native.empty() ? unknown(attribution::package) : named(native);
 }
 
-line_id attributor::owner_of(trace::stack_id stack) {
+line_id attributor::find_owner(trace::stack_id stack) {
   bool through_python = false;
-  for (const trace::frame_row* frame : frames_of(stack)) {
+  for (const trace::frame_row* frame : find_frames(stack)) {
     if (frame->kind == frame_kind::python) {
       if (!through_python) break;
       const std::string package = python_package(*frame);

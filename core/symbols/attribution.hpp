@@ -11,19 +11,21 @@
 #include "core/symbols/code_files.hpp"
 #include "core/symbols/frames.hpp"
 
-/// Attributes memory: assigns each call stack to a line, module, package or owner. The report, the window and SQL use
-/// the same rules.
+/// Attributes memory: assigns the call stack that allocated it to a line of code, a module, a package or an owner. The
+/// report, the window and SQL use the same rules.
 namespace sluice::symbols {
 
 /// What a call stack is attributed to.
 enum class attribution : std::uint8_t {
-  /// The innermost line of code that belongs to the program itself (`frame_cache::line_of`).
+  /// The innermost line of code that belongs to the program itself (`frame_cache::get_line`).
   line,
-  /// The line of the program's own code that called the function that contains `line`. Useful if `line` is in a helper
-  /// that allocates for the whole program. The same as `line` if no code of the program called that function.
+  /// The line of the program's own code that called the function that contains `line`. This is useful if `line` is in a
+  /// helper that allocates for the whole program. It is the same as `line` if no code of the program called that
+  /// function.
   caller,
-  /// The innermost `forward` of a class (`GPT2MLP.forward`); if there is none, the innermost `__call__` (Flax), except
-  /// those of PyTorch, Flax and JAX that only pass the call on; for native code, the class or namespace of `line`.
+  /// The innermost `forward` of a class (`GPT2MLP.forward`). If there is none, the innermost `__call__` (Flax), except
+  /// the wrappers of PyTorch, Flax and JAX that only pass the call on. For native code, the class or namespace of
+  /// `line`.
   module,
   /// The Python package of the innermost frame that is not in Python's standard library and not in an array library,
   /// which allocates for others (`torch`, `jax`, `cupy`, ...). The program's own code counts as one package. If there
@@ -36,24 +38,24 @@ enum class attribution : std::uint8_t {
 inline constexpr std::size_t attribution_count = 5;
 
 /// Returns "line", "caller", "module", "package" or "owner": the values of `sluice report --by`.
-[[nodiscard]] std::string_view name_of(attribution by);
+[[nodiscard]] std::string_view get_name(attribution by);
 [[nodiscard]] std::optional<attribution> attribution_named(std::string_view name);
 
 /// Returns the last part of a qualified name: "forward" of "GPT2MLP.forward" and of "build.<locals>.forward".
 [[nodiscard]] std::string_view simple_name(std::string_view qualified);
 /// Returns the class or namespace of a C++ function, for example "solver::grid" of "solver::grid::allocate(unsigned
 /// long)"; empty if it has none.
-[[nodiscard]] std::string_view scope_of(std::string_view function);
+[[nodiscard]] std::string_view get_scope(std::string_view function);
 /// Returns a short name for the owner of a native code file: "NCCL", "PyTorch", "the program", or the name of the file.
-/// Empty for CUDA's driver and runtime and for the recorder, because these only pass calls on.
+/// The name is empty for CUDA's driver and runtime and for the recorder, because these only pass calls on.
 [[nodiscard]] std::string owner_of_module(std::string_view path);
 
 /// True if the owner is a library that allocates for its own work: cuBLAS, cuDNN, NCCL, ... False for frameworks and
 /// allocators, which allocate on behalf of the program.
 [[nodiscard]] bool allocates_for_itself(std::string_view owner);
 
-/// Attributes the stacks of a recording. Looks up each stack only once. Not thread-safe. `book` and `tables` must
-/// outlive it.
+/// Attributes the stacks of a recording. Looks up each stack only once. `book` and `tables` must outlive this object.
+/// Not thread-safe.
 class attributor {
  public:
   attributor(frame_cache& book, const trace::tables& tables, frame_cache::lookup lookup, bool* provisional = nullptr)
@@ -68,12 +70,12 @@ class attributor {
   [[nodiscard]] line_id unknown(attribution by);
 
  private:
-  [[nodiscard]] std::vector<const trace::frame_row*> frames_of(trace::stack_id stack) const;
+  [[nodiscard]] std::vector<const trace::frame_row*> find_frames(trace::stack_id stack) const;
   [[nodiscard]] line_id find(trace::stack_id stack, attribution by);
-  [[nodiscard]] line_id caller_of(trace::stack_id stack);
-  [[nodiscard]] line_id module_of(trace::stack_id stack);
+  [[nodiscard]] line_id get_caller(trace::stack_id stack);
+  [[nodiscard]] line_id get_module(trace::stack_id stack);
   [[nodiscard]] line_id package_of_stack(trace::stack_id stack);
-  [[nodiscard]] line_id owner_of(trace::stack_id stack);
+  [[nodiscard]] line_id find_owner(trace::stack_id stack);
   [[nodiscard]] std::string python_package(const trace::frame_row& frame) const;
   [[nodiscard]] line_id named(std::string_view name) { return book_.remark(name); }
 

@@ -47,8 +47,8 @@ bool lies_in_system(const slashed_path& path) {
     return true;
   if (!is_of_windows(path.text())) return false;
   const std::string lower = lower_case(std::string(path.text()));
-  const slashed_path of(lower);
-  return of.has(":/windows/") || of.has("/nvidia gpu computing toolkit/");
+  const slashed_path subject(lower);
+  return subject.has(":/windows/") || subject.has("/nvidia gpu computing toolkit/");
 }
 
 /// True for PyTorch's own source outside site-packages: in a checkout, or where PyTorch was built. Other projects also
@@ -77,8 +77,8 @@ bool is_source_of_pytorch(std::string_view path) {
 }  // namespace
 
 bool is_own_file(frame_kind kind, std::string_view recorded) {
-  if (const auto origin = origin_of(recorded)) recorded = origin->file;
-  if (recorded.empty() || !package_of(recorded).empty()) return false;
+  if (const auto origin = find_origin(recorded)) recorded = origin->file;
+  if (recorded.empty() || !find_package(recorded).empty()) return false;
   const slashed_path path(recorded);
   if (kind == frame_kind::python)
     return !begins_with_any(recorded, {"<frozen", "<__"}) && !is_of_python(path) && !is_generated_code(path);
@@ -90,7 +90,7 @@ bool is_own_file(frame_kind kind, std::string_view recorded) {
               "libcufft", "libcurand", "libcusolver", "libcusparse", "libnccl",  "libnvrtc",          "libnvJitLink"});
 }
 
-std::string_view package_of(std::string_view file) {
+std::string_view find_package(std::string_view file) {
   const slashed_path path(file);
   for (const std::string_view folder : {"/site-packages/", "/dist-packages/"}) {
     const std::size_t at = path.text().rfind(folder);
@@ -110,21 +110,21 @@ std::string library_name(std::string_view path) {
   return name;
 }
 
-std::optional<code_origin> origin_of(std::string_view file) {
-  constexpr std::string_view from = " from ", in = " in ";
+std::optional<code_origin> find_origin(std::string_view file) {
+  constexpr std::string_view source = " from ", in = " in ";
   if (!file.starts_with("<eval_with_key")) return std::nullopt;
   const std::size_t name = file.rfind(in);
-  const std::size_t begin = file.find(from);
-  if (begin == std::string_view::npos || name == std::string_view::npos || name < begin + from.size())
+  const std::size_t begin = file.find(source);
+  if (begin == std::string_view::npos || name == std::string_view::npos || name < begin + source.size())
     return std::nullopt;
-  const std::string_view place = file.substr(begin + from.size(), name - begin - from.size());
+  const std::string_view place = file.substr(begin + source.size(), name - begin - source.size());
   const std::size_t colon = place.rfind(':');
   if (colon == std::string_view::npos) return std::nullopt;
-  code_origin made{place.substr(0, colon), 0, file.substr(name + in.size())};
+  code_origin origin{place.substr(0, colon), 0, file.substr(name + in.size())};
   const std::string_view number = place.substr(colon + 1);
-  const auto [end, problem] = std::from_chars(number.data(), number.data() + number.size(), made.line);
+  const auto [end, problem] = std::from_chars(number.data(), number.data() + number.size(), origin.line);
   const bool whole = problem == std::errc{} && end == number.data() + number.size();
-  return whole && !made.file.empty() ? std::optional(made) : std::nullopt;
+  return whole && !origin.file.empty() ? std::optional(origin) : std::nullopt;
 }
 
 }  // namespace sluice::symbols

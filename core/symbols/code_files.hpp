@@ -16,9 +16,10 @@ namespace sluice::symbols {
 
 /// Returns the top-level package of a Python file in site-packages, or "torch" for a file in a source checkout of
 /// PyTorch; otherwise empty.
-[[nodiscard]] std::string_view package_of(std::string_view file);
+[[nodiscard]] std::string_view find_package(std::string_view file);
 
-/// Returns the name of a native file, as on Linux: "libcublas64_12.dll" for "C:\cuda\cublas64_12.dll".
+/// Returns the name of a native file with the prefix that it has on Linux: "libcublas64_12.dll" for
+/// "C:\cuda\cublas64_12.dll".
 [[nodiscard]] std::string library_name(std::string_view path);
 
 /// The function from which a piece of code was generated.
@@ -29,6 +30,6 @@ struct code_origin {
 };
 /// Parses the origin in a name made by torch.fx (torch/fx/graph_module.py): "<eval_with_key>.5 from net.py:33 in
 /// forward".
-[[nodiscard]] std::optional<code_origin> origin_of(std::string_view file);
+[[nodiscard]] std::optional<code_origin> find_origin(std::string_view file);
 
 }  // namespace sluice::symbols

@@ -45,7 +45,7 @@ bool is_of_recorder(std::string_view module) {
 
 }  // namespace
 
-std::string name_of(const frame_line& line) {
+std::string get_name(const frame_line& line) {
   if (!line.function.empty()) return line.function;
   if (line.kind == frame_kind::native && !line.module.empty())
     return fmt::format("{}+0x{:x}", file_name(line.module), line.address);
@@ -53,21 +53,21 @@ std::string name_of(const frame_line& line) {
   return "unknown frame";
 }
 
-std::string place_of(const frame_line& line) {
+std::string get_place(const frame_line& line) {
   if (!line.file.empty())
     return line.line > 0 ? fmt::format("{}:{}", last_parts(line.file, 2), line.line)
                          : std::string(last_parts(line.file, 2));
   return line.function.empty() ? std::string() : std::string(file_name(line.module));
 }
 
-std::string place_and_name_of(const frame_line& line) {
-  const std::string name = name_of(line);
-  const std::string place = place_of(line);
+std::string format_place_and_name(const frame_line& line) {
+  const std::string name = get_name(line);
+  const std::string place = get_place(line);
   return place.empty() || place == name ? name : fmt::format("{}, {}", place, name);
 }
 
-std::string text_of(const frame_line& line) {
-  std::string text = name_of(line);
+std::string to_text(const frame_line& line) {
+  std::string text = get_name(line);
   if (!line.file.empty()) {
     text += fmt::format(" at {}", line.file);
     if (line.line > 0) text += fmt::format(":{}", line.line);
@@ -96,7 +96,8 @@ namespace {
 /// True for the statically linked CUDA runtime (the default of nvcc), which is not code of the program itself.
 bool is_linked_runtime(const code_location& at) {
   const std::string_view name = at.function;
-  constexpr std::string_view api = "cuda";  // For example cudaMemcpyAsync, if there is no debug information.
+  constexpr std::string_view api = "cuda";  // A function is named cudaMemcpyAsync, for example, if there is no debug
+                                            // information.
   const bool of_api = at.file.empty() && name.starts_with(api) && name.size() > api.size() && name[4] >= 'A' &&
                       name[4] <= 'Z' && name.find_first_of("(:") == std::string_view::npos;
   return name.starts_with("libcudart_static_") || of_api;
@@ -156,9 +157,9 @@ void frame_cache::learn_modules(const trace::tables& tables) {
 }
 
 const frame_cache::frame_lines& frame_cache::put_native(const wish& about, const resolution* found) {
-  frame_lines& made = by_frame_[about.frame];
-  made = {};
-  made.provisional = found == nullptr;
+  frame_lines& lines = by_frame_[about.frame];
+  lines = {};
+  lines.provisional = found == nullptr;
   frame_line line;
   line.kind = frame_kind::native;
   line.module = about.module;
@@ -172,22 +173,22 @@ const frame_cache::frame_lines& frame_cache::put_native(const wish& about, const
       each.inlined = at.inlined;
       each.own = is_own_file(frame_kind::native, about.module) && !is_linked_runtime(at) &&
                  (at.file.empty() || is_own_file(frame_kind::native, at.file));
-      made.ids.push_back(put(std::move(each)));
+      lines.ids.push_back(put(std::move(each)));
     }
-  if (made.ids.empty()) {
+  if (lines.ids.empty()) {
     line.own = is_own_file(frame_kind::native, about.module);
     if (found != nullptr) line.missing = reason(found->why, about.module);
-    made.ids.push_back(put(std::move(line)));
+    lines.ids.push_back(put(std::move(line)));
   }
-  return made;
+  return lines;
 }
 
-frame_cache::frame_lines frame_cache::lines_of(trace::frame_id frame, const trace::tables& tables, lookup how) {
+frame_cache::frame_lines frame_cache::get_lines(trace::frame_id frame, const trace::tables& tables, lookup options) {
   wish about;
   {
     const std::scoped_lock lock(mutex_);
     const auto known = by_frame_.find(raw(frame));
-    if (known != by_frame_.end() && (!known->second.provisional || how == lookup::later)) return known->second;
+    if (known != by_frame_.end() && (!known->second.provisional || options == lookup::later)) return known->second;
     const trace::frame_row* row = tables.frames.find(frame);
     if (row == nullptr) return {{put({})}, false};
     const std::string_view function = tables.text(row->function);
@@ -200,7 +201,7 @@ frame_cache::frame_lines frame_cache::lines_of(trace::frame_id frame, const trac
       line.module = tables.text(row->module);
       line.address = row->address;
       line.own = is_own_file(row->kind, line.file.empty() ? line.module : line.file);
-      if (const auto origin = origin_of(tables.text(row->file))) {
+      if (const auto origin = find_origin(tables.text(row->file))) {
         line.function = origin->function;
         line.file = origin->file;
         line.line = origin->line;
@@ -212,10 +213,10 @@ frame_cache::frame_lines frame_cache::lines_of(trace::frame_id frame, const trac
     const auto build_id = build_ids_.find(raw(row->module));
     about = {raw(frame), std::string(tables.text(row->module)),
              build_id == build_ids_.end() ? std::string() : build_id->second, row->address};
-    if (how == lookup::later) {
-      const frame_lines& made = put_native(about, nullptr);
+    if (options == lookup::later) {
+      const frame_lines& lines = put_native(about, nullptr);
       wishes_.push_back(std::move(about));
-      return made;
+      return lines;
     }
   }
   // Recorded addresses are return addresses. The call ends one byte before.
@@ -261,17 +262,17 @@ bool frame_cache::is_own(line_id id) {
 }
 
 std::vector<frame_line> frame_cache::describe(std::span<const line_id> ids, const trace::tables& tables) {
-  std::vector<frame_line> all;
-  all.reserve(ids.size());
+  std::vector<frame_line> lines;
+  lines.reserve(ids.size());
   {
     const std::scoped_lock lock(mutex_);
-    for (const line_id id : ids) all.push_back(id < lines_.size() ? lines_[id] : frame_line{});
+    for (const line_id id : ids) lines.push_back(id < lines_.size() ? lines_[id] : frame_line{});
   }
-  put_sources(all, tables);
-  return all;
+  put_sources(lines, tables);
+  return lines;
 }
 
-std::vector<line_id> frame_cache::lines_of_stack(trace::stack_id id, const trace::tables& tables, lookup how,
+std::vector<line_id> frame_cache::lines_of_stack(trace::stack_id id, const trace::tables& tables, lookup options,
                                                  bool* provisional) {
   std::vector<line_id> ids;
   std::unordered_set<std::uint64_t> seen;
@@ -282,30 +283,30 @@ std::vector<line_id> frame_cache::lines_of_stack(trace::stack_id id, const trace
       ids.push_back(remark(cut_remark));
       break;
     }
-    const frame_lines of = lines_of(row->frame, tables, how);
-    ids.insert(ids.end(), of.ids.begin(), of.ids.end());
-    if (of.provisional && provisional != nullptr) *provisional = true;
+    const frame_lines lines = get_lines(row->frame, tables, options);
+    ids.insert(ids.end(), lines.ids.begin(), lines.ids.end());
+    if (lines.provisional && provisional != nullptr) *provisional = true;
     id = row->parent;
   }
   return ids;
 }
 
-std::vector<frame_line> frame_cache::stack(trace::stack_id id, const trace::tables& tables, lookup how,
+std::vector<frame_line> frame_cache::stack(trace::stack_id id, const trace::tables& tables, lookup options,
                                            bool* provisional) {
-  return describe(lines_of_stack(id, tables, how, provisional), tables);
+  return describe(lines_of_stack(id, tables, options, provisional), tables);
 }
 
-line_id frame_cache::line_of(trace::stack_id id, const trace::tables& tables, lookup how, bool* provisional) {
+line_id frame_cache::get_line(trace::stack_id id, const trace::tables& tables, lookup options, bool* provisional) {
   std::unordered_set<std::uint64_t> seen;
   for (trace::stack_id at = id; at != trace::stack_id::none && seen.size() < deepest && seen.insert(raw(at)).second;) {
     const trace::stack_row* row = tables.stacks.find(at);
     const trace::frame_row* frame = row == nullptr ? nullptr : tables.frames.find(row->frame);
     if (frame == nullptr) break;
     if (frame->kind == frame_kind::python && is_own_file(frame->kind, tables.text(frame->file)))
-      return lines_of(row->frame, tables, how).ids.front();
+      return get_lines(row->frame, tables, options).ids.front();
     at = row->parent;
   }
-  const std::vector<line_id> ids = lines_of_stack(id, tables, how, provisional);
+  const std::vector<line_id> ids = lines_of_stack(id, tables, options, provisional);
   if (ids.empty()) return remark("unknown stack");
   const std::scoped_lock lock(mutex_);
   std::vector<const frame_line*> lines;

@@ -33,31 +33,31 @@ struct frame_line {
   bool own = false;     ///< True for code of the recorded program, not of a library or the interpreter: see
                         ///< `is_own_file`.
   std::string missing;  ///< Why a native frame has no name, for example "another build of libfoo.so is here". Empty if
-                        ///< it has one.
+                        ///< the frame has a name.
   std::string source;   ///< The source line, without its indentation, if it was recorded or the file on this machine is
                         ///< unchanged; else empty.
   friend bool operator==(const frame_line&, const frame_line&) = default;
 };
 
 /// Returns the name of the code, for example "forward" or "libfoo.so+0x12ab".
-[[nodiscard]] std::string name_of(const frame_line& line);
+[[nodiscard]] std::string get_name(const frame_line& line);
 /// Returns a short location, for example "nn/linear.py:114", "kernels.cu:20" or "libfoo.so"; empty if unknown.
-[[nodiscard]] std::string place_of(const frame_line& line);
+[[nodiscard]] std::string get_place(const frame_line& line);
 /// Returns the short location and the name, as lists show a line and as filters match it: "nn/linear.py:114, forward".
-[[nodiscard]] std::string place_and_name_of(const frame_line& line);
-/// Returns the name and the full location, "forward at /usr/lib/.../linear.py:114", and if the name is missing, the
-/// reason.
-[[nodiscard]] std::string text_of(const frame_line& line);
+[[nodiscard]] std::string format_place_and_name(const frame_line& line);
+/// Returns the name and the full location: "forward at /usr/lib/.../linear.py:114". If the name is missing, also
+/// returns the reason.
+[[nodiscard]] std::string to_text(const frame_line& line);
 
-/// Returns the index of the line that represents `stack` (whose lines are innermost first). Takes the first line of the
-/// first kind that occurs: Python code of the program, named code of the program, other code of the program, Python
-/// code, named code. Otherwise returns 0.
+/// Returns the index of the line that represents `stack`, whose lines are innermost first. The kinds of lines, in order
+/// of preference, are: Python code of the program, named code of the program, other code of the program, Python code,
+/// named code. The function returns the first line of the most preferred kind that occurs, or 0 if no kind occurs.
 [[nodiscard]] std::size_t line_to_name(std::span<const frame_line* const> stack);
 
 using line_id = std::uint32_t;
 
-/// Shown instead of the rest of a stack that was cut.
-inline constexpr std::string_view cut_remark = "(cut: deeper than any recorder walks, or a ring)";
+/// The text that is shown instead of the rest of a stack that was cut.
+inline constexpr std::string_view cut_remark = "(cut: the stack is deeper than any recorder records, or it is a ring)";
 
 struct frame_cache_options {
   resolver_options symbols;  ///< Also determines which local files may be read for sources.
@@ -78,15 +78,17 @@ class frame_cache {
  public:
   explicit frame_cache(frame_cache_options options = {});
 
-  /// `at_once`: the call looks up native symbols itself, and may read large files: for background tasks and the command
-  /// line. `later`: if a symbol is not known yet, returns the module and the address, and queues the lookup for `work`.
+  /// `at_once`: the call looks up native symbols itself and may read large files; meant for background tasks and the
+  /// command line. `later`: if a symbol is not known yet, the call returns the module and the address, and queues the
+  /// lookup for `work`.
   enum class lookup : std::uint8_t { at_once, later };
 
   struct frame_lines {
     std::vector<line_id> ids;  ///< Innermost first. Empty for a frame in the recorder itself.
     bool provisional = false;  ///< True if some symbols have not been looked up yet.
   };
-  [[nodiscard]] frame_lines lines_of(trace::frame_id frame, const trace::tables& tables, lookup how);
+  /// Returns the lines of a frame: one, or more if functions are inlined.
+  [[nodiscard]] frame_lines get_lines(trace::frame_id frame, const trace::tables& tables, lookup options);
 
   /// Returns the id of a line that is not a frame but a text such as "no stack recorded".
   [[nodiscard]] line_id remark(std::string_view words);
@@ -103,20 +105,20 @@ class frame_cache {
   [[nodiscard]] std::vector<frame_line> describe(std::span<const line_id> ids, const trace::tables& tables);
   /// Returns all lines of a stack, innermost first, with their source text: at most `deepest` frames, and then a remark
   /// if the stack was cut.
-  [[nodiscard]] std::vector<frame_line> stack(trace::stack_id id, const trace::tables& tables, lookup how,
+  [[nodiscard]] std::vector<frame_line> stack(trace::stack_id id, const trace::tables& tables, lookup options,
                                               bool* provisional = nullptr);
   /// Returns the line that represents a stack (see `line_to_name`). Looks up native symbols only if the stack has no
   /// Python line of the program itself.
-  [[nodiscard]] line_id line_of(trace::stack_id id, const trace::tables& tables, lookup how,
-                                bool* provisional = nullptr);
+  [[nodiscard]] line_id get_line(trace::stack_id id, const trace::tables& tables, lookup options,
+                                 bool* provisional = nullptr);
   /// Returns the ids of the lines that `stack` returns for the same stack.
-  [[nodiscard]] std::vector<line_id> lines_of_stack(trace::stack_id id, const trace::tables& tables, lookup how,
+  [[nodiscard]] std::vector<line_id> lines_of_stack(trace::stack_id id, const trace::tables& tables, lookup options,
                                                     bool* provisional);
-  /// The depth limit of all recorders. In a damaged file, stacks may form a cycle; this bounds the cost of following
-  /// them.
+  /// The depth limit of all recorders. In a damaged file, stacks may form a cycle, so the limit also bounds the cost of
+  /// following a stack.
   static constexpr std::size_t deepest = 2048;
 
-  /// Looks up queued symbols until `deadline`, but at least one. Returns true if more symbols are still queued.
+  /// Looks up queued symbols until `deadline`, but at least one symbol. Returns true if more symbols are still queued.
   bool work(std::chrono::steady_clock::time_point deadline);
   /// True if symbols are queued and no thread is looking them up. The caller must then have `work` called.
   [[nodiscard]] bool wants_work();

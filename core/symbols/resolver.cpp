@@ -23,7 +23,8 @@ resolution resolver::find(std::string_view module_path, std::string_view build_i
 
 namespace {
 
-/// Ten times the size of the largest libraries with full debug information.
+/// The maximum size of a symbol file in bytes, about ten times the size of the largest libraries with full debug
+/// information.
 constexpr std::uint64_t largest_symbol_file = std::uint64_t{32} << 30;
 
 }  // namespace
@@ -66,22 +67,22 @@ void resolver::open(module& which, const std::string& path, const std::string& b
 
 resolution resolver::look_up(module& in, std::uint64_t address) {
   if (!in.code && !in.separate) return {in.why, {}};
-  resolution made{verdict::no_symbols, {}};
+  resolution output{verdict::no_symbols, {}};
   for (symbol_file* file : {in.separate.get(), in.code.get()}) {
-    if (file == nullptr || !made.places.empty()) continue;
-    made.places = file->find_lines(address);
+    if (file == nullptr || !output.places.empty()) continue;
+    output.places = file->find_lines(address);
   }
-  const bool named = !made.places.empty() && !made.places.back().function.empty();
+  const bool named = !output.places.empty() && !output.places.back().function.empty();
   for (symbol_file* file : {in.separate.get(), in.code.get()}) {
     if (file == nullptr || named) continue;
     std::string function = file->find_function(address);
     if (function.empty()) continue;
-    if (made.places.empty()) made.places.emplace_back();
-    made.places.back().function = std::move(function);
+    if (output.places.empty()) output.places.emplace_back();
+    output.places.back().function = std::move(function);
     break;
   }
-  if (!made.places.empty()) made.why = verdict::found;
-  return made;
+  if (!output.places.empty()) output.why = verdict::found;
+  return output;
 }
 
 }  // namespace sluice::symbols

@@ -30,7 +30,7 @@ struct resolution {
 };
 
 struct resolver_options {
-  /// Which local files may be read. By default, none.
+  /// Which local files may be read. By default, no file may be read.
   local_files local{};
   /// Root folders for separate debug information, which is at ROOT/.build-id/ab/cdef....debug.
   std::vector<std::string> debug_roots{"/usr/lib/debug"};
@@ -52,9 +52,10 @@ class resolver {
   struct module {
     std::mutex mutex;
     bool opened = false;
-    verdict why = verdict::no_file;         ///< If neither file could be opened: why not.
+    verdict why = verdict::no_file;         ///< The reason why neither file could be opened.
     std::unique_ptr<symbol_file> code;      ///< The loaded file.
-    std::unique_ptr<symbol_file> separate;  ///< The file with the debug information, if that is separate.
+    std::unique_ptr<symbol_file> separate;  ///< The file with the debug information, if the debug information is in a
+                                            ///< separate file.
     std::unordered_map<std::uint64_t, resolution> known;
   };
 

@@ -1,4 +1,4 @@
-// Source lines for frames: from the recording or, if it has none, from this machine.
+// Finds source lines for frames, in the recording or, if it has none, on this machine.
 #include <algorithm>
 #include <map>
 

@@ -20,7 +20,7 @@
 namespace sluice::symbols {
 namespace {
 
-/// More than in real units, which nest or overlap less. Limits the cost of a corrupt file.
+/// Limits for the cost of a corrupt file. Real units nest and overlap less.
 constexpr std::size_t max_places = 64;
 constexpr std::size_t max_units_back = 16;
 
@@ -44,7 +44,7 @@ std::string build_id_in(Elf_Data* data) {
   return {};
 }
 
-std::string build_id_of(Elf* elf) {
+std::string get_build_id(Elf* elf) {
   for (Elf_Scn* section = nullptr; (section = elf_nextscn(elf, section)) != nullptr;) {
     GElf_Shdr header;
     if (gelf_getshdr(section, &header) == nullptr || header.sh_type != SHT_NOTE) continue;
@@ -64,7 +64,7 @@ std::string build_id_of(Elf* elf) {
 }
 
 /// Reads .gnu_debugaltlink directly, because libdw itself would open any file that is named there.
-std::string supplement_id_of(Dwarf* debug) {
+std::string read_supplement_id(Dwarf* debug) {
   const char* name = nullptr;
   const void* id = nullptr;
   const ssize_t bytes = dwelf_dwarf_gnu_debugaltlink(debug, &name, &id);
@@ -81,7 +81,8 @@ bool texts_end(Elf* elf) {
     GElf_Shdr header;
     if (gelf_getshdr(section, &header) == nullptr) return false;
     const char* name = elf_strptr(elf, names, header.sh_name);
-    // ".debug_str", ".debug_line_str", ".zdebug_str", ".debug_str.dwo" and so on. libdw has already decompressed them.
+    // The sections are ".debug_str", ".debug_line_str", ".zdebug_str", ".debug_str.dwo" and so on. libdw has already
+    // decompressed them.
     if (name == nullptr || std::strstr(name, "debug_") == nullptr || std::strstr(name, "_str") == nullptr ||
         std::strstr(name, "_str_offsets") != nullptr)
       continue;
@@ -110,7 +111,7 @@ bool is_function(const GElf_Sym& entry) {
          entry.st_value != 0;
 }
 
-std::string name_of(Dwarf_Die* die) {
+std::string get_name(Dwarf_Die* die) {
   Dwarf_Attribute attribute;
   for (const unsigned which : {DW_AT_linkage_name, DW_AT_MIPS_linkage_name, DW_AT_name}) {
     if (dwarf_attr_integrate(die, which, &attribute) == nullptr) continue;
@@ -125,7 +126,7 @@ std::uint64_t number(Dwarf_Die* die, unsigned which) {
   return dwarf_attr(die, which, &attribute) != nullptr && dwarf_formudata(&attribute, &value) == 0 ? value : 0;
 }
 
-/// Returns the absolute path of a file: in a unit, file names are relative to its compilation directory.
+/// Returns the absolute path of a file, because in a unit, file names are relative to its compilation directory.
 std::string absolute(const char* file, Dwarf_Die* unit) {
   namespace fs = std::filesystem;
   if (file == nullptr || file[0] == '\0') return {};
@@ -217,8 +218,8 @@ struct symbol_file::state {
     }
   }
 
-  /// Returns the rest of the section: symbols of hand-written assembly have no length, so they get this length (a later
-  /// symbol takes precedence).
+  /// Returns the length of the section from the symbol on. Symbols of hand-written assembly have no length, so they get
+  /// this length. A later symbol takes precedence.
   std::uint64_t rest_of_section(const GElf_Sym& entry) {
     GElf_Shdr header;
     Elf_Scn* section = elf_getscn(elf, entry.st_shndx);
@@ -258,21 +259,21 @@ void symbol_file::supplement(std::unique_ptr<symbol_file> file) {
 result<std::unique_ptr<symbol_file>> symbol_file::open(regular_file file, const std::string& path, bool follow_split) {
   static std::once_flag once;
   std::call_once(once, [] { elf_version(EV_CURRENT); });
-  auto made = std::make_unique<state>();
-  made->descriptor = file.release();
-  made->folder = std::filesystem::path(path).parent_path().string();
-  made->follow_split = follow_split;
-  made->elf = elf_begin(made->descriptor, ELF_C_READ, nullptr);
-  if (made->elf == nullptr || elf_kind(made->elf) != ELF_K_ELF)
-    return fail(error_code::foreign, "not an ELF file", path);
-  made->build_id = build_id_of(made->elf);
-  made->debug = dwarf_begin_elf(made->elf, DWARF_C_READ, nullptr);
-  if (made->debug != nullptr && !texts_end(made->elf)) {
-    dwarf_end(made->debug);
-    made->debug = nullptr;
+  auto output = std::make_unique<state>();
+  output->descriptor = file.release();
+  output->folder = std::filesystem::path(path).parent_path().string();
+  output->follow_split = follow_split;
+  output->elf = elf_begin(output->descriptor, ELF_C_READ, nullptr);
+  if (output->elf == nullptr || elf_kind(output->elf) != ELF_K_ELF)
+    return fail(error_code::foreign, "is not an ELF file", path);
+  output->build_id = get_build_id(output->elf);
+  output->debug = dwarf_begin_elf(output->elf, DWARF_C_READ, nullptr);
+  if (output->debug != nullptr && !texts_end(output->elf)) {
+    dwarf_end(output->debug);
+    output->debug = nullptr;
   }
-  if (made->debug != nullptr) made->supplement_id = supplement_id_of(made->debug);
-  return std::unique_ptr<symbol_file>(new symbol_file(std::move(made)));
+  if (output->debug != nullptr) output->supplement_id = read_supplement_id(output->debug);
+  return std::unique_ptr<symbol_file>(new symbol_file(std::move(output)));
 }
 
 std::vector<code_location> symbol_file::find_lines(std::uint64_t address) {
@@ -297,8 +298,8 @@ std::vector<code_location> symbol_file::find_lines(std::uint64_t address) {
   Dwarf_Die* scopes = nullptr;
   int count = dwarf_getscopes(of_functions, address, &scopes);
   if (count > 0) {
-    // If scopes are looked up by address, the outer scopes of an inlined function are those of its definition; if they
-    // are looked up by DIE, they are those of its callers.
+    // If scopes are looked up by address, the outer scopes of an inlined function are the scopes of its definition. If
+    // they are looked up by DIE, they are the scopes of its callers.
     Dwarf_Die innermost = scopes[0];
     std::free(scopes);
     scopes = nullptr;
@@ -309,7 +310,7 @@ std::vector<code_location> symbol_file::find_lines(std::uint64_t address) {
   for (int i = 0; i < count && places.size() < max_places; ++i) {
     const int tag = dwarf_tag(&scopes[i]);
     if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_subprogram) continue;
-    at.function = name_of(&scopes[i]);
+    at.function = get_name(&scopes[i]);
     at.inlined = tag == DW_TAG_inlined_subroutine;
     places.push_back(at);
     if (!at.inlined) break;

@@ -8,8 +8,8 @@
 #include "core/base/error.hpp"
 #include "core/base/regular_file.hpp"
 
-/// Reads the functions and source lines of native code from the files that contain the code. Never used while
-/// recording.
+/// Reads the functions and source lines of native code from the files that contain the code. The recorder never uses
+/// this code.
 namespace sluice::symbols {
 
 /// The location of an address in the source: a function and, if there is debug information, a source line.
@@ -23,7 +23,7 @@ struct code_location {
 
 /// One ELF file: a program, a shared library, or separate debug information. Read with libdw and libelf of elfutils.
 /// Uses pread instead of mmap, so that an overwritten library causes an error instead of a signal. Not thread-safe:
-/// only one caller at a time.
+/// only one thread may use it at a time.
 class symbol_file {
  public:
   /// `path`: the path of `file`. `follow_split`: also reads the files to which code that was built with -gsplit-dwarf
@@ -40,8 +40,8 @@ class symbol_file {
   /// The build id of the supplementary file, which dwz creates for debug information that several files share; empty if
   /// there is none.
   [[nodiscard]] const std::string& supplement_id() const;
-  /// Sets the supplementary file; null: it is not available. If it is needed but not available, `find_lines` returns
-  /// nothing.
+  /// Sets the supplementary file. Null means that the file is not available. If the file is needed but not available,
+  /// `find_lines` returns nothing.
   void supplement(std::unique_ptr<symbol_file> file);
 
   /// Returns the locations of `address` (a virtual address in the file) from the debug information, innermost first: an

@@ -23,7 +23,7 @@ enum class slice_kind : std::uint8_t {
   step
 };
 
-/// True for a step. The `bytes` of its slice hold the number of the step, so these must not be added up.
+/// True for a step. The `bytes` of a step's slice hold the number of the step, so they must not be added up.
 [[nodiscard]] constexpr bool is_step(std::uint8_t kind) { return kind == static_cast<std::uint8_t>(slice_kind::step); }
 
 }  // namespace sluice::timeline

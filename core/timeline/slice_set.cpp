@@ -26,21 +26,21 @@ void slice_set::settle() {
   if (added_.empty()) return;
   sort_runs(added_, earlier);
   std::vector<slice_item> batch = std::exchange(added_, {});
-  const time_ns from = batch.front().begin;
+  const time_ns begin = batch.front().begin;
   std::vector<std::size_t> unchanged(lanes_.size());
   std::vector<slice_item> taken_back;
   for (std::size_t l = 0; l < lanes_.size(); ++l) {
     std::vector<slice_item>& items = lanes_[l].items;
     unchanged[l] = items.size();
-    if (from > last_begin_) continue;
+    if (begin > last_begin_) continue;
     const auto cut =
-        std::partition_point(items.begin(), items.end(), [&](const slice_item& s) { return s.begin < from; });
+        std::partition_point(items.begin(), items.end(), [&](const slice_item& s) { return s.begin < begin; });
     unchanged[l] = static_cast<std::size_t>(cut - items.begin());
     taken_back.insert(taken_back.end(), cut, items.end());
     items.erase(cut, items.end());
   }
   const auto deep =
-      std::partition_point(deeper_.begin(), deeper_.end(), [&](const deep_item& s) { return s.item.begin < from; });
+      std::partition_point(deeper_.begin(), deeper_.end(), [&](const deep_item& s) { return s.item.begin < begin; });
   for (auto at = deep; at != deeper_.end(); ++at) taken_back.push_back(at->item);
   deeper_.erase(deep, deeper_.end());
   size_ += batch.size();
@@ -87,9 +87,9 @@ void slice_set::sum_up(lane& l, std::size_t unchanged) {
     if (l.levels.size() <= k) l.levels.emplace_back();
     std::vector<node>& level = l.levels[k];
     unchanged /= fan_out;
-    const std::size_t from = std::min(unchanged, level.size());
+    const std::size_t begin = std::min(unchanged, level.size());
     level.resize(whole);
-    for (std::size_t i = from; i < whole; ++i) {
+    for (std::size_t i = begin; i < whole; ++i) {
       node sum;
       sum.longest = k == 0 ? i * fan_out : l.levels[k - 1][i * fan_out].longest;
       for (std::size_t child = i * fan_out; child < (i + 1) * fan_out; ++child) {
@@ -119,8 +119,8 @@ void slice_set::draw_lane(std::size_t l, time_ns begin, time_ns end, std::uint32
                           std::vector<drawn_slice>& out) const {
   const std::vector<slice_item>& items = lanes_[l].items;
   const std::vector<std::vector<node>>& levels = lanes_[l].levels;
-  // Slices narrower than a pixel are merged as long as the merged slice is at most a pixel long. It is placed where its
-  // slices are, not on a pixel grid, so that little changes while a view is panned.
+  // Slices narrower than a pixel are merged as long as the merged slice is at most a pixel long. The merged slice is
+  // placed where its slices are, not on a pixel grid, so that little changes while a view is panned.
   const time_ns pixel = (end - begin) / width;
   bool gathering = false;  // True if more slices can be merged into out.back().
   time_ns busy = 0;        // The time that slices cover in out.back().
@@ -133,8 +133,8 @@ void slice_set::draw_lane(std::size_t l, time_ns begin, time_ns end, std::uint32
 
   time_ns longest_length = 0;
   for (std::size_t i = first_after(items, begin); i < items.size() && items[i].begin < end;) {
-    // Take the largest node that starts here and fits into the rest of the pixel; if none fits, take one slice. Thus, a
-    // merged slice contains all slices that fit and start in the range, wherever nodes start.
+    // Take the largest node that starts here and fits into the rest of the pixel. If no node fits, take one slice.
+    // Thus, a merged slice contains all slices that fit and start in the range, wherever nodes start.
     const bool joins = gathering && items[i].end - out.back().item.begin <= pixel;
     const time_ns since = joins ? out.back().item.begin : items[i].begin;
     std::size_t step = 1;
@@ -147,7 +147,7 @@ void slice_set::draw_lane(std::size_t l, time_ns begin, time_ns end, std::uint32
       part = levels[k][i / size];
     }
     const slice_item& longest = items[part.longest];
-    const time_ns from = items[i].begin;
+    const time_ns start = items[i].begin;
     const time_ns to = items[i + step - 1].end;
     if (joins) {
       drawn_slice& gathered = out.back();
@@ -165,10 +165,10 @@ void slice_set::draw_lane(std::size_t l, time_ns begin, time_ns end, std::uint32
       close();
       drawn_slice& drawn =
           out.emplace_back(drawn_slice{longest, static_cast<std::uint32_t>(step), 1, static_cast<std::uint16_t>(l)});
-      drawn.item.begin = from;
+      drawn.item.begin = start;
       drawn.item.end = to;
       drawn.item.bytes = part.bytes;
-      gathering = to - from <= pixel;
+      gathering = to - start <= pixel;
       busy = part.busy;
       longest_length = length(longest);
     }

@@ -10,7 +10,7 @@
 /// The slices (time intervals) of one track of the timeline, in a form that can be drawn at any zoom level.
 namespace sluice::timeline {
 
-/// An interval on a track. What `kind` and `tag` mean depends on the owner of the track.
+/// An interval on a track. The owner of the track determines what `kind` and `tag` mean.
 struct slice_item {
   time_ns begin = 0;
   time_ns end = 0;  ///< At least `begin`.
@@ -19,28 +19,28 @@ struct slice_item {
   std::uint64_t bytes = 0;
   std::uint8_t kind = 0;
   std::uint8_t tag = 0;
-  /// For device work: the time from the call that requested it to the start of the work, in ns, at most
+  /// For work on a device, the time from the call that requested the work to the start of the work, in ns, at most
   /// `longest_queued`; 0: unknown.
   std::uint32_t queued = 0;
   static constexpr std::uint32_t longest_queued = 0xffff'ffff;
 };
 
-/// What is drawn: a single slice, or several slices that were merged because they share a pixel.
+/// A slice as it is drawn. It is a single slice, or several slices that were merged because they share a pixel.
 struct drawn_slice {
-  slice_item item;  ///< The slice. If several were merged: the longest of them, but with the start, end and `bytes` of
-                    ///< all together.
+  slice_item item;  ///< The slice. If several slices were merged, the longest of them, but with the start, end and
+                    ///< `bytes` of all together.
   std::uint32_t count = 1;
   float busy = 1;  ///< The share of [begin, end) that slices cover.
   std::uint16_t lane = 0;
 };
 
-/// The intervals of a track, arranged in lanes in which no two slices overlap; a nested interval is in a deeper lane.
-/// In order of (start, longest first, event), each slice goes to the topmost lane that is free at its start. Each lane
-/// is a sorted array under a tree; each node of the tree sums up `fan_out` children.
+/// The slices of a track, arranged in lanes. Slices in a lane do not overlap; a nested slice is in a deeper lane. In
+/// order of (start, longest first, event), each slice goes to the topmost lane that is free at its start. Each lane is
+/// a sorted array below a tree, in which each node sums up `fan_out` children.
 ///
-/// Slices may be added in any order. After a late slice, `settle` places all later slices again; a slice that is added
-/// in order costs amortized O(lanes). If all `lane_limit` lanes are occupied, a slice is not drawn, but `for_each`
-/// still visits it.
+/// Slices may be added in any order. A slice that is added in order costs amortized O(lanes). After a slice that is out
+/// of order, `settle` places all slices that start later again. If all `lane_limit` lanes are occupied, a slice is not
+/// drawn, but `for_each` still visits it.
 class slice_set {
  public:
   static constexpr std::size_t lane_limit = 256;
@@ -50,18 +50,19 @@ class slice_set {
     if (item.begin >= from_) added_.push_back(item);
   }
 
-  /// Places the added slices in lanes. Also places all slices again that start after the earliest added slice. O(lanes)
+  /// Places the added slices in lanes. Slices that start after the earliest added slice are also placed again. O(lanes)
   /// for each slice.
   void settle();
 
   /// Prepares a set for the part of a track that starts at `from`. The whole track has `lanes` lanes. `add` then
-  /// ignores slices that start before `from`; pass those that are still running at `from` to the other overload of
-  /// `set_known`. Call before `add`.
-  void set_known(std::size_t lanes, time_ns from) {
+  /// ignores slices that start before `from`. Pass the slices that are still running at `from` to the other overload of
+  /// `set_known`. Both overloads must be called before `add`.
+  void set_known(std::size_t lanes, time_ns begin) {
     if (lanes_.size() < lanes) lanes_.resize(std::min(lanes, lane_limit));
-    from_ = from;
+    from_ = begin;
   }
-  /// Adds a slice that started before `from` and is still running at `from`, in lane `at`. At most one slice per lane.
+  /// Adds a slice that started before `from` and is still running at `from`, in lane `at`. A lane can have at most one
+  /// such slice.
   void set_known(const slice_item& open, std::size_t at) {
     if (at >= lanes_.size() || !lanes_[at].items.empty() || open.begin >= from_) return;
     lanes_[at].items.push_back(open);
@@ -84,10 +85,10 @@ class slice_set {
   /// The number of slices that are not drawn because all lanes were occupied.
   [[nodiscard]] std::uint64_t hidden() const { return deeper_.size(); }
 
-  /// Calls `visit(const slice_item&, lane)` for every slice that overlaps [begin, end): lane by lane, in order of
-  /// start, and then for `hidden` slices, with `lane_limit` as the lane. A slice of length 0 is visited if it starts in
-  /// the range. O(log n + visited slices) per lane; for hidden slices, O(log n + slices that start between the first
-  /// and the last visited).
+  /// Calls `visit(const slice_item&, lane)` for every slice that overlaps [begin, end). Visits the lanes one by one,
+  /// each in order of start, and then the slices that are not drawn (`hidden`), with `lane_limit` as the lane. A slice
+  /// of length 0 is visited if it starts in the range. Each lane takes O(log n + visited slices). The slices that are
+  /// not drawn take O(log n + slices that start between the first and the last visited slice).
   template <class Visit>
   void for_each(time_ns begin, time_ns end, Visit&& visit) const {
     for (std::size_t l = 0; l < lanes_.size(); ++l) {

@@ -20,7 +20,7 @@ struct spread {
   }
 };
 
-/// Estimates the number of live blocks: allocations minus frees, in all chunks added so far.
+/// Estimates the number of live blocks as allocations minus frees in all chunks added so far.
 class live_blocks {
  public:
   void add(const trace::chunk_info& chunk) {

@@ -7,8 +7,9 @@
 #include "core/trace/file/reader.hpp"
 #include "core/trace/model/summary_rows.hpp"
 
-/// The tiles of a recording (defined in core/trace/model/summary_rows.hpp): a tree of time spans of 2^n ns that are
-/// aligned to their length. A tile with few enough events to be read at once is not divided further: it is a section.
+/// Plans the tiles of a recording (defined in core/trace/model/summary_rows.hpp). Tiles form a tree of time spans of
+/// 2^n ns that are aligned to their length. A tile with few enough events to be read at once is not divided further and
+/// is called a section.
 namespace sluice::timeline {
 
 /// The time span [begin, end), which is 2^level ns long. `begin` is a multiple of that length.
@@ -33,22 +34,23 @@ inline constexpr unsigned highest_tile_level = 62;
 [[nodiscard]] std::vector<tile> root_tiles(time_ns begin, time_ns end);
 
 /// A tile is divided only if it has more than this number of events for each block that is live at its end. Each
-/// section repeats the blocks that are live across its start; with a million leaked blocks, these repetitions must not
+/// section repeats the blocks that are live across its start. With a million leaked blocks, these repetitions must not
 /// cost more than the events.
 inline constexpr double events_a_live_block = 2;
 
-/// Plans the sections below the root tiles of [begin, end], in order of time. A tile is divided if it has more than
-/// `target` events, and more than `events_a_live_block` events for each block that is live at its end (estimated from
-/// `chunks`), down to the lowest level. Root tiles are always divided into four, so that an overview has enough bins.
-/// O(chunks * levels). `settled`: adjacent sections of an earlier plan for the same recording, which are kept. The
-/// other sections are planned after them and, if `begin` is earlier than they are, also before them.
+/// Plans the sections below the root tiles of [begin, end], in order of time. A tile above the lowest level is divided
+/// if it has more than `target` events and more than `events_a_live_block` events for each block that is live at its
+/// end. Both numbers are estimated from `chunks`. Root tiles are always divided into four, so that an overview has
+/// enough bins. `settled`: adjacent sections of an earlier plan for the same recording, which are kept. The other
+/// sections are planned after the settled sections and, if `begin` is earlier than these, also before them. O(chunks *
+/// levels).
 [[nodiscard]] std::vector<trace::section_row> plan_sections(time_ns begin, time_ns end,
                                                             std::span<const trace::chunk_info> chunks, double target,
                                                             std::span<const trace::section_row> settled = {});
 
 /// Plans sections of a growing recording: those that follow `settled` and end at or before `until`. Where there are few
-/// events so far, they may be shorter than in a plan of the whole recording, unless more events arrive late. O(chunks *
-/// levels).
+/// events so far, these sections may be shorter than in a plan of the whole recording, unless more events arrive late.
+/// O(chunks * levels).
 [[nodiscard]] std::vector<trace::section_row> plan_next_sections(time_ns begin, time_ns end,
                                                                  std::span<const trace::chunk_info> chunks,
                                                                  double target,

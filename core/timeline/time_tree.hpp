@@ -13,18 +13,20 @@
 
 /// Step functions of time that can be queried at any zoom level.
 ///
-/// A tree of aligned dyadic time spans: an inner node divides its span into halves at one bit of the timestamp, and a
-/// leaf holds up to `leaf_capacity` steps. The shape of the tree depends only on the times, not on the order in which
-/// steps are added. A late event therefore costs no more than any other, and at most 16,384 steps are sorted at once.
-/// (Crit-bit tree, Bernstein 2004; aggregates as in a segment tree.)
+/// A step is a time at which the value changes. The steps are kept in a tree of aligned dyadic time spans: an inner
+/// node divides its span into halves at one bit of the timestamp, and a leaf holds up to `leaf_capacity` steps. The
+/// shape of the tree depends only on the times, not on the order in which steps are added. A late event therefore costs
+/// no more than any other event, and at most 16,384 steps are sorted at once. The shape is that of a crit-bit tree
+/// (Bernstein 2004); the aggregates are as in a segment tree.
 ///
-/// Each node stores, for its steps over [first step, last step): the integral, the minimum and the time spent at it,
-/// and the maximum and when it was first reached. Between two nodes, the value is constant. Therefore, results for a
-/// range are exact, and a query for `width` equal parts visits at most O(width * log(steps / width)) nodes.
+/// For the time span [first step, last step), each node stores the integral, the minimum and the time spent at the
+/// minimum, and the maximum and the time when it was first reached. Between two nodes, the value is constant.
+/// Therefore, results for a range are exact, and a query for `width` equal parts visits at most O(width * log(steps /
+/// width)) nodes.
 ///
 /// Up to 16,384 steps are stored in a sorted array instead of a tree, together with the value before every 64th step.
-/// Queries then scan the steps in their range. Short parts of a recording have few steps, and building a tree for them
-/// would take longer.
+/// Queries then scan the steps in their range. Short parts of a recording have few steps, and building a tree for so
+/// few steps would take longer than scanning them.
 ///
 /// Times must be `bounded`, and values finite. Not thread-safe for writing; several threads may read a settled tree.
 namespace sluice::timeline {
@@ -73,7 +75,7 @@ struct extent {
   }
 };
 
-/// A step that adds to the value: an allocation or free, or the start or end of an interval.
+/// A step that adds to the value. It stands for an allocation or free, or for the start or end of an interval.
 struct delta_step {
   static constexpr bool relative = true;
   time_ns time = 0;
@@ -81,8 +83,8 @@ struct delta_step {
   void merge(const delta_step& same_time) { value += same_time.value; }
 };
 
-/// A step that sets the value until the next step: a sample. If two samples have the same time, the sample with the
-/// higher `order` counts.
+/// A step that sets the value until the next step. It stands for a sample. If two samples have the same time, the
+/// sample with the higher `order` counts.
 struct sample_step {
   static constexpr bool relative = false;
   time_ns time = 0;
@@ -93,6 +95,7 @@ struct sample_step {
   }
 };
 
+/// A step function. `Step` is `delta_step` or `sample_step`.
 template <class Step>
 class time_tree {
  public:
@@ -104,7 +107,7 @@ class time_tree {
     added_.push_back(step);
   }
 
-  /// Updates the sums after `add`. Call before any query. O(changed nodes); without a tree, O(all steps).
+  /// Updates the sums after `add`. Must be called before any query. O(changed nodes); without a tree, O(all steps).
   void settle() {
     const bool more = !added_.empty();
     take_in();
@@ -117,14 +120,15 @@ class time_tree {
     settled_ = true;
   }
 
-  /// Stores the maximum over all steps of a recording: for a tree that contains only some of these steps, or none.
+  /// Stores the maximum over all steps of a recording. Use this for a tree that contains only some of these steps, or
+  /// none.
   void set_highest(double value) { known_highest_ = value; }
-  /// Returns the maximum that `set_highest` has stored; if none, the maximum over [begin, end), which must contain all
-  /// steps. 0 if the range is empty.
+  /// Returns the maximum that `set_highest` has stored. If it has stored none, returns the maximum over [begin, end),
+  /// which must contain all steps, or 0 if the range is empty.
   [[nodiscard]] double highest(time_ns begin, time_ns end) const {
     if (known_highest_) return *known_highest_;
-    const extent all = over(begin, end);
-    return all.empty() ? 0 : all.maximum;
+    const extent whole = over(begin, end);
+    return whole.empty() ? 0 : whole.maximum;
   }
 
   [[nodiscard]] bool empty() const { return nodes_.empty() && few_.empty() && added_.empty() && !known_highest_; }
@@ -156,15 +160,14 @@ class time_tree {
 
   /// Returns the exact statistics over [begin, end). O(log n).
   [[nodiscard]] extent over(time_ns begin, time_ns end) const {
-    extent all;
-    split(begin, end, 1, [&](std::uint32_t, const extent& part, double) { all = part; });
-    return all;
+    extent whole;
+    split(begin, end, 1, [&](std::uint32_t, const extent& part, double) { whole = part; });
+    return whole;
   }
 
   /// Divides [begin, end) into `width` equal parts and calls `each(index, extent, value at the part's start)` for each
-  /// part, in order. A part shorter than 1 ns has an empty extent. Exact. Without a tree: O(width + steps in the
-  /// range).
-  /// in order. A part shorter than 1 ns has an empty extent. Exact. Without a tree: O(width + steps in the range).
+  /// part, in order. A part shorter than 1 ns has an empty extent. The extents are exact. O(width * log(steps /
+  /// width)); without a tree, O(width + steps in the range).
   template <class Each>
   void split(time_ns begin, time_ns end, std::uint32_t width, Each&& each) const {
     if (end < begin || width == 0) return;
@@ -175,18 +178,19 @@ class time_tree {
 
  private:
   static constexpr std::size_t leaf_capacity = 64;
-  /// Added steps are sorted in batches of this size. Adding them one by one would mean searching a leaf for each step
-  /// and shifting half of the leaf.
+  /// Added steps are sorted in batches of this size. If they were added one by one, each step would take a search for
+  /// its leaf and a shift of half of the leaf.
   static constexpr std::size_t max_added = std::size_t{1} << 14;
   static constexpr std::uint32_t none = 0xffffffffU;
   static constexpr unsigned top_bit = 63;
 
   struct node {
-    extent inside;                ///< The statistics over [first, last). For deltas, relative to the value before
-                                  ///< `first`.
+    extent inside;                ///< The statistics over [first, last). For deltas, the values are relative to the
+                                  ///< value before `first`.
     time_ns first = 0, last = 0;  ///< The times of the node's first and last step.
-    double final = 0;             ///< The value after the last step. For deltas, relative to the value before `first`.
-    std::uint64_t prefix = 0;     ///< In an inner node: the key (`key_of`) of any time in its span.
+    double final = 0;             ///< The value after the last step. For deltas, it is relative to the value before
+                                  ///< `first`.
+    std::uint64_t prefix = 0;     ///< In an inner node: the key (`get_key`) of any time in its span.
     std::uint32_t leaf = none;    ///< The leaf's index in `leaves_`; `none` for an inner node.
     std::uint32_t child[2] = {none, none};
     std::uint8_t bit = 0;  ///< In an inner node: the bit in which the keys of the two children differ.
@@ -194,7 +198,9 @@ class time_tree {
   };
 
   /// Maps times to unsigned numbers that have the same order.
-  static std::uint64_t key_of(time_ns time) { return static_cast<std::uint64_t>(time) ^ (std::uint64_t{1} << top_bit); }
+  static std::uint64_t get_key(time_ns time) {
+    return static_cast<std::uint64_t>(time) ^ (std::uint64_t{1} << top_bit);
+  }
   static unsigned highest_bit(std::uint64_t word) { return top_bit - static_cast<unsigned>(__builtin_clzll(word)); }
   static bool same_span(const node& n, std::uint64_t key) {
     const std::uint64_t differ = n.prefix ^ key;
@@ -217,7 +223,7 @@ class time_tree {
       put_to_few();
       if (few_.size() > max_added) build();
     } else {
-      for (const Step& step : added_) insert(find_leaf(key_of(step.time)), step);
+      for (const Step& step : added_) insert(find_leaf(get_key(step.time)), step);
     }
     added_.clear();
   }
@@ -269,11 +275,11 @@ class time_tree {
       leaves_.emplace_back(begin, end);
       return;
     }
-    const std::uint64_t low = key_of(begin->time);
-    const std::uint64_t high = key_of((end - 1)->time);
+    const std::uint64_t low = get_key(begin->time);
+    const std::uint64_t high = get_key((end - 1)->time);
     const unsigned bit = highest_bit(low ^ high);
     const std::uint64_t middle = (high >> bit) << bit;
-    const auto cut = std::partition_point(begin, end, [&](const Step& step) { return key_of(step.time) < middle; });
+    const auto cut = std::partition_point(begin, end, [&](const Step& step) { return get_key(step.time) < middle; });
     const auto first = static_cast<std::uint32_t>(nodes_.size());
     nodes_.resize(nodes_.size() + 2);
     node& n = nodes_[at];
@@ -359,15 +365,15 @@ class time_tree {
   void divide(std::uint32_t at) {
     finger_ = none;
     const std::uint32_t left_leaf = nodes_[at].leaf;
-    const std::uint64_t low = key_of(leaves_[left_leaf].front().time);
-    const std::uint64_t high = key_of(leaves_[left_leaf].back().time);
+    const std::uint64_t low = get_key(leaves_[left_leaf].front().time);
+    const std::uint64_t high = get_key(leaves_[left_leaf].back().time);
     const unsigned bit = highest_bit(low ^ high);
     const std::uint64_t middle = (high >> bit) << bit;
     const auto right_leaf = static_cast<std::uint32_t>(leaves_.size());
     leaves_.emplace_back();
     std::vector<Step>& left = leaves_[left_leaf];
     const auto cut =
-        std::partition_point(left.begin(), left.end(), [&](const Step& s) { return key_of(s.time) < middle; });
+        std::partition_point(left.begin(), left.end(), [&](const Step& s) { return get_key(s.time) < middle; });
     leaves_[right_leaf].assign(cut, left.end());
     left.erase(cut, left.end());
     const auto first = static_cast<std::uint32_t>(nodes_.size());
@@ -546,7 +552,7 @@ class time_tree {
   time_ns last_ = std::numeric_limits<time_ns>::min();
 };
 
-/// A value that steps increase or decrease, by allocations and frees, or by starts and ends of intervals.
+/// A value that increases and decreases, for example with allocations and frees, or with starts and ends of intervals.
 using level_tree = time_tree<delta_step>;
 /// A value that is sampled from time to time.
 using sample_tree = time_tree<sample_step>;

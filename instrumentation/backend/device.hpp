@@ -9,10 +9,10 @@
 #include "instrumentation/backend/device_types.hpp"
 #include "instrumentation/backend/kernel.hpp"
 
-// The device interface: exactly what the runtime needs from a GPU. It has two implementations: cuda/ uses NVIDIA's
-// driver API; simulated/ keeps device memory in host RAM and runs a deterministic clock.
+// `device` is the interface of a GPU, with exactly the functions that the runtime needs. It has two implementations:
+// cuda/ uses NVIDIA's driver API, and simulated/ keeps device memory in host RAM and runs a deterministic clock.
 //
-// All sizes are bytes and all times nanoseconds. Every function may be called from any thread. Nothing here throws.
+// All sizes are bytes and all times nanoseconds. Any thread may call any function. Nothing here throws.
 
 namespace sluice::backend {
 
@@ -49,8 +49,8 @@ class device {
   virtual void recording_ends() {}
   /// Writes this device, its context, its streams and its live allocations to a recording that has just begun.
   virtual void announce() = 0;
-  /// The key of a stream in records (ring::stream_key). 0 if the stream is being captured, by this program or
-  /// another library, and its key is not known yet: asking the driver for the key would end the capture.
+  /// The key of a stream in records (ring::stream_key). 0 if this program or a library is capturing the stream and the
+  /// key is not known yet, because asking the driver for the key would end the capture.
   [[nodiscard]] virtual std::uint64_t trace_stream(stream_handle stream) noexcept = 0;
   /// The address that records use for this memory. On CUDA, `address` itself; on the simulated device, an address that
   /// is the same in every run, and 0 for pageable host memory.
@@ -71,18 +71,18 @@ class device {
                                                      stream_handle stream) = 0;
   [[nodiscard]] virtual device_result<void> advise(void* address, std::uint64_t bytes, memory_advice advice,
                                                    memory_location where) = 0;
-  /// Announces that the host will read or write this part of a managed block. No-op on CUDA, where page faults move
-  /// managed memory.
+  /// Announces that the host will read or write this part of a managed block. Does nothing on CUDA, where page faults
+  /// move managed memory.
   virtual void touch_on_host(void* address, std::uint64_t bytes) = 0;
   [[nodiscard]] virtual device_result<memory_info> memory() = 0;
-  [[nodiscard]] virtual memory_space space_of(const void* address) noexcept = 0;
+  [[nodiscard]] virtual memory_space get_space(const void* address) noexcept = 0;
   /// Returns what is known about an address. An unknown address is reported as pageable, not as an error.
   [[nodiscard]] virtual device_result<pointer_info> describe_pointer(const void* address) = 0;
   /// Returns the address at which kernels can access pinned memory that was allocated or registered as mapped.
-  [[nodiscard]] virtual device_result<void*> device_address_of(void* host_address) = 0;
+  [[nodiscard]] virtual device_result<void*> get_device_address(void* host_address) = 0;
 
   // Virtual memory, if `features.virtual_memory`: reserved addresses, physical memory, and mappings between them. Sizes
-  // and addresses are multiples of the granularity. No call here waits: unmap only memory that no pending work uses.
+  // and addresses are multiples of the granularity. No call here waits, so unmap only memory that no pending work uses.
   [[nodiscard]] virtual device_result<std::uint64_t> virtual_granularity() = 0;
   /// Reserves addresses without memory, aligned to `alignment` (a power of two; 0 means the granularity).
   [[nodiscard]] virtual device_result<void*> reserve_addresses(std::uint64_t bytes, std::uint64_t alignment) = 0;
@@ -100,7 +100,7 @@ class device {
   // The driver's stream-ordered pools. `pool_handle::null` is the device's default pool, which `allocate_async` uses.
   // `free_async` returns a block to the pool that it came from.
   [[nodiscard]] virtual device_result<pool_handle> create_pool(driver_pool_options options) = 0;
-  /// Destroys the pool when its last block is freed; until then, allocated blocks stay usable.
+  /// Destroys the pool once its last block is freed. Until then, allocated blocks stay usable.
   [[nodiscard]] virtual device_result<void> destroy_pool(pool_handle pool) = 0;
   [[nodiscard]] virtual device_result<void*> allocate_from_pool(pool_handle pool, std::uint64_t bytes,
                                                                 stream_handle stream) = 0;
@@ -138,11 +138,11 @@ class device {
   [[nodiscard]] virtual device_result<void> sync_event(event_handle event) = 0;
   [[nodiscard]] virtual device_result<bool> event_done(event_handle event) = 0;
   /// Returns the device time in milliseconds between two timed events that were recorded and have finished.
-  [[nodiscard]] virtual device_result<float> elapsed_ms(event_handle from, event_handle to) = 0;
+  [[nodiscard]] virtual device_result<float> elapsed_ms(event_handle handle, event_handle to) = 0;
   [[nodiscard]] virtual device_result<void> synchronize() = 0;
 
   // Work. The direction of a copy is derived from the memory spaces of its two addresses.
-  [[nodiscard]] virtual device_result<void> copy_async(void* to, const void* from, std::uint64_t bytes,
+  [[nodiscard]] virtual device_result<void> copy_async(void* to, const void* source, std::uint64_t bytes,
                                                        stream_handle stream) = 0;
   [[nodiscard]] virtual device_result<void> set_async(void* address, std::uint8_t value, std::uint64_t bytes,
                                                       stream_handle stream) = 0;
@@ -158,19 +158,19 @@ class device {
 
   // Graphs. Between `begin_capture` and `end_capture`, work on the stream becomes graph nodes instead of running. A
   // stream that waits for an event recorded on a captured stream is captured too; join it with an event before the end.
-  // Calls that would wait for a captured stream are forbidden during a capture and invalidate it; depending on the
-  // mode, so are calls that might wait, such as allocations.
+  // Calls that would wait for a captured stream are forbidden during a capture and invalidate it. Depending on the
+  // mode, calls that might wait, such as allocations, are forbidden too.
   [[nodiscard]] virtual device_result<void> begin_capture(stream_handle stream, capture_mode mode) = 0;
   /// Sets which calls this thread may make during captures (default: `global`); returns the previous mode. With
-  /// `relaxed` the thread may query and wait for streams and events that are not captured; otherwise such a call can
-  /// invalidate captures begun in other modes (error 900 from the driver of an H200).
+  /// `relaxed` the thread may query and wait for streams and events that are not captured. Otherwise, a query or a wait
+  /// can invalidate captures begun in other modes (error 900 from the driver of an H200).
   virtual capture_mode exchange_capture_mode(capture_mode mode) noexcept = 0;
   /// Ends the capture that began on `stream`. Call it on the thread that began the capture, unless the mode is
   /// `relaxed`. Returns an error if the capture was invalidated.
   [[nodiscard]] virtual device_result<graph_handle> end_capture(stream_handle stream) = 0;
   /// Adds a copy of `child` as one node of the graph that the stream is being captured into.
   [[nodiscard]] virtual device_result<void> capture_child(stream_handle stream, graph_handle child) = 0;
-  [[nodiscard]] virtual device_result<graph_shape> shape_of(graph_handle graph) = 0;
+  [[nodiscard]] virtual device_result<graph_shape> get_shape(graph_handle graph) = 0;
   /// Writes the graph in Graphviz format; if `verbose`, including the nodes' parameters.
   [[nodiscard]] virtual device_result<void> write_dot(graph_handle graph, const std::string& path, bool verbose) = 0;
   virtual void destroy_graph(graph_handle graph) noexcept = 0;
@@ -178,7 +178,7 @@ class device {
                                                                      graph_exec_options options) = 0;
   /// Replaces an executable graph's parameters with those of `graph` (same nodes and edges), for later launches.
   [[nodiscard]] virtual device_result<void> update_exec(graph_exec_handle exec, graph_handle graph) = 0;
-  /// Uploads the graph to the device in stream order; otherwise the first launch uploads it.
+  /// Uploads the graph to the device in stream order. Without this call, the first launch uploads it.
   [[nodiscard]] virtual device_result<void> upload_exec(graph_exec_handle exec, stream_handle stream) = 0;
   /// Launches of one executable graph run one after the other. Memory that a launch allocates but does not free must be
   /// freed before the next launch, unless the graph was instantiated with `free_on_launch`.
@@ -186,7 +186,7 @@ class device {
   /// Destroys an executable graph. Launches that are already running continue.
   virtual void destroy_exec(graph_exec_handle exec) noexcept = 0;
 
-  // Host-side events that the simulated device needs to know. No-ops on other devices.
+  // Events on the host that the simulated device needs to know about. These functions do nothing on other devices.
   virtual void host_spends(host_work /*work*/, std::uint64_t /*bytes*/) {}
   /// Registers a shared file mapping with the simulated device. Copies directly from the mapping fault pages in and are
   /// slower than from ordinary memory. A writable mapping cannot be registered as pinned memory.

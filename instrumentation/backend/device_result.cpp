@@ -22,10 +22,10 @@ const char* to_string(status code) noexcept {
   return "failed";
 }
 
-std::string describe(const failure& what) {
-  std::string line = fmt::format("{}: {}", what.call, to_string(what.code));
-  if (what.native != 0) line += fmt::format(" ({})", what.native);
-  if (!what.detail.empty()) line += fmt::format(": {}", what.detail);
+std::string describe(const failure& subject) {
+  std::string line = fmt::format("{}: {}", subject.call, to_string(subject.code));
+  if (subject.native != 0) line += fmt::format(" ({})", subject.native);
+  if (!subject.detail.empty()) line += fmt::format(": {}", subject.detail);
   return line;
 }
 

@@ -16,7 +16,7 @@ enum class status : std::uint8_t {
   failed,         ///< anything else; `native` has the driver's error number
 };
 
-/// A failed call, as the backend reports it; the runtime turns it into an exception.
+/// A failed call of a device, as the backend reports it. The runtime turns it into an exception.
 struct failure {
   status code = status::failed;
   int native = 0;         ///< the driver's error number (CUresult), 0 if there is none
@@ -24,14 +24,15 @@ struct failure {
   std::string detail;     ///< one line: what was requested and what was expected
 };
 
+/// The result of a device's call: its value, or the failure that prevented the call.
 template <class T>
 using device_result = tl::expected<T, failure>;
 
 /// A short phrase for a status, e.g. "out of memory".
 [[nodiscard]] const char* to_string(status code) noexcept;
 
-/// One line: "cuMemAlloc: out of memory (2): 4096 bytes on NVIDIA H200".
-[[nodiscard]] std::string describe(const failure& what);
+/// Describes the failure in one line, such as "cuMemAlloc: out of memory (2): 4096 bytes on NVIDIA H200".
+[[nodiscard]] std::string describe(const failure& subject);
 
 /// Makes a failure that a function returning a `device_result` can return directly.
 [[nodiscard]] inline tl::unexpected<failure> fail(status code, const char* call, std::string detail, int native = 0) {

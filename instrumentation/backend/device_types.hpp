@@ -7,7 +7,8 @@
 #include <utility>
 #include <vector>
 
-// Types of the device interface (device.hpp). All sizes are bytes and all times nanoseconds.
+// The types of the device interface (device.hpp): handles of streams, events, memory and graphs, and descriptions of
+// devices, pointers and copies. All sizes are bytes and all times nanoseconds.
 
 namespace sluice::backend {
 
@@ -19,7 +20,7 @@ enum class event_handle : std::uintptr_t { null = 0 };
 enum class physical_handle : std::uint64_t { null = 0 };
 /// A stream-ordered pool of the driver (cuMemPool); null is the device's default pool.
 enum class pool_handle : std::uintptr_t { null = 0 };
-/// A graph, and an executable graph instantiated from it.
+/// A graph and an executable graph, which is instantiated from a graph.
 enum class graph_handle : std::uintptr_t { null = 0 };
 enum class graph_exec_handle : std::uintptr_t { null = 0 };
 
@@ -199,7 +200,7 @@ enum class host_work : std::uint8_t {
   flush_file,
 };
 
-/// The location that a prefetch of managed memory, or advice about it, refers to.
+/// The location to which a prefetch of managed memory, or advice about managed memory, refers.
 struct memory_location {
   bool on_host = false;  ///< on the host if true, else on this device
 };

@@ -8,14 +8,14 @@ namespace sluice::backend {
 
 namespace {
 
-std::uint64_t half_of_uuid(const std::array<std::uint8_t, 16>& uuid, std::size_t from) {
+std::uint64_t half_of_uuid(const std::array<std::uint8_t, 16>& uuid, std::size_t begin) {
   std::uint64_t value = 0;
-  for (std::size_t i = from; i < from + 8; ++i) value = (value << 8) | uuid[i];
+  for (std::size_t i = begin; i < begin + 8; ++i) value = (value << 8) | uuid[i];
   return value;
 }
 
 /// A block's layer. Blocks of the driver's stream-ordered pools are in the pool layer, as in the capture library.
-std::uint8_t level_of(std::uint64_t pool) {
+std::uint8_t get_level(std::uint64_t pool) {
   return static_cast<std::uint8_t>(pool != 0 ? trace::layer::pool : trace::layer::driver);
 }
 
@@ -35,8 +35,8 @@ trace::memory_kind trace_kind(memory_space space) noexcept {
   return trace::memory_kind::unknown;
 }
 
-trace::direction copy_direction(memory_space from, memory_space to) noexcept {
-  if (on_host(from)) return on_host(to) ? trace::direction::h2h : trace::direction::h2d;
+trace::direction copy_direction(memory_space space, memory_space to) noexcept {
+  if (on_host(space)) return on_host(to) ? trace::direction::h2h : trace::direction::h2d;
   return on_host(to) ? trace::direction::d2h : trace::direction::d2d;
 }
 
@@ -103,34 +103,34 @@ void driver_log::api_call(const call& c, std::uint64_t end, std::uint64_t stream
   ring::emit(r);
 }
 
-void driver_log::allocated(const call& c, std::uint64_t now, const alloc& what) const {
+void driver_log::allocated(const call& c, std::uint64_t now, const alloc& subject) const {
   if (!on()) return;
-  auto r = ring::record_at<ring::alloc_record>(now, what.flags);
-  r.address = what.address;
-  r.bytes = what.bytes;
-  r.reserved_bytes = what.bytes;
+  auto r = ring::record_at<ring::alloc_record>(now, subject.flags);
+  r.address = subject.address;
+  r.bytes = subject.bytes;
+  r.reserved_bytes = subject.bytes;
   r.call_begin = c.begin;
-  r.pool = what.pool;
-  r.stream = what.stream;
+  r.pool = subject.pool;
+  r.stream = subject.stream;
   r.name = ring::intern(c.name);
-  r.owner = what.owner;
+  r.owner = subject.owner;
   r.device = device_;
   r.context = context_key();
   r.correlation = c.correlation;
-  r.layer = level_of(what.pool);
-  r.kind = static_cast<std::uint8_t>(what.kind);
+  r.layer = get_level(subject.pool);
+  r.kind = static_cast<std::uint8_t>(subject.kind);
   ring::emit(r);
 }
 
-void driver_log::freed(const call& c, const alloc& what) const {
+void driver_log::freed(const call& c, const alloc& subject) const {
   if (!on()) return;
-  auto r = ring::record_at<ring::free_record>(c.begin, what.flags);
-  r.address = what.address;
-  r.stream = what.stream;
+  auto r = ring::record_at<ring::free_record>(c.begin, subject.flags);
+  r.address = subject.address;
+  r.stream = subject.stream;
   r.correlation = c.correlation;
-  r.layer = level_of(what.pool);
-  r.kind = static_cast<std::uint8_t>(what.kind);
-  if (what.kind == trace::memory_kind::mapping) r.bytes = what.bytes;  // all mappings in the range end
+  r.layer = get_level(subject.pool);
+  r.kind = static_cast<std::uint8_t>(subject.kind);
+  if (subject.kind == trace::memory_kind::mapping) r.bytes = subject.bytes;  // all mappings in the range end
   ring::emit(r);
 }
 
@@ -139,21 +139,21 @@ void driver_log::free_completed(const call& c, std::uint64_t now, std::uint64_t 
   auto r = ring::record_at<ring::free_completed_record>(now);
   r.address = address;
   r.correlation = c.correlation;
-  r.layer = level_of(pool);
+  r.layer = get_level(pool);
   ring::emit(r);
 }
 
-void driver_log::failed(const call& c, std::uint64_t now, const alloc& what, std::int64_t status) const {
+void driver_log::failed(const call& c, std::uint64_t now, const alloc& subject, std::int64_t status) const {
   if (!on()) return;
   auto r = ring::record_at<ring::alloc_failed_record>(now);
-  r.bytes = what.bytes;
-  r.pool = what.pool;
-  r.stream = what.stream;
+  r.bytes = subject.bytes;
+  r.pool = subject.pool;
+  r.stream = subject.stream;
   r.name = ring::intern(c.name);
   r.status = status;
   r.device = device_;
-  r.layer = level_of(what.pool);
-  r.kind = static_cast<std::uint8_t>(what.kind);
+  r.layer = get_level(subject.pool);
+  r.kind = static_cast<std::uint8_t>(subject.kind);
   ring::emit(r);
 }
 
@@ -174,7 +174,7 @@ void driver_log::shared(std::uint64_t now, std::uint64_t address, std::uint64_t 
   if (!on()) return;
   auto r = ring::record_at<ring::share_record>(now);
   r.key = key;
-  r.what = address;
+  r.object = address;
   r.kind = static_cast<std::uint32_t>(ring::shared_thing::block);
   r.imported = imported ? 1 : 0;
   ring::emit(r);
@@ -189,21 +189,21 @@ void driver_log::memory(std::uint64_t now, const memory_info& info) const {
   ring::emit(r);
 }
 
-void driver_log::copied(const call& c, const copy& what) const {
+void driver_log::copied(const call& c, const copy& subject) const {
   if (!on()) return;
-  auto r = ring::record_at<ring::copy_record>(what.begin, what.flags);
-  r.end = what.end;
-  r.bytes = what.bytes;
-  r.stream = what.stream;
-  r.source = what.source;
-  r.destination = what.destination;
-  r.graph_node = what.graph_node;
+  auto r = ring::record_at<ring::copy_record>(subject.begin, subject.flags);
+  r.end = subject.end;
+  r.bytes = subject.bytes;
+  r.stream = subject.stream;
+  r.source = subject.source;
+  r.destination = subject.destination;
+  r.graph_node = subject.graph_node;
   r.device = device_;
   r.peer = ring::no_device;
   r.correlation = c.correlation;
-  r.direction = static_cast<std::uint8_t>(copy_direction(what.from, what.to));
-  r.source_kind = static_cast<std::uint8_t>(trace_kind(what.from));
-  r.destination_kind = static_cast<std::uint8_t>(trace_kind(what.to));
+  r.direction = static_cast<std::uint8_t>(copy_direction(subject.from, subject.to));
+  r.source_kind = static_cast<std::uint8_t>(trace_kind(subject.from));
+  r.destination_kind = static_cast<std::uint8_t>(trace_kind(subject.to));
   ring::emit(r);
 }
 

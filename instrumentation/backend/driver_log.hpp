@@ -12,9 +12,10 @@
 
 namespace sluice::backend {
 
-/// Writes the driver layer of one device into the collector's rings, as the capture library does for a real device.
-/// Always used by the simulated device; used by the CUDA backend if the capture library is not loaded. Without a
-/// recording, each call costs a load and a branch. Times are on the ring's clock; streams are `ring::stream_key`s.
+/// Writes the driver layer of one device (driver calls and device work) into the rings, as the capture library does for
+/// a real device. The simulated device always uses this class. The CUDA backend uses it if the capture library is not
+/// loaded. Without a recording, each call costs a load and a branch. Times are on the ring's clock. Streams are given
+/// as `ring::stream_key`s.
 class driver_log {
  public:
   /// A driver call in progress: its name, entry time and correlation id.
@@ -58,16 +59,16 @@ class driver_log {
 
   void api_call(const call& c, std::uint64_t end, std::uint64_t stream, std::uint64_t bytes = 0,
                 std::uint64_t source = 0, std::uint64_t destination = 0, std::int64_t status = 0) const;
-  void allocated(const call& c, std::uint64_t now, const alloc& what) const;
-  void freed(const call& c, const alloc& what) const;
+  void allocated(const call& c, std::uint64_t now, const alloc& subject) const;
+  void freed(const call& c, const alloc& subject) const;
   void free_completed(const call& c, std::uint64_t now, std::uint64_t address, std::uint64_t pool = 0) const;
-  void failed(const call& c, std::uint64_t now, const alloc& what, std::int64_t status) const;
+  void failed(const call& c, std::uint64_t now, const alloc& subject, std::int64_t status) const;
   void pool_state(std::uint64_t now, std::uint64_t pool, std::uint64_t reserved, std::uint64_t used,
                   trace::pool_operation operation, std::uint64_t threshold = 0) const;
   /// Records that a block was exported to, or imported from, another process. `key` is the same in both processes.
   void shared(std::uint64_t now, std::uint64_t address, std::uint64_t key, bool imported) const;
   void memory(std::uint64_t now, const memory_info& info) const;
-  void copied(const call& c, const copy& what) const;
+  void copied(const call& c, const copy& subject) const;
   void set(const call& c, std::uint64_t begin, std::uint64_t end, std::uint64_t address, std::uint64_t bytes,
            std::uint8_t value, memory_space where, std::uint64_t stream, std::uint32_t flags,
            std::uint64_t graph_node = 0) const;
@@ -83,12 +84,12 @@ class driver_log {
   // Graphs and executable graphs are identified by keys. Implemented in driver_log_graphs.cpp.
   /// Defines a graph, or an executable graph instantiated from `source` (if not 0), with its number of nodes.
   void graph_defined(std::uint64_t now, std::uint64_t graph, std::uint64_t source, std::uint64_t nodes) const;
-  /// Defines a node that uses the memory at these addresses; each launch of the graph touches it.
+  /// Defines a node that uses the memory at these addresses. Each launch of the graph touches this memory.
   void node_defined(std::uint64_t now, std::uint64_t graph, std::uint64_t node, std::uint64_t stream,
                     std::string_view name, std::span<const std::uint64_t> addresses) const;
   void child_defined(std::uint64_t now, std::uint64_t graph, std::uint64_t node, std::uint64_t child) const;
   void graph_called(const call& c, std::uint64_t graph) const;
-  /// Records a launch and its device times. `end` is 0 if only the call's times are known; the graph's nodes may be
+  /// Records a launch and its device times. `end` is 0 if only the call's times are known. The graph's nodes may be
   /// recorded with their own times.
   void graph_launched(const call& c, std::uint64_t begin, std::uint64_t end, std::uint64_t graph, std::uint64_t stream,
                       std::uint32_t flags) const;
@@ -99,7 +100,7 @@ class driver_log {
   std::atomic<std::uint32_t> context_;
 };
 
-/// Key of the pool that holds the memory of a device's graphs; the capture library uses the same key.
+/// Key of the pool that holds the memory of a device's graphs. The capture library uses the same key.
 [[nodiscard]] constexpr std::uint64_t graph_pool_key(std::uint32_t device) noexcept {
   return (std::uint64_t{0x6770} << 48) | device;
 }
@@ -107,6 +108,6 @@ class driver_log {
 /// Converts a memory space to the trace's memory kind.
 [[nodiscard]] trace::memory_kind trace_kind(memory_space space) noexcept;
 /// The direction of a copy between two spaces.
-[[nodiscard]] trace::direction copy_direction(memory_space from, memory_space to) noexcept;
+[[nodiscard]] trace::direction copy_direction(memory_space space, memory_space to) noexcept;
 
 }  // namespace sluice::backend

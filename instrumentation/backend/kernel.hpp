@@ -9,8 +9,9 @@
 #include <type_traits>
 #include <vector>
 
-// A kernel here is one definition with two implementations: a CUDA symbol in the embedded fatbin, and a host function
-// that the simulated device runs on the same bytes. Both must give the same result; the tests compare them.
+// A kernel of the runtime is one definition with two implementations: a CUDA function in the embedded binary (fatbin),
+// and a host function that the simulated device runs on the same bytes. Both must give the same result. The tests
+// compare their results.
 
 namespace sluice::backend {
 
@@ -64,7 +65,7 @@ class kernel_arguments {
     return value;
   }
 
-  /// Pointers to the values, as cuLaunchKernel takes them. Valid as long as this object.
+  /// Pointers to the values, as cuLaunchKernel takes them. They are valid as long as this object exists.
   [[nodiscard]] std::vector<void*> pointers() {
     std::vector<void*> out;
     out.reserve(offsets_.size());

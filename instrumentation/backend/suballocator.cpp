@@ -100,9 +100,9 @@ std::vector<std::uint64_t> suballocator::tags() const {
   return out;
 }
 
-void suballocator::retag(std::uint64_t from, std::uint64_t to) {
-  const auto it = free_.find(from);
-  if (it == free_.end() || from == to) return;
+void suballocator::retag(std::uint64_t begin, std::uint64_t to) {
+  const auto it = free_.find(begin);
+  if (it == free_.end() || begin == to) return;
   const free_set moving = std::move(it->second);
   free_.erase(it);
   for (const auto& [bytes, address] : moving) {

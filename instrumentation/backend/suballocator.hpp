@@ -9,18 +9,17 @@
 
 namespace sluice::backend {
 
-/// Bookkeeping of a stream-ordered pool: which parts of its segments are free, and on which stream each was freed. This
-/// class only computes with addresses: it accesses no memory and calls no device, so the runtime's pools and the
-/// simulated driver's pools can both use it.
+/// The bookkeeping of a stream-ordered pool: which parts of its segments are free, and on which stream each part was
+/// freed. This class only computes with addresses. It accesses no memory and calls no device.
 ///
 /// Allocates by best fit; splits blocks on allocation and coalesces them on free. A free block's tag is the stream on
-/// which it was freed. That stream may reuse the block immediately; other streams only after the owner of this object
-/// has ensured the order and called `retag`.
-/// Adjacent free blocks coalesce if their tags are equal. Every operation is O(log blocks), except `retag`: O(blocks of
-/// that tag). Not thread-safe: the owner locks.
+/// which it was freed. That stream may reuse the block immediately. Other streams may reuse it only after the owner of
+/// this object has ensured the order and called `retag`. Adjacent free blocks coalesce if their tags are equal. Every
+/// operation is O(log blocks), except `retag`, which is O(blocks of that tag). The class is not thread-safe: the owner
+/// locks.
 class suballocator {
  public:
-  /// Tag of free blocks without pending work: any stream may take them.
+  /// Tag of free blocks without pending work, which any stream may take.
   static constexpr std::uint64_t clean = ~std::uint64_t{0};
 
   struct segment {
@@ -65,7 +64,7 @@ class suballocator {
   [[nodiscard]] std::vector<std::uint64_t> tags() const;
 
   /// Changes the tag of all free blocks tagged `from` to `to`, and coalesces them with their neighbors.
-  void retag(std::uint64_t from, std::uint64_t to);
+  void retag(std::uint64_t begin, std::uint64_t to);
 
   /// Removes segments that are entirely free and clean, highest address first, as long as at least `keep_bytes` stay
   /// reserved.

@@ -1,8 +1,8 @@
 #pragma once
 
-/// Entry points for a program that records itself: the capture library then records device times and the driver layer
-/// with CUPTI. The runtime's `recording` finds these functions with dlsym. They are plain C, because they cross a
-/// library boundary.
+/// Entry points of the capture library for a program that records itself. The capture library then records device times
+/// and the driver layer with CUPTI. The runtime's `recording` finds these functions with dlsym. They are plain C,
+/// because they cross a library boundary.
 extern "C" {
 
 /// Records this process with the writer at `socket_name` (in the format of SLUICE_SOCKET). Contexts and streams may

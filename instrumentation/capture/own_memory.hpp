@@ -10,8 +10,8 @@ namespace sluice::capture {
   const char there = 's';
   char here = 0;
   const iovec into{&here, 1};
-  const iovec from{const_cast<char*>(&there), 1};
-  return process_vm_readv(getpid(), &into, 1, &from, 1, 0) == 1 && here == 's';
+  const iovec source{const_cast<char*>(&there), 1};
+  return process_vm_readv(getpid(), &into, 1, &source, 1, 0) == 1 && here == 's';
 }
 
 }  // namespace sluice::capture

@@ -1,5 +1,6 @@
-/* sluice.h: lets a program describe itself to the recorder. For C and C++; there is no library to link or build. Under
- * `sluice record` the functions are found in the preloaded library; otherwise each call only costs a load and a branch.
+/* sluice.h: lets a program describe itself to the recorder. It is for C and C++, and there is no library to link
+ * or build. Under `sluice record`, the functions are found in the preloaded library. Otherwise, each call only costs a
+ * load and a branch.
  *
  *   sluice_step(-1);                                    begins a step (-1: the last step's number plus 1)
  *   sluice_push("forward"); ... sluice_pop();           a scope; scopes nest, per thread

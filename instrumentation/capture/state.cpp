@@ -43,7 +43,7 @@ bool gate::lock() noexcept {
 // --- contexts --------------------------------------------------------------------------------------------------------
 
 namespace {
-/// device + 1 and id of each context, indexed by id: there are few contexts and their ids are consecutive.
+/// device + 1 and id of each context, indexed by id, because there are few contexts and their ids are consecutive.
 constexpr unsigned device_slots = 1024;
 std::atomic<std::uint64_t> device_by_context[device_slots];
 }  // namespace
@@ -117,7 +117,7 @@ bool has_context(std::uint32_t device) noexcept {
   return false;
 }
 
-std::uint32_t device_of(std::uint32_t context_id) noexcept {
+std::uint32_t find_device(std::uint32_t context_id) noexcept {
   const std::uint64_t packed = device_by_context[context_id % device_slots].load(std::memory_order_acquire);
   if (packed == 0 || (packed >> 32) != context_id) return ring::no_device;
   return static_cast<std::uint32_t>(packed) - 1;
@@ -137,9 +137,9 @@ constexpr unsigned stream_slots = 4096;
 constexpr unsigned stream_probes = 16;
 stream_slot streams[stream_slots];
 
-/// A handle's key in the table. Not 0 even for the null stream, because 0 marks an unused slot.
-std::uint64_t key_of(CUstream stream) { return reinterpret_cast<std::uint64_t>(stream) + 1; }
-unsigned slot_of(std::uint64_t key, std::uint32_t context, unsigned probe) {
+/// A handle's key in the table. It is not 0 even for the null stream, because 0 marks an unused slot.
+std::uint64_t get_key(CUstream stream) { return reinterpret_cast<std::uint64_t>(stream) + 1; }
+unsigned get_slot(std::uint64_t key, std::uint32_t context, unsigned probe) {
   const std::uint64_t mixed = (key ^ (std::uint64_t{context} << 40)) * 0x9E3779B97F4A7C15U;
   return static_cast<unsigned>((mixed >> 40) + probe) % stream_slots;
 }
@@ -162,7 +162,7 @@ void announce_stream(CUstream stream, std::uint64_t key, std::uint64_t name = 0)
 
 void remember_stream(std::uint64_t key, std::uint32_t context, std::uint64_t packed) {
   for (unsigned probe = 0; probe < stream_probes; ++probe) {
-    stream_slot& slot = streams[slot_of(key, context, probe)];
+    stream_slot& slot = streams[get_slot(key, context, probe)];
     std::uint64_t expected = 0;
     const bool ours = slot.handle.compare_exchange_strong(expected, key);
     if (!ours && expected != key) continue;
@@ -200,7 +200,7 @@ namespace {
 
 /// The stream's key, if it is at this place.
 SLUICE_INLINE std::uint64_t stream_at(std::uint64_t key, std::uint32_t context_id, unsigned probe) {
-  const stream_slot& slot = streams[slot_of(key, context_id, probe)];
+  const stream_slot& slot = streams[get_slot(key, context_id, probe)];
   if (slot.handle.load(std::memory_order_acquire) != key) return 0;
   const std::uint64_t packed = slot.packed.load(std::memory_order_acquire);
   return (packed >> 32) == context_id ? packed : 0;
@@ -214,7 +214,7 @@ SLUICE_RARE std::uint64_t find_stream(CUcontext context, std::uint32_t context_i
   }
   if (stream == CU_STREAM_PER_THREAD) stream = nullptr, per_thread_default = true;
   const bool cached = stream != nullptr || !per_thread_default;
-  const std::uint64_t key = key_of(stream);
+  const std::uint64_t key = get_key(stream);
   for (unsigned probe = 0; cached && probe < stream_probes; ++probe) {
     const std::uint64_t packed = stream_at(key, context_id, probe);
     if (packed != 0) return packed;
@@ -231,11 +231,11 @@ SLUICE_RARE std::uint64_t find_stream(CUcontext context, std::uint32_t context_i
 
 }  // namespace
 
-SLUICE_HOT std::uint64_t stream_key_of(CUcontext context, std::uint32_t context_id, CUstream stream,
-                                       bool per_thread_default) noexcept {
+SLUICE_HOT std::uint64_t get_stream_key(CUcontext context, std::uint32_t context_id, CUstream stream,
+                                        bool per_thread_default) noexcept {
   // Nearly all streams are found at the first probe.
   if (stream != nullptr || !per_thread_default) [[likely]] {
-    const std::uint64_t packed = stream_at(key_of(stream), context_id, 0);
+    const std::uint64_t packed = stream_at(get_key(stream), context_id, 0);
     if (packed != 0) [[likely]]
       return packed;
   }
@@ -244,7 +244,7 @@ SLUICE_HOT std::uint64_t stream_key_of(CUcontext context, std::uint32_t context_
 
 void name_stream(CUstream stream, std::uint64_t name) noexcept {
   if (entry_points::in_use() && captures.load(std::memory_order_relaxed) > 0)
-    return;  // Its context must not be queried now.
+    return;  // The stream's context must not be queried now.
   for (const context_entry& context : contexts) {
     const std::uint32_t state = context.state.load(std::memory_order_acquire);
     if (state != context_entry::fresh && state != context_entry::alive) continue;
@@ -253,7 +253,7 @@ void name_stream(CUstream stream, std::uint64_t name) noexcept {
     const bool elsewhere = entry_points::in_use() && driver.stream_context != nullptr &&
                            driver.stream_context(stream, &owner) == CUDA_SUCCESS && owner != context.handle.load();
     if (elsewhere) continue;
-    const std::uint64_t key = stream_key_of(context.handle.load(), context.id.load(), stream, false);
+    const std::uint64_t key = get_stream_key(context.handle.load(), context.id.load(), stream, false);
     if (key == 0) continue;
     announce_stream(stream, key, name);
     return;
@@ -261,9 +261,9 @@ void name_stream(CUstream stream, std::uint64_t name) noexcept {
 }
 
 void forget_stream(std::uint32_t context_id, CUstream stream) noexcept {
-  const std::uint64_t key = key_of(stream);
+  const std::uint64_t key = get_key(stream);
   for (unsigned probe = 0; probe < stream_probes; ++probe) {
-    stream_slot& slot = streams[slot_of(key, context_id, probe)];
+    stream_slot& slot = streams[get_slot(key, context_id, probe)];
     if (slot.handle.load(std::memory_order_acquire) != key) continue;
     if ((slot.packed.load(std::memory_order_acquire) >> 32) == context_id)
       slot.packed.store(0, std::memory_order_release);
@@ -417,7 +417,7 @@ bool later(std::uint32_t a, std::uint32_t b) { return static_cast<std::int32_t>(
 
 void pending_work::delivered(std::uint32_t call, std::uint64_t stream) noexcept {
   remove(call);
-  std::atomic<std::uint32_t>& front = fronts_[hash_of(stream)];
+  std::atomic<std::uint32_t>& front = fronts_[compute_hash(stream)];
   const std::uint32_t before = front.load(std::memory_order_relaxed);
   if (before == 0 || later(call, before)) front.store(call, std::memory_order_relaxed);
 }

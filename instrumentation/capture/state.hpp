@@ -6,9 +6,9 @@
 #include "core/trace/model/kinds.hpp"
 #include "instrumentation/capture/start/cuda_api.hpp"
 
-/// State of the recorded process: contexts, streams, pools, and work whose device record is still outstanding. Fixed
-/// sizes, atomics, no locks on the callback paths. Nothing here is ever destroyed, because callbacks arrive until the
-/// process ends.
+/// The capture library's state: the recorded process's contexts, streams and pools, and the work whose device record is
+/// still outstanding. The tables have fixed sizes and consist of atomics, so callbacks take no lock. Nothing here is
+/// ever destroyed, because callbacks arrive until the process ends.
 namespace sluice::capture {
 
 /// The number that represents an enum value of the trace model in a record.
@@ -25,8 +25,8 @@ inline constexpr unsigned max_pools = 128;
 /// of calls that destroy a context or a pool lock this gate at the call's entry, where they hold no other lock.
 class gate {
  public:
-  /// Returns false after one second: the holder is stuck in the driver, e.g. after a GPU fault. Do not unlock then.
-  /// Later calls return false at once until the gate is released.
+  /// Returns false after one second: the holder is then stuck in the driver, for example after a GPU fault. Do not
+  /// unlock in that case. Later calls return false at once until the gate is released.
   [[nodiscard]] bool lock() noexcept;
   void unlock() noexcept {
     stuck_.store(false, std::memory_order_relaxed);
@@ -75,7 +75,7 @@ void reopen_contexts() noexcept;
 
 /// True if a context of `device` is in use.
 [[nodiscard]] bool has_context(std::uint32_t device) noexcept;
-/// Number of destroyed contexts; a context number cached for a handle is valid while this is unchanged.
+/// The number of destroyed contexts. A context number cached for a handle is valid while this number is unchanged.
 extern std::atomic<std::uint32_t> contexts_gone;
 /// Without CUPTI: our own number for `current`, the calling thread's current context. Takes a few loads; the first call
 /// for a context queries the driver and announces the context. 0 if there are too many contexts.
@@ -86,18 +86,19 @@ void note_primary_context(std::uint32_t device, CUcontext context) noexcept;
 /// context is removed if no owner is left, or in any case if `whoever_holds_it`.
 void contexts_ended(CUcontext context, std::uint32_t device, bool whoever_holds_it) noexcept;
 
-/// True after one of several contexts of a device was destroyed: only the writer knows which blocks were freed with it.
+/// True after one of several contexts of a device was destroyed, because only the writer knows which blocks were freed
+/// with it.
 extern std::atomic<bool> live_blocks_unsure;
 
 /// The device of context number `id`; `ring::no_device` if unknown. O(1), lock-free.
-[[nodiscard]] std::uint32_t device_of(std::uint32_t context_id) noexcept;
+[[nodiscard]] std::uint32_t find_device(std::uint32_t context_id) noexcept;
 
 // --- streams ---------------------------------------------------------------------------------------------------------
 
 /// The key of a stream (`ring::stream_key`). It contains the stream's number: CUPTI's, or the driver's in memory mode.
 /// For a new handle, asks for the number and announces the stream to the writer. Lock-free.
-[[nodiscard]] std::uint64_t stream_key_of(CUcontext context, std::uint32_t context_id, CUstream stream,
-                                          bool per_thread_default) noexcept;
+[[nodiscard]] std::uint64_t get_stream_key(CUcontext context, std::uint32_t context_id, CUstream stream,
+                                           bool per_thread_default) noexcept;
 /// Records the program's name for a stream; `name` is a string key.
 void name_stream(CUstream stream, std::uint64_t name) noexcept;
 void forget_stream(std::uint32_t context_id, CUstream stream) noexcept;
@@ -119,7 +120,8 @@ void know_pool(std::uint64_t handle, std::uint32_t device) noexcept;
 void remove_pool(std::uint64_t handle) noexcept;
 /// The pool that cuMemAllocAsync uses on `device`; 0 if unknown.
 [[nodiscard]] std::uint64_t current_pool(std::uint32_t device) noexcept;
-/// The key of the pool from which graphs on `device` allocate; announced at first use. The driver has no handle for it.
+/// The key of the pool from which graphs on `device` allocate. The driver has no handle for this pool. Announces the
+/// pool at first use.
 [[nodiscard]] std::uint64_t graph_pool(std::uint32_t device) noexcept;
 /// True if a graph on `device` has allocated memory.
 [[nodiscard]] bool has_graph_pool(std::uint32_t device) noexcept;
@@ -131,8 +133,8 @@ extern std::atomic<bool> memory_changed;
 
 // --- outstanding device work -----------------------------------------------------------------------------------------
 
-/// Calls whose activity record has not arrived yet, indexed by correlation id. The watermark (the time up to which the
-/// recording is complete) stays before these calls. There is one word per call, so a launch rarely accesses a cache
+/// The calls whose activity record has not arrived yet, indexed by correlation id. The watermark (the time up to which
+/// the recording is complete) stays before these calls. There is one word per call, so a launch rarely accesses a cache
 /// line that the flush thread has read:
 ///
 ///   63          46          32                    0
@@ -149,7 +151,7 @@ class pending_work {
   void goes_to(std::uint32_t call, std::uint64_t time, std::uint64_t stream) noexcept {
     std::atomic<std::uint64_t>& slot = slots_[call % size];
     if (is_of(slot.load(std::memory_order_relaxed), call)) {
-      slot.store(word(call, hash_of(stream), time), std::memory_order_relaxed);
+      slot.store(word(call, compute_hash(stream), time), std::memory_order_relaxed);
     }
   }
   /// Removes a call that made no device work, or whose work became a graph node.
@@ -162,8 +164,8 @@ class pending_work {
 
   /// Call when the host has waited for a stream: work enqueued on `stream` (0: on all streams) before `time` is done.
   void is_done(std::uint64_t stream, std::uint64_t time) noexcept {
-    done_[stream == 0 ? 0 : hash_of(stream)].store(static_cast<std::uint32_t>(time >> time_unit_bits) | 1U,
-                                                   std::memory_order_relaxed);
+    done_[stream == 0 ? 0 : compute_hash(stream)].store(static_cast<std::uint32_t>(time >> time_unit_bits) | 1U,
+                                                        std::memory_order_relaxed);
   }
 
   struct summary {
@@ -194,7 +196,7 @@ class pending_work {
     return word != 0 && (word >> 46) == call / size;
   }
   /// A hash of a stream key: 1..16383. In a word, 0 means that the stream is unknown.
-  static std::uint64_t hash_of(std::uint64_t stream) noexcept {
+  static std::uint64_t compute_hash(std::uint64_t stream) noexcept {
     return ((stream * 0x9E3779B97F4A7C15U) >> 40) % field_mask + 1;
   }
 
@@ -210,10 +212,11 @@ extern pending_work pending;
 void note_graph_launch(std::uint32_t call, std::uint64_t graph) noexcept;
 [[nodiscard]] std::uint64_t graph_of_launch(std::uint32_t call) noexcept;
 
-/// Number of active captures. A launch into a captured stream only defines a graph node; no device record will come.
+/// Number of active captures. A launch into a captured stream only defines a graph node, so no device record will
+/// arrive.
 extern std::atomic<std::int32_t> captures;
 
-/// True between pause and resume: only memory and the program's own reports are recorded.
+/// True between pause and resume, when only memory and the program's own reports are recorded.
 extern std::atomic<bool> paused;
 
 // --- activity and the flush thread -----------------------------------------------------------------------------------

@@ -2,11 +2,13 @@
 
 #include <cstdint>
 
-/// Limits the share of a thread's time spent on some work: a token bucket whose tokens are nanoseconds.
+/// `time_budget` limits the share of a thread's time that is spent on optional work. It is a token bucket whose tokens
+/// are nanoseconds.
 namespace sluice::capture {
 
-/// For one thread; not thread-safe. Times are ns of one monotonic clock. Spends at most `percent` of the time since the
-/// first `begin`, plus `burst` once, plus the time by which the last piece of work exceeded the budget.
+/// The budget of one thread. It is not thread-safe. Times are ns of one monotonic clock. The thread spends at most
+/// `percent` of the time since the first `begin`, plus `burst` once, plus the time by which the last piece of work
+/// exceeded the budget.
 class time_budget {
  public:
   /// Maximum unspent time that can accumulate, in ns: enough for a program that copies all its weights at its start.

@@ -9,9 +9,10 @@
 #include <x86intrin.h>
 #endif
 
-/// The clocks of a recorded process; the writer reads them too. Reading the time-stamp counter (TSC) takes about 10 ns,
-/// `clock_gettime` 24 ns. So rings contain raw TSC values, which the writer converts. Uses no C++ library and no
-/// exceptions.
+/// Functions that read the clocks of a recorded process. The writer reads the same clocks. Reading the processor's
+/// time-stamp counter (TSC) takes about 10 ns, and a call of `clock_gettime` takes 24 ns. So rings contain raw TSC
+/// values, which the writer converts to nanoseconds. This header is part of recorded programs, so it uses no C++
+/// library and no exceptions.
 namespace sluice::ring {
 
 /// True if the TSC runs at a constant rate, independent of the processor's frequency and sleep states.
@@ -28,8 +29,8 @@ namespace sluice::ring {
 #endif
 }
 
-/// The current value of the TSC; 0 if the processor has none. The read is not serialized with the surrounding code: an
-/// error of a few ns is acceptable.
+/// The current value of the TSC; 0 if the processor has none. The read is not serialized with the surrounding code,
+/// because an error of a few ns is acceptable.
 [[nodiscard]] inline std::uint64_t read_tsc() noexcept {
 #if defined(__x86_64__)
   return __rdtsc();

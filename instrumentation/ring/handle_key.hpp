@@ -9,7 +9,8 @@ namespace sluice::ring {
 inline constexpr std::uint64_t handle_key_factor = 0x9E3779B97F4A7C15U;
 
 /// The key of a `share_record`: a hash of the bytes of the handle that one process passes to another. Both processes
-/// compute the same key. Never 0. The top bit is always set, which distinguishes it from keys of file descriptors.
+/// compute the same key. It is never 0. The top bit is always set, which distinguishes it from keys of file
+/// descriptors.
 [[nodiscard]] inline std::uint64_t key_of_handle(const void* handle, std::size_t bytes) {
   std::uint64_t key = bytes;
   const auto* at = static_cast<const unsigned char*>(handle);

@@ -4,7 +4,8 @@
 
 #include "instrumentation/ring/record_types.hpp"
 
-/// Records of host activity and of the recording itself. Part of `records.hpp`, which describes the record format.
+/// This header defines the records of host activity (ranges, marks, file accesses) and of the recording itself
+/// (messages, losses). `records.hpp` includes this header and describes the record format.
 namespace sluice::ring {
 
 struct range_record {
@@ -14,8 +15,8 @@ struct range_record {
   std::uint64_t domain;
 };
 
-/// Begins a range, which a separate record ends: so the writer knows the range even if the process is killed inside
-/// it. If `id` is 0, the range nests on the thread's own stack of ranges in `domain`; otherwise any thread may end it.
+/// Begins a range. A separate record ends it, so the writer knows the range even if the process is killed inside it. If
+/// `id` is 0, the range nests on the thread's own stack of ranges in `domain`; otherwise any thread may end it.
 struct range_begin_record {
   record_header header;
   std::uint64_t id;

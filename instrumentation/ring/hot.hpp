@@ -4,9 +4,9 @@
 #include <cstddef>
 #include <cstdint>
 
-/// Keeps code and data that every event uses close together. Between two events, a program
-/// touches megabytes of its own code and data, so each cache line and page that an event needs
-/// must be loaded again (20 to 90 ns per line, more per page). `bench_cold` measures this.
+/// Macros and functions that keep the code and data used by every event close together. Between two events, a program
+/// touches megabytes of its own code and data. So each cache line and page that an event needs must be loaded again,
+/// which takes 20 to 90 ns per line and longer per page. `bench_cold` measures these times.
 
 /// Marks functions that run at each event; the linker groups them in .text.hot (lld does so only with the option that
 /// SLUICE_HOT_TOGETHER in cmake/toolchain.cmake sets). Put rarely executed code into separate functions.
@@ -44,19 +44,19 @@ SLUICE_INLINE void add_alone(std::atomic<std::int64_t>& to, std::int64_t change)
   to.store(to.load(std::memory_order_relaxed) + change, std::memory_order_relaxed);
 #endif
 }
-SLUICE_INLINE void take_alone(std::atomic<std::int64_t>& from, std::int64_t change) noexcept {
+SLUICE_INLINE void take_alone(std::atomic<std::int64_t>& begin, std::int64_t change) noexcept {
 #if defined(__x86_64__)
-  asm volatile("subq %1, %0" : "+m"(from) : "re"(change) : "cc");
+  asm volatile("subq %1, %0" : "+m"(begin) : "re"(change) : "cc");
 #else
-  from.store(from.load(std::memory_order_relaxed) - change, std::memory_order_relaxed);
+  begin.store(begin.load(std::memory_order_relaxed) - change, std::memory_order_relaxed);
 #endif
 }
 
 /// Copies `bytes` bytes, a small multiple of 8. Avoids memcpy, whose code takes extra cache lines and pages. Copies
 /// word by word, because records are filled word by word: wider loads would wait for those stores.
-SLUICE_INLINE void copy_words(void* to, const void* from, std::size_t bytes) noexcept {
+SLUICE_INLINE void copy_words(void* to, const void* source, std::size_t bytes) noexcept {
   auto* out = static_cast<char*>(to);
-  const auto* in = static_cast<const char*>(from);
+  const auto* in = static_cast<const char*>(source);
   for (std::size_t i = 0; i < bytes; i += 8) {
     __builtin_memcpy(out + i, in + i, 8);
     asm volatile("" : "+r"(i));  // Otherwise the compiler turns the loop into memcpy.

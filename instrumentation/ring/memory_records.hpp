@@ -4,7 +4,8 @@
 
 #include "instrumentation/ring/record_types.hpp"
 
-/// Records of memory: allocations, frees, pools, live sets. Part of `records.hpp`, which describes the record format.
+/// This header defines the records about memory: allocations, frees, pools and sets of live blocks. `records.hpp`
+/// includes this header and describes the record format.
 namespace sluice::ring {
 
 /// An allocation. `header.time` is the end of the call.
@@ -41,8 +42,8 @@ struct free_record {
 };
 
 /// Defines `key` for the properties that a pool's blocks on one stream share, so that the blocks' records can be short.
-/// Sent before the first record with the key, in the same ring. The key is a hash of the other members, equal in all
-/// processes.
+/// The process sends this record before the first record that contains the key, in the same ring. The key is a hash of
+/// the other members, so it is equal in all processes.
 struct pool_stream_record {
   record_header header;
   std::uint64_t key;
@@ -82,8 +83,8 @@ struct pool_stream_free_record {
   std::uint64_t pool_stream;
 };
 
-/// A short `alloc_record` for device memory in the layer `framework`; the start of the call is unknown. Fits into one
-/// cache line, because training programs emit it more often than any other record.
+/// A short `alloc_record` for device memory in the layer `framework`; the start of the call is unknown. The record fits
+/// into one cache line, because training programs emit it more often than any other record.
 ///
 ///   0                16        24      32     40      48       56
 ///   | header         | address | bytes | name | stack | device |
@@ -102,7 +103,7 @@ struct framework_free_record {
   std::uint64_t address;
 };
 
-/// A context was destroyed; all its allocations are freed with it.
+/// A context was destroyed. All its allocations were freed with it.
 struct context_end_record {
   record_header header;
   std::uint32_t context;
@@ -157,7 +158,7 @@ struct device_memory_record {
   std::uint32_t reserved;
 };
 
-/// The program describes the block at `address`: with a category (such as "weight"), a name, or both.
+/// The program describes the block at `address` with a category (such as "weight"), a name, or both.
 struct tag_record {
   record_header header;
   std::uint64_t address;
@@ -165,10 +166,11 @@ struct tag_record {
   std::uint64_t category;  ///< String key; 0: no category.
 };
 
-/// Live blocks, sent after memory events were lost. `count` groups of three words follow: address, bytes, and layer |
-/// kind << 8 | device << 16. A set consists of several such records; `last` marks the first and the final record. The
-/// writer treats known blocks that are missing from the set as freed, except in pools not managed by the driver, and
-/// blocks that it did not know as allocated before the recording. With `flag_estimated`, the set may be incomplete.
+/// The live blocks of the process. It sends them after memory events were lost. `count` groups of three words follow:
+/// address, bytes, and layer | kind << 8 | device << 16. A set consists of several such records; `last` marks the first
+/// and the final record. The writer treats a known block that is missing from the set as freed, unless the block's pool
+/// is not managed by the driver. It treats a block that it did not know as allocated before the recording. With
+/// `flag_estimated`, the set may be incomplete.
 struct live_set_record {
   record_header header;
   std::uint32_t count;
@@ -176,8 +178,8 @@ struct live_set_record {
 };
 inline constexpr std::uint32_t live_set_part = 0, live_set_ends = 1, live_set_begins = 2;
 
-/// Maximum number of blocks in a part. An empty ring of the smallest size can
-/// always take such a record as an ordinary one, including the padding before it.
+/// Maximum number of blocks in one record of a live set. An empty ring of the smallest size can always take such a
+/// record as an ordinary one, including the padding before it.
 inline constexpr std::uint32_t max_in_live_set_part = 250;
 
 /// A block gets its timestamp shortly before the process's own table changes, and the thread may be suspended in
@@ -185,8 +187,9 @@ inline constexpr std::uint32_t max_in_live_set_part = 250;
 /// losses. In ns.
 inline constexpr std::int64_t live_set_motion_ns = 20'000'000;
 
-/// Live blocks of one of the program's own pools, sent by the owner of the pool. The set covers exactly that pool:
-/// known blocks of the pool that are not in any part are freed (all of them, if there is no part).
+/// Live blocks of one of the program's own pools, sent by the owner of the pool. The set covers exactly that pool. The
+/// writer treats the pool's known blocks that the set does not list as freed. If the set lists no block, all known
+/// blocks of the pool are freed.
 struct pool_live_set_record {
   record_header header;
   std::uint64_t pool;  ///< Pool key, as in `alloc_record`.
@@ -194,21 +197,21 @@ struct pool_live_set_record {
   std::uint32_t last;
 };
 
-/// The producer copy that wrote this record has sent a live set for each of its pools since `since`. Pools without a
-/// set were destroyed.
+/// The copy of the producer that wrote this record has sent a live set for each of its pools since the time `since`.
+/// Pools without a set were destroyed.
 struct live_sets_complete_record {
   record_header header;
   std::uint64_t since;  ///< Same clock as `header.time`.
 };
 
-/// Memory was exported to other processes or, if `imported` is set, imported from another process. Sent after the
-/// memory's allocation record. `key` identifies the handle in both processes (see `key_of_handle`); 0: unknown.
+/// Memory was exported to other processes or, if `imported` is set, imported from another process. This record follows
+/// the memory's allocation record. `key` identifies the handle in both processes (see `key_of_handle`); 0: unknown.
 struct share_record {
   record_header header;
   std::uint64_t key;
-  std::uint64_t what;  ///< The address, or the handle of physical memory or of a pool.
-  std::uint64_t pool;  ///< For imported memory of a pool: the pool's handle; else 0.
-  std::uint32_t kind;  ///< shared_thing
+  std::uint64_t object;  ///< The address, or the handle of physical memory or of a pool.
+  std::uint64_t pool;    ///< For imported memory of a pool: the pool's handle; else 0.
+  std::uint32_t kind;    ///< shared_thing
   std::uint32_t imported;
 };
 enum class shared_thing : std::uint32_t { block, physical, pool, pool_block };

@@ -21,7 +21,7 @@ namespace {
 
 using namespace detail;
 
-/// The epoch that `emit` reads before the first `start`; always 0.
+/// The epoch that `emit` reads before the first `start`. It is always 0.
 constinit std::atomic<std::uint32_t> no_connection{0};
 
 }  // namespace
@@ -61,7 +61,7 @@ bool prepare_process() noexcept {
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (memory != MAP_FAILED && pthread_key_create(&exit_key, end_thread) == 0) {
       region = static_cast<fork_wiped_state*>(memory);  // Zero bytes are its initial state.
-      // Linux before 4.14 cannot wipe on fork: a fork handler clears it there, but not after a raw clone.
+      // Linux before 4.14 cannot wipe on fork. There, a fork handler clears the region, but not after a raw clone.
       if (madvise(memory, sizeof(fork_wiped_state), MADV_WIPEONFORK) != 0)
         pthread_atfork(nullptr, nullptr, forget_everything);
       epoch_in_force.store(&region->epoch, std::memory_order_release);
@@ -105,9 +105,9 @@ void deactivate(std::uint32_t epoch) noexcept {
 
 // --------------------------------------------------------------------------------------------------- a thread's ring
 
-bool change(ring_slot& slot, slot_state from, slot_state to) noexcept {
-  return slot.state.load(std::memory_order_relaxed) == from &&
-         slot.state.compare_exchange_strong(from, to, std::memory_order_acquire);
+bool change(ring_slot& slot, slot_state state, slot_state to) noexcept {
+  return slot.state.load(std::memory_order_relaxed) == state &&
+         slot.state.compare_exchange_strong(state, to, std::memory_order_acquire);
 }
 
 /// Frees the memory of a ring whose connection has ended. `slot` must be `changing`.
@@ -117,7 +117,7 @@ void discard(ring_slot& slot) noexcept {
   slot.state.store(slot_state::empty, std::memory_order_release);
 }
 
-/// Takes a ring whose thread has ended; null if there is none. O(rings ever made).
+/// Takes a ring whose thread has ended; returns null if there is none. O(rings ever made).
 ring_slot* take_idle_ring(std::uint32_t epoch) noexcept {
   const std::size_t used = slots_used.load(std::memory_order_acquire);
   for (std::size_t i = 0; i < used; ++i) {
@@ -181,12 +181,13 @@ void leave_last_note() noexcept {
   say_why(destination_now(), last_reason.load(std::memory_order_relaxed));
 }
 
-/// For a program that ends without `stop`. Its rings are not marked as closed; the writer sees that the process ended.
+/// Runs in a program that ends without `stop`. Its rings are not marked as closed, but the writer sees that the process
+/// has ended.
 [[gnu::destructor]] void leave_last_note_at_exit() noexcept {
   if (active()) leave_last_note();
 }
 
-/// Takes or makes a ring; null if that fails. Sets `epoch` to the connection to which the ring belongs.
+/// Takes or makes a ring; returns null if that fails. Sets `epoch` to the connection to which the ring belongs.
 ring_slot* take_ring(std::uint32_t& epoch) noexcept {
   connection to;
   {
@@ -203,11 +204,11 @@ ring_slot* take_ring(std::uint32_t& epoch) noexcept {
     return nullptr;
   }
   no_ring_reason why{};
-  const ring_made made = make_ring(*slot, to, why);
-  if (made != ring_made::yes) {
+  const ring_made output = make_ring(*slot, to, why);
+  if (output != ring_made::yes) {
     slot->state.store(slot_state::empty, std::memory_order_release);
     say_why(to, why);
-    if (made == ring_made::writer_gone) deactivate(epoch);
+    if (output == ring_made::writer_gone) deactivate(epoch);
     return nullptr;
   }
   keep_account(*slot, to);
@@ -217,7 +218,7 @@ ring_slot* take_ring(std::uint32_t& epoch) noexcept {
 }
 
 void let_go_of_old_ring(thread_state& self) noexcept {
-  // After a fork, the slot is not ours: its memory is unmapped, and another thread may use it.
+  // After a fork, the slot is not ours, because its memory is unmapped and another thread may use it.
   const bool ours = self.slot != nullptr && self.lineage == lineage.load(std::memory_order_relaxed);
   if (ours) {
     self.slot->state.store(slot_state::changing, std::memory_order_relaxed);
@@ -236,7 +237,7 @@ ring_slot* ring_of_this_thread(thread_state& self) noexcept {
       --self.wait;
       return nullptr;
     }
-    // After a fork, begin_as_child must run first: only then is it known whether the slot is ours.
+    // After a fork, begin_as_child must run first, because only then is it known whether the slot is ours.
     std::uint32_t epoch = 0;
     {
       const region_lock lock(*region);
@@ -483,7 +484,8 @@ SLUICE_HOT bool emit_with(record_header* record, record_type type, std::size_t b
 
 std::uint64_t introduce_pool_stream(pool_stream_record pool_stream) noexcept {
   pool_stream.key = pool_stream_key(pool_stream);
-  // Not sent if it might be dropped: that would be another loss, and its blocks can use full records instead.
+  // The record is not sent if it might be dropped. A dropped record would be another loss, and its blocks can use full
+  // records instead.
   return has_room(sizeof pool_stream) && emit(pool_stream) ? pool_stream.key : 0;
 }
 
@@ -501,7 +503,7 @@ std::uint64_t intern(const char* text, std::size_t length) noexcept {
   const std::uint64_t key = hash_text(text, length);
   if (!active()) return key;
   // In a new child the table is empty, so texts are sent again.
-  std::atomic<std::uint64_t>* place = place_of(region->texts, key);
+  std::atomic<std::uint64_t>* place = get_place(region->texts, key);
   if (place != nullptr && place->load(std::memory_order_relaxed) == key) return key;
   string_record introduction{};
   introduction.header.time = now();
@@ -534,7 +536,7 @@ std::uint64_t intern_stack_on(const std::uint64_t* frames, std::size_t count, st
   if (count == 0 || !active()) return 0;
   if (count > maximum_frames) count = maximum_frames;
   const std::uint64_t key = stack_key(frames, count, base);
-  std::atomic<std::uint64_t>* place = place_of(region->stacks, key);
+  std::atomic<std::uint64_t>* place = get_place(region->stacks, key);
   if (place != nullptr && place->load(std::memory_order_relaxed) == key) return key;
   send_stack(place, key, frames, count, base);
   return key;
@@ -542,13 +544,13 @@ std::uint64_t intern_stack_on(const std::uint64_t* frames, std::size_t count, st
 
 std::uint64_t introduce_stack(std::uint64_t key, const std::uint64_t* frames, std::size_t count) noexcept {
   if (count == 0 || !active()) return 0;
-  send_stack(place_of(region->stacks, key), key, frames, count, 0);
+  send_stack(get_place(region->stacks, key), key, frames, count, 0);
   return key;
 }
 
 SLUICE_RARE bool knows_elsewhere(std::uint64_t key) noexcept {
   if (!active()) return true;
-  const std::atomic<std::uint64_t>* place = place_of(region->stacks, key);
+  const std::atomic<std::uint64_t>* place = get_place(region->stacks, key);
   return place != nullptr && place->load(std::memory_order_relaxed) == key;
 }
 
@@ -565,7 +567,7 @@ SLUICE_HOT void expect_event() noexcept {
 }
 
 void introduce_frame(frame_record frame) noexcept {
-  if (emit(frame)) note_sent(place_of(region->stacks, frame.key), frame.key);
+  if (emit(frame)) note_sent(get_place(region->stacks, frame.key), frame.key);
 }
 
 bool introduce_module(module_record module, std::uint64_t round) noexcept {
@@ -574,7 +576,7 @@ bool introduce_module(module_record module, std::uint64_t round) noexcept {
   std::uint64_t content[words];
   memcpy(content, reinterpret_cast<const char*>(&module) + sizeof module.header, sizeof content);
   const std::uint64_t key = hash_words(content, words, ~round);
-  std::atomic<std::uint64_t>* place = place_of(region->stacks, key);
+  std::atomic<std::uint64_t>* place = get_place(region->stacks, key);
   if (place != nullptr && place->load(std::memory_order_relaxed) == key) return true;
   const bool sent = emit(module);
   if (sent) note_sent(place, key);

@@ -7,10 +7,10 @@
 #include "instrumentation/ring/clock.hpp"
 #include "instrumentation/ring/records.hpp"
 
-/// The recorded process's side of a recording: one ring per thread, in shared memory that
-/// the writer process also maps, so that written records survive `kill -9`. Uses no C++
-/// library and no exceptions. The capture library and the runtime each link their own
-/// copy. Two copies in one process use separate rings; the writer merges their records by time.
+/// The recorded process's side of a recording: one ring per thread, in shared memory that the writer process also maps,
+/// so that written records survive `kill -9`. The producer uses no C++ library and no exceptions. The capture library
+/// and the runtime each link their own copy. Two copies in one process use separate rings; the writer merges their
+/// records by time.
 ///
 /// The library that contains this code must not be unloaded (link with -z nodelete): ending threads call into it.
 ///
@@ -70,29 +70,29 @@ bool emit_bytes(record_header* record, record_type type, std::size_t bytes) noex
 bool emit_with(record_header* record, record_type type, std::size_t bytes, const std::uint64_t* extra,
                std::size_t words) noexcept;
 
-/// Sends properties that many pool blocks share, on the calling thread's ring. Returns their key, which is valid for
-/// this thread and forked children until the next `start`; 0 if the record was not sent, or nothing is recorded.
+/// Sends the properties that many pool blocks share, in the calling thread's ring. Returns their key, which is valid
+/// for this thread and forked children until the next `start`; 0 if the record was not sent, or nothing is recorded.
 std::uint64_t introduce_pool_stream(pool_stream_record pool_stream) noexcept;
 
 /// True if the calling thread has recorded something since `start`.
 [[nodiscard]] bool has_ring() noexcept;
 
-/// True if the calling thread's ring could take an ordinary record of `bytes` now, or if nothing is
-/// recorded. For the recorder's own threads, which can wait for space; the program's threads must not.
+/// True if the calling thread's ring could take an ordinary record of `bytes` now, or if nothing is recorded. Only the
+/// recorder's own threads use this function, because they can wait for space. The program's threads must not wait.
 [[nodiscard]] bool has_room(std::size_t bytes) noexcept;
 
 /// Makes a record with this time and these flags; all other members are 0.
 template <class Record>
 [[nodiscard]] Record record_at(std::uint64_t time, std::uint32_t flags = 0) noexcept {
-  Record made{};
-  made.header.time = time;
-  made.header.flags = flags;
-  return made;
+  Record output{};
+  output.header.time = time;
+  output.header.flags = flags;
+  return output;
 }
 
 template <class Record>
 bool emit(Record record) noexcept {
-  return emit_bytes(&record.header, type_of<Record>::value, sizeof(Record));
+  return emit_bytes(&record.header, get_type<Record>::value, sizeof(Record));
 }
 
 /// The key of a text: its hash. Sends a `string_record` the first time this process uses the text. O(length),

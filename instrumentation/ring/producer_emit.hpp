@@ -6,9 +6,8 @@
 #include "instrumentation/ring/hot.hpp"
 #include "instrumentation/ring/producer_state.hpp"
 
-/// The fast path of `emit`, inlined into callers for which a function call would
-/// take about as long as the work itself. Used only by the producer, by pools, and for the capture
-/// library's most frequent events.
+/// The fast path of `emit`. It is inlined into callers for which a function call would take about as long as writing
+/// the record. Only the producer, pools and the capture library's most frequent events use it.
 namespace sluice::ring {
 
 namespace detail {
@@ -33,8 +32,8 @@ SLUICE_RARE bool emit_slowly(const outgoing& out) noexcept;
 /// Replaces `put_simply` and `end_emit` if the ring is full or at its end, or if the reader must be woken.
 SLUICE_RARE bool finish_slowly(std::uint32_t in_force, const outgoing& out) noexcept;
 
-// Each emit is begin_emit, a simple put, end_emit. Slow cases are tail calls, so that the caller need not save
-// registers.
+// Each emit consists of begin_emit, a simple put and end_emit. Slow cases are tail calls, so that the caller need not
+// save registers.
 
 /// Returns false if the caller must use `emit_slowly`: the thread has no ring of the current connection, or this is a
 /// signal handler that interrupted an emit.
@@ -42,7 +41,7 @@ SLUICE_RARE bool finish_slowly(std::uint32_t in_force, const outgoing& out) noex
   in_force = epoch_in_force.load(std::memory_order_relaxed)->load(std::memory_order_relaxed);
   if (this_thread.epoch != in_force) [[unlikely]]
     return false;
-  // A signal handler that interrupts this emit sees an epoch that is not in force: one check covers both cases.
+  // A signal handler that interrupts this emit sees an epoch that is not in force. So one check covers both cases.
   this_thread.epoch = thread_state::in_emit;
   std::atomic_signal_fence(std::memory_order_seq_cst);
   return true;
@@ -53,7 +52,7 @@ SLUICE_INLINE void end_emit(std::uint32_t in_force) noexcept {
   this_thread.epoch = in_force;
 }
 
-/// A record that consists of words only, as a struct in memory: the slow functions need that.
+/// A record that consists of words only, as a struct in memory. The slow functions need this form.
 template <class... Words>
 struct words_in_memory {
   record_header header{};

@@ -1,4 +1,5 @@
-// Making and sending rings, which a thread does once. producer.cpp has the functions for every event.
+// Functions that make a ring and send it to the writer, which a thread does once. producer.cpp has the functions that
+// run at every event.
 #include <fcntl.h>
 #include <sched.h>
 #include <stdint.h>
@@ -60,7 +61,7 @@ region_lock::~region_lock() { region_.lock.store(0, std::memory_order_release); 
 
 namespace {
 
-no_ring_reason reason_of(int number) noexcept {
+no_ring_reason get_reason(int number) noexcept {
   if (number == EMFILE || number == ENFILE) return no_ring_reason::descriptors;
   return number == EFBIG ? no_ring_reason::file_limit : no_ring_reason::memory;
 }
@@ -144,7 +145,7 @@ ring_made make_ring(ring_slot& slot, const connection& to, no_ring_reason& why) 
   if (link < 0) {
     const bool gone = refused(errno);
     // A full connection queue (EAGAIN) counts as refused.
-    why = gone || errno == EAGAIN ? no_ring_reason::refused : reason_of(errno);
+    why = gone || errno == EAGAIN ? no_ring_reason::refused : get_reason(errno);
     return gone ? ring_made::writer_gone : ring_made::later;
   }
   const int file = make_memory_file(bytes);
@@ -152,7 +153,7 @@ ring_made make_ring(ring_slot& slot, const connection& to, no_ring_reason& why) 
       file < 0 ? MAP_FAILED : mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_POPULATE, file, 0);
   bool sent = false;
   if (memory == MAP_FAILED) {
-    why = reason_of(errno);
+    why = get_reason(errno);
   } else {
     slot.ring.format(memory, capacity, to.clock);
     fill_identity(slot.ring.header()->identity, to.rank);
@@ -173,8 +174,8 @@ ring_made make_ring(ring_slot& slot, const connection& to, no_ring_reason& why) 
 void* view_account(ring_header* ring, void* view) noexcept {
   // For a shared mapping, mremap with an old size of 0 creates a second mapping of the same pages.
   const int where = view == nullptr ? MREMAP_MAYMOVE : MREMAP_MAYMOVE | MREMAP_FIXED;
-  void* made = mremap(ring, 0, ring_data_offset, where, view);
-  return made == MAP_FAILED ? nullptr : made;
+  void* output = mremap(ring, 0, ring_data_offset, where, view);
+  return output == MAP_FAILED ? nullptr : output;
 }
 
 namespace {
@@ -213,7 +214,7 @@ void take_note_back(const connection& to) noexcept {
 void unmap_ring(ring_slot& slot) noexcept {
   void* memory = slot.ring.header();
   const std::size_t bytes = slot.mapped_bytes;
-  // Clear the slot first: a child forked in between must not unmap memory that is reused by then.
+  // Clear the slot first, because a child forked in between must not unmap memory that is reused by then.
   slot.ring = ring_producer{};
   slot.mapped_bytes = 0;
   munmap(memory, bytes);
@@ -231,7 +232,7 @@ bool introduce_thread(ring_slot& slot) noexcept {
   thread.tid = static_cast<std::uint64_t>(syscall(SYS_gettid));
   prctl(PR_GET_NAME, thread.name);
   if (slot.tid == thread.tid && memcmp(slot.name, thread.name, sizeof slot.name) == 0) return true;
-  // Not attempted if it might be dropped: only losses of the records after it should be counted.
+  // The record is not written if it might be dropped, because only losses of the records after it should be counted.
   if (!slot.ring.fits(sizeof thread) || !slot.ring.put(&thread.header, record_type::thread, sizeof thread))
     return false;
   slot.tid = thread.tid;
@@ -239,7 +240,8 @@ bool introduce_thread(ring_slot& slot) noexcept {
   return true;
 }
 
-// The mixing function of MurmurHash64A (A. Appleby, public domain), 8 bytes per step. Not safe against attackers.
+// The mixing function of MurmurHash64A (A. Appleby, public domain), 8 bytes per step. It does not resist attackers who
+// choose the text.
 std::uint64_t hash_text(const char* text, std::size_t length) noexcept {
   constexpr std::uint64_t factor = 0xc6a4'a793'5bd1'e995u;
   std::uint64_t hash = 0x736c'7569'6365'0001u ^ (length * factor);

@@ -12,7 +12,8 @@
 #include "instrumentation/ring/protocol.hpp"
 #include "instrumentation/ring/ring.hpp"
 
-/// The producer's state in a recorded process. Private to producer.cpp, producer_rings.cpp and producer_emit.hpp.
+/// The state of the producer, the part of a recorded process that writes records into rings. Only producer.cpp,
+/// producer_rings.cpp and producer_emit.hpp use this header.
 namespace sluice::ring::detail {
 
 /// The destination of rings, set by `start`.
@@ -26,8 +27,9 @@ struct connection {
 inline constexpr std::size_t text_slots = std::size_t{1} << 16;
 inline constexpr std::size_t stack_slots = std::size_t{1} << 17;
 
-/// State that a forked child must forget. It is in a mapping that the kernel clears in the child
-/// (MADV_WIPEONFORK). This also works for a raw clone, and checking it costs only the load that `emit` needs anyway.
+/// State that a forked child must forget. It is in a mapping that the kernel clears in the child (MADV_WIPEONFORK). The
+/// kernel does so for a raw clone too, and the check whether the state was cleared costs only the load that `emit`
+/// needs anyway.
 struct fork_wiped_state {
   std::atomic<std::uint32_t> epoch;  ///< Number of the current connection; 0: no connection, or a new child.
   std::atomic<std::uint32_t> lock;   ///< Guards `connection` and the unmapping of rings. Never held during a system
@@ -83,9 +85,9 @@ class errno_keeper {
 class signals_held {
  public:
   signals_held() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &saved_);
+    sigset_t whole;
+    sigfillset(&whole);
+    pthread_sigmask(SIG_SETMASK, &whole, &saved_);
   }
   ~signals_held() { pthread_sigmask(SIG_SETMASK, &saved_, nullptr); }
   signals_held(const signals_held&) = delete;
@@ -118,7 +120,7 @@ enum class ring_made : std::uint8_t { yes, later, writer_gone };
 [[nodiscard]] void* view_account(ring_header* ring, void* view) noexcept;
 
 /// Leaves a note (see `note_prefix`) for the writer, because no ring can reach the writer. Replaces an earlier note.
-/// Needs no descriptor.
+/// Opens no file descriptor.
 void leave_note(const connection& to, no_ring_reason why, std::uint64_t events, std::uint64_t memory_events) noexcept;
 /// Removes the note, because a ring now reports the losses in the note.
 void take_note_back(const connection& to) noexcept;
@@ -134,11 +136,11 @@ bool wake_writer(const connection& to) noexcept;
 /// there is no space.
 bool introduce_thread(ring_slot& slot) noexcept;
 
-/// The place where `key` is stored once it has been sent. Null if the table
-/// has no free place near the key's hash: then the key is sent at every use.
+/// The place where `key` is stored once it has been sent. Null if the table has no free place near the key's hash; the
+/// key is then sent at every use.
 template <std::size_t size>
-[[nodiscard]] std::atomic<std::uint64_t>* place_of(std::atomic<std::uint64_t> (&sent)[size],
-                                                   std::uint64_t key) noexcept {
+[[nodiscard]] std::atomic<std::uint64_t>* get_place(std::atomic<std::uint64_t> (&sent)[size],
+                                                    std::uint64_t key) noexcept {
   constexpr std::size_t probes = 16;
   for (std::size_t i = 0; i < probes; ++i) {
     std::atomic<std::uint64_t>& place = sent[(key + i) % size];

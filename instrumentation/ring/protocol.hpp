@@ -9,7 +9,7 @@
 
 /// Defines how a ring reaches the writer: by a SOCK_SEQPACKET Unix socket. Each ring uses one connection and one
 /// message, to which the ring's memfd is attached; then the connection is closed. So a recorded program keeps no
-/// descriptor of ours open: it may close all its descriptors, or run out of them, without data loss. All other data is
+/// descriptor of ours open. It may close all its descriptors, or run out of them, without data loss. All other data is
 /// in the ring.
 ///
 /// `SLUICE_SOCKET` contains the addresses. Socket names are public, so it also contains a secret, by which the writer
@@ -17,9 +17,9 @@
 ///
 ///   32 hexadecimal digits, "@name" of an abstract socket, then optionally ":" and the path of a second socket
 ///
-/// The second socket is in a folder that only the recorder's user can enter. The producer tries it first: other users
-/// cannot flood it, and it works in other network namespaces. The first socket also works in a chroot and after a
-/// change of user.
+/// The second socket is in a folder that only the recorder's user can enter. The producer tries it first, because other
+/// users cannot flood it and because it works in other network namespaces. The first socket also works in a chroot and
+/// after a change of user.
 namespace sluice::ring {
 
 inline constexpr std::size_t secret_bytes = 16;
@@ -84,8 +84,8 @@ namespace detail {
 }
 
 /// A process that cannot send a ring leaves a note in the second socket's folder: a dangling symbolic link whose target
-/// describes what was lost and why. A link needs no descriptor, and no limit on file sizes applies to it. Its name is
-/// this prefix and the pid:
+/// describes what was lost and why. A link needs no descriptor, and no limit on file sizes applies to it. The link's
+/// name consists of this prefix and the pid.
 inline constexpr const char* note_prefix = "lost-";
 
 /// Why a process, or some of its threads, had no ring. Notes contain the letter, which means the same in all versions.

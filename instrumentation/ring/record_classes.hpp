@@ -3,8 +3,8 @@
 #include "core/trace/model/kinds.hpp"
 #include "instrumentation/ring/records.hpp"
 
-/// Defines which records have priority when a ring fills up. Part of the capture library too, so this header uses no
-/// C++ library and no exceptions.
+/// This header defines which records have priority when a ring fills up. It is part of the capture library too, so it
+/// uses no C++ library and no exceptions.
 namespace sluice::ring {
 
 /// True for records that kernels and copies must not displace: memory events, definitions of keys and graphs, live
@@ -74,7 +74,7 @@ inline constexpr layer_bits all_layers = (layer_bits{1} << trace::layer_count) -
 
 /// The layers whose live set becomes inexact if `record` is lost. Short records with a pool_stream belong to the pool
 /// layer.
-[[nodiscard]] inline layer_bits layers_of(record_type type, const record_header* record) {
+[[nodiscard]] inline layer_bits get_layers(record_type type, const record_header* record) {
   switch (type) {
     case record_type::alloc:
       return layer_bits{1} << reinterpret_cast<const alloc_record*>(record)->layer;

@@ -2,7 +2,8 @@
 
 #include <cstdint>
 
-/// The record types, and the header of all records. Part of `records.hpp`.
+/// The types of the records in a ring, and the header with which each record begins. `records.hpp` includes this header
+/// and describes the record format.
 namespace sluice::ring {
 
 enum class record_type : std::uint16_t {
@@ -86,7 +87,7 @@ enum record_flag : std::uint32_t {
   /// All times in this record are CLOCK_MONOTONIC ns, whatever the ring's
   /// clock is. CUPTI's activity records use CLOCK_MONOTONIC.
   flag_monotonic = 256,
-  /// For a `loss_record`: the ring lost these records itself, so its counters in the header include them.
+  /// For a `loss_record`: the ring itself lost these records, so the counters in its header include them.
   flag_of_ring = 512,
   /// For an allocation: if the block is already live, its use count grows by one, so one more free is needed to end it.
   flag_shared = 1024,

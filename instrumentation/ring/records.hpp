@@ -17,10 +17,11 @@
 ///   0        2        4                8                16
 ///   | type   | words  | flags          | time           | payload ...                  |
 ///
-/// The writer joins records (calls with activity, allocations with frees), assigns ids and looks up keys. Keys
-/// are only valid in their process: the key of a device is the index in its `device_record`; of a context, CUPTI's
-/// context id; of a stream, `stream_key(context, CUPTI stream id)`; of a string, the 64-bit hash in its
-/// `string_record`. This header is part of the capture library too: it uses no C++ library and no exceptions.
+/// The writer joins records (calls with activity, allocations with frees), assigns ids and looks up keys. Keys are only
+/// valid in their process. The key of a device is the index in its `device_record`, the key of a context is CUPTI's
+/// context id, the key of a stream is `stream_key(context, CUPTI stream id)`, and the key of a string is the 64-bit
+/// hash in its `string_record`. This header is part of the capture library too, so it uses no C++ library and no
+/// exceptions.
 namespace sluice::ring {
 
 /// The clock of a ring's times. A process that uses the simulated device has only the simulated clock.
@@ -32,10 +33,10 @@ enum class clock_kind : std::uint32_t { tsc = 0, monotonic_ns = 1, simulated_ns 
 
 /// Maps a record struct to its record_type.
 template <class Record>
-struct type_of;
+struct get_type;
 #define SLUICE_RECORD(name)                                                   \
   template <>                                                                 \
-  struct type_of<name##_record> {                                             \
+  struct get_type<name##_record> {                                            \
     static constexpr record_type value = record_type::name;                   \
     static_assert(std::is_trivially_copyable_v<name##_record>);               \
     static_assert(sizeof(name##_record) % 8 == 0, "records are whole words"); \

@@ -9,10 +9,10 @@
 #include "instrumentation/ring/hot.hpp"
 #include "instrumentation/ring/record_classes.hpp"
 
-/// A ring of records in memory shared by two processes: a thread of the recorded program (the producer) writes, and the
-/// writer process (the consumer) reads. Published records stay readable if either process is killed. The producer uses
-/// no C++ library and no locks, and allocates nothing. Whatever the other process stores in the ring, the worst effect
-/// is a dropped record.
+/// A ring of records in memory that two processes share. A thread of the recorded program (the producer) writes
+/// records, and the writer process (the consumer) reads them. Published records stay readable if either process is
+/// killed. The producer uses no C++ library and no locks, and allocates nothing. Whatever the other process stores in
+/// the ring, the worst effect is a dropped record.
 ///
 ///   byte 0        64          128             192                    256      320          4096       4096 + capacity
 ///   | format     | head      | tail, gone    | lost: total, memory, | closed | process    |  ...     | records ...   |
@@ -21,9 +21,9 @@
 ///   | once       | producer  | consumer      |                      | process|
 ///
 /// `head` and `tail` count bytes and never wrap. A record is at `position & (capacity - 1)` and is contiguous: if it
-/// would cross the end, a padding record fills the space before the end (only type and words, if 8 bytes are left).
-/// `head` is stored with release after the record, so a reader that loads `head` with acquire sees only complete
-/// records.
+/// would cross the end, a padding record fills the space before the end. If only 8 bytes are left there, the padding
+/// record consists of `type` and `words` only. `head` is stored with release after the record, so a reader that loads
+/// `head` with acquire sees only complete records.
 namespace sluice::ring {
 
 inline constexpr std::uint64_t ring_magic = 0x676e'6972'6563'6c73;  // "slcering" in a dump.
@@ -79,7 +79,8 @@ static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 
 [[nodiscard]] constexpr std::size_t round_up_to_words(std::size_t bytes) { return (bytes + 7) & ~std::size_t{7}; }
 
-/// The producer's end of a ring. Used by one thread at a time; passing it to another thread needs release and acquire.
+/// The producer's end of a ring. Only one thread at a time may use it. Passing it to another thread needs release and
+/// acquire.
 class ring_producer {
  public:
   ring_producer() = default;
@@ -112,7 +113,7 @@ class ring_producer {
     return put_simply(record, type, bytes, extra, extra_bytes) || put_slowly(record, type, bytes, extra, extra_bytes);
   }
 
-  /// The fast path of `put`, sufficient in nearly all cases. Returns false if nothing was written: then use
+  /// The fast path of `put`, sufficient in nearly all cases. Returns false if nothing was written; the caller then uses
   /// `put_slowly`. If it returns true, the reader need not be woken.
   [[nodiscard]] SLUICE_INLINE bool put_simply(record_header* record, record_type type, std::size_t bytes,
                                               const void* extra, std::size_t extra_bytes) noexcept {
@@ -142,8 +143,8 @@ class ring_producer {
     return true;
   }
 
-  /// Like `put_words_simply`, for a record that is not `uses_reserve` and ends with `count` words of `more`. The record
-  /// has at most `maximum_record_bytes` bytes.
+  /// Like `put_words_simply`, for a record that ends with `count` words of `more` and for which `uses_reserve` is
+  /// false. The record has at most `maximum_record_bytes` bytes.
   template <class... Words>
   [[nodiscard]] SLUICE_INLINE bool put_words_and_more_simply(record_type type, std::uint64_t time,
                                                              const std::uint64_t* more, std::size_t count,
@@ -183,14 +184,14 @@ class ring_producer {
     expect_write(&header_->head);
   }
 
-  /// True if a record of `bytes` bytes that is not `uses_reserve` would fit now.
+  /// True if a record of `bytes` bytes for which `uses_reserve` is false would fit now.
   [[nodiscard]] bool fits(std::size_t bytes) noexcept {
     const std::size_t to_end = capacity_ - (head_ & (capacity_ - 1));
     return has_room(bytes <= to_end ? bytes : to_end + bytes, ordinary_limit());
   }
 
-  /// Returns true once each time the ring becomes half full: then the
-  /// reader should be woken, because it only polls at intervals.
+  /// Returns true once each time the ring becomes half full. The reader should then be woken, because it only polls at
+  /// intervals.
   [[nodiscard]] bool wants_reader() noexcept {
     const bool wants = wants_reader_;
     wants_reader_ = false;
@@ -283,7 +284,7 @@ class ring_producer {
   /// Prefetching further ahead (2 KiB) is not faster.
   static constexpr std::size_t write_ahead = 768;
 
-  /// Records that are not `uses_reserve` must leave the last quarter of the ring free.
+  /// Records for which `uses_reserve` is false must leave the last quarter of the ring free.
   [[nodiscard]] std::size_t ordinary_limit() const noexcept { return capacity_ - capacity_ / 4; }
 
   [[nodiscard]] bool has_room(std::size_t needed, std::size_t limit) noexcept {
@@ -303,15 +304,15 @@ class ring_producer {
   }
 
   void count_loss(record_type type, const record_header* record) noexcept {
-    note_lost_span(time_of_loss(record->time), layers_of(type, record));
+    note_lost_span(time_of_loss(record->time), get_layers(type, record));
     ++lost_;
     reconsider();
     if (is_memory_event(type)) ++lost_memory_;
     publish_loss();
   }
 
-  /// The current time on the ring's clock, as the time of a loss: a record's own time may be device time or on another
-  /// clock. With the simulated clock, the record's own time.
+  /// The time of a loss: the current time on the ring's clock, because a record's own time may be device time or on
+  /// another clock. With the simulated clock, it is the record's own time.
   [[nodiscard]] std::uint64_t time_of_loss(std::uint64_t record_time) const noexcept {
     switch (clock_) {
       case clock_kind::tsc:
@@ -337,7 +338,8 @@ class ring_producer {
     header_->lost_events.store(lost_, std::memory_order_release);
   }
 
-  /// Reports only if there is space below the ordinary limit: reports must not use up the reserve of a full ring.
+  /// Reports only if there is space below the ordinary limit, because reports must not use up the reserve of a full
+  /// ring.
   SLUICE_RARE void report_loss() noexcept {
     if (!has_room(maximum_record_bytes < capacity_ / 4 ? maximum_record_bytes : capacity_ / 4, ordinary_limit()))
       return;

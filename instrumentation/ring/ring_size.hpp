@@ -7,7 +7,8 @@
 
 #include "instrumentation/ring/ring.hpp"
 
-/// The size of a ring. Uses only libc, because this code is part of recorded programs.
+/// Functions that determine the size of a ring. They use only the C library, because they are part of recorded
+/// programs.
 namespace sluice::ring {
 
 /// The smallest power of two that is at least `asked`, clamped to the minimum and maximum ring size.

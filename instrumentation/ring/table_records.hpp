@@ -4,7 +4,8 @@
 
 #include "instrumentation/ring/record_types.hpp"
 
-/// Records that define keys or describe the process. Part of `records.hpp`, which describes the record format.
+/// This header defines the records that define keys (of texts, frames, stacks, devices) or describe the process.
+/// `records.hpp` includes this header and describes the record format.
 namespace sluice::ring {
 
 /// Defines string `key`; `length` bytes of UTF-8 follow, padded with zeros to a multiple of 8.
@@ -14,7 +15,7 @@ struct string_record {
   std::uint64_t length;
 };
 
-/// The first record of a ring's new owner: all later records of the ring belong to this thread.
+/// The first record of a ring's new owner. All later records of the ring belong to this thread.
 struct thread_record {
   record_header header;
   std::uint64_t tid;
@@ -73,7 +74,8 @@ inline constexpr std::uint32_t no_device = ~std::uint32_t{0};
 /// writer finds its module), or the key of a `frame_record`, which has the top bit set.
 inline constexpr std::uint64_t frame_key_bit = std::uint64_t{1} << 63;
 
-/// Defines a frame of an interpreted language. Sent before the first stack that contains it.
+/// Defines a frame of an interpreted language. The process sends this record before the first stack that contains the
+/// frame.
 struct frame_record {
   record_header header;
   std::uint64_t key;             ///< With `frame_key_bit` set.
@@ -82,8 +84,8 @@ struct frame_record {
   std::uint32_t kind;  ///< trace::frame_kind
 };
 
-/// Defines stack `key`; `count` words of frames follow, innermost first. The stack continues
-/// with the frames of stack `base`: the stack of the thread that requested this thread's work.
+/// Defines stack `key`. `count` words of frames follow, innermost first. The stack continues with the frames of stack
+/// `base`, the stack of the thread that requested this thread's work.
 struct stack_record {
   record_header header;
   std::uint64_t key;

@@ -4,7 +4,8 @@
 
 #include "instrumentation/ring/record_types.hpp"
 
-/// Records of calls and device work, including graphs. Part of `records.hpp`, which describes the record format.
+/// This header defines the records of driver calls and of device work, including graphs. `records.hpp` includes this
+/// header and describes the record format.
 namespace sluice::ring {
 
 /// A driver call, written when the call returns; `header.time` is its start. For a
@@ -134,7 +135,7 @@ struct graph_launch_record {
 /// This bit is set in the key of a graph whose instantiation was not recorded.
 inline constexpr std::uint64_t foreign_graph_bit = std::uint64_t{1} << 63;
 
-/// Parameter words of a launch that may be addresses: the launch may use the blocks into which they point. `count`
+/// The parameter words of a launch that may be addresses. The launch may use the blocks into which they point. `count`
 /// words follow. A word refers to the innermost block that contained this address at `header.time`, the start of the
 /// call. Most words that are not addresses are omitted. A launch with many words is split into several records with the
 /// same time and correlation.
@@ -184,7 +185,7 @@ struct graph_call_record {
   std::uint32_t reserved;
 };
 
-/// A graph was captured or built, or (with `source`) an executable graph was instantiated.
+/// A graph was captured or built or, if `source` is not 0, an executable graph was instantiated.
 struct graph_definition_record {
   record_header header;
   std::uint64_t graph;   ///< The key: its handle. A handle that is reused denotes a new graph from here on.

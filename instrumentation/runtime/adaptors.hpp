@@ -11,12 +11,14 @@
 
 #include "instrumentation/runtime/memory_resource.hpp"
 
-// Resource adaptors: each forwards to an upstream resource and adds one feature. They can be stacked in
-// any order. An adaptor is thread-safe if its upstream is. Names and behavior follow the adaptors of RMM.
+// Adaptors of memory resources. Each adaptor is a memory resource that forwards its calls to an upstream resource and
+// adds one feature. Adaptors can be stacked in any order. An adaptor is thread-safe if its upstream is. Names and
+// behavior follow the adaptors of RMM.
 
 namespace sluice::runtime {
 
-/// The common base of all adaptors: owns a share of the upstream resource and reports its device and memory space.
+/// The common base of all adaptors. It owns a share of the upstream resource and reports the upstream's device and
+/// memory space.
 class resource_adaptor : public memory_resource {
  public:
   /// Throws error if `upstream` is null.
@@ -34,7 +36,7 @@ class resource_adaptor : public memory_resource {
 struct logged_call {
   enum class action : std::uint8_t { allocate, allocate_failed, free };
 
-  action what = action::allocate;
+  action kind = action::allocate;
   const void* address = nullptr;  ///< null for a failed allocation
   std::uint64_t bytes = 0;
   std::uint64_t stream = 0;  ///< native handle, 0 for the default stream
@@ -126,13 +128,13 @@ class limiting_resource_adaptor final : public resource_adaptor {
 };
 
 /// Retries failed allocations. If the upstream throws out_of_memory, the adaptor calls its callbacks, most recently
-/// added first, until one returns true (it freed something), and then retries the allocation. If every callback
+/// added first, until one returns true (because it freed something), and then retries the allocation. If every callback
 /// returns false, the caller gets the error of the last attempt. Other errors are passed on immediately.
 class failure_callback_resource_adaptor final : public resource_adaptor {
  public:
   /// A callback may free memory (also in the upstream, or in a pool that is growing on top of this resource) and
-  /// allocate. It may also throw: the caller of allocate() gets the exception. If a callback always returns true, the
-  /// allocation is retried forever.
+  /// allocate. It may also throw; the caller of allocate() then gets the exception. If a callback always returns true,
+  /// the allocation is retried forever.
   using callback = std::function<bool(const out_of_memory& failure)>;
 
   explicit failure_callback_resource_adaptor(resource_ptr upstream, callback on_failure = {});

@@ -9,13 +9,13 @@
 
 #include "instrumentation/runtime/array.hpp"
 
-// Arrays whose element type and rank are known only at run time. Used to exchange arrays with other libraries.
+// Arrays whose element type and rank are known only at run time. They serve to exchange arrays with other libraries.
 
 namespace sluice::runtime {
 
 enum class element_kind : std::uint8_t { integer, unsigned_integer, floating, brain_float, complex, boolean };
 
-/// An element type: kind, and size in bits (for complex numbers, the size of both parts together).
+/// An element type: its kind, and its size in bits (for complex numbers, the size of both parts together).
 struct element_type {
   element_kind kind = element_kind::integer;
   std::uint16_t bits = 0;
@@ -125,6 +125,6 @@ struct foreign_array {
 
 /// Validates the description and returns the array, without an owner. Throws the errors of the constructors of
 /// any_array and unowned_buffer; messages name the function `call`. Asks the driver whether the memory exists.
-[[nodiscard]] any_array checked_array(const foreign_array& what, const device_ref& device, const char* call);
+[[nodiscard]] any_array checked_array(const foreign_array& array, const device_ref& device, const char* call);
 
 }  // namespace sluice::runtime

@@ -7,10 +7,10 @@
 #include "instrumentation/runtime/device_span.hpp"
 #include "instrumentation/runtime/strided_view.hpp"
 
-// Arrays: shared ownership of memory, plus a shape. Copying an array copies only the handle; both
-// handles refer to the same elements, like NumPy views. The results of reshape, slice etc. also share
-// the memory and keep it alive. Element types are trivially copyable. New arrays are uninitialized.
-// Extents and strides are in elements. Only the functions in transfer.hpp copy elements.
+// Arrays in device memory and in page-locked host memory. An array shares the ownership of its memory and has a shape.
+// Copying an array copies only the handle; both handles refer to the same elements, like NumPy views. The results of
+// reshape, slice etc. also share the memory and keep it alive. Element types are trivially copyable. New arrays are
+// uninitialized. Extents and strides are in elements. Only the functions in transfer.hpp copy elements.
 
 namespace sluice::runtime {
 
@@ -42,7 +42,8 @@ class basic_array {
   [[nodiscard]] device_ref device() const { return memory_.device(); }
   [[nodiscard]] memory_space space() const noexcept { return memory_.space(); }
 
-  /// ravel, reshape, transpose and slice return new views of the same memory; semantics and errors as in strided_view.
+  /// ravel, reshape, transpose and slice return new views of the same memory. They have the semantics and errors of the
+  /// same functions of strided_view.
   [[nodiscard]] Array<T, 1> ravel(storage_order order = storage_order::c) const {
     return {memory_, view_.ravel(order)};
   }
@@ -63,10 +64,10 @@ class basic_array {
   }
 
  private:
-  // Throws error unless every element is inside the memory: callers may pass any view.
+  // Throws error unless every element is inside the memory, because callers may pass any view.
   void require_inside() const {
     if (view_.empty()) return;
-    const offset_range offsets = offsets_of(view_.extents(), view_.strides(), sizeof(T), "array");
+    const offset_range offsets = list_offsets(view_.extents(), view_.strides(), sizeof(T), "array");
     const std::int64_t begin = view_.data() - memory_.data();
     if (begin + offsets.lowest < 0 || begin + offsets.highest >= static_cast<std::int64_t>(memory_.size())) {
       refuse("array", "shape " + to_string(view_.extents()) + ", strides " + to_string(view_.strides()) +
@@ -97,15 +98,15 @@ class device_array : public basic_array<device_array, device_span, T, Rank> {
                                                           stream, resource, tag))
                          .template as<T>(),
                      extents, order) {}
-  /// A dense array in existing memory, such as `unowned_buffer::as<T>()`. No copy. Throws error if the memory is too
-  /// small.
+  /// A dense array in existing memory, such as `unowned_buffer::as<T>()`, without a copy. Throws error if the memory is
+  /// too small.
   device_array(const device_span<T>& memory, const shape<Rank>& extents, storage_order order = storage_order::c)
       : base(memory, strided_view<T, Rank>(memory.data(), extents, order)) {}
   /// An array in existing memory with an arbitrary view. Throws error if the view reaches outside the memory.
   device_array(const device_span<T>& memory, const strided_view<T, Rank>& view) : base(memory, view) {}
 };
 
-/// An array in page-locked host memory: copies from and to it are asynchronous and run at the speed of the link.
+/// An array in page-locked host memory. Copies from and to it are asynchronous and run at the speed of the link.
 template <class T, std::size_t Rank>
 class pinned_array : public basic_array<pinned_array, host_span, T, Rank> {
   using base = basic_array<pinned_array, host_span, T, Rank>;
@@ -141,7 +142,8 @@ class pinned_array : public basic_array<pinned_array, host_span, T, Rank> {
   }
 };
 
-/// An array in page-locked host memory that kernels access in place, over the link. For data that is rarely accessed.
+/// An array in page-locked host memory that kernels access in place, over the link. It is meant for data that is rarely
+/// accessed.
 template <class T, std::size_t Rank>
 class mapped_array : public basic_array<mapped_array, host_span, T, Rank> {
   using base = basic_array<mapped_array, host_span, T, Rank>;
@@ -183,17 +185,17 @@ class mapped_array : public basic_array<mapped_array, host_span, T, Rank> {
 template <class T, std::size_t Rank>
 [[nodiscard]] device_array<T, Rank> empty_like(const device_array<T, Rank>& other,
                                                const stream_ref& stream = current_stream()) {
-  return device_array<T, Rank>(other.extents(), order_of(other.view()), stream);
+  return device_array<T, Rank>(other.extents(), get_order(other.view()), stream);
 }
 template <class T, std::size_t Rank>
 [[nodiscard]] pinned_array<T, Rank> empty_like(const pinned_array<T, Rank>& other, pinned_flags flags = {},
                                                const stream_ref& stream = current_stream()) {
-  return pinned_array<T, Rank>(other.extents(), order_of(other.view()), flags, stream);
+  return pinned_array<T, Rank>(other.extents(), get_order(other.view()), flags, stream);
 }
 template <class T, std::size_t Rank>
 [[nodiscard]] mapped_array<T, Rank> empty_like(const mapped_array<T, Rank>& other, pinned_flags flags = {},
                                                const stream_ref& stream = current_stream()) {
-  return mapped_array<T, Rank>(other.extents(), order_of(other.view()), flags, stream);
+  return mapped_array<T, Rank>(other.extents(), get_order(other.view()), flags, stream);
 }
 
 }  // namespace sluice::runtime

@@ -13,12 +13,13 @@ using async_pool_stats = backend::driver_pool_info;
 struct async_pool_options {
   std::uint64_t max_bytes = 0;  ///< upper limit of reserved memory; 0: no limit. Needs a CUDA 12.2 driver or later
   /// At each synchronization of a stream or the device, the pool returns unused bytes above this threshold to the
-  /// device: with 0 all of them, like the driver's default pool; with the maximum value none.
+  /// device. With 0 it returns all of them, like the driver's default pool; with the maximum value it returns none.
   std::uint64_t release_threshold = 0;
 };
 
-/// A private driver pool (cuMemPoolCreate). Stream-ordered, and separate from the device's default
-/// pool, which async_memory_resource uses. Thread-safe. Each operation costs one driver call.
+/// A memory resource on top of a driver pool of its own (cuMemPoolCreate). The pool is stream-ordered, and separate
+/// from the device's default pool, which async_memory_resource uses. The class is thread-safe. Each operation costs one
+/// driver call.
 class async_pool_resource final : public memory_resource {
  public:
   /// Creates the pool. Throws error, for example if the device does not support driver pools.

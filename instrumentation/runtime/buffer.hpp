@@ -11,9 +11,9 @@
 
 #include "instrumentation/runtime/memory_resource.hpp"
 
-// Owning memory buffers. In a recording, each buffer is a block of the user layer, named
-// by its tag. Buffers are move-only and free their memory in the destructor. A moved-from
-// buffer is empty (null, 0 bytes). Sizes are in bytes. New memory is uninitialized.
+// Buffers, which own memory. In a recording, each buffer is a block of the user layer, named by its tag. Buffers are
+// move-only and free their memory in the destructor. A moved-from buffer is empty (null, 0 bytes). Sizes are in bytes.
+// New memory is uninitialized.
 
 namespace sluice::runtime {
 
@@ -55,8 +55,8 @@ class buffer {
   std::uint32_t recorded_ = 0;  // number of the recording that contains this block
 };
 
-/// Device memory from a resource (default: the device's current resource).
-/// Usable on `stream` and freed there. The constructor throws out_of_memory or error.
+/// Device memory from a resource (default: the device's current resource). It is usable on `stream` and freed there.
+/// The constructor throws out_of_memory or error.
 class device_buffer : public buffer {
  public:
   device_buffer() = default;
@@ -68,8 +68,8 @@ class device_buffer : public buffer {
       : buffer(resource, stream, bytes, tag) {}
 };
 
-/// Device memory from the driver's own stream-ordered pool. Freed on the given stream; the buffer keeps that stream
-/// alive until then.
+/// Device memory from the driver's own stream-ordered pool. It is freed on the given stream. The buffer keeps that
+/// stream alive until then.
 class async_buffer : public buffer {
  public:
   async_buffer() = default;
@@ -90,8 +90,8 @@ class pinned_buffer : public buffer {
   pinned_buffer(std::size_t bytes, const stream_ref& stream, const resource_ptr& resource,
                 std::string_view tag = "pinned_buffer")
       : buffer(resource, stream, bytes, tag) {}
-  /// Allocates directly from the driver with these flags. Use write-combined memory only for writing: the host reads it
-  /// very slowly.
+  /// Allocates directly from the driver with these flags. Use write-combined memory only for writing, because the host
+  /// reads it very slowly.
   pinned_buffer(std::size_t bytes, pinned_flags flags, const stream_ref& stream = current_stream(),
                 std::string_view tag = "pinned_buffer")
       : buffer(std::make_shared<pinned_memory_resource>(stream.device(), flags), stream, bytes, tag) {}
@@ -117,9 +117,9 @@ class managed_buffer : public buffer {
   /// Gives the driver a hint about the use of the whole buffer. Throws error on failure.
   void advise(backend::memory_advice advice, backend::memory_location where = {}) const;
 
-  /// The buffer's contents, for the host to read and write. Call it again each time
-  /// the host accesses the buffer after the device did: the simulated device uses
-  /// this call to migrate the pages. No device work on the buffer may be running.
+  /// The buffer's contents, for the host to read and write. Call this again each time the host accesses the buffer
+  /// after the device did, because the simulated device uses this call to migrate the pages. No device work on the
+  /// buffer may be running.
   template <class T>
   [[nodiscard]] std::span<T> host_view() const {
     touch(0, size_bytes());
@@ -138,8 +138,8 @@ class managed_buffer : public buffer {
 /// an exception. While a `graph_capture` forbids waiting, both are postponed until the capture ends.
 class host_registration {
  public:
-  /// Throws error if the range is already registered, or is a writable
-  /// shared file mapping. Expensive: the driver touches every page.
+  /// Throws error if the range is already registered, or is a writable shared file mapping. The call is expensive,
+  /// because the driver touches every page.
   host_registration(void* address, std::size_t bytes, backend::registration_flags flags = {},
                     const device_ref& device = current_device());
   /// Registers several ranges. If it throws, none of them stays registered.

@@ -9,8 +9,8 @@
 #include "instrumentation/runtime/any_array.hpp"
 
 // Exchanges arrays with Numba, CuPy, PyTorch etc. through the CUDA array interface, version 3
-// (https://numba.readthedocs.io/en/stable/cuda/cuda_array_interface.html). The interface is a
-// plain description: no copy, no ownership. The importer must keep the exporting object alive.
+// (https://numba.readthedocs.io/en/stable/cuda/cuda_array_interface.html). The interface is a plain description: it
+// copies nothing and owns nothing. The importer must keep the exporting object alive.
 
 namespace sluice::runtime {
 
@@ -40,7 +40,7 @@ concept has_cai = requires(const T& object) {
 /// Throws error, and releases `owner`, for: versions below 2, masks, stream 0, unknown type strings, big-endian
 /// elements, strides that are not multiples of the element size, negative extents, sizes over 64 bits, memory that
 /// does not belong to the device, and memory too small for the shape. Queries the driver about the memory. O(axes).
-[[nodiscard]] any_array import_cai(const cai_description& what, memory_owner owner = {},
+[[nodiscard]] any_array import_cai(const cai_description& description, memory_owner owner = {},
                                    const stream_ref& stream = current_stream());
 template <has_cai T>
 [[nodiscard]] any_array import_cai(const T& object, memory_owner owner = {},

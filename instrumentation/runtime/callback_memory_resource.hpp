@@ -9,9 +9,8 @@
 
 namespace sluice::runtime {
 
-/// A resource made of two callables. Both are required, because memory must return to its source. A recording does
-/// not contain these allocations themselves: to record them, allocate through a pool or buffers on top of this
-/// resource.
+/// A resource made of two callables. Both are required, because memory must return to its source. A recording does not
+/// contain these allocations themselves. To record them, allocate through a pool or buffers on top of this resource.
 class callback_memory_resource final : public memory_resource {
  public:
   /// Returns `bytes` (> 0) of memory, usable in the stream's order and aligned to `default_alignment`;

@@ -51,8 +51,8 @@ struct chunk_report {
   bool stopped = false;  ///< true if the stop token ended the run early
   /// The source of most pieces. `staged` also if the plain loop copied from ordinary memory.
   chunk_source source = chunk_source::staged;
-  /// Rates that the trial measured for all readers together, in bytes per second. 0 if there was
-  /// no trial: the source was fixed, registering is impossible, or the file has too few pieces.
+  /// Rates that the trial measured for all readers together, in bytes per second. 0 if there was no trial, because the
+  /// source was fixed, registering is impossible, or the file has too few pieces.
   double staged_rate = 0;
   double registered_rate = 0;
 };
@@ -61,35 +61,36 @@ struct chunk_report {
 /// Each later piece is either complete or unchanged; only a piece whose write failed may be partially written.
 class chunk_error : public error {
  public:
-  chunk_error(backend::failure what, std::uint64_t good_bytes) : error(std::move(what)), good_bytes_(good_bytes) {}
+  chunk_error(backend::failure failure, std::uint64_t good_bytes)
+      : error(std::move(failure)), good_bytes_(good_bytes) {}
   [[nodiscard]] std::uint64_t good_bytes() const noexcept { return good_bytes_; }
 
  private:
   std::uint64_t good_bytes_;
 };
 
-/// Streams a file through a device, piece by piece: read, copy to the
-/// device, compute; with an output file also copy back and write.
+/// Streams a file through a device, piece by piece. The steps for each piece are: read it, copy it to the device and
+/// compute; with an output file, also copy it back and write it.
 ///
 /// With overlap, `readers` threads prepare piece k+1 and later while piece k computes and piece k-1
 /// is copied back and written. So both directions of the link, the device and the disk work at the
 /// same time. Without overlap, each step waits for the previous step. The constructor allocates depth *
 /// chunk_bytes of pinned memory and as much device memory, and keeps both for later runs.
 ///
-/// With chunk_source::automatic, a run of at least 4 * depth pieces measures which source is faster. The
-/// first `depth` pieces are staged and the next two are registered. From piece 2 * depth on, all pieces
-/// use the source with the higher rate (from the median times per piece; chunk_run.hpp has the reasons).
-/// Registering needs a read-only mapping, pieces of whole pages, and a file of at most half of the
-/// machine's memory, because all pieces stay page-locked to the end. The report names the result.
+/// With chunk_source::automatic, a run of at least 4 * depth pieces measures which source is faster. The first `depth`
+/// pieces are staged and the next two are registered. From piece 2 * depth on, all pieces use the source with the
+/// higher rate (computed from the median times per piece; chunk_run.hpp has the reasons). Registering needs a read-only
+/// mapping, pieces of whole pages, and a file of at most half of the machine's memory, because all pieces stay
+/// page-locked to the end. The report names the result.
 ///
 /// If a file is cut short during an overlapped run, the run fails with an error, not with SIGBUS. The plain
 /// loop checks the length before each piece, which leaves a short window. An object supports one run at a time.
 class chunk_pipeline {
  public:
-  /// Enqueues the work on one piece on the given stream. Called
-  /// on the thread that called run(), in order of the pieces.
+  /// Enqueues the work on one piece on the given stream. The pipeline calls it on the thread that called run(), in
+  /// order of the pieces.
   using compute = std::function<void(const chunk&, const stream_ref&)>;
-  /// Called after each piece has been enqueued, with the completed share from 0 to 1.
+  /// The pipeline calls this after each piece has been enqueued, with the completed share from 0 to 1.
   using progress = std::function<void(double)>;
 
   /// Throws error if an option is 0, or out_of_memory.

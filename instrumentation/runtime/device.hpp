@@ -16,10 +16,11 @@ using backend::memory_space;
 
 class device_state;
 
-/// A handle to a device: cheap to copy, shares ownership. Two handles are equal if they refer to the same device.
+/// A handle to a device (a GPU or the simulated device). It is cheap to copy and shares ownership. Two handles are
+/// equal if they refer to the same device.
 class device_ref {
  public:
-  /// Wraps a backend device. For tests, and for devices with a custom configuration.
+  /// Wraps a backend device. This constructor is for tests and for devices with a custom configuration.
   explicit device_ref(std::shared_ptr<backend::device> device);
 
   /// Index in `devices()`; -1 for a device created by the constructor above.
@@ -28,14 +29,14 @@ class device_ref {
   /// True if this is a simulated device.
   [[nodiscard]] bool simulated() const noexcept;
   [[nodiscard]] const backend::device_description& description() const noexcept { return backend().description(); }
-  /// Free and total bytes of the device; memory used by other processes counts, too. Throws error on failure.
+  /// Free and total bytes of the device. Memory used by other processes counts as used. Throws error on failure.
   [[nodiscard]] memory_info memory() const;
   /// Waits for all work on all streams. Throws error if the wait fails or a kernel failed earlier.
   void sync() const;
   /// The kind of memory at an address, as seen by this device.
-  [[nodiscard]] memory_space memory_space_of(const void* address) const noexcept;
+  [[nodiscard]] memory_space find_memory_space(const void* address) const noexcept;
 
-  /// The backend that implements this device. Its calls return outcomes and do not throw.
+  /// The backend that implements this device. Its calls return `device_result`s and do not throw.
   [[nodiscard]] backend::device& backend() const noexcept;
   /// The state shared by all handles to this device. Internal.
   [[nodiscard]] const std::shared_ptr<device_state>& state() const noexcept { return state_; }
@@ -65,8 +66,8 @@ class device_ref {
 /// the runtime's current device. Throws error, and changes nothing, if the device cannot provide a context.
 void set_device(const device_ref& device);
 
-/// Sets the calling thread's device, and the driver's current device,
-/// for a scope. Must be destroyed on the thread that created it.
+/// Sets the calling thread's device, and the driver's current device, for a scope. The guard must be destroyed on the
+/// thread that created it.
 class device_guard {
  public:
   /// Throws the same errors as `set_device`.
@@ -81,8 +82,8 @@ class device_guard {
   std::shared_ptr<device_state> before_;
 };
 
-// Three version numbers, each 1000 * major + 10 * minor. They may differ: a program built with one
-// CUDA toolkit may load another version of the CUDA runtime, and run on a driver of a third version.
+// The next three functions return version numbers, each 1000 * major + 10 * minor. They may differ, because a program
+// built with one CUDA toolkit may load another version of the CUDA runtime, and run on a driver of a third version.
 
 /// Version of the CUDA runtime (libcudart) in this process; 0 if none is loaded. Sluice itself does not need libcudart.
 [[nodiscard]] int runtime_version() noexcept;

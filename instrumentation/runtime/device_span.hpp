@@ -10,7 +10,7 @@
 #include "instrumentation/runtime/buffer.hpp"
 
 // Spans with shared ownership of their memory. A span remains valid after the buffer that it was created from, and
-// other spans of that memory, are destroyed. Copying a span increments one reference count. Thread-safe like
+// other spans of that memory, are destroyed. Copying a span increments one reference count. Spans are thread-safe like
 // std::shared_ptr: different threads may use different objects.
 
 namespace sluice::runtime {
@@ -133,7 +133,7 @@ class host_span : public owning_span<T, host_span<T>> {
   }
 };
 
-/// Validated access to memory that other code allocated. Never frees it. Cheap to copy.
+/// Validated access to memory that other code allocated. This object never frees the memory. It is cheap to copy.
 class unowned_buffer {
  public:
   /// Refers to `bytes` bytes at `data`. `owner` keeps them alive; it may be null if other code manages the memory.

@@ -5,9 +5,10 @@
 
 #include "instrumentation/runtime/any_array.hpp"
 
-// Exchanges arrays with other libraries through DLPack 1.x (https://dmlc.github.io/dlpack). No copy is made; the
-// consumer calls the producer's deleter exactly once. The structs below are DLPack's ABI, declared here so that
-// its header is not needed. Pointers to them may be cast to the types of that header, which have the same layout.
+// Exchanges arrays with other libraries through DLPack 1.x (https://dmlc.github.io/dlpack). No copy is made. The
+// consumer calls the producer's deleter exactly once. The structs below are DLPack's ABI. They are declared here so
+// that DLPack's header is not needed. Pointers to them may be cast to the types of that header, which have the same
+// layout.
 //
 // DLPack's C interface has no streams. So the exporter must state, by other means, on which stream the elements
 // become ready, and the importer must make its own stream wait for that stream.
@@ -28,11 +29,11 @@ enum type_code : std::uint8_t {
   type_bool = 6
 };
 /// The DLPack code for an element kind.
-[[nodiscard]] type_code code_of(element_kind kind) noexcept;
+[[nodiscard]] type_code get_code(element_kind kind) noexcept;
 /// The element kind for a DLPack code; empty if no element_kind matches.
-[[nodiscard]] std::optional<element_kind> kind_of(std::int32_t code) noexcept;
+[[nodiscard]] std::optional<element_kind> get_kind(std::int32_t code) noexcept;
 /// The DLPack device type for memory in this space.
-[[nodiscard]] device_type device_type_of(memory_space space) noexcept;
+[[nodiscard]] device_type to_device_type(memory_space space) noexcept;
 
 inline constexpr std::uint64_t flag_read_only = 1, flag_is_copied = 2;
 

@@ -8,7 +8,7 @@
 #include "instrumentation/backend/device_result.hpp"
 
 // The exceptions of the public API. "Throws error" in a comment means `error` or a class derived from it. The layers
-// below the public API return outcomes instead of throwing.
+// below the public API return results (`backend::device_result`) instead of throwing.
 
 namespace sluice::runtime {
 
@@ -17,7 +17,8 @@ using backend::status;
 /// A call of the runtime failed. `what()` is one line: the call, the problem, and what was requested.
 class error : public std::runtime_error {
  public:
-  explicit error(backend::failure what) : std::runtime_error(backend::describe(what)), failure_(std::move(what)) {}
+  explicit error(backend::failure failure)
+      : std::runtime_error(backend::describe(failure)), failure_(std::move(failure)) {}
 
   /// The category of the failure.
   [[nodiscard]] status code() const noexcept { return failure_.code; }
@@ -70,7 +71,7 @@ struct refused_allocation {
 /// allocation, the pool's state.
 class out_of_memory : public error {
  public:
-  out_of_memory(backend::failure what, const refused_allocation& asked) : error(std::move(what)), asked_(asked) {}
+  out_of_memory(backend::failure failure, const refused_allocation& asked) : error(std::move(failure)), asked_(asked) {}
 
   [[nodiscard]] std::uint64_t requested_bytes() const noexcept { return asked_.bytes; }
   /// `device_ref::id()` of the device; -1 for a device that is not in `devices()`.

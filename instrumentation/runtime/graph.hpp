@@ -13,8 +13,8 @@
 
 #include "instrumentation/runtime/stream.hpp"
 
-// Graphs: capture work once, then launch it repeatedly at the cost of one call per launch.
-// Functions throw error unless stated otherwise. The error for a broken capture names the violated rule.
+// Graphs. A program captures work once as a graph and then launches the graph repeatedly, at the cost of one call per
+// launch. Functions throw error unless stated otherwise. The error for a broken capture names the violated rule.
 //
 //   graph_capture capture(s);          // from here on, work enqueued on s becomes graph nodes
 //   copy_async(...); launch(...);
@@ -29,7 +29,8 @@ using backend::graph_exec_options;
 using backend::graph_node_kind;
 using backend::graph_shape;
 
-/// An active capture, begun by this runtime or by other code. Used where memory is allocated or freed. Thread-safe.
+/// An active capture, begun by this runtime or by other code. The functions that allocate or free memory use it. It is
+/// thread-safe.
 class active_capture {
  public:
   /// Must be constructed by the thread that begins the capture.
@@ -41,7 +42,8 @@ class active_capture {
   void keep(std::shared_ptr<void> owner);
   /// Keeps `owner` alive until the capture ends. O(1) amortized.
   void keep_until_end(std::shared_ptr<void> owner);
-  /// True if this thread must not make calls that may wait, such as cudaFree: they would fail and break the capture.
+  /// True if this thread must not make calls that may wait, such as cudaFree, because they would fail and break the
+  /// capture.
   [[nodiscard]] bool forbids_waiting() const noexcept {
     return mode_ == capture_mode::global ||
            (mode_ == capture_mode::this_thread && owner_ == std::this_thread::get_id());
@@ -65,9 +67,9 @@ inline constinit std::atomic<int> captures{0};  // Captures by this runtime, plu
 
 /// The capture to which work on `stream` is added; null if there is none. Finds only captures begun
 /// by a `graph_capture`; costs one load while none is active. Never throws, never breaks a capture.
-[[nodiscard]] std::shared_ptr<active_capture> capture_of(const stream_ref& stream) noexcept;
+[[nodiscard]] std::shared_ptr<active_capture> find_capture(const stream_ref& stream) noexcept;
 
-/// Like capture_of, but asks the driver and also finds foreign captures (begun by other code). A foreign capture
+/// Like find_capture, but asks the driver and also finds foreign captures (begun by other code). A foreign capture
 /// is remembered until `forget_capture`, or until its announced group is released. Throws std::bad_alloc.
 [[nodiscard]] std::shared_ptr<active_capture> capture_by_anybody(const stream_ref& stream);
 
@@ -76,8 +78,8 @@ inline constinit std::atomic<int> captures{0};  // Captures by this runtime, plu
 /// for the device; if an active capture forbids that, the memory becomes free later. Unknown ids are ignored.
 void forget_capture(const device_ref& device, std::uint64_t id);
 
-/// Lets other libraries announce their captures. The graphs of one group share memory: they must not run
-/// at the same time, and must run in the order of capture, as with PyTorch's graph pools. Thread-safe.
+/// Lets other libraries announce their captures. The graphs of one group share memory. So they must not run at the same
+/// time, and must run in the order of capture, as with PyTorch's graph pools. The functions are thread-safe.
 class announced_captures {
  public:
   using key = std::pair<std::uint64_t, std::uint64_t>;  ///< identifies the group; unique per device
@@ -99,8 +101,8 @@ class announced_captures {
 /// The capture that prevents the calling thread from waiting for the device now; null if there is none.
 [[nodiscard]] std::shared_ptr<active_capture> capture_that_holds(const device_ref& device) noexcept;
 
-/// A graph: nodes and their dependencies. Move-only. Create a `graph_exec`
-/// to launch it. Several threads may read it at the same time.
+/// A graph consists of nodes and their dependencies. It is move-only. Create a `graph_exec` to launch it. Several
+/// threads may read it at the same time.
 class graph {
  public:
   ~graph();
@@ -128,8 +130,8 @@ class graph {
 };
 
 /// Captures a stream for a scope: work enqueued on it becomes graph nodes and does not run. A stream that waits for an
-/// event of a captured stream is captured, too; it must be joined back by an event before `finish`. Memory allocated
-/// with `allocate_async` becomes nodes: the graph owns the address, and the memory exists while a launch needs it.
+/// event of a captured stream is captured, too; it must be joined back by an event before `finish`. An allocation with
+/// `allocate_async` becomes a node: the graph owns the address, and the memory exists while a launch needs it.
 ///
 /// During a capture, it is not allowed to wait for captured streams or their events, or to use the default stream if
 /// the captured stream is blocking. Calls that may wait, such as cudaMalloc, are forbidden on all threads (`global`),
@@ -163,11 +165,11 @@ class graph_capture {
   bool open_ = true;
 };
 
-/// An executable graph. Move-only. Use it from one thread at a time.
+/// An executable graph. It is move-only. Use it from one thread at a time.
 class graph_exec {
  public:
   /// Instantiates an executable graph. Throws error or out_of_memory. O(nodes).
-  explicit graph_exec(const graph& from, graph_exec_options options = {});
+  explicit graph_exec(const graph& source, graph_exec_options options = {});
   /// Waits for the last launch only if the graph holds memory that its nodes use. If a capture
   /// forbids the calling thread from waiting, everything is released when that capture ends.
   ~graph_exec();
@@ -182,7 +184,7 @@ class graph_exec {
   void upload(const stream_ref& stream) const;
   /// Uses the parameters of `from` for later launches. Far cheaper than a new graph_exec. Throws error, and changes
   /// nothing, if nodes or edges differ. Waits for the last launch only if the graph holds memory that its nodes use.
-  void update(const graph& from);
+  void update(const graph& source);
 
   [[nodiscard]] const device_ref& device() const noexcept { return device_; }
   /// The driver's handle (a CUgraphExec).

@@ -6,13 +6,13 @@
 
 #include "instrumentation/runtime/device.hpp"
 
-// Device memory shared by two processes. One process shares a block and sends the handle over any
-// channel; the other opens it. Use an ipc_event (stream.hpp) to order their accesses. In a recording
-// of both processes, the opened block is linked to the original, and its bytes count once.
+// Device memory that two processes share. One process shares a block and sends its handle over any channel. The other
+// process opens the handle. Use an ipc_event (stream.hpp) to order their accesses. In a recording of both processes,
+// the opened block is linked to the original, and its bytes count once.
 
 namespace sluice::runtime {
 
-/// Identifies a block of memory to other processes. Plain bytes.
+/// Identifies a block of memory to other processes. The handle consists of plain bytes.
 struct shared_memory_handle {
   backend::ipc_memory_handle block{};  ///< the driver allocation that contains the memory
   std::uint64_t offset = 0;            ///< offset in that allocation, in bytes
@@ -26,12 +26,13 @@ struct shared_memory_handle {
 [[nodiscard]] shared_memory_handle share_memory(const void* address, std::size_t bytes,
                                                 const device_ref& device = current_device());
 
-/// Device memory of another process, open while this object lives. Move-only. Only the owner frees the memory.
+/// Device memory of another process, which stays open while this object lives. The object is move-only. Only the owner
+/// frees the memory.
 class imported_memory {
  public:
   /// Opens the memory. Must be called in a process other than the owner, for the same device. Throws error on failure.
   explicit imported_memory(const shared_memory_handle& handle, const device_ref& device = current_device());
-  /// Waits for the device before closing the memory; if the wait fails, the memory stays open. If a `graph_capture`
+  /// Waits for the device and then closes the memory. If the wait fails, the memory stays open. If a `graph_capture`
   /// forbids waiting, the memory stays open until the graph and everything created from it is destroyed, because nodes
   /// may use the memory.
   ~imported_memory();

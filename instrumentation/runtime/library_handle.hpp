@@ -9,8 +9,9 @@
 #include "instrumentation/runtime/stream.hpp"
 
 // Handles of CUDA libraries, one per device and thread, because handles are slow to create and threads must not share
-// them. The library is loaded at run time in whichever version is found; nothing links against it. Its device workspace
-// is allocated here, with a name and from the device's current resource, so statistics and recordings include it.
+// them. A library is loaded at run time in whichever version is found, and nothing links against it. Its device
+// workspace is allocated here, with a name and from the device's current resource, so statistics and recordings include
+// it.
 //
 //   const library_handle<cublas> blas(s);
 //   blas->sgemm({.rows = m, .columns = n, .inner = k}, 1, a, b, 0, c);
@@ -38,11 +39,11 @@ class cublas {
   cublas& operator=(const cublas&) = delete;
 
   /// Sets the stream. The new stream waits, on the device, for work enqueued on the old stream, because both use the
-  /// workspace; so the old stream must still exist. If only one of the two is being captured, the caller must order
+  /// workspace. So the old stream must still exist. If only one of the two is being captured, the caller must order
   /// them.
   ///
-  /// In a `graph_capture`, the graph keeps the workspace as long as it can be launched; later work gets another
-  /// workspace. A capture begun by other code keeps no workspace: the thread and its handle must outlive that graph.
+  /// In a `graph_capture`, the graph keeps the workspace as long as it can be launched, and later work gets another
+  /// workspace. A capture begun by other code keeps no workspace, so the thread and its handle must outlive that graph.
   /// Throws error or out_of_memory.
   void use(const stream_ref& stream);
   /// Enqueues C = alpha * A * B + beta * C in single precision. Throws error, and out_of_memory like `use`.
@@ -67,13 +68,13 @@ class cublas {
   int version_ = 0;
 };
 
-/// The calling thread's handle of a library, for a stream's device. Created on first use,
-/// then kept. This object is only a reference: copy it freely, but only within the thread.
+/// The calling thread's handle of a library, for a stream's device. The handle is created on first use, then kept. This
+/// object is only a reference to the handle. Copy it freely, but only within the thread.
 template <class Library>
 class library_handle {
  public:
-  /// Sets the stream (`use`). This affects all library_handles of this thread and device: they
-  /// share one object and one workspace. Throws the errors of creating the handle and of `use`.
+  /// Sets the stream (`use`). This affects all library_handles of this thread and device, because they share one object
+  /// and one workspace. Throws the errors of creating the handle and of `use`.
   explicit library_handle(const stream_ref& stream = current_stream()) : library_(&of(stream.device())) {
     library_->use(stream);
   }

@@ -12,7 +12,7 @@ namespace sluice::runtime {
 
 enum class file_access : std::uint8_t { read_only, read_write };
 
-/// A file mapped into memory. Move-only.
+/// A file mapped into memory. The object is move-only.
 ///
 /// The mapping has the length that the file had when it was opened. If another program truncates the file
 /// later, accessing the mapping past the new end raises SIGBUS; no check can prevent that.
@@ -54,7 +54,7 @@ class mapped_file {
   /// Writes all of `from` at `offset`, inside the file's size. Large pieces go through the mapping, after its
   /// pages are populated, because pwrite calls on one file run one at a time (on ext4, 16 of them reach 4 to 5
   /// GB/s in total). Small pieces use pwrite. Throws error if read-only, past the end, truncated or out of space.
-  void write_at(std::uint64_t offset, std::span<const std::byte> from);
+  void write_at(std::uint64_t offset, std::span<const std::byte> items);
   /// Waits until the mapped range [offset, offset + bytes) and all data written so far are on disk. Throws error.
   void flush(std::uint64_t offset, std::size_t bytes);
   /// Flushes the whole file.
@@ -68,8 +68,8 @@ class mapped_file {
   [[nodiscard]] host_registration pin() const;
 
  private:
-  [[noreturn]] void fail(const char* call, const std::string& what) const;
-  [[nodiscard]] bool write_through_mapping(std::uint64_t offset, std::span<const std::byte> from);
+  [[noreturn]] void fail(const char* call, const std::string& subject) const;
+  [[nodiscard]] bool write_through_mapping(std::uint64_t offset, std::span<const std::byte> items);
 
   std::string path_;
   file_access access_;

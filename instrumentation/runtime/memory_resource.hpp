@@ -33,7 +33,8 @@ concept stream_ordered_resource = requires(R& r, const stream_ref& s, void* p, s
   noexcept->std::same_as<const device_ref&>;
 };
 
-/// The common base of all resources, so that buffers need not be templates. Thread-safe, like all resources here.
+/// The common base of all memory resources, so that buffers need not be templates. It is thread-safe, like all
+/// resources here.
 class memory_resource {
  public:
   explicit memory_resource(const device_ref& device, memory_space space) : device_(device), space_(space) {}
@@ -44,7 +45,8 @@ class memory_resource {
   /// Allocates `bytes` bytes, aligned to `alignment` bytes (a power of two, at most 512).
   /// Throws out_of_memory, or error (also if the resource returns a misaligned address).
   [[nodiscard]] void* allocate(const stream_ref& stream, std::size_t bytes, std::size_t alignment = default_alignment) {
-    // Not std::has_single_bit: without a popcount instruction on the baseline CPU, that compiles to a slow call.
+    // This avoids std::has_single_bit, which compiles to a slow call because the baseline CPU has no popcount
+    // instruction.
     const bool power_of_two = alignment != 0 && (alignment & (alignment - 1)) == 0;
     if (!power_of_two || alignment > greatest_alignment) [[unlikely]]
       refuse_alignment(alignment);
@@ -87,7 +89,7 @@ class memory_resource {
 };
 static_assert(stream_ordered_resource<memory_resource>);
 
-/// Shared ownership of a resource. Each buffer has such a pointer, so a resource outlives its memory.
+/// Shared ownership of a resource. Each buffer has one of these pointers, so a resource outlives its memory.
 using resource_ptr = std::shared_ptr<memory_resource>;
 
 /// Device memory directly from the driver (cuMemAlloc). Freeing waits for the device.
@@ -160,9 +162,9 @@ resource_ptr set_current_resource(const device_ref& device, resource_ptr resourc
 /// resource. Throws error if the resource allocates other memory.
 resource_ptr set_current_pinned_resource(const device_ref& device, resource_ptr resource);
 
-/// Sets the calling thread's resource for a scope, on the resource's device. It replaces
-/// `current_resource`, or, if it allocates pinned memory, `current_pinned_resource`. Scopes nest; each
-/// restores the previous resource, also after an exception. Must be destroyed on the thread that created it.
+/// Sets the calling thread's resource for a scope, on the resource's device. It replaces `current_resource`, or, if it
+/// allocates pinned memory, `current_pinned_resource`. Scopes nest. Each restores the previous resource, also after an
+/// exception. A scope must be destroyed on the thread that created it.
 class scoped_resource {
  public:
   /// Throws error if `resource` is null.

@@ -4,8 +4,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// A memory resource as a table of C functions, to pass resources across a C boundary: from a program in
-// another language (vtable_memory_resource), or from the runtime to such a program (export_resource).
+// A memory resource as a table of C functions. Such a table passes a resource across a C boundary, either from a
+// program in another language to the runtime (vtable_memory_resource), or from the runtime to that program
+// (export_resource).
 
 #ifdef __cplusplus
 extern "C" {

@@ -29,10 +29,10 @@ struct pool_options {
 
 /// A stream-ordered memory pool on top of another resource.
 ///
-/// Each thread has a front: a per-thread cache with a few free blocks per stream, sorted by size. Reallocating
-/// a block that the thread freed on the same stream takes no lock and writes no memory that other threads
-/// write. Behind the fronts is one heap with a mutex and free lists by size; it splits
-/// and merges blocks in O(1). Sizes up to 1 MiB are rounded up by at most 1/8, larger ones to 512 bytes.
+/// Each thread has a front, a cache with a few free blocks per stream, sorted by size. Reallocating a block that the
+/// thread freed on the same stream takes no lock and writes no memory that other threads write. Behind the fronts is
+/// one heap with a mutex and free lists by size; it splits and merges blocks in O(1). Sizes up to 1 MiB are rounded up
+/// by at most 1/8. Larger sizes are rounded up to multiples of 512 bytes.
 ///
 /// On top of a device_memory_resource, if the device supports virtual memory, the pool maps its
 /// segments side by side into one address range, so that free memory of several segments can serve
@@ -58,15 +58,16 @@ struct pool_options {
 /// active, memory freed on a stream serves only that stream. Memory allocated and freed in a foreign capture stays
 /// reserved (`pool_stats::kept_for_graphs`) until `forget_capture` or `announced_captures::release`, because the pool
 /// cannot see when the graph is destroyed. The caller must keep older memory that the graph uses. During an unannounced
-/// capture of a blocking stream, do not free on the default stream: the pool would query it and break the capture.
+/// capture of a blocking stream, do not free on the default stream, because the pool would query the default stream and
+/// break the capture.
 ///
 /// If a stream is destroyed while the pool cannot wait for it (it is being captured, or the device failed), the blocks
 /// freed on it are withheld until `trim`, or an allocation that finds no other block, has waited for the device.
 ///
-/// Thread-safe. Any thread may free any block. Threads may end, and the pool may be destroyed, in any
-/// order, but no call into the pool may be active then. Throws out_of_memory with the pool's
-/// statistics, or error if the device fails in another way. Freeing a pointer that is not an allocated
-/// block does nothing, but is counted in `pool_stats::refused_frees` and reported in recordings.
+/// The pool is thread-safe. Any thread may free any block. Threads may end, and the pool may be destroyed, in any
+/// order, but no call into the pool may be active then. Throws out_of_memory with the pool's statistics, or error if
+/// the device fails in another way. Freeing a pointer that is not an allocated block does nothing, but is counted in
+/// `pool_stats::refused_frees` and reported in recordings.
 class pool_memory_resource : public memory_resource, private device_observer {
  public:
   /// Throws out_of_memory if `initial_bytes` cannot be reserved, error if limit_fraction is outside 0 to 1.
@@ -102,8 +103,8 @@ class pool_memory_resource : public memory_resource, private device_observer {
  private:
   void reserve_initial();
   [[nodiscard]] void* allocate_with_a_look(const stream_ref& stream, std::size_t bytes);
-  /// Throws error if `stream` belongs to another device. Not needed if a front has a block, because a front's streams
-  /// were checked before.
+  /// Throws error if `stream` belongs to another device. This check is not needed if a front has a block, because a
+  /// front's streams were checked before.
   void require_own(const stream_ref& stream) const;
   [[nodiscard]] void* allocate_slowly(const stream_ref& stream, std::size_t bytes);
   [[nodiscard]] void* allocated_or_throw(pooling::block* b, const stream_ref& stream, std::size_t bytes,

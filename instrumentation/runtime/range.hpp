@@ -11,8 +11,8 @@
 
 namespace sluice::runtime {
 
-/// Records a named scope of the calling thread. The name is copied at the end of the scope: keep the text alive until
-/// then.
+/// Records a named scope of the calling thread. The name is copied at the end of the scope, so keep the text alive
+/// until then.
 class scoped_range {
  public:
   explicit scoped_range(std::string_view name) noexcept;

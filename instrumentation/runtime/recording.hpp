@@ -22,11 +22,11 @@ struct recording_summary {
 /// Records this process into a file while the object lives, without
 /// `sluice record`. A process can have only one recording at a time.
 ///
-/// On the simulated device, all times are on that device's clock; pass the device that the program uses. On a CUDA
-/// device, the capture library (libsluice_capture.so, beside the program or named by SLUICE_CAPTURE_LIBRARY) is loaded:
-/// CUPTI then supplies device times and the process's other CUDA activity. Without that library, device times come from
-/// events around the runtime's own copies and kernels, and are marked as estimated. The file can be read during the
-/// recording.
+/// On the simulated device, all times are on that device's clock, so pass the device that the program uses. On a CUDA
+/// device, the capture library (libsluice_capture.so, beside the program or named by SLUICE_CAPTURE_LIBRARY) is loaded,
+/// and CUPTI then supplies device times and the process's other CUDA activity. Without that library, device times come
+/// from events around the runtime's own copies and kernels, and are marked as estimated. The file can be read during
+/// the recording.
 class recording {
  public:
   /// Begins recording. Throws error if the file cannot be created or the process is already being recorded.

@@ -4,8 +4,8 @@
 
 #include "instrumentation/runtime/kernel.hpp"
 
-// A kernel that stages its input in shared memory. Shared memory cannot be allocated from the host:
-// the launch specifies the bytes per block (launch_config::shared_bytes), and the kernel divides them.
+// A kernel that stages its input in shared memory. The host cannot allocate shared memory. Instead, the launch
+// specifies the bytes per block (launch_config::shared_bytes), and the kernel divides them.
 
 namespace sluice::runtime {
 
@@ -18,8 +18,8 @@ namespace kernels {
 /// while it computes. So each word is read from global memory about once. Use stencil_shape to launch it.
 extern const kernel_definition stencil_u32;
 
-/// For comparison: gives the same result without shared memory, with 2 * radius + 1 reads per value. Accepts any launch
-/// shape.
+/// A kernel for comparison. It gives the same result without shared memory, with 2 * radius + 1 reads per value. It
+/// accepts any launch shape.
 extern const kernel_definition stencil_direct_u32;
 
 }  // namespace kernels

@@ -21,7 +21,8 @@ class device_observer {
   virtual ~device_observer() = default;
   /// Called before a stream is destroyed.
   virtual void retire(backend::stream_handle stream) noexcept = 0;
-  /// Called when a recording has begun: write the current state (such as all allocated blocks) into it.
+  /// The device calls this when a recording has begun. The observer writes its current state (such as all allocated
+  /// blocks) into the recording.
   virtual void announce() noexcept = 0;
   /// Called after events were lost. Appends all allocated blocks to `to`; returns false if `limit` was reached. Throws
   /// std::bad_alloc.
@@ -34,8 +35,8 @@ enum class foreign_captures : std::uint8_t {
   announced,    ///< the other code announces captures in advance (`announced_captures::begin`)
 };
 
-/// A handle to a stream; cheap to copy. Shares ownership, so memory that must be freed on a stream can keep the
-/// stream alive after the `stream` object is destroyed. Streams from `from_native` still belong to their creator.
+/// A handle to a stream. It is cheap to copy. It shares ownership, so memory that must be freed on a stream can keep
+/// the stream alive after the `stream` object is destroyed. Streams from `from_native` still belong to their creator.
 class stream_ref {
  public:
   /// Refers to the default stream of a device.
@@ -60,18 +61,19 @@ class stream_ref {
   }
   /// Like identity(), but 0 for the driver's per-thread stream.
   [[nodiscard]] std::uint64_t fixed_identity() const noexcept { return facts_->identity; }
-  /// Like fixed_identity(), but also 0 for streams that other code may capture: a pool must ask the driver about these.
+  /// Like fixed_identity(), but also 0 for streams that other code may capture, because a pool must ask the driver
+  /// about these.
   [[nodiscard]] std::uint64_t plain_identity() const noexcept { return facts_->plain_identity; }
-  /// Equals `hash_of(fixed_identity())`.
+  /// Equals `compute_hash(fixed_identity())`.
   [[nodiscard]] unsigned hash() const noexcept { return facts_->hash; }
   /// A hash in 0 .. `hashes` - 1, for small tables indexed by stream. The multiplication
   /// mixes handles that differ only in a few bits (Fibonacci hashing, Knuth vol. 3, 6.4).
-  [[nodiscard]] static unsigned hash_of(std::uint64_t identity) noexcept {
+  [[nodiscard]] static unsigned compute_hash(std::uint64_t identity) noexcept {
     return static_cast<unsigned>((identity * 0x9E3779B97F4A7C15u) >> 61);
   }
   static constexpr std::size_t hashes = 8;
-  /// True if only the driver knows whether the stream is being captured: it belongs to other code
-  /// and is not the default stream. The runtime's own streams are captured only by `graph_capture`.
+  /// True if only the driver knows whether the stream is being captured, because the stream belongs to other code and
+  /// is not the default stream. The runtime's own streams are captured only by `graph_capture`.
   [[nodiscard]] bool may_be_captured_by_others() const noexcept { return facts_->may_be_captured_by_others; }
   /// The priority with which the stream was created. Throws error on failure.
   [[nodiscard]] int priority() const;
@@ -108,8 +110,8 @@ class stream_ref {
 /// Whether a stream synchronizes with the default stream.
 enum class stream_mode : std::uint8_t { blocking, non_blocking };
 
-/// Owns a stream. Move-only. The native stream is destroyed with the last stream_ref,
-/// after waiting for any work that a pool still depends on.
+/// Owns a stream. The object is move-only. The native stream is destroyed with the last stream_ref, after waiting for
+/// any work that a pool still depends on.
 class stream {
  public:
   /// Creates a stream on the current device, or on the given one. A lower `priority` is more urgent.
@@ -171,12 +173,12 @@ enum class event_wait : std::uint8_t {
   sleep,  ///< lets other threads use the core
 };
 
-/// A point in a stream, without a timestamp. Move-only.
+/// A point in a stream, without a timestamp. The object is move-only.
 class event {
  public:
   /// Creates an event; `how` selects how `sync` waits. Throws error on failure.
-  explicit event(const device_ref& device = current_device(), event_wait how = event_wait::spin)
-      : event(device, backend::event_flags{.blocking_sync = how == event_wait::sleep}) {}
+  explicit event(const device_ref& device = current_device(), event_wait wait = event_wait::spin)
+      : event(device, backend::event_flags{.blocking_sync = wait == event_wait::sleep}) {}
   ~event();
   event(event&& other) noexcept;
   event& operator=(event&& other) noexcept;
@@ -204,20 +206,20 @@ class event {
 /// An event with a timestamp.
 class timed_event : public event {
  public:
-  explicit timed_event(const device_ref& device = current_device(), event_wait how = event_wait::spin)
-      : event(device, backend::event_flags{.timed = true, .blocking_sync = how == event_wait::sleep}) {}
+  explicit timed_event(const device_ref& device = current_device(), event_wait wait = event_wait::spin)
+      : event(device, backend::event_flags{.timed = true, .blocking_sync = wait == event_wait::sleep}) {}
 
   /// Device time between two events. Throws error unless both are done.
-  friend std::chrono::duration<float, std::milli> elapsed(const timed_event& from, const timed_event& to);
+  friend std::chrono::duration<float, std::milli> elapsed(const timed_event& row, const timed_event& to);
 };
 
-[[nodiscard]] std::chrono::duration<float, std::milli> elapsed(const timed_event& from, const timed_event& to);
+[[nodiscard]] std::chrono::duration<float, std::milli> elapsed(const timed_event& row, const timed_event& to);
 
 using backend::ipc_event_handle;
 
-/// An event shared by two processes: one process records the event, the other waits for it. It has no timestamp. On the
-/// simulated device, recording the event completes all earlier work at once, because the waiting process cannot advance
-/// the recording process's clock.
+/// An event shared by two processes. One process records the event, and the other waits for the event. It has no
+/// timestamp. On the simulated device, recording the event completes all earlier work at once, because the waiting
+/// process cannot advance the recording process's clock.
 class ipc_event : public event {
  public:
   /// Creates an event that can be shared. Throws error if the device has no IPC support.

@@ -24,8 +24,9 @@ concept mdspan_of = requires {
   == Rank;
 };
 
-/// A non-owning view of an array with `Rank` axes: a pointer, extents and strides in elements. Small, cheap
-/// to copy, and usable as a kernel argument. The memory must outlive the view. Strides may be 0 or negative.
+/// A non-owning view of an array with `Rank` axes. It consists of a pointer, extents and strides in elements. It is
+/// small, cheap to copy and usable as a kernel argument. The memory must outlive the view. Strides may be 0 or
+/// negative.
 ///
 /// The host may access elements only if they are in host or managed memory.
 /// Functions that return other views copy no elements and are O(Rank).
@@ -47,7 +48,7 @@ class strided_view {
   strided_view(T* data, const shape<Rank>& extents, const shape<Rank>& strides)
       : data_(data), extents_(extents), strides_(strides) {
     size_ = element_count(extents_, sizeof(T), "strided_view");
-    if (size_ != 0) (void)offsets_of(extents_, strides_, sizeof(T), "strided_view");
+    if (size_ != 0) (void)list_offsets(extents_, strides_, sizeof(T), "strided_view");
   }
   /// A view of T converts to a view of const T.
   template <class U>
@@ -89,8 +90,8 @@ class strided_view {
     require_contiguous(order, "ravel");
     return strided_view<T, 1>(data_, shape<1>{static_cast<std::int64_t>(size_)});
   }
-  /// The same elements with other extents. One extent may be -1: it is computed from the others.
-  /// Throws error unless the view is contiguous in that order and the number of elements matches.
+  /// The same elements with other extents. One extent may be -1 and is then computed from the others. Throws error
+  /// unless the view is contiguous in that order and the number of elements matches.
   template <std::size_t Other>
   [[nodiscard]] strided_view<T, Other> reshape(shape<Other> extents, storage_order order = storage_order::c) const {
     require_contiguous(order, "reshape");
@@ -173,7 +174,7 @@ class strided_view {
 
 /// The preferred order for a copy of this array: Fortran if the view is contiguous in Fortran order only, else C.
 template <class T, std::size_t Rank>
-[[nodiscard]] storage_order order_of(const strided_view<T, Rank>& view) noexcept {
+[[nodiscard]] storage_order get_order(const strided_view<T, Rank>& view) noexcept {
   return !view.is_c_contiguous() && view.is_f_contiguous() ? storage_order::f : storage_order::c;
 }
 

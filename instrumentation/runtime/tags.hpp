@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-// Tags: names that a program assigns to memory before allocating it.
+// Tags are names that a program assigns to memory before allocating it.
 
 namespace sluice::runtime {
 

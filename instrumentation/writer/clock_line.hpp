@@ -26,7 +26,7 @@ class clock_line {
   /// The CLOCK_MONOTONIC time, in ns, of a TSC value. Outside the anchors, extrapolates with the nearest slope. With
   /// fewer than two anchors, returns the time of the first. O(log anchors), O(1) for recent times.
   [[nodiscard]] std::int64_t to_monotonic(std::uint64_t tsc) const {
-    return tsc >= last_.from.tsc && last_.slope != 0 ? last_.at(tsc) : to_monotonic_before(tsc);
+    return tsc >= last_.start.tsc && last_.slope != 0 ? last_.at(tsc) : to_monotonic_before(tsc);
   }
 
   [[nodiscard]] const std::vector<clock_anchor>& anchors() const { return anchors_; }
@@ -36,14 +36,15 @@ class clock_line {
   struct segment {
     segment() = default;
     segment(const clock_anchor& begin, const clock_anchor& end)
-        : from(begin),
+        : start(begin),
           slope(static_cast<double>(end.monotonic - begin.monotonic) / static_cast<double>(end.tsc - begin.tsc)) {}
     [[nodiscard]] std::int64_t at(std::uint64_t tsc) const {
-      const double ticks = tsc >= from.tsc ? static_cast<double>(tsc - from.tsc) : -static_cast<double>(from.tsc - tsc);
+      const double ticks =
+          tsc >= start.tsc ? static_cast<double>(tsc - start.tsc) : -static_cast<double>(start.tsc - tsc);
       const double ns = std::clamp(ticks * slope, -4e18, 4e18);
-      return from.monotonic + static_cast<std::int64_t>(ns + (ns < 0 ? -0.5 : 0.5));
+      return start.monotonic + static_cast<std::int64_t>(ns + (ns < 0 ? -0.5 : 0.5));
     }
-    clock_anchor from;
+    clock_anchor start;
     double slope = 0;  ///< 0: there are fewer than two anchors.
   };
   [[nodiscard]] std::int64_t to_monotonic_before(std::uint64_t tsc) const;

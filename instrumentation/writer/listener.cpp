@@ -64,7 +64,7 @@ unique_descriptor listen_at(const std::string& name) {
 }
 
 /// The client's pid, from the kernel; 0 if the client is in a pid namespace that is not visible from here.
-std::uint64_t pid_of(int client) {
+std::uint64_t get_pid(int client) {
   ucred peer{};
   socklen_t length = sizeof peer;
   const bool known = getsockopt(client, SOL_SOCKET, SO_PEERCRED, &peer, &length) == 0 && peer.pid > 0;
@@ -142,25 +142,25 @@ std::optional<loss_note> parse_note(std::string_view text) {
 }
 
 result<listener> listener::open() {
-  listener made;
+  listener opened;
   for (std::size_t at = 0; at < ring::secret_bytes; at += sizeof(std::uint64_t)) {
     const std::uint64_t word = random_word();
-    std::memcpy(made.secret_.data() + at, &word, sizeof word);
+    std::memcpy(opened.secret_.data() + at, &word, sizeof word);
   }
   const std::string name = "@sluice-" + std::to_string(::getpid()) + "-" + std::to_string(random_word());
-  made.public_socket_ = listen_at(name);
-  if (!made.public_socket_) {
+  opened.public_socket_ = listen_at(name);
+  if (!opened.public_socket_) {
     return fail(error_code::unavailable, "cannot open a socket for the recording: " + describe_errno(errno));
   }
-  made.name_ = hexadecimal(made.secret_) + name;
-  made.folder_ = private_folder::make();
-  if (made.folder_) {
-    const std::string path = made.folder_->path() + "/socket";
-    made.private_socket_ = listen_at(path);
-    if (made.private_socket_) made.name_ += ":" + path;
+  opened.name_ = hexadecimal(opened.secret_) + name;
+  opened.folder_ = private_folder::make();
+  if (opened.folder_) {
+    const std::string path = opened.folder_->path() + "/socket";
+    opened.private_socket_ = listen_at(path);
+    if (opened.private_socket_) opened.name_ += ":" + path;
   }
-  made.spare_ = unique_descriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-  return made;
+  opened.spare_ = unique_descriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  return opened;
 }
 
 void listener::close() {
@@ -206,7 +206,7 @@ void listener::hear(unique_descriptor client, std::vector<arrival>& arrivals, st
   }
   unique_descriptor file(got.file);
   if (got.bytes == 0 && !file) return;  // The client has ended, or only woke us because its ring is half full.
-  const std::uint64_t pid = pid_of(client.get());
+  const std::uint64_t pid = get_pid(client.get());
   const std::string who = "process " + std::to_string(pid);
   const auto bytes = std::as_bytes(std::span(&got.content, 1)).first(static_cast<std::size_t>(got.bytes));
   switch (check_greeting(bytes, secret_)) {

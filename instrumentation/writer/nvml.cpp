@@ -54,7 +54,7 @@ class management {
 
   [[nodiscard]] std::optional<std::uint64_t> nvlink_peak(const gpu_uuid& gpu) const {
     nvml_device device = nullptr;
-    if (!ready_ || by_uuid_(text_of(gpu).c_str(), &device) != nvml_success) return std::nullopt;
+    if (!ready_ || by_uuid_(to_text(gpu).c_str(), &device) != nvml_success) return std::nullopt;
     std::uint64_t megabytes = 0;
     unsigned version = 0;
     for (unsigned link = 0; link < max_links; ++link) {
@@ -83,7 +83,7 @@ class management {
     complete_ = complete_ && function != nullptr;
   }
 
-  static std::string text_of(const gpu_uuid& gpu) {
+  static std::string to_text(const gpu_uuid& gpu) {
     const auto& [high, low] = gpu;
     return fmt::format("GPU-{:08x}-{:04x}-{:04x}-{:04x}-{:012x}", high >> 32, (high >> 16) & 0xFFFF, high & 0xFFFF,
                        low >> 48, low & 0xFFFF'FFFF'FFFF);

@@ -115,9 +115,9 @@ ring_reader::~ring_reader() {
   if (header_ != nullptr) munmap(header_, ring::ring_data_offset + capacity_);
 }
 
-void ring_reader::copy_out(std::uint64_t from, std::size_t bytes, std::vector<std::byte>& into) const {
+void ring_reader::copy_out(std::uint64_t begin, std::size_t bytes, std::vector<std::byte>& into) const {
   const auto* data = reinterpret_cast<const std::byte*>(header_) + ring::ring_data_offset;
-  const std::size_t offset = from & (capacity_ - 1);
+  const std::size_t offset = begin & (capacity_ - 1);
   const std::size_t first = std::min(bytes, capacity_ - offset);
   append_in_pieces({data + offset, first}, into);
   append_in_pieces({data, bytes - first}, into);
@@ -145,12 +145,12 @@ std::size_t whole_records(std::span<const std::byte> bytes, bool& sound) {
 
 /// Copies in pieces and stops at an invalid record, to avoid reading memory that was never written (a sparse file can
 /// have any amount).
-std::size_t ring_reader::copy_whole_records(std::uint64_t from, std::size_t bytes, std::vector<std::byte>& into,
+std::size_t ring_reader::copy_whole_records(std::uint64_t begin, std::size_t bytes, std::vector<std::byte>& into,
                                             bool& sound) const {
   std::size_t taken = 0;
   while (sound && taken < bytes) {
     const std::size_t place = into.size();
-    copy_out(from + taken, std::min(a_piece, bytes - taken), into);
+    copy_out(begin + taken, std::min(a_piece, bytes - taken), into);
     const std::size_t whole = whole_records(std::span(into).subspan(place), sound);
     into.resize(place + whole);
     taken += whole;

@@ -73,8 +73,8 @@ class ring_reader {
 
  private:
   ring_reader(ring::ring_header* header, std::size_t capacity);
-  void copy_out(std::uint64_t from, std::size_t bytes, std::vector<std::byte>& into) const;
-  std::size_t copy_whole_records(std::uint64_t from, std::size_t bytes, std::vector<std::byte>& into,
+  void copy_out(std::uint64_t begin, std::size_t bytes, std::vector<std::byte>& into) const;
+  std::size_t copy_whole_records(std::uint64_t begin, std::size_t bytes, std::vector<std::byte>& into,
                                  bool& sound) const;
 
   ring::ring_header* header_ = nullptr;

@@ -1,14 +1,11 @@
 #include "instrumentation/writer/session.hpp"
 
-#include <sys/eventfd.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <future>
 #include <system_error>
 
 #include "instrumentation/ring/producer_state.hpp"
-#include "instrumentation/writer/session_state.hpp"
+#include "instrumentation/writer/session/session_state.hpp"
 
 namespace sluice::writer {
 
@@ -22,22 +19,11 @@ session::state::state(trace::file_writer f, listener l, const session_options& o
             .ring_bytes = o.delayed ? ring_before_begin : o.ring_bytes,
             .notice_failures = o.dump_on_failure,
             .max_device_bytes = o.dump_above_bytes}),
-      ahead({.min_events = o.reorder_from, .events_a_round = std::min<std::uint64_t>(o.reorder_from, 250'000)}),
-      wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
-
-void session::state::wake_up() const {
-  const std::uint64_t one = 1;
-  // If the counter is full, the thread has been woken already.
-  [[maybe_unused]] const ssize_t written = ::write(wake.get(), &one, sizeof one);
-}
-
-void session::state::ask(session_request r) {
-  {
-    const std::lock_guard lock(mutex);
-    requests.push_back(std::move(r));
-  }
-  wake_up();
-}
+      warnings(rows),
+      clients(rows, sockets, warnings, o.simulated),
+      dumps(file, rows, warnings),
+      disk(file, rows, warnings),
+      ahead({.min_events = o.reorder_from, .events_a_round = std::min<std::uint64_t>(o.reorder_from, 250'000)}) {}
 
 result<session> session::start(const std::string& path, const session_options& options) {
   auto sockets = listener::open();
@@ -50,7 +36,7 @@ result<session> session::start(const std::string& path, const session_options& o
                                                         .replaces = options.replaces});
   if (!file) return tl::unexpected<error>(file.error());
   auto s = std::make_unique<state>(std::move(*file), std::move(*sockets), options, start);
-  if (!s->wake) {
+  if (s->requests.descriptor() < 0) {
     s->file.discard();
     return fail(error_code::unavailable, "no descriptor left for the recording");
   }
@@ -87,69 +73,58 @@ session& session::operator=(session&& other) noexcept {
 }
 
 session::~session() {
-  if (state_ && state_->thread.joinable()) static_cast<void>(ring::stop());
+  if (state_ && state_->thread.joinable()) static_cast<void>(stop());
 }
 
 const std::string& session::socket_name() const { return state_->sockets.name(); }
 
 void session::add_process(std::uint64_t pid, std::string_view command) {
-  state_->ask({session_request::kind::add_process, pid, 0, std::string(command)});
+  state_->requests.add({session_request::action::add_process, pid, 0, std::string(command)});
 }
 
 void session::process_exited(std::uint64_t pid, int status) {
-  state_->ask({session_request::kind::process_exited, pid, status, {}});
+  state_->requests.add({session_request::action::process_exited, pid, status, {}});
 }
 
-void session::publish() {
-  state_->publish_asked.store(true, std::memory_order_relaxed);
-  state_->ask({session_request::kind::publish, 0, 0, {}});
+void session::publish() { state_->requests.ask_to_publish(); }
+
+void session::begin_now() { state_->requests.add({session_request::action::begin_now, 0, 0, {}}); }
+
+void session::dump(std::string_view reason) {
+  state_->requests.add({session_request::action::dump, 0, 0, std::string(reason)});
 }
 
-void session::begin_now() { state_->ask({session_request::kind::begin_now, 0, 0, {}}); }
-
-void session::dump(std::string_view reason) { state_->ask({session_request::kind::dump, 0, 0, std::string(reason)}); }
-
-void session::warn(std::string_view text) { state_->ask({session_request::kind::warn, 0, 0, std::string(text)}); }
-
-std::size_t session::live_processes() const { return state_->living.load(std::memory_order_relaxed); }
-
-result<void> session::sync() {
-  std::unique_lock lock(state_->mutex);
-  const std::uint64_t mine = ++state_->sync_asked;
-  state_->wake_up();
-  state_->synced.wait(lock, [&] { return state_->sync_done >= mine; });
-  if (state_->failure) return tl::unexpected<error>(*state_->failure);
-  return {};
+void session::warn(std::string_view text) {
+  state_->requests.add({session_request::action::warn, 0, 0, std::string(text)});
 }
 
-bool session::stops_within(std::chrono::milliseconds time) {
-  if (!state_->stopping.exchange(true, std::memory_order_acq_rel)) state_->wake_up();
-  std::unique_lock lock(state_->mutex);
-  return state_->over.wait_for(lock, time, [&] { return state_->ended; });
-}
+std::size_t session::live_processes() const { return state_->requests.live_processes(); }
 
-void session::cut_short() { state_->hurried.store(true, std::memory_order_release); }
+result<void> session::sync() { return state_->requests.sync(); }
+
+bool session::stops_within(std::chrono::milliseconds time) { return state_->requests.stops_within(time); }
+
+void session::cut_short() { state_->requests.cut_short(); }
 
 result<session_summary> session::stop() {
   if (!state_->thread.joinable()) return fail(error_code::invalid_argument, "the recording has already been stopped");
-  state_->stopping.store(true, std::memory_order_release);
-  state_->wake_up();
+  state_->requests.stop();
   state_->thread.join();
   state& s = *state_;
-  if (s.publish_asked) s.publish();  // If the thread ended early, it may not have published the file.
-  if (s.failure) return tl::unexpected<error>(*s.failure);
+  if (s.requests.publish_asked()) s.publish();  // If the thread ended early, it may not have published the file.
+  if (const auto failure = s.requests.failure()) return tl::unexpected<error>(*failure);
   session_summary summary;
   summary.path = s.file.path();
   summary.discarded = s.discarded;
-  summary.dumps = s.failure_dumps;
+  summary.dumps = s.dumps.failure_dumps();
   summary.bytes = s.file.bytes_written();
-  summary.events = s.file.events() - s.lost_to_disk.rows();
+  summary.events = s.file.events() - s.disk.losses().rows();
   summary.device_events = s.rows.device_events();
   summary.lost_events = s.rows.lost_events();
   summary.lost_memory_events = s.rows.lost_memory_events();
   summary.processes = s.rows.processes_heard();
-  summary.unheard_processes = s.unheard + s.turned_away + s.sockets.turned_away();
-  summary.warnings = s.warnings;
+  summary.unheard_processes = s.clients.unheard() + s.sockets.turned_away();
+  summary.warnings = s.warnings.texts();
   return summary;
 }
 

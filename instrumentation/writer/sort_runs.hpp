@@ -32,7 +32,7 @@ void sort_runs(std::vector<Item>& items, std::vector<Item>& spare, Key&& key) {
   ends.push_back(items.size());
   spare.resize(items.size());
   const auto before = [&](const Item& a, const Item& b) { return key(a) < key(b); };
-  const auto at = [](std::vector<Item>& of, std::size_t i) { return of.begin() + static_cast<std::ptrdiff_t>(i); };
+  const auto at = [](std::vector<Item>& list, std::size_t i) { return list.begin() + static_cast<std::ptrdiff_t>(i); };
   while (ends.size() > 1) {
     std::size_t merged = 0;
     std::size_t first = 0;

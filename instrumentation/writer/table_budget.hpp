@@ -34,12 +34,12 @@ class table_budget {
   explicit table_budget(std::size_t bytes = usual_bytes) : left_(bytes) {}
 
   /// Reserves `bytes`. If the limit is reached, counts the declaration as left out and returns false.
-  bool take(declared what, std::size_t bytes) {
+  bool take(declared kind, std::size_t bytes) {
     if (bytes <= left_) {
       left_ -= bytes;
       return true;
     }
-    ++left_out_[static_cast<std::size_t>(what)];
+    ++left_out_[static_cast<std::size_t>(kind)];
     return false;
   }
 

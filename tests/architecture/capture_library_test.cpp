@@ -24,7 +24,7 @@ TEST(capture_library, links_the_c_library_only) {
 
 // The library must load on Ubuntu 22.04 (glibc 2.35) and RHEL 9 (glibc 2.34).
 TEST(capture_library, needs_no_newer_c_library_than234) {
-  const std::string symbols = output_of("objdump -T '" + library + "'");
+  const std::string symbols = capture_output("objdump -T '" + library + "'");
   const std::regex version(R"(GLIBC_2\.(\d+))");
   int found = 0;
   for (std::sregex_iterator it(symbols.begin(), symbols.end(), version), end; it != end; ++it) {
@@ -38,10 +38,10 @@ TEST(capture_library, needs_no_newer_c_library_than234) {
 // event. All such variables must also fit into the 512 bytes that the C library reserves for libraries that are loaded
 // late.
 TEST(capture_library, finds_its_thread_local_variables_without_the_loader) {
-  const std::string relocations = output_of("objdump -R '" + library + "'");
+  const std::string relocations = capture_output("objdump -R '" + library + "'");
   EXPECT_NE(relocations.find("R_X86_64_TPOFF64"), std::string::npos) << "objdump named none";
   EXPECT_EQ(relocations.find("R_X86_64_DTPMOD64"), std::string::npos) << "declare it SLUICE_THREAD_LOCAL (hot.hpp)";
-  const std::string segments = output_of("objdump -p '" + library + "'");
+  const std::string segments = capture_output("objdump -p '" + library + "'");
   std::smatch found;
   ASSERT_TRUE(
       std::regex_search(segments, found, std::regex(R"(TLS off[^\n]*\n\s*filesz 0x[0-9a-f]+ memsz 0x([0-9a-f]+))")));
@@ -53,10 +53,10 @@ const std::set<std::string> interposed_waits{"sem_wait",          "sem_timedwait
                                              "pthread_cond_wait", "pthread_cond_timedwait", "pthread_cond_clockwait"};
 
 // The library's references to functions that it defines itself have no version. If the library is loaded late, the
-// loader binds them to the C library's oldest versions: the library's own wait then took its full 3 seconds at the end
-// of each program.
+// loader binds them to the C library's oldest versions. With the oldest versions, the library's wait at the end of each
+// program took its full 3 seconds.
 TEST(capture_library, does_not_wait_by_functions_that_it_interposes) {
-  std::istringstream relocations(output_of("objdump -R '" + library + "'"));
+  std::istringstream relocations(capture_output("objdump -R '" + library + "'"));
   std::size_t count = 0;
   for (std::string line; std::getline(relocations, line);) {
     const std::size_t kind = line.find("JUMP_SLOT");
@@ -90,12 +90,12 @@ TEST(capture_library, exports_its_entry_points_only) {
       "cuptiActivityRegisterCallbacks",
       "cuptiActivityDisable",
       "cuptiFinalize"};
-  std::istringstream lines(output_of("nm -D --defined-only '" + library + "'"));
+  std::istringstream lines(capture_output("nm -D --defined-only '" + library + "'"));
   std::set<std::string> exported;
   for (std::string address, kind, name; lines >> address >> kind >> name;)
     exported.insert(name.substr(0, name.find('@')));
   // Functions by which a program sends annotations to its recorder: all of them are declared in sluice.h.
-  const std::string header = output_of("cat '" SLUICE_SOURCE_DIR "/instrumentation/capture/sluice.h'");
+  const std::string header = capture_output("cat '" SLUICE_SOURCE_DIR "/instrumentation/capture/sluice.h'");
   for (const std::string name :
        {"recording", "step", "pause", "resume", "mark", "push", "pop", "tag", "block_alloc", "block_free"}) {
     EXPECT_TRUE(exported.erase("sluice_" + name)) << name;
@@ -108,7 +108,7 @@ TEST(capture_library, exports_its_entry_points_only) {
   EXPECT_TRUE(exported.contains("_ZN3c1027reportMemoryUsageToProfilerEPvlmmNS_6DeviceE"));
   // The functions by which programs reach the driver: those of the list and of entry_points.cpp, and dlsym.
   std::istringstream entries(
-      output_of("cat '" SLUICE_SOURCE_DIR "/instrumentation/capture/intercept/entry_point_list.inc'"));
+      capture_output("cat '" SLUICE_SOURCE_DIR "/instrumentation/capture/intercept/entry_point_list.inc'"));
   std::size_t count = 0;
   for (std::string line; std::getline(entries, line);) {
     if (!line.starts_with("ENTRY(") && !line.starts_with("CONTENTS_ENTRY(")) continue;

@@ -46,7 +46,7 @@ source_file read(const fs::path& root, const fs::path& file) {
 }
 
 const std::vector<source_file>& sources() {
-  static const std::vector<source_file> all = [] {
+  static const std::vector<source_file> files = [] {
     const std::set<std::string> endings{".cpp", ".hpp", ".c", ".h", ".cu"};
     const fs::path root = SLUICE_SOURCE_DIR;
     std::vector<source_file> found;
@@ -59,7 +59,7 @@ const std::vector<source_file>& sources() {
     }
     return found;
   }();
-  return all;
+  return files;
 }
 
 const std::vector<std::string_view> cuda_headers{"cuda", "cupti", "nvtx3/", "nvToolsExt"};
@@ -77,7 +77,7 @@ struct component {
   std::vector<std::string_view> may_include;
 };
 const std::vector<component>& components() {
-  static const std::vector<component> all{
+  static const std::vector<component> items{
       // core, from the lowest to the highest.
       {"core/base/", {}},
       {"core/trace/model/", {"core/base/"}},
@@ -117,7 +117,7 @@ const std::vector<component>& components() {
       {"app/browser/", {"core/", "app/gui/"}},
       {"app/cli/", {"core/", "instrumentation/", "app/gui/", "app/processes/", "app/demos/"}},
   };
-  return all;
+  return items;
 }
 
 /// Fails for each file under `folder`, except in the folders `except`, that includes a header beginning with one of
@@ -136,7 +136,7 @@ void expect_no_includes(std::string_view folder, const std::vector<std::string_v
 }
 
 /// The component of a file: the first match in the table, so a component inside another one comes before it.
-const component* component_of(std::string_view path) {
+const component* find_component(std::string_view path) {
   const auto found = std::find_if(components().begin(), components().end(),
                                   [&](const component& each) { return path.starts_with(each.folder); });
   return found == components().end() ? nullptr : &*found;
@@ -145,7 +145,7 @@ const component* component_of(std::string_view path) {
 TEST(directions, each_component_includes_only_those_below_it) {
   for (const auto& source : sources()) {
     if (source.path.starts_with("tests/")) continue;
-    const component* const in = component_of(source.path);
+    const component* const in = find_component(source.path);
     ASSERT_NE(in, nullptr) << source.path << " does not belong to a component in the table";
     for (const auto& name : source.includes) {
       if (!begins_with_any(name, {"core/", "instrumentation/", "app/"})) continue;
@@ -200,10 +200,10 @@ TEST(directions, nobody_includes_the_command_line_or_tests) {
 }
 
 /// A namespace that a file opens for more than forward declarations.
-std::vector<std::string> namespaces_of(const source_file& source) {
+std::vector<std::string> list_namespaces(const source_file& source) {
   std::ifstream in(fs::path(SLUICE_SOURCE_DIR) / source.path);
   const std::regex opens(R"(namespace (sluice[\w:]*) \{)"), forward(R"((class|struct|enum class) [\w: ]+;)");
-  std::vector<std::string> all;
+  std::vector<std::string> strings;
   std::smatch found;
   std::string open;
   bool only_forward = true;
@@ -212,13 +212,13 @@ std::vector<std::string> namespaces_of(const source_file& source) {
       open = found[1].str();
       only_forward = true;
     } else if (line.starts_with("}") && !open.empty()) {
-      if (!only_forward) all.push_back(std::exchange(open, {}));
+      if (!only_forward) strings.push_back(std::exchange(open, {}));
       open.clear();
     } else if (!line.empty() && !std::regex_match(line, forward)) {
       only_forward = false;
     }
   }
-  return all;
+  return strings;
 }
 
 // A namespace is the first folder below core, instrumentation or app; a second one may follow, as in sluice::importing::torch.
@@ -233,7 +233,7 @@ TEST(namespaces, are_those_of_the_folders) {
     const auto other = other_names.find(folder);
     const std::string expected =
         other != other_names.end() ? other->second : "sluice::" + folder.substr(folder.find('/') + 1);
-    for (const std::string& name : namespaces_of(source))
+    for (const std::string& name : list_namespaces(source))
       EXPECT_TRUE(name == expected || name.starts_with(expected + "::")) << source.path << " opens " << name;
   }
 }

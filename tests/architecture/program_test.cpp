@@ -14,7 +14,7 @@ namespace {
 const std::string program = SLUICE_BINARY_DIR "/sluice";
 
 TEST(program_test, names_its_version) {
-  EXPECT_NE(output_of(program + " --version").find(version()), std::string::npos);
+  EXPECT_NE(capture_output(program + " --version").find(version()), std::string::npos);
 }
 
 TEST(program_test, links_the_c_library_only) {
@@ -33,7 +33,7 @@ TEST(program_test, needs_no_newer_c_library_than235) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "sanitizers have their own requirements";
 #endif
-  const std::string symbols = output_of("objdump -T '" + program + "'");
+  const std::string symbols = capture_output("objdump -T '" + program + "'");
   const std::regex version(R"(GLIBC_2\.(\d+)[^\n]*)");
   int found = 0;
   for (std::sregex_iterator it(symbols.begin(), symbols.end(), version), end; it != end; ++it) {

@@ -10,7 +10,7 @@
 namespace sluice::test {
 
 /// The standard output of the shell command `command`; empty if the command cannot run.
-inline std::string output_of(const std::string& command) {
+inline std::string capture_output(const std::string& command) {
   std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
   std::string text;
   std::array<char, 4096> part{};
@@ -21,7 +21,7 @@ inline std::string output_of(const std::string& command) {
 /// The shared libraries that the loader must find for `file` (its NEEDED entries).
 inline std::set<std::string> needed_libraries(const std::string& file) {
   std::set<std::string> names;
-  std::istringstream lines(output_of("objdump -p '" + file + "'"));
+  std::istringstream lines(capture_output("objdump -p '" + file + "'"));
   for (std::string line; std::getline(lines, line);) {
     std::istringstream words(line);
     std::string key;

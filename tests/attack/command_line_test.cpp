@@ -18,7 +18,7 @@ class command_line_test : public sluice_program {};
 
 // Tried: a verb that does not exist.
 TEST_F(command_line_test, an_unknown_verb_is_a_usage_error) {
-  const outcome tried = run_sluice({"exfiltrate", "t.sluice"});
+  const program_result tried = run_sluice({"exfiltrate", "t.sluice"});
   EXPECT_EQ(tried.status, 2);
   EXPECT_THAT(tried.err, HasSubstr("exfiltrate"));
 }
@@ -26,20 +26,20 @@ TEST_F(command_line_test, an_unknown_verb_is_a_usage_error) {
 // Tried: an empty output name, as from a script with an unset variable, for every verb that has an output.
 TEST_F(command_line_test, an_output_without_a_name_is_a_usage_error) {
   ASSERT_EQ(run_sluice({"generate", "--events", "2000", "-o", "a.sluice"}).status, 0);
-  const std::vector<std::vector<std::string>> all = {{"record", "-o", "", "--", "touch", "ran"},
-                                                     {"record", "--output=", "--", "touch", "ran"},
-                                                     {"trim", "a.sluice", "-o", ""},
-                                                     {"merge", "a.sluice", "-o", ""},
-                                                     {"import", "a.sluice", "-o", ""},
-                                                     {"generate", "-o", ""},
-                                                     {"demo", "leak", "--device", "sim", "-o", ""},
+  const std::vector<std::vector<std::string>> lists = {{"record", "-o", "", "--", "touch", "ran"},
+                                                       {"record", "--output=", "--", "touch", "ran"},
+                                                       {"trim", "a.sluice", "-o", ""},
+                                                       {"merge", "a.sluice", "-o", ""},
+                                                       {"import", "a.sluice", "-o", ""},
+                                                       {"generate", "-o", ""},
+                                                       {"demo", "leak", "--device", "sim", "-o", ""},
 #ifdef SLUICE_HAVE_GUI
-                                                     {"screenshot", "a.sluice", "-o", ""},
+                                                       {"screenshot", "a.sluice", "-o", ""},
 #endif
-                                                     {"export", "a.sluice", "--format", "chrome", "-o", ""}};
+                                                       {"export", "a.sluice", "--format", "chrome", "-o", ""}};
   const auto there = std::distance(std::filesystem::directory_iterator(file(".")), {});
-  for (const auto& words : all) {
-    const outcome tried = run_sluice(words);
+  for (const auto& words : lists) {
+    const program_result tried = run_sluice(words);
     EXPECT_EQ(tried.status, words[0] == "record" ? 125 : 2) << words[0] << tried.err;
     EXPECT_EQ(std::count(tried.err.begin(), tried.err.end(), '\n'), 1) << tried.err;
     EXPECT_THAT(tried.err, HasSubstr("-o")) << words[0];
@@ -53,7 +53,7 @@ TEST_F(command_line_test, an_output_without_a_name_is_a_usage_error) {
 TEST_F(command_line_test, an_unknown_table_is_a_usage_error) {
   ASSERT_EQ(run_sluice({"generate", "--events", "2000", "-o", "a.sluice"}).status, 0);
   for (const char* format : {"csv", "sqlite"}) {
-    const outcome tried =
+    const program_result tried =
         run_sluice({"export", "a.sluice", "--format", format, "--table", "alloc", "--table", "secrets", "-o", "made"});
     EXPECT_EQ(tried.status, 2) << tried.err;
     EXPECT_THAT(tried.err, HasSubstr("unknown table 'secrets'"));

@@ -23,16 +23,16 @@ class hostile_environment : public sluice_program {
     std::filesystem::create_directories(file("locked"));
     std::filesystem::permissions(file("locked"), std::filesystem::perms::none);
     EXPECT_EQ(::mkfifo(file("pipe").c_str(), 0600), 0);
-    std::vector<variables> all;
+    std::vector<variables> items;
     for (const std::string& place : {std::string(), file("nowhere"), file("file"), file("locked"), file("pipe"),
                                      std::string("relative"), std::string(5000, 'x')}) {
-      all.push_back({{"HOME", place},
-                     {"XDG_CONFIG_HOME", place},
-                     {"XDG_STATE_HOME", place},
-                     {"XDG_RUNTIME_DIR", place},
-                     {"XDG_CACHE_HOME", place}});
+      items.push_back({{"HOME", place},
+                       {"XDG_CONFIG_HOME", place},
+                       {"XDG_STATE_HOME", place},
+                       {"XDG_RUNTIME_DIR", place},
+                       {"XDG_CACHE_HOME", place}});
     }
-    return all;
+    return items;
   }
 };
 

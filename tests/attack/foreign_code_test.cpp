@@ -23,7 +23,7 @@ TEST_F(foreign_code, a_command_is_run_once) {
   for (const std::string name : {"python", "python3.12", "python-deploy"}) {
     write_program(name, "#!/bin/sh\necho $0 $* >> runs-of-" + name + "\n");
     EXPECT_EQ(run_sluice({"record", "-o", name + ".sluice", "--", "./" + name, "now"}).status, 0);
-    EXPECT_EQ(content_of(file("runs-of-" + name)), "./" + name + " now\n");
+    EXPECT_EQ(make_content(file("runs-of-" + name)), "./" + name + " now\n");
   }
 }
 
@@ -32,7 +32,7 @@ TEST_F(foreign_code, an_interpreter_is_run_for_its_script_only) {
   write_program("python3", "#!/bin/sh\necho $1 >> runs\n");
   write_program("train", "#!" + file("python3") + "\n");
   EXPECT_EQ(run_sluice({"record", "-o", "t.sluice", "--", "./train"}).status, 0);
-  EXPECT_EQ(content_of(file("runs")), "./train\n");
+  EXPECT_EQ(make_content(file("runs")), "./train\n");
 }
 
 // Tried: files named like modules of the Python standard library in the current folder.
@@ -41,7 +41,7 @@ TEST_F(foreign_code, modules_in_the_current_folder_are_not_imported) {
   for (const std::string name : {"glob", "re", "os", "importlib", "sys", "sluice"})
     write(name + ".py", "open('imported', 'w').write('" + name + "')\n");
   EXPECT_EQ(run_sluice({"record", "-o", "t.sluice", "--", "/usr/bin/python3", "-I", "-c", "pass"}).status, 0);
-  EXPECT_FALSE(exists("imported")) << content_of(file("imported"));
+  EXPECT_FALSE(exists("imported")) << make_content(file("imported"));
 }
 
 // Tried: a pipe named like a script: reading its first line would block forever.

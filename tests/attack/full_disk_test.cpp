@@ -24,7 +24,7 @@ class full_disk : public sluice_program {
  protected:
   /// Records on a disk of 192 KiB, of which the file "ballast" takes 128 KiB, and moves the recording to the test's
   /// folder.
-  outcome record_on_small_disk(const std::string& command) {
+  program_result record_on_small_disk(const std::string& command) {
     fs::create_directory(file("disk"));
     write("counts", std::string(64 * 1024, '\0'));
     write("script",
@@ -36,7 +36,7 @@ class full_disk : public sluice_program {
               "status=$?\ncp disk/t.sluice t.sluice\numount disk\nexit $status\n");
     const std::string line = "cd " + file(".") + " && unshare --mount sh ./script 2>err";
     const int status = std::system(line.c_str());
-    return {WEXITSTATUS(status), "", content_of(file("err"))};
+    return {WEXITSTATUS(status), "", make_content(file("err"))};
   }
 
   static std::string guest(int slot, int pairs) {
@@ -49,7 +49,7 @@ class full_disk : public sluice_program {
 
   /// Expects that each of `said` allocations and frees is in the file or counted as lost. Returns the number of lost
   /// events.
-  [[nodiscard]] std::uint64_t lost_of(std::uint64_t said) const {
+  [[nodiscard]] std::uint64_t get_lost(std::uint64_t said) const {
     const recorded found(file("t.sluice"));
     std::uint64_t lost = 0;
     for (const trace::loss_event& row : found.all<trace::loss_event>()) lost += row.memory_events;
@@ -64,12 +64,12 @@ class full_disk : public sluice_program {
 
 // Tried: a disk that is full during many events, and has space again before the command ends.
 TEST_F(full_disk, the_recording_goes_on_once_there_is_room_and_says_what_it_lost) {
-  const outcome ended =
+  const program_result ended =
       record_on_small_disk(guest(0, 200'000) + "; rm disk/ballast; sleep 1.5; " + guest(1, 1000) + "; exit 3");
   EXPECT_EQ(ended.status, 3) << ended.err;
   EXPECT_THAT(ended.err, HasSubstr("the disk was full"));
   EXPECT_THAT(ended.err, HasSubstr(" alloc, "));
-  EXPECT_GT(lost_of(402'000), 0U);
+  EXPECT_GT(get_lost(402'000), 0U);
   const recorded found(file("t.sluice"));
   EXPECT_TRUE(found.snapshot().complete());
   std::uint64_t late = 0;
@@ -89,27 +89,27 @@ TEST_F(full_disk, ends_the_copy_in_order_and_everything_is_accounted_for) {
                       "disk\nexit $status\n");
   const std::string line = "cd " + file(".") + " && unshare --mount sh ./script 2>err";
   const int status = std::system(line.c_str());
-  EXPECT_EQ(WEXITSTATUS(status), 3) << content_of(file("err"));
-  EXPECT_EQ(content_of(file("left")), "t.sluice\n");
-  static_cast<void>(lost_of(2'200'000));  // May be 0, because the copy gives up its space for the recording.
+  EXPECT_EQ(WEXITSTATUS(status), 3) << make_content(file("err"));
+  EXPECT_EQ(make_content(file("left")), "t.sluice\n");
+  static_cast<void>(get_lost(2'200'000));  // May be 0, because the copy gives up its space for the recording.
 }
 
 // Tried: a disk that stays full.
 TEST_F(full_disk, without_room_to_the_end_the_file_says_what_it_lost) {
-  const outcome ended = record_on_small_disk(guest(0, 200'000));
+  const program_result ended = record_on_small_disk(guest(0, 200'000));
   EXPECT_EQ(ended.status, 125) << ended.err;
   EXPECT_THAT(ended.err, HasSubstr("No space left"));
-  EXPECT_GT(lost_of(400'000), 0U);
+  EXPECT_GT(get_lost(400'000), 0U);
 }
 
 // Tried: a disk that stays full, and rings so small that they lose most events: chunks with loss counts do not fit on
 // the disk.
 TEST_F(full_disk, what_rings_lost_counts_on_when_the_chunk_that_says_it_goes) {
   setenv("SLUICE_RING_BYTES", "8192", 1);
-  const outcome ended = record_on_small_disk(counting + " counts 0 2000000 100000");
+  const program_result ended = record_on_small_disk(counting + " counts 0 2000000 100000");
   unsetenv("SLUICE_RING_BYTES");
   EXPECT_EQ(ended.status, 125) << ended.err;
-  EXPECT_GT(lost_of(4'000'000), 0U);
+  EXPECT_GT(get_lost(4'000'000), 0U);
 }
 
 class memory_ends : public sluice_program {};
@@ -125,7 +125,7 @@ TEST_F(memory_ends, the_recording_ends_and_the_command_goes_on) {
                         hoard + "; exit " + std::to_string(status) + "'\n");
     const std::string line = "cd " + file(".") + " && sh ./script 2>err";
     const int ended = std::system(line.c_str());
-    const std::string said = content_of(file("err"));
+    const std::string said = make_content(file("err"));
     EXPECT_EQ(WEXITSTATUS(ended), status == 0 ? 125 : status) << said;
     EXPECT_THAT(said, HasSubstr("the recorder has no memory left"));
     EXPECT_THAT(said, HasSubstr("it holds what came before"));

@@ -31,29 +31,29 @@ class local_files_of_recordings : public sluice_program {
   /// Writes a recording of one block, with a stack of line 1 of `source` and native code of `module`.
   void write_recording(const std::string& name, const std::string& source, bool own = false,
                        const std::string& module = {}) const {
-    auto made = trace::file_writer::create(file(name), {.recorded_here = own});
-    ASSERT_TRUE(made);
+    auto output = trace::file_writer::create(file(name), {.recorded_here = own});
+    ASSERT_TRUE(output);
     trace::process_row process;
     process.id = trace::process_id{1};
-    made->add(process);
+    output->add(process);
     trace::device_row device;
     device.id = trace::device_id{1};
-    made->add(device);
+    output->add(device);
     trace::frame_row frame;
     frame.id = trace::frame_id{1};
     frame.kind = trace::frame_kind::python;
-    frame.function = made->intern("main");
-    frame.file = made->intern(source);
+    frame.function = output->intern("main");
+    frame.file = output->intern(source);
     frame.line = 1;
-    made->add(frame);
+    output->add(frame);
     trace::frame_row native;
     native.id = trace::frame_id{2};
     native.kind = trace::frame_kind::native;
-    native.module = made->intern(module);
+    native.module = output->intern(module);
     native.address = 0x10;
-    made->add(native);
-    made->add(trace::stack_row{trace::stack_id{1}, trace::stack_id::none, frame.id});
-    made->add(trace::stack_row{trace::stack_id{2}, trace::stack_id{1}, native.id});
+    output->add(native);
+    output->add(trace::stack_row{trace::stack_id{1}, trace::stack_id::none, frame.id});
+    output->add(trace::stack_row{trace::stack_id{2}, trace::stack_id{1}, native.id});
     trace::alloc_event block;
     block.time = 1;
     block.process = process.id;
@@ -63,11 +63,11 @@ class local_files_of_recordings : public sluice_program {
     block.layer = trace::layer::driver;
     block.bytes = 4096;
     block.stack = trace::stack_id{module.empty() ? 1U : 2U};
-    made->add(block);
-    ASSERT_TRUE(made->close());
+    output->add(block);
+    ASSERT_TRUE(output->close());
   }
   /// Runs `sluice report --format json` with `more` arguments.
-  outcome report(const std::vector<std::string>& more, const variables& environment = {}) {
+  program_result report(const std::vector<std::string>& more, const variables& environment = {}) {
     std::vector<std::string> words{"report", "--format", "json"};
     words.insert(words.end(), more.begin(), more.end());
     return run_sluice(words, environment);
@@ -80,7 +80,7 @@ class local_files_of_recordings : public sluice_program {
 // Tried: a foreign recording whose source file is a secret of this machine.
 TEST_F(local_files_of_recordings, a_foreign_recording_reads_no_file) {
   write_recording("t.sluice", file("secret.txt"));
-  const outcome said = report({"t.sluice"});
+  const program_result said = report({"t.sluice"});
   EXPECT_EQ(said.status, 0);
   EXPECT_THAT(said.out, Not(HasSubstr(secret)));
   EXPECT_THAT(said.err, HasSubstr("because you did not make this recording"));
@@ -90,7 +90,7 @@ TEST_F(local_files_of_recordings, a_foreign_recording_reads_no_file) {
 // Tried: a foreign recording with --sources-from /, by which the user trusts the recording.
 TEST_F(local_files_of_recordings, a_believed_recording_shows_its_sources) {
   write_recording("t.sluice", file("secret.txt"));
-  const outcome said = report({"t.sluice", "--sources-from", "/"});
+  const program_result said = report({"t.sluice", "--sources-from", "/"});
   EXPECT_THAT(said.out, HasSubstr(secret));
   EXPECT_EQ(said.err, "");
 }
@@ -114,7 +114,7 @@ TEST_F(local_files_of_recordings, nothing_outside_of_the_named_folder_is_read) {
 TEST_F(local_files_of_recordings, only_the_users_own_file_is_believed) {
   if (!has_attributes()) GTEST_SKIP() << "the file system keeps no extended attributes";
   write_recording("own.sluice", file("secret.txt"), true);
-  const outcome own = report({"own.sluice"});
+  const program_result own = report({"own.sluice"});
   EXPECT_THAT(own.out, HasSubstr(secret));
   EXPECT_EQ(own.err, "");
   fs::copy_file(file("own.sluice"), file("copy.sluice"));
@@ -127,7 +127,7 @@ TEST_F(local_files_of_recordings, only_the_users_own_file_is_believed) {
   EXPECT_THAT(report({"copy.sluice"}).out, Not(HasSubstr(secret))) << "has the mark of another file";
   EXPECT_THAT(report({"own.sluice"}, {{"XDG_STATE_HOME", file("other-user")}}).out, Not(HasSubstr(secret)))
       << "has a mark with another user's key";
-  std::ofstream(file("own.sluice"), std::ios::binary) << content_of(file("copy.sluice"));
+  std::ofstream(file("own.sluice"), std::ios::binary) << make_content(file("copy.sluice"));
   EXPECT_THAT(report({"own.sluice"}).out, Not(HasSubstr(secret))) << "the content was overwritten";
 }
 
@@ -150,7 +150,7 @@ TEST_F(local_files_of_recordings, neither_pipes_nor_devices_are_opened) {
   for (const std::string& name : {file("pipe"), std::string("/dev/zero"), std::string("/dev/tty"), std::string("/")}) {
     write_recording("t.sluice", name, false, name);
     EXPECT_EQ(report({"t.sluice", "--sources-from", "/"}).status, 0) << name;
-    const outcome itself = report({name});
+    const program_result itself = report({name});
     EXPECT_EQ(itself.status, 1);
     EXPECT_THAT(itself.err, HasSubstr("is not a regular file"));
     EXPECT_EQ(run_sluice({"import", name, "-o", "made.sluice"}).status, 1);
@@ -160,7 +160,7 @@ TEST_F(local_files_of_recordings, neither_pipes_nor_devices_are_opened) {
 // Tried: a module for which an ELF reader would request debug information from a server.
 TEST_F(local_files_of_recordings, no_server_is_asked) {
   write_recording("t.sluice", "", false, SLUICE_BINARY_DIR "/sluice");
-  const outcome said =
+  const program_result said =
       run_sluice({"query", "t.sluice", "SELECT text FROM call_stack", "--sources-from", "/"},
                  {{"DEBUGINFOD_URLS", "http://127.0.0.1:1"}, {"DEBUGINFOD_CACHE_PATH", file("cache")}});
   EXPECT_EQ(said.status, 0);

@@ -21,15 +21,15 @@ using writer::recorded;
 class losses_test : public sluice_program {
  protected:
   /// Records a shell that runs `before`, then the guest. By default the guest allocates once and succeeds.
-  outcome record_guest(const std::string& before, const std::string& how = "succeed") {
+  program_result record_guest(const std::string& before, const std::string& method = "succeed") {
     return run_sluice(
-        {"record", "-o", "t.sluice", "--linger", "0", "--", "/bin/sh", "-c", before + " " + guest + " " + how});
+        {"record", "-o", "t.sluice", "--linger", "0", "--", "/bin/sh", "-c", before + " " + guest + " " + method});
   }
 };
 
 // Tried: a program that cannot open any file besides the standard ones.
 TEST_F(losses_test, a_program_without_descriptors_is_not_silent) {
-  const outcome ended = record_guest("exec", "no-descriptors");
+  const program_result ended = record_guest("exec", "no-descriptors");
   EXPECT_EQ(ended.status, 125) << ended.err;
   EXPECT_THAT(ended.err, HasSubstr("no descriptor left"));
   EXPECT_THAT(ended.err, HasSubstr("5 lost (5 allocations and frees)"));
@@ -38,7 +38,7 @@ TEST_F(losses_test, a_program_without_descriptors_is_not_silent) {
 
 // Tried: a file size limit that is smaller than a ring.
 TEST_F(losses_test, a_small_file_limit_is_not_silent) {
-  const outcome ended = record_guest("ulimit -f 8;");
+  const program_result ended = record_guest("ulimit -f 8;");
   EXPECT_EQ(ended.status, 125) << ended.err;
   EXPECT_THAT(ended.err, HasSubstr("ulimit -f"));
   EXPECT_THAT(ended.err, Not(HasSubstr("does CMD itself")));
@@ -53,7 +53,7 @@ class counted_losses : public sluice_program {
   void SetUp() override { write("counts", std::string(4096, '\0')); }
 
   /// Expects that each event of the program is in the file, or in the loss counts of the file or of the recorder.
-  void expect_all_accounted(const outcome& ended) const {
+  void expect_all_accounted(const program_result& ended) const {
     const recorded found(file("t.sluice"));
     std::uint64_t sum = found.all<trace::alloc_event>().size();
     for (const trace::free_event& row : found.all<trace::free_event>())
@@ -87,7 +87,7 @@ TEST_F(counted_losses, add_up_under_a_limit_on_the_size_of_files) {
                           program_that_counts + " counts 0 " + std::to_string(pairs) + " 400\n");
       const std::string line = "cd " + file(".") + " && bash ./script 2>err";
       const int ended = std::system(line.c_str());
-      expect_all_accounted({WEXITSTATUS(ended), "", content_of(file("err"))});
+      expect_all_accounted({WEXITSTATUS(ended), "", make_content(file("err"))});
       if (HasFailure()) break;
     }
   }
@@ -108,7 +108,7 @@ TEST_F(counted_losses, add_up_however_writes_fail) {
     const std::string at_once = std::to_string(random() % 2 == 0 ? UINT64_MAX : 1 + random() % 5000);
     const std::string disk = room + " " + longest + " " + failures + " " + std::to_string(why) + " " + at_once;
     SCOPED_TRACE("FAILING_DISK=" + disk);
-    const outcome ended =
+    const program_result ended =
         run_sluice({"record", "--force", "-o", "t.sluice", "--linger", "0", "--", program_that_counts, "counts", "0",
                     std::to_string(pairs), "400"},
                    {{"LD_PRELOAD", SLUICE_BINARY_DIR "/tests/attack/libfailing_disk.so"}, {"FAILING_DISK", disk}});
@@ -120,7 +120,7 @@ TEST_F(counted_losses, add_up_however_writes_fail) {
 // Tried: a command in its own network namespace, where the abstract socket does not exist.
 TEST_F(losses_test, another_network_namespace_loses_nothing) {
   if (std::system("unshare -n true 2>/dev/null") != 0) GTEST_SKIP() << "no network namespace can be made here";
-  const outcome ended = record_guest("exec unshare -n");
+  const program_result ended = record_guest("exec unshare -n");
   EXPECT_EQ(ended.status, 0) << ended.err;
   EXPECT_THAT(ended.err, HasSubstr("0 lost"));
   EXPECT_THAT(ended.err, Not(HasSubstr("does CMD itself")));
@@ -128,7 +128,7 @@ TEST_F(losses_test, another_network_namespace_loses_nothing) {
 
 // Tried: a soft limit on descriptors, which the recorder raises only for itself.
 TEST_F(losses_test, the_command_keeps_its_limit_on_descriptors) {
-  const outcome ended = run_sluice({"record", "-o", "t.sluice", "--", "/bin/sh", "-c", "ulimit -S -n"});
+  const program_result ended = run_sluice({"record", "-o", "t.sluice", "--", "/bin/sh", "-c", "ulimit -S -n"});
   rlimit limit{};
   getrlimit(RLIMIT_NOFILE, &limit);
   EXPECT_EQ(std::atoll(ended.out.c_str()), static_cast<long long>(limit.rlim_cur)) << ended.err;

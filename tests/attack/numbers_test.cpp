@@ -23,7 +23,7 @@ class numbers_test : public sluice_program {
     std::vector<std::string> words = std::move(before);
     words.push_back(option + "=" + value);
     words.insert(words.end(), after.begin(), after.end());
-    const outcome tried = run_sluice(words);
+    const program_result tried = run_sluice(words);
     EXPECT_EQ(tried.status, status) << option << "=" << value << ": " << tried.err;
     EXPECT_THAT(tried.err, AllOf(HasSubstr(option), HasSubstr("'" + value + "'"), HasSubstr("expected")))
         << option << "=" << value;
@@ -92,7 +92,7 @@ TEST_F(numbers_test, ranges_that_are_none_are_refused) {
                                     "1 s:2s", "one:two", "2s:1s", "1"}) {
       std::vector<std::string> words = verb;
       words.push_back("--range=" + range);
-      const outcome tried = run_sluice(words);
+      const program_result tried = run_sluice(words);
       EXPECT_EQ(tried.status, 2) << verb[0] << " " << range;
       EXPECT_THAT(tried.err, HasSubstr("--range")) << verb[0] << " " << range;
     }
@@ -104,7 +104,7 @@ TEST_F(numbers_test, ranges_that_are_none_are_refused) {
 TEST_F(numbers_test, sizes_of_pictures_that_are_none_are_refused) {
   for (const std::string size :
        {"0x0", "-5x-5", "nanxnan", "99999999999x64", "1600", "1600x", "1600x900x", "1e3x1e3"}) {
-    const outcome tried = run_sluice({"screenshot", "-o", "a.png", "--size=" + size});
+    const program_result tried = run_sluice({"screenshot", "-o", "a.png", "--size=" + size});
     EXPECT_EQ(tried.status, 2) << size;
     EXPECT_THAT(tried.err, AllOf(HasSubstr("--size"), HasSubstr(size)));
   }
@@ -116,13 +116,14 @@ TEST_F(numbers_test, sizes_of_pictures_that_are_none_are_refused) {
 // Tried: invalid numbers in environment variables.
 TEST_F(numbers_test, in_the_environment_are_checked_too) {
   for (const std::string value : {"nan", "-1", "101", "0x", "99999999999999999999"}) {
-    const outcome tried =
+    const program_result tried =
         run_sluice({"record", "-o", "t.sluice", "--", "/bin/true"}, {{"SLUICE_FIND_DUPLICATES", value}});
     EXPECT_EQ(tried.status, 125) << value;
     EXPECT_THAT(tried.err, HasSubstr(value));
   }
   for (const std::string value : {"nan", "-1", "1e9", "99999999999999999999"}) {
-    const outcome tried = run_sluice({"record", "-o", "t.sluice", "--", "/bin/true"}, {{"SLUICE_RING_BYTES", value}});
+    const program_result tried =
+        run_sluice({"record", "-o", "t.sluice", "--", "/bin/true"}, {{"SLUICE_RING_BYTES", value}});
     EXPECT_EQ(tried.status, 125) << value;
     EXPECT_THAT(tried.err, AllOf(HasSubstr("SLUICE_RING_BYTES"), HasSubstr(value)));
   }

@@ -50,7 +50,7 @@ class one_name : public sluice_program {
       const std::size_t i = child == children[0] ? 0 : 1;
       both[i].status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
     }
-    for (std::size_t i = 0; i < 2; ++i) both[i].said = content_of(file("err" + std::to_string(i)));
+    for (std::size_t i = 0; i < 2; ++i) both[i].said = make_content(file("err" + std::to_string(i)));
     return both;
   }
 
@@ -61,16 +61,16 @@ class one_name : public sluice_program {
     ASSERT_EQ(won.status, 0) << won.said << lost.said;
     EXPECT_EQ(lost.status, 125) << lost.said;
     EXPECT_EQ(std::count(lost.said.begin(), lost.said.end(), '\n'), 1) << lost.said;
-    EXPECT_EQ(content_of(file("ran")), std::to_string(winner) + "\n") << "the other recorder's program ran";
+    EXPECT_EQ(make_content(file("ran")), std::to_string(winner) + "\n") << "the other recorder's program ran";
     const recorded found(file(place));
     EXPECT_TRUE(found.snapshot().complete());
     EXPECT_EQ(found.all<trace::alloc_event>().size(), 1U);
   }
 
   [[nodiscard]] std::set<std::string> names_in(const std::string& folder) const {
-    std::set<std::string> all;
-    for (const auto& each : fs::directory_iterator(file(folder))) all.insert(each.path().filename().string());
-    return all;
+    std::set<std::string> strings;
+    for (const auto& each : fs::directory_iterator(file(folder))) strings.insert(each.path().filename().string());
+    return strings;
   }
 
   void SetUp() override { fs::create_directory(file("work")); }
@@ -180,10 +180,11 @@ TEST_F(killed_before_its_program, its_name_is_free_again) {
   ASSERT_EQ(run_sluice({"record", "-o", "header.sluice", "--", guest, "succeed"}).status, 0);
   fs::resize_file(file("header.sluice"), 64);
   for (const char* name : {"empty.sluice", "header.sluice"}) {
-    const outcome shown = run_sluice({"report", name});
-    EXPECT_THAT(shown.out + shown.err, testing::AnyOf(HasSubstr("the file is empty"), HasSubstr("its writer died")))
+    const program_result shown = run_sluice({"report", name});
+    EXPECT_THAT(shown.out + shown.err,
+                testing::AnyOf(HasSubstr("the file is empty"), HasSubstr("its writer ended early")))
         << name;
-    const outcome again = run_sluice({"record", "-o", name, "--", guest, "succeed"});
+    const program_result again = run_sluice({"record", "-o", name, "--", guest, "succeed"});
     EXPECT_EQ(again.status, 0) << name << again.err;
     EXPECT_EQ(recorded(file(name)).all<trace::alloc_event>().size(), 1U) << name;
   }
@@ -201,7 +202,7 @@ TEST_F(killed_before_its_program, its_lock_goes_with_it) {
     const int left = open(file("t.sluice").c_str(), O_RDONLY);
     for (int i = 0; i < 6000 && trace::has_writer(left); ++i) usleep(1000);
     close(left);
-    const outcome again = run_sluice({"record", "--force", "-o", "t.sluice", "--", guest, "succeed"});
+    const program_result again = run_sluice({"record", "--force", "-o", "t.sluice", "--", guest, "succeed"});
     EXPECT_EQ(again.status, 0) << again.err;
     EXPECT_EQ(recorded(file("t.sluice")).all<trace::alloc_event>().size(), 1U);
     fs::remove(file("t.sluice"));

@@ -47,14 +47,14 @@ class output_files : public sluice_program {
 
   /// Names of the files in the folder, except those that the fixture writes.
   [[nodiscard]] std::set<std::string> names() const {
-    std::set<std::string> all;
-    for (const auto& each : fs::directory_iterator(file("."))) all.insert(each.path().filename().string());
-    all.erase("out");
-    all.erase("err");
-    return all;
+    std::set<std::string> strings;
+    for (const auto& each : fs::directory_iterator(file("."))) strings.insert(each.path().filename().string());
+    strings.erase("out");
+    strings.erase("err");
+    return strings;
   }
 
-  [[nodiscard]] std::string content(const std::string& name) const { return content_of(file(name)); }
+  [[nodiscard]] std::string content(const std::string& name) const { return make_content(file(name)); }
 
   /// Runs a shell command in the folder. {SLUICE} stands for the path of `sluice`.
   [[nodiscard]] int shell(std::string line) const {
@@ -72,17 +72,17 @@ class output_files : public sluice_program {
   }
 };
 
-// Tried: each verb with an output that is a file of another kind, also with --force.
+// Tried: each verb with an output that is a file of another kind, with and without --force.
 TEST_F(output_files, a_file_of_another_kind_is_never_replaced) {
   write("train.py", "import os, sys\n");
-  auto all = writers_;
-  all.push_back({"export", "a.sluice", "--format", "csv", "--table", "transfer"});
+  auto writers = writers_;
+  writers.push_back({"export", "a.sluice", "--format", "csv", "--table", "transfer"});
   for (const char* format : {"sqlite", "folded", "torch-snapshot", "perfetto", "chrome", "chrome-gz"})
-    all.push_back({"export", "a.sluice", "--format", format});
-  all.push_back({"screenshot", "a.sluice"});
-  for (const auto& words : all) {
+    writers.push_back({"export", "a.sluice", "--format", format});
+  writers.push_back({"screenshot", "a.sluice"});
+  for (const auto& words : writers) {
     for (const std::vector<std::string>& more : {std::vector<std::string>{}, {"--force"}}) {
-      const outcome tried = run_sluice(with_output(words, "train.py", more));
+      const program_result tried = run_sluice(with_output(words, "train.py", more));
       EXPECT_NE(tried.status, 0) << words[0];
       EXPECT_THAT(tried.err, HasSubstr("train.py: exists and is not a")) << words[0];
       EXPECT_EQ(content("train.py"), "import os, sys\n") << words[0];
@@ -95,7 +95,7 @@ TEST_F(output_files, an_earlier_recording_is_replaced_only_by_force) {
   ASSERT_EQ(run_sluice({"generate", "--events", "3000", "-o", "old.sluice"}).status, 0);
   for (const auto& words : writers_) {
     const std::string before = content("old.sluice");
-    const outcome refused = run_sluice(with_output(words, "old.sluice"));
+    const program_result refused = run_sluice(with_output(words, "old.sluice"));
     EXPECT_NE(refused.status, 0) << words[0];
     EXPECT_THAT(refused.err, HasSubstr("overwrite it with --force, or choose another name")) << words[0];
     EXPECT_EQ(content("old.sluice"), before) << words[0];
@@ -109,7 +109,7 @@ TEST_F(output_files, an_earlier_export_is_replaced_only_by_force) {
   for (const char* name : {"x.sqlite", "x.folded", "x.pickle", "x.pftrace", "x.json", "x.json.gz"}) {
     ASSERT_EQ(run_sluice({"export", "a.sluice", "-o", name}).status, 0) << name;
     EXPECT_EQ(run_sluice({"export", "a.sluice", "-o", name}).status, 2) << name;
-    const outcome again = run_sluice({"export", "b.sluice", "-o", name, "--force"});
+    const program_result again = run_sluice({"export", "b.sluice", "-o", name, "--force"});
     EXPECT_EQ(again.status, 0) << again.err;
   }
   ASSERT_EQ(run_sluice({"export", "a.sluice", "-o", "x.csv", "--table", "alloc"}).status, 0);
@@ -129,7 +129,7 @@ TEST_F(output_files, no_verb_replaces_its_input) {
                                                   {"generate", "--tile", "a.sluice", "--events", "4000"},
                                                   {"screenshot", "a.sluice"},
                                                   {"export", "a.sluice", "--format", "chrome"}}) {
-      const outcome tried = run_sluice(with_output(words, out, {"--force"}));
+      const program_result tried = run_sluice(with_output(words, out, {"--force"}));
       EXPECT_NE(tried.status, 0) << words[0] << " " << out;
       EXPECT_THAT(tried.err, HasSubstr("is also the input")) << words[0] << " " << out;
       EXPECT_EQ(content("a.sluice"), before) << words[0] << " " << out;
@@ -202,7 +202,7 @@ TEST_F(output_files, nothing_but_a_regular_file_becomes_a_recording) {
     for (const char* out : {"pipe", "folder", "/dev/null"})
       EXPECT_NE(run_sluice(with_output(words, out, {"--force"})).status, 0) << words[0] << " " << out;
   }
-  const outcome waits = run_sluice({"export", "a.sluice", "--format", "chrome", "-o", "pipe"});
+  const program_result waits = run_sluice({"export", "a.sluice", "--format", "chrome", "-o", "pipe"});
   EXPECT_EQ(waits.status, 1);
   EXPECT_THAT(waits.err, HasSubstr("start its reader first"));
   EXPECT_TRUE(fs::is_fifo(file("pipe")));
@@ -282,8 +282,8 @@ TEST_F(output_files, a_full_disk_leaves_the_old_file_and_nothing_else) {
   }
 }
 
-// Tried: a disk without space for the output, also with the signal that a file size limit sends. The error names the
-// output and the space it needs, and no file that the user did not name.
+// Tried: a disk without space for the output, with and without the signal that a file size limit sends. The error names
+// the output and the space it needs, and no file that the user did not name.
 TEST_F(output_files, a_full_disk_is_said_of_the_output) {
   ASSERT_EQ(run_sluice({"generate", "--events", "200000", "-o", "large.sluice"}).status, 0);
   const auto there = names();

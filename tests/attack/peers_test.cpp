@@ -21,8 +21,9 @@ class peers : public sluice_program {
  protected:
   /// The address on which the recorder listens, as the program of `command()` prints it.
   writer_address writer_address_of_command() {
-    for (int tries = 0; tries < 5000 && content_of(file("door")).find('\n') == std::string::npos; ++tries) usleep(2000);
-    std::string text = content_of(file("door"));
+    for (int tries = 0; tries < 5000 && make_content(file("door")).find('\n') == std::string::npos; ++tries)
+      usleep(2000);
+    std::string text = make_content(file("door"));
     text = text.substr(0, text.find('\n'));
     writer_address to;
     EXPECT_TRUE(parse_writer_address(text.c_str(), to));
@@ -80,8 +81,8 @@ class peers : public sluice_program {
   }
 
   /// The peak memory of the process, in KiB.
-  static long peak_of(pid_t process) {
-    const std::string status = content_of("/proc/" + std::to_string(process) + "/status");
+  static long get_peak(pid_t process) {
+    const std::string status = make_content("/proc/" + std::to_string(process) + "/status");
     const std::size_t at = status.find("VmHWM:");
     return at == std::string::npos ? -1 : std::atol(status.c_str() + at + 6);
   }
@@ -93,16 +94,16 @@ TEST_F(peers, rings_that_were_never_written_take_no_memory) {
   const writer_address to = writer_address_of_command();
   hello greeting;
   std::memcpy(greeting.secret, to.secret, sizeof greeting.secret);
-  const long before = peak_of(recorder);
+  const long before = get_peak(recorder);
   for (int i = 0; i < 8; ++i) {
     const int ring = sparse_ring();
     EXPECT_TRUE(send_ring(to, greeting, ring));
     close(ring);
   }
   usleep(500'000);
-  EXPECT_LT(peak_of(recorder) - before, 100 * 1024) << "KiB";
+  EXPECT_LT(get_peak(recorder) - before, 100 * 1024) << "KiB";
   write("done", "");
-  const outcome ended = end_sluice(recorder);
+  const program_result ended = end_sluice(recorder);
   EXPECT_EQ(ended.status, 3) << ended.err;
   EXPECT_THAT(ended.err, HasSubstr("unusable"));
 }
@@ -116,9 +117,9 @@ TEST_F(peers, endless_names_take_no_more_memory_than_is_set_aside) {
       begin_sluice({"record", "-o", "t.sluice", "--", "/bin/sh", "-c",
                     guest + " name; s=$?; touch said; until [ -e done ]; do sleep 0.05; done; exit $s"});
   for (int i = 0; i < 12000 && !exists("said"); ++i) usleep(10'000);
-  EXPECT_LT(peak_of(recorder), 600 * 1024) << "KiB";
+  EXPECT_LT(get_peak(recorder), 600 * 1024) << "KiB";
   write("done", "");
-  const outcome ended = end_sluice(recorder);
+  const program_result ended = end_sluice(recorder);
   EXPECT_EQ(ended.status, 6) << ended.err;
   EXPECT_THAT(ended.err, HasSubstr(", 0 lost")) << "the ring was never full";
   EXPECT_THAT(ended.err, HasSubstr("left out were"));
@@ -135,7 +136,7 @@ TEST_F(peers, a_stranger_is_turned_away_and_said_once) {
   for (int i = 0; i < 300; ++i) EXPECT_TRUE(send_ring(to, hello{}, ring));
   close(ring);
   write("done", "");
-  const outcome ended = end_sluice(recorder);
+  const program_result ended = end_sluice(recorder);
   EXPECT_EQ(ended.status, 3) << ended.err;
   const std::size_t first = ended.err.find("without its secret");
   EXPECT_NE(first, std::string::npos) << ended.err;

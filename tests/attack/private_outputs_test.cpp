@@ -27,13 +27,13 @@ class private_outputs : public sluice_program {
   void TearDown() override { ::umask(mask_); }
 
   void allow(const std::string& name, mode_t mode) const { ASSERT_EQ(::chmod(file(name).c_str(), mode), 0); }
-  [[nodiscard]] mode_t mode_of(const std::string& path) const {
+  [[nodiscard]] mode_t read_mode(const std::string& path) const {
     struct stat about {};
     EXPECT_EQ(::stat(path.c_str(), &about), 0) << path;
     return about.st_mode & 0777;
   }
 
-  [[nodiscard]] ino_t inode_of(const std::string& name) const {
+  [[nodiscard]] ino_t read_inode(const std::string& name) const {
     struct stat about {};
     return ::stat(file(name).c_str(), &about) == 0 ? about.st_ino : 0;
   }
@@ -45,7 +45,7 @@ class private_outputs : public sluice_program {
     int found = 0;
     for (const auto& each : fs::recursive_directory_iterator(file("made"))) {
       ++found;
-      const mode_t mode = mode_of(each.path().string());
+      const mode_t mode = read_mode(each.path().string());
       EXPECT_EQ(mode & ~(each.is_directory() ? folders : most), 0U)
           << by << ": " << each.path() << " has " << std::oct << mode;
       EXPECT_EQ(mode & 0600, 0600U) << by;
@@ -55,7 +55,7 @@ class private_outputs : public sluice_program {
 
   /// Runs the command, checks the permissions of its outputs, and removes them.
   void expect_private(const std::vector<std::string>& words, mode_t most = 0600) {
-    const outcome done = run_sluice(words);
+    const program_result done = run_sluice(words);
     std::string by;
     for (const std::string& word : words) by += word + " ";
     if (done.err.find("pyarrow") != std::string::npos || done.err.find("no OpenGL") != std::string::npos) return;
@@ -72,7 +72,7 @@ class private_outputs : public sluice_program {
 // Tried: every verb that writes a file, with a recording of mode 0600.
 TEST_F(private_outputs, are_as_private_as_the_recording) {
   for (const char* name : {"a.sluice", "a.json"}) allow(name, 0600);
-  const std::vector<std::vector<std::string>> all = {
+  const std::vector<std::vector<std::string>> lists = {
       {"trim", "a.sluice", "-o", "made/out.sluice"},
       {"trim", "a.sluice", "--redact", "-o", "made/out.sluice"},
       {"merge", "b.sluice", "a.sluice", "-o", "made/out.sluice"},
@@ -90,7 +90,7 @@ TEST_F(private_outputs, are_as_private_as_the_recording) {
       {"export", "a.sluice", "--format", "csv", "--table", "alloc", "-o", "made/out.csv"},
       {"export", "a.sluice", "--format", "parquet", "-o", "made/set"},
   };
-  for (const auto& words : all) expect_private(words);
+  for (const auto& words : lists) expect_private(words);
 }
 
 // Tried: a screenshot of a private recording.
@@ -108,7 +108,7 @@ TEST_F(private_outputs, are_as_open_as_the_recording_and_the_mask_allow) {
     allow("a.sluice", mode);
     fs::remove(file("made/out.sluice"));
     ASSERT_EQ(run_sluice(words).status, 0);
-    EXPECT_EQ(mode_of(file("made/out.sluice")), (mode & ~022U) | 0600U) << std::oct << mode;
+    EXPECT_EQ(read_mode(file("made/out.sluice")), (mode & ~022U) | 0600U) << std::oct << mode;
   }
 }
 
@@ -145,12 +145,12 @@ TEST_F(private_outputs, no_file_is_more_open_at_any_moment) {
   allow("large.sluice", 0600);
   ASSERT_EQ(run_sluice({"trim", "b.sluice", "-o", "made/out.sluice"}).status, 0);
   allow("made/out.sluice", 0644);
-  const std::vector<std::vector<std::string>> all = {
+  const std::vector<std::vector<std::string>> lists = {
       {"trim", "large.sluice", "-o", "made/out.sluice", "--force"},
       {"export", "large.sluice", "-o", "made/out.sqlite"},
       {"export", "large.sluice", "--format", "csv", "-o", "made/folder"}};
-  for (const auto& words : all) {
-    const ino_t old = fs::exists(file("made/out.sluice")) ? inode_of("made/out.sluice") : 0;
+  for (const auto& words : lists) {
+    const ino_t old = fs::exists(file("made/out.sluice")) ? read_inode("made/out.sluice") : 0;
     const pid_t child = begin_sluice(words);
     int status = 0, looks = 0;
     while (waitpid(child, &status, WNOHANG) == 0) {

@@ -16,12 +16,12 @@ using writer::recorded;
 class recording_gone : public sluice_program {
  protected:
   /// Records an allocation, runs `what` once that allocation is in the file, then records another allocation.
-  outcome record_and(const std::string& what, const std::string& then = "true") {
+  program_result record_and(const std::string& subject, const std::string& then = "true") {
     std::filesystem::create_directory(file("runs"));
     const std::string count =
         SLUICE_BINARY_DIR "/sluice query runs/t.sluice 'SELECT count(*) FROM allocations' --format csv";
     const std::string script = guest + " succeed; until [ \"$(" + count + " | tail -1)\" = 1 ]; do sleep 0.05; done; " +
-                               what + "; " + guest + " succeed; " + then;
+                               subject + "; " + guest + " succeed; " + then;
     return run_sluice({"record", "-o", "runs/t.sluice", "--", "sh", "-c", script});
   }
 
@@ -31,14 +31,14 @@ class recording_gone : public sluice_program {
     return found.all<trace::alloc_event>().size();
   }
 
-  static void expect_one_line(const outcome& of) {
-    EXPECT_EQ(std::count(of.err.begin(), of.err.end(), '\n'), 1) << of.err;
+  static void expect_one_line(const program_result& subject) {
+    EXPECT_EQ(std::count(subject.err.begin(), subject.err.end(), '\n'), 1) << subject.err;
   }
 };
 
 // Tried: a clean-up that deletes the recording while it is written.
 TEST_F(recording_gone, a_deleted_one_is_saved_under_its_name) {
-  const outcome ended = record_and("rm runs/t.sluice");
+  const program_result ended = record_and("rm runs/t.sluice");
   EXPECT_EQ(ended.status, 125);
   EXPECT_THAT(ended.err,
               HasSubstr("runs/t.sluice: was deleted while it was recorded; what was recorded is in runs/t.sluice"));
@@ -53,7 +53,7 @@ TEST_F(recording_gone, the_commands_own_failure_is_the_status) {
 
 // Tried: deleting the whole folder.
 TEST_F(recording_gone, with_its_folder_it_is_saved_in_the_current_one) {
-  const outcome ended = record_and("rm -r runs");
+  const program_result ended = record_and("rm -r runs");
   EXPECT_EQ(ended.status, 125);
   EXPECT_THAT(ended.err, HasSubstr("./t-recovered.sluice"));
   EXPECT_EQ(allocations_in("t-recovered.sluice"), 2U);
@@ -61,16 +61,16 @@ TEST_F(recording_gone, with_its_folder_it_is_saved_in_the_current_one) {
 
 // Tried: replacing the recording by another file. Both must be kept.
 TEST_F(recording_gone, a_replaced_one_is_saved_beside_the_other) {
-  const outcome ended = record_and("echo precious >runs/new; mv runs/new runs/t.sluice");
+  const program_result ended = record_and("echo precious >runs/new; mv runs/new runs/t.sluice");
   EXPECT_EQ(ended.status, 125);
   EXPECT_THAT(ended.err, HasSubstr("was replaced by another file while it was recorded"));
-  EXPECT_EQ(content_of(file("runs/t.sluice")), "precious\n");
+  EXPECT_EQ(make_content(file("runs/t.sluice")), "precious\n");
   EXPECT_EQ(allocations_in("runs/t-recovered.sluice"), 2U);
 }
 
 // Tried: renaming the file before the recording ends.
 TEST_F(recording_gone, of_a_moved_one_it_is_said_where_it_is) {
-  const outcome ended = record_and("mv runs/t.sluice runs/kept.sluice");
+  const program_result ended = record_and("mv runs/t.sluice runs/kept.sluice");
   EXPECT_EQ(ended.status, 125);
   EXPECT_THAT(ended.err, HasSubstr("was moved while it was recorded; what was recorded is in "));
   EXPECT_THAT(ended.err, HasSubstr("runs/kept.sluice"));
@@ -80,7 +80,7 @@ TEST_F(recording_gone, of_a_moved_one_it_is_said_where_it_is) {
 
 // Tried: truncating the file to 0 bytes. Later writes leave a hole before them.
 TEST_F(recording_gone, of_a_truncated_one_what_is_whole_is_saved) {
-  const outcome ended = record_and(": >runs/t.sluice");
+  const program_result ended = record_and(": >runs/t.sluice");
   EXPECT_EQ(ended.status, 125);
   EXPECT_THAT(ended.err, HasSubstr("was cut off or written over while it was recorded"));
   EXPECT_THAT(ended.err, HasSubstr("pieces that were lost"));
@@ -90,14 +90,14 @@ TEST_F(recording_gone, of_a_truncated_one_what_is_whole_is_saved) {
 
 // Tried: truncating the file after its header. Later events make it as long as before.
 TEST_F(recording_gone, of_one_that_was_cut_in_the_middle_both_ends_are_saved) {
-  const outcome ended = record_and("truncate -s 100 runs/t.sluice");
+  const program_result ended = record_and("truncate -s 100 runs/t.sluice");
   EXPECT_EQ(ended.status, 125);
   EXPECT_EQ(allocations_in("runs/t-recovered.sluice"), 1U);
 }
 
 // Tried: overwriting bytes at the start of the file.
 TEST_F(recording_gone, one_that_was_written_over_is_saved_anew) {
-  const outcome ended = record_and("printf nonsense | dd of=runs/t.sluice conv=notrunc 2>/dev/null");
+  const program_result ended = record_and("printf nonsense | dd of=runs/t.sluice conv=notrunc 2>/dev/null");
   EXPECT_EQ(ended.status, 125);
   EXPECT_EQ(allocations_in("runs/t-recovered.sluice"), 2U) << "only the header was lost";
 }

@@ -189,36 +189,36 @@ constexpr std::array<std::string_view, 5> innocent_code = {"foo::key=7u", "foo::
 template <class Member>
 constexpr bool is_id = std::is_enum_v<Member> && sizeof(Member) == sizeof(std::uint64_t);
 
-void replace_all(std::string& in, std::string_view what, const std::string& by) {
-  for (std::size_t at = in.find(what); at != std::string::npos; at = in.find(what, at + by.size()))
-    in.replace(at, what.size(), by);
+void replace_all(std::string& in, std::string_view subject, const std::string& by) {
+  for (std::size_t at = in.find(subject); at != std::string::npos; at = in.find(subject, at + by.size()))
+    in.replace(at, subject.size(), by);
 }
 
 constexpr std::string_view base64_letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 std::string to_base64(std::string_view text) {
-  std::string made;
+  std::string line;
   std::uint32_t held = 0, bits = 0;
   for (const char c : text) {
     held = held << 8U | static_cast<unsigned char>(c);
-    for (bits += 8; bits >= 6; bits -= 6) made += base64_letters[held >> (bits - 6) & 63U];
+    for (bits += 8; bits >= 6; bits -= 6) line += base64_letters[held >> (bits - 6) & 63U];
   }
-  if (bits > 0) made += base64_letters[held << (6 - bits) & 63U];
-  while (made.size() % 4 != 0) made += '=';
-  return made;
+  if (bits > 0) line += base64_letters[held << (6 - bits) & 63U];
+  while (line.size() % 4 != 0) line += '=';
+  return line;
 }
 
 /// Decodes a run of Base64 characters.
 std::string from_base64(std::string_view text) {
-  std::string made;
+  std::string line;
   std::uint32_t held = 0, bits = 0;
   for (const char c : text) {
     held = held << 6U | static_cast<std::uint32_t>(base64_letters.find(c) & 63U);
     if (bits += 6; bits < 8) continue;
     bits -= 8;
-    made += static_cast<char>(held >> bits & 255U);
+    line += static_cast<char>(held >> bits & 255U);
   }
-  return made;
+  return line;
 }
 
 std::string filled(const form& as, unsigned number) {
@@ -305,14 +305,14 @@ class planter {
 };
 
 void plant_everywhere(const std::string& path, bool with_summary) {
-  auto made = file_writer::create(path);
-  ASSERT_TRUE(made.has_value());
-  planter all(*made);
-  all.plant();
-  EXPECT_GT(all.texts(), 25 * forms.size()) << "some kinds of rows have no planted texts";
-  summary::finalize_options how;
-  if (with_summary) how.min_events = 1;
-  ASSERT_TRUE(summary::finalize(*made, how).has_value());
+  auto output = file_writer::create(path);
+  ASSERT_TRUE(output.has_value());
+  planter whole(*output);
+  whole.plant();
+  EXPECT_GT(whole.texts(), 25 * forms.size()) << "some kinds of rows have no planted texts";
+  summary::finalize_options options;
+  if (with_summary) options.min_events = 1;
+  ASSERT_TRUE(summary::finalize(*output, options).has_value());
 }
 
 std::shared_ptr<const snapshot> opened(const std::string& path) {
@@ -324,53 +324,53 @@ std::shared_ptr<const snapshot> opened(const std::string& path) {
 // --- searching -----------------------------------------------------------------------------------------------------
 
 std::string unpacked(const std::string& path) {
-  std::string all;
+  std::string text;
   gzFile in = gzopen(path.c_str(), "rb");
   for (std::array<char, 65536> piece; const int got = gzread(in, piece.data(), piece.size());) {
     if (got < 0) break;
-    all.append(piece.data(), static_cast<std::size_t>(got));
+    text.append(piece.data(), static_cast<std::size_t>(got));
   }
   gzclose(in);
-  return all;
+  return text;
 }
 
 /// All bytes of a file, or of a folder's files with their names. Texts of recordings are decompressed.
-std::string bytes_of(const std::filesystem::path& path) {
+std::string get_bytes(const std::filesystem::path& path) {
   if (std::filesystem::is_directory(path)) {
-    std::string all;
+    std::string text;
     for (const auto& entry : std::filesystem::recursive_directory_iterator(path))
       if (entry.is_regular_file())
-        all += entry.path().lexically_relative(path).string() + "\n" + bytes_of(entry.path());
-    return all;
+        text += entry.path().lexically_relative(path).string() + "\n" + get_bytes(entry.path());
+    return text;
   }
-  std::string all = unpacked(path);  // If the file is not a recording, `unpacked` returns it unchanged.
-  if (path.extension() != ".sluice") return all;
+  std::string content = unpacked(path);  // If the file is not a recording, `unpacked` returns it unchanged.
+  if (path.extension() != ".sluice") return content;
   const auto recording = opened(path);
-  for (const string_row& row : recording->tables().strings.rows()) all += "\n" + row.text;
-  return all;
+  for (const string_row& row : recording->tables().strings.rows()) content += "\n" + row.text;
+  return content;
 }
 
 std::string without_percent(std::string_view text) {
-  std::string made;
+  std::string line;
   for (std::size_t at = 0; at < text.size(); ++at) {
     const bool encoded = text[at] == '%' && at + 2 < text.size() &&
                          std::isxdigit(static_cast<unsigned char>(text[at + 1])) != 0 &&
                          std::isxdigit(static_cast<unsigned char>(text[at + 2])) != 0;
-    made += encoded ? static_cast<char>(std::stoi(std::string(text.substr(at + 1, 2)), nullptr, 16)) : text[at];
+    line += encoded ? static_cast<char>(std::stoi(std::string(text.substr(at + 1, 2)), nullptr, 16)) : text[at];
     at += encoded ? 2 : 0;
   }
-  return made;
+  return line;
 }
 
 /// The decoded Base64 words of `text`, one per line.
 std::string without_base64(std::string_view text) {
-  std::string made;
+  std::string line;
   for (std::size_t at = 0; at < text.size();) {
     const std::size_t end = std::min(text.find_first_not_of(base64_letters, at), text.size());
-    if (end - at >= 16) made += from_base64(text.substr(at, end - at)) + "\n";
+    if (end - at >= 16) line += from_base64(text.substr(at, end - at)) + "\n";
     at = end + 1;
   }
-  return made;
+  return line;
 }
 
 std::string without_zeros(std::string text) {  // For ASCII in UTF-16.
@@ -389,7 +389,7 @@ void expect_none(const std::string& bytes, const std::string& where) {
         << one.text;
   std::set<std::string_view> found;
   for (const std::string& each : readings) {
-    const auto holds = [&](std::string_view what) { return each.find(what) != std::string::npos; };
+    const auto holds = [&](std::string_view subject) { return each.find(subject) != std::string::npos; };
     if (std::none_of(stems.begin(), stems.end(), holds)) continue;
     for (const form& one : forms) {
       const std::size_t at = each.find(one.secret);
@@ -437,9 +437,9 @@ class redaction_test : public testing::TestWithParam<made_as> {
       ASSERT_TRUE(done.has_value()) << done.error().to_string();
       trace_ = opened(folder_.file("part.sluice"));
     }
-    std::string all;
-    for (const string_row& row : trace_->tables().strings.rows()) all += lower_case(row.text) + "\n";
-    ASSERT_THAT(all, HasSubstr("sikritpass0"));
+    std::string text;
+    for (const string_row& row : trace_->tables().strings.rows()) text += lower_case(row.text) + "\n";
+    ASSERT_THAT(text, HasSubstr("sikritpass0"));
   }
 
   /// Exports and returns the bytes written.
@@ -450,7 +450,7 @@ class redaction_test : public testing::TestWithParam<made_as> {
     const std::string out = folder_.file((redacted ? "redacted" : "plain") + std::string(as.name));
     const auto done = exports::write(*trace_, as, out, wanted);
     EXPECT_TRUE(done.has_value()) << done.error().to_string();
-    return bytes_of(out);
+    return get_bytes(out);
   }
 
   writer::temporary_folder folder_;
@@ -474,7 +474,7 @@ TEST_P(redaction_test, leaves_no_secret_in_a_recording_that_was_cut) {
   const std::string out = folder_.file("cut.sluice");
   const auto cut = exports::trim(*trace_, {.range = {0, 10'000'000}, .redact = exports::redaction::all()}, out);
   ASSERT_TRUE(cut.has_value()) << cut.error().to_string();
-  const std::string bytes = bytes_of(out);
+  const std::string bytes = get_bytes(out);
   expect_none(bytes, "the recording");
   EXPECT_THAT(bytes, HasSubstr("x.py")) << "file names stay, to keep stacks readable";
 }
@@ -487,7 +487,7 @@ TEST_P(redaction_test, keeps_innocent_names) {
     wanted.tables = {table};
     const std::string out = folder_.file(std::string(table) + ".csv");
     ASSERT_TRUE(exports::write(*trace_, *exports::find_format("csv"), out, wanted).has_value());
-    const std::string bytes = bytes_of(out);
+    const std::string bytes = get_bytes(out);
     const auto expect = [&](std::string_view name) { EXPECT_THAT(bytes, HasSubstr(std::string(name))) << table; };
     for (const std::string_view name : innocent) expect(name);
     if (wanted.tables[0] == "kernel")
@@ -495,14 +495,14 @@ TEST_P(redaction_test, keeps_innocent_names) {
   }
 }
 
-std::string name_of(const testing::TestParamInfo<made_as>& test) {
+std::string get_name(const testing::TestParamInfo<made_as>& test) {
   constexpr std::array names = {"small", "with_summary", "merged", "cut"};
   return names[static_cast<std::size_t>(test.param)];
 }
 
 INSTANTIATE_TEST_SUITE_P(recordings, redaction_test,
                          testing::Values(made_as::small, made_as::with_summary, made_as::merged, made_as::cut),
-                         name_of);
+                         get_name);
 
 }  // namespace
 }  // namespace sluice

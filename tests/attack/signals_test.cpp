@@ -21,16 +21,16 @@ using writer::recorded;
 
 class signals : public sluice_program {
  protected:
-  pid_t begin(const std::string& how, std::vector<std::string> options = {}) {
+  pid_t begin(const std::string& method, std::vector<std::string> options = {}) {
     std::vector<std::string> words{"record", "-o", "t.sluice"};
     words.insert(words.end(), options.begin(), options.end());
-    words.insert(words.end(), {"--", guest, how});
+    words.insert(words.end(), {"--", guest, method});
     return begin_sluice(words);
   }
 
   /// Waits until a file in the folder contains `text`.
   void wait_for(const std::string& text, const std::string& name = "out") const {
-    while (content_of(file(name)).find(text) == std::string::npos) usleep(2000);
+    while (make_content(file(name)).find(text) == std::string::npos) usleep(2000);
   }
 
   /// Sends signal `number` and waits until the command reports it.
@@ -40,13 +40,13 @@ class signals : public sluice_program {
   }
 
   /// The process of the command that `recorder` started.
-  static pid_t command_of(pid_t recorder) {
+  static pid_t get_command(pid_t recorder) {
     const std::string path = "/proc/" + std::to_string(recorder) + "/task/" + std::to_string(recorder) + "/children";
-    return std::atoi(content_of(path).c_str());
+    return std::atoi(make_content(path).c_str());
   }
 
   static void wait_until_stopped(pid_t process) {
-    while (content_of("/proc/" + std::to_string(process) + "/stat").find(") T ") == std::string::npos) usleep(2000);
+    while (make_content("/proc/" + std::to_string(process) + "/stat").find(") T ") == std::string::npos) usleep(2000);
   }
 
   [[nodiscard]] bool is_whole() const { return recorded(file("t.sluice")).snapshot().complete(); }
@@ -63,7 +63,7 @@ TEST_F(signals, all_that_can_be_passed_on_reach_the_command) {
   kill(recorder, SIGTERM);
   EXPECT_EQ(end_sluice(recorder).status, 3);
   EXPECT_TRUE(is_whole());
-  const std::string heard = content_of(file("out"));
+  const std::string heard = make_content(file("out"));
   EXPECT_EQ(std::count(heard.begin(), heard.end(), '\n'), 2 + static_cast<std::ptrdiff_t>(sent.size())) << heard;
 }
 
@@ -84,7 +84,7 @@ TEST_F(signals, usr2_is_the_recorders_with_a_ring_only) {
   kill(recorder, SIGUSR2);
   while (!exists("t-dump1.sluice")) usleep(2000);
   kill(recorder, SIGTERM);
-  const outcome ended = end_sluice(recorder);
+  const program_result ended = end_sluice(recorder);
   EXPECT_EQ(ended.status, 3);
   EXPECT_THAT(ended.out, Not(HasSubstr("signal " + std::to_string(SIGUSR2))));
 }
@@ -150,14 +150,14 @@ TEST_F(signals, what_a_terminal_sends_to_both_arrives_once) {
 TEST_F(signals, a_stop_and_a_continuation_are_shared_with_the_command) {
   const pid_t recorder = begin("wait-for-signal");
   wait_for("ready");
-  const pid_t command = command_of(recorder);
+  const pid_t command = get_command(recorder);
   kill(recorder, SIGTSTP);  // Only to the recorder.
   int status = 0;
   ASSERT_EQ(waitpid(recorder, &status, WUNTRACED), recorder);
   EXPECT_TRUE(WIFSTOPPED(status)) << "the shell must see its job stop";
   wait_until_stopped(command);
   kill(recorder, SIGCONT);
-  while (content_of("/proc/" + std::to_string(command) + "/stat").find(") T ") != std::string::npos) usleep(2000);
+  while (make_content("/proc/" + std::to_string(command) + "/stat").find(") T ") != std::string::npos) usleep(2000);
   kill(recorder, SIGTERM);
   EXPECT_EQ(end_sluice(recorder).status, 128 + SIGTERM);
   EXPECT_TRUE(is_whole());
@@ -167,7 +167,7 @@ TEST_F(signals, a_stop_and_a_continuation_are_shared_with_the_command) {
 TEST_F(signals, a_command_that_others_stop_does_not_stop_the_recorder) {
   const pid_t recorder = begin("wait-for-signal");
   wait_for("ready");
-  const pid_t command = command_of(recorder);
+  const pid_t command = get_command(recorder);
   kill(command, SIGSTOP);
   wait_until_stopped(command);
   kill(command, SIGCONT);
@@ -184,8 +184,8 @@ TEST_F(signals, the_command_inherits_what_it_would_without_us) {
       "trap '' USR1 PIPE; ulimit -n 200; ulimit -c 0; umask 027; exec 7</dev/null; cd " + file(".") + " && ";
   const auto said_by = [&](const std::string& command) {
     const std::string line = odd + command + " print-inheritance >said 2>err <&-";
-    EXPECT_EQ(std::system(line.c_str()), 0) << content_of(file("err"));
-    return content_of(file("said"));
+    EXPECT_EQ(std::system(line.c_str()), 0) << make_content(file("err"));
+    return make_content(file("said"));
   };
   const std::string plain = said_by(guest);
   const std::string under_us = said_by(SLUICE_BINARY_DIR "/sluice record -o t.sluice -- " + guest);
@@ -200,8 +200,8 @@ class closing_signals : public signals {
   /// Starts a recorder and waits until its command has ended. Returns the recorder's pid.
   pid_t begin_and_wait_for_the_end() {
     const pid_t recorder = begin("churn-much");
-    while (command_of(recorder) == 0) usleep(1000);
-    const pid_t command = command_of(recorder);
+    while (get_command(recorder) == 0) usleep(1000);
+    const pid_t command = get_command(recorder);
     while (kill(command, 0) == 0 || errno != ESRCH) usleep(1000);
     return recorder;
   }
@@ -211,7 +211,7 @@ class closing_signals : public signals {
 TEST_F(closing_signals, the_first_lets_the_file_become_whole) {
   const pid_t recorder = begin_and_wait_for_the_end();
   kill(recorder, SIGTERM);
-  const outcome ended = end_sluice(recorder);
+  const program_result ended = end_sluice(recorder);
   EXPECT_EQ(ended.status, 5) << "the status of the command";
   EXPECT_TRUE(is_whole());
   EXPECT_THAT(ended.err, Not(HasSubstr("completion stopped")));
@@ -223,7 +223,7 @@ TEST_F(closing_signals, the_second_cuts_it_short_and_says_so) {
   kill(recorder, SIGINT);
   wait_for("another signal stops this", "err");
   kill(recorder, SIGINT);
-  const outcome ended = end_sluice(recorder);
+  const program_result ended = end_sluice(recorder);
   EXPECT_EQ(ended.status, 5);
   EXPECT_THAT(ended.err, HasSubstr("completion stopped"));
   const recorded left(file("t.sluice"));

@@ -24,26 +24,26 @@ const std::string sluice = SLUICE_BINARY_DIR "/sluice ";
 class statuses : public sluice_program {
  protected:
   /// Runs a shell command in the folder. Its standard error is in `err`, unless the command redirects it.
-  outcome shell(const std::string& line) const {
+  program_result shell(const std::string& line) const {
     const std::string whole = "cd " + file(".") + " && { " + line + "\n} 2>err";
     const int status = std::system(whole.c_str());
-    return {WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status), "", content_of(file("err"))};
+    return {WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status), "", make_content(file("err"))};
   }
 
-  static void expect_one_line(const outcome& of) {
-    EXPECT_EQ(std::count(of.err.begin(), of.err.end(), '\n'), 1) << of.err;
+  static void expect_one_line(const program_result& subject) {
+    EXPECT_EQ(std::count(subject.err.begin(), subject.err.end(), '\n'), 1) << subject.err;
   }
 
   /// Waits until `process` handles `signal` and has used 0.1 s of CPU time, or has ended.
   static void wait_until_at_work(pid_t process, int signal) {
-    const std::string of = "/proc/" + std::to_string(process);
+    const std::string text = "/proc/" + std::to_string(process);
     const long wanted = sysconf(_SC_CLK_TCK) / 10;
     for (int tries = 0; tries < 60'000; ++tries, usleep(1000)) {
-      const std::string status = content_of(of + "/status");
+      const std::string status = make_content(text + "/status");
       const std::size_t caught = status.find("SigCgt:");
       if (status.find("State:\tZ") != std::string::npos || caught == std::string::npos) return;
       if ((std::stoull(status.substr(caught + 7), nullptr, 16) >> (signal - 1) & 1) == 0) continue;
-      std::string stat = content_of(of + "/stat");
+      std::string stat = make_content(text + "/stat");
       std::istringstream fields(stat.substr(std::min(stat.size(), stat.rfind(')') + 1)));
       std::string skipped;
       for (int i = 0; i < 11; ++i) fields >> skipped;  // Fields 3 (state) to 13.
@@ -55,7 +55,7 @@ class statuses : public sluice_program {
   }
 
   void make_recording() const {
-    ASSERT_EQ(shell(sluice + "generate --events 20000 -o t.sluice >made").status, 0) << content_of(file("err"));
+    ASSERT_EQ(shell(sluice + "generate --events 20000 -o t.sluice >made").status, 0) << make_content(file("err"));
   }
 };
 
@@ -74,9 +74,9 @@ const char* const printing[] = {"--version",
 // Tried: standard output on a full disk.
 TEST_F(statuses, what_could_not_be_printed_is_a_failure) {
   make_recording();
-  for (const std::string what : printing) {
-    const outcome full = shell(sluice + what + " >/dev/full");
-    EXPECT_EQ(full.status, 1) << what;
+  for (const std::string subject : printing) {
+    const program_result full = shell(sluice + subject + " >/dev/full");
+    EXPECT_EQ(full.status, 1) << subject;
     expect_one_line(full);
   }
 }
@@ -84,15 +84,15 @@ TEST_F(statuses, what_could_not_be_printed_is_a_failure) {
 // Tried: a closed standard output. The first file that is opened must not take its descriptor.
 TEST_F(statuses, a_closed_output_is_a_failure_too) {
   make_recording();
-  for (const std::string what : printing) EXPECT_EQ(shell(sluice + what + " >&-").status, 1) << what;
+  for (const std::string subject : printing) EXPECT_EQ(shell(sluice + subject + " >&-").status, 1) << subject;
 }
 
 // Tried: head, which closes the pipe early. A program in a pipeline then ends silently.
 TEST_F(statuses, a_closed_pipe_ends_it_quietly) {
   make_recording();
-  const outcome ended =
+  const program_result ended =
       shell("{ " + sluice + "query t.sluice 'SELECT * FROM allocations'; echo $? >status; } | head -1 >first");
-  EXPECT_EQ(content_of(file("status")), "141\n");
+  EXPECT_EQ(make_content(file("status")), "141\n");
   EXPECT_EQ(ended.err, "");
 }
 
@@ -115,7 +115,7 @@ class limited_statuses : public statuses {
     if (limited("/bin/true; exit 0").status == 0) GTEST_SKIP() << "skipped: RLIMIT_NPROC is not enforced here";
   }
 
-  [[nodiscard]] outcome limited(const std::string& line, const std::string& limit = "-p 1") const {
+  [[nodiscard]] program_result limited(const std::string& line, const std::string& limit = "-p 1") const {
     // In dash, -p is the number of processes.
     write("limited.sh", "ulimit " + limit + " || exit 99\n" + line + "\n");
     return shell(prefix_ + "sh ./limited.sh >out");
@@ -127,7 +127,7 @@ class limited_statuses : public statuses {
 
 // Tried: no process or thread can be created.
 TEST_F(limited_statuses, without_a_thread_nothing_is_recorded_and_the_command_does_not_run) {
-  const outcome refused = limited("exec " + sluice + "record -o r.sluice -- touch ran");
+  const program_result refused = limited("exec " + sluice + "record -o r.sluice -- touch ran");
   EXPECT_EQ(refused.status, 125) << refused.err;
   EXPECT_THAT(refused.err, HasSubstr("ulimit -u"));
   expect_one_line(refused);
@@ -137,16 +137,16 @@ TEST_F(limited_statuses, without_a_thread_nothing_is_recorded_and_the_command_do
 
 // Tried: no thread can be created, for verbs that use threads only for speed.
 TEST_F(limited_statuses, verbs_do_without_threads_or_say_why_not) {
-  const outcome made = limited("exec " + sluice + "generate --events 300000 -o big.sluice");
-  EXPECT_EQ(made.status, 0) << made.err;
+  const program_result output = limited("exec " + sluice + "generate --events 300000 -o big.sluice");
+  EXPECT_EQ(output.status, 0) << output.err;
   EXPECT_EQ(limited("exec " + sluice + "report big.sluice").status, 0);
   EXPECT_EQ(limited("exec " + sluice + "query big.sluice 'SELECT count(*) FROM allocations'").status, 0);
   EXPECT_EQ(limited("exec " + sluice + "export big.sluice -o big.json").status, 0);
-  const outcome imported = limited("exec " + sluice + "import big.json -o again.sluice");
+  const program_result imported = limited("exec " + sluice + "import big.json -o again.sluice");
   EXPECT_EQ(imported.status, 1) << imported.err;
   EXPECT_THAT(imported.err, HasSubstr("cannot start a thread"));
   expect_one_line(imported);
-  const outcome demo = limited("exec " + sluice + "demo leak --device sim -o demo.sluice");
+  const program_result demo = limited("exec " + sluice + "demo leak --device sim -o demo.sluice");
   EXPECT_EQ(demo.status, 1) << demo.err;
   EXPECT_THAT(demo.err, HasSubstr("cannot start the thread"));
 }
@@ -154,7 +154,7 @@ TEST_F(limited_statuses, verbs_do_without_threads_or_say_why_not) {
 // Tried: only a few descriptors besides the standard ones.
 TEST_F(limited_statuses, without_descriptors_nothing_is_recorded) {
   for (const std::string limit : {"-n 3", "-n 4", "-n 5"}) {
-    const outcome refused = limited("exec " + sluice + "record -o r.sluice -- touch ran", limit);
+    const program_result refused = limited("exec " + sluice + "record -o r.sluice -- touch ran", limit);
     EXPECT_TRUE(refused.status == 125 || refused.status == 127) << limit << ": " << refused.status << refused.err;
     EXPECT_FALSE(exists("ran")) << limit;
   }
@@ -188,7 +188,7 @@ TEST_F(statuses, every_long_verb_is_cancelled_the_same_way) {
       const pid_t child = begin_sluice(verb);
       wait_until_at_work(child, number);
       kill(child, number);
-      const outcome ended = end_sluice(child);
+      const program_result ended = end_sluice(child);
       EXPECT_EQ(ended.status, 128 + number) << verb[0];
       EXPECT_THAT(ended.err, ::testing::ContainsRegex("cancelled|interrupted")) << verb[0];
       EXPECT_FALSE(exists("new.sluice") || exists("new.json")) << verb[0];

@@ -25,15 +25,15 @@ const std::string hostile =
 class terminal : public sluice_program {
  protected:
   void SetUp() override {
-    testing::recording made;
-    made.standard_tables();
-    made.add_alloc(1 * ms, 1, 64 * mib, trace::memory_kind::device, trace::layer::framework, hostile);
-    made.add_alloc(2 * ms, 2, 32 * mib, trace::memory_kind::device, trace::layer::driver, "=HYPERLINK(\"x\")");
-    made.add_kernel(3 * ms, 9 * ms, hostile);
-    made.add_kernel(9 * ms, 10 * ms, "@SUM(1+1)");
-    made.add_call(3 * ms, 4 * ms, hostile);
-    static_cast<void>(made.writer().close());
-    std::filesystem::copy_file(made.path(), file("t.sluice"));
+    testing::recording recorded;
+    recorded.standard_tables();
+    recorded.add_alloc(1 * ms, 1, 64 * mib, trace::memory_kind::device, trace::layer::framework, hostile);
+    recorded.add_alloc(2 * ms, 2, 32 * mib, trace::memory_kind::device, trace::layer::driver, "=HYPERLINK(\"x\")");
+    recorded.add_kernel(3 * ms, 9 * ms, hostile);
+    recorded.add_kernel(9 * ms, 10 * ms, "@SUM(1+1)");
+    recorded.add_call(3 * ms, 4 * ms, hostile);
+    static_cast<void>(recorded.writer().close());
+    std::filesystem::copy_file(recorded.path(), file("t.sluice"));
   }
 
   /// Expects only printable characters and newlines.
@@ -52,7 +52,7 @@ TEST_F(terminal, no_name_drives_it) {
                                              {"trim", "t.sluice", "-o", "\x1b[2Jcut.sluice"},
                                              {"export", "t.sluice", "-o", "\x1b[2Jout.json"}}) {
     SCOPED_TRACE(verb[0]);
-    const outcome done = run_sluice(verb);
+    const program_result done = run_sluice(verb);
     EXPECT_EQ(done.status, 0) << done.err;
     expect_tame(done.out);
     expect_tame(done.err);
@@ -61,9 +61,9 @@ TEST_F(terminal, no_name_drives_it) {
 
 // Tried: escape sequences in the name of a missing file, in an error.
 TEST_F(terminal, no_error_drives_it) {
-  const outcome refused = run_sluice({"report",
-                                      "\x1b[31m\xc2\x9b"
-                                      "evil.sluice"});
+  const program_result refused = run_sluice({"report",
+                                             "\x1b[31m\xc2\x9b"
+                                             "evil.sluice"});
   EXPECT_NE(refused.status, 0);
   expect_tame(refused.err);
   EXPECT_THAT(refused.err, HasSubstr("\\x1b[31m\\u{009b}evil.sluice"));
@@ -71,12 +71,13 @@ TEST_F(terminal, no_error_drives_it) {
 
 // Tried: names that a spreadsheet would run as formulas, in a CSV file.
 TEST_F(terminal, no_cell_is_a_formula) {
-  const outcome asked = run_sluice({"query", "t.sluice", "--format", "csv", "SELECT name, -1 AS below FROM kernels"});
+  const program_result asked =
+      run_sluice({"query", "t.sluice", "--format", "csv", "SELECT name, -1 AS below FROM kernels"});
   EXPECT_EQ(asked.status, 0) << asked.err;
   EXPECT_THAT(asked.out, HasSubstr("\"'@SUM(1+1)\",-1\n"));
-  const outcome exported = run_sluice({"export", "t.sluice", "--table", "alloc", "-o", "a.csv"});
+  const program_result exported = run_sluice({"export", "t.sluice", "--table", "alloc", "-o", "a.csv"});
   EXPECT_EQ(exported.status, 0) << exported.err;
-  EXPECT_THAT(content_of(file("a.csv")), HasSubstr("\"'=HYPERLINK(\"\"x\"\")\""));
+  EXPECT_THAT(make_content(file("a.csv")), HasSubstr("\"'=HYPERLINK(\"\"x\"\")\""));
 }
 
 }  // namespace

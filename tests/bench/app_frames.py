@@ -2,12 +2,12 @@
 """Frame times of the window: ./dev bench app [EVENTS] [--only WORD] [--against PROGRAM] (see ./dev help)
 
 Opens recordings with this many events (default 100M), drives the window by scripted steps (`sluice screenshot --step`),
-and measures each frame until GL has finished, without a display: software GL if there is no GPU. Each line states its
-target, and whether it is met. "ratio" is the frame time divided by the time to clear the window and draw one line of
-text, alternating in the same run. "processor" is a frame's processor time in all threads; "our part" is that of the
-window's thread without GL. On a busy machine compare ratios and processor time. With --against, an older program
-alternates with this one on the same steps. Recordings are kept in build/bench/app, per file format; remove the folder
-to free the space.
+and measures each frame until GL has finished. It needs no display, and uses software GL if there is no GPU. Each line
+states its target, and whether the target is met. "ratio" is the frame time divided by the time to clear the window and
+draw one line of text, alternating in the same run. "processor" is a frame's processor time in all threads; "our part"
+is that of the window's thread without GL. On a busy machine compare ratios and processor time. With --against, an older
+program alternates with this one on the same steps. Recordings are kept in build/bench/app, per file format; remove the
+folder to free the space.
 """
 import argparse
 import hashlib
@@ -28,12 +28,12 @@ FIGURE = re.compile(r"frames \d+.*?median ([\d.]+) ms(?:, 99th percentile ([\d.]
 
 
 class Frames:
-    """A program's output about all of its frames."""
+    """The frame times in a program's output."""
 
     def __init__(self, said):
         found = FIGURE.findall(said)
         if not found:
-            raise ValueError(f"no times of frames in: {said.strip()[-120:]!r}")
+            raise ValueError(f"no frame times in the output: {said.strip()[-120:]!r}")
         number = [float(text) if text else None for text in found[-1]]
         self.median, self.high, self.slowest, self.processor, self.least, self.ours, self.ours_high, self.empty, self.ratio = number
 
@@ -54,7 +54,7 @@ class App(Bench):
         return Run([program, "screenshot", "--step", "1", "--size", "320x200"], self.options, memory=False).failure is None
 
     def format(self):
-        """Identifies the recording format: a program reads all of a large file whose stored metrics have another
+        """Identifies the recording format. A program reads all of a large file if its stored metrics have another
         format."""
         if self.known_format is None:
             small = os.path.join(self.folder, "format.sluice")
@@ -66,7 +66,7 @@ class App(Bench):
         return self.known_format
 
     def kept(self, name, arguments):
-        """A generated recording, created unless it already exists."""
+        """Returns a generated recording, which is created unless it already exists."""
         path = os.path.join(self.folder, f"{name}-{self.format()}.sluice")
         if not os.path.exists(path):
             print(f"  (making {name}.sluice)", flush=True)
@@ -79,7 +79,7 @@ class App(Bench):
         return self.kept(f"training-{short(events)}" + (f"-{seed}" if seed > 1 else ""), ["--events", str(events), "--seed", str(seed)])
 
     def take(self, program, arguments, steps):
-        """One run. Without steps in one of the programs, both draw only frames of the first view."""
+        """Makes one run. If one of the programs supports no steps, both draw only frames of the first view."""
         if all(self.takes_steps.values()):
             how = [word for step in steps for word in ("--step", step)]
         else:
@@ -87,7 +87,7 @@ class App(Bench):
         return Run([program, "screenshot", *arguments, *how], self.options, memory=False)
 
     def frames(self, what, arguments, steps, median=None, high=None, ours=None, memory=None):
-        """Lines for the frames of these steps, from the run with the median of the medians."""
+        """Prints lines for the frames of these steps, from the run with the median of the medians."""
         bar = " / ".join(f"{each:g}" for each in (median, high) if each) + " ms" if median else ""
         runs = {label: [] for label, _ in self.programs}
         for _ in range(self.options.rounds):
@@ -181,12 +181,12 @@ class App(Bench):
         options = self.options
         print(f"{os.cpu_count()} cores; medians of {options.rounds}; load {os.getloadavg()[0]:.1f}")
         if not all(self.takes_steps.values()):
-            print("one of the programs takes no steps: frames of the first view alone are compared")
+            print("one of the programs supports no steps: only frames of the first view are compared")
         for name in GROUPS:
             if self.wanted(name):
                 getattr(self, name)(options.events)
         if not options.no_bars:
-            print(f"\n{len(self.missed)} bars missed" if self.missed else "\nevery bar met")
+            print(f"\n{len(self.missed)} targets missed" if self.missed else "\nevery target met")
 
 
 GROUPS = ("timeline", "film", "compare", "blocks", "flames", "live")
@@ -194,13 +194,13 @@ GROUPS = ("timeline", "film", "compare", "blocks", "flames", "live")
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("events", nargs="?", type=size_of, default=10**8, help="events of the recordings, such as 1M; 100M if not said")
+    parser.add_argument("events", nargs="?", type=size_of, default=10**8, help="events of the recordings, such as 1M (default 100M)")
     parser.add_argument("--build", default=os.path.join(ROOT, "build/release"))
     parser.add_argument("--folder", default=os.path.join(ROOT, "build/bench/app"))
     parser.add_argument("--against", help="an older sluice, or the folder of its build")
-    parser.add_argument("--only", action="append", choices=GROUPS, help="measure this alone; may be repeated")
+    parser.add_argument("--only", action="append", choices=GROUPS, help="measure only this group; may be repeated")
     parser.add_argument("--rounds", type=int, default=3, help="runs of each line")
-    parser.add_argument("--seconds", type=float, default=180, help="stop a command after so long")
+    parser.add_argument("--seconds", type=float, default=180, help="stop a command after this many seconds")
     parser.add_argument("--no-bars", action="store_true", help="only measure")
     App(parser.parse_args()).run()
 

@@ -1,5 +1,5 @@
-// The cost of a recorder event in a program that has just run other code on other data, so that little of the recorder
-// is in the processor's caches: as in a real program, unlike in a loop.
+// The cost of a recorder event in a program that has just run other code on other data. As in a real program, and
+// unlike in a loop, little of the recorder is then in the processor's caches.
 //   ./dev bench cold
 // Needs a Python built as a shared library: python3, or the one that PYTHON names. Each time is the median of single
 // events.
@@ -63,14 +63,14 @@ class other_work {
   std::size_t code_bytes_ = 0;
 };
 
-// --- a recording, blocks, and a Python -------------------------------------------------------------------------------------
+// --- a recording, blocks, and a Python ------------------------------------------------------------------------------
 
 struct block {
   std::uint64_t address;
   std::int64_t bytes;
 };
 
-/// Some hundreds of live tensors, and as many short-lived ones, side by side in PyTorch's segments.
+/// Several hundred live tensors and as many short-lived tensors, side by side in PyTorch's segments.
 std::vector<block> make_blocks() {
   std::mt19937_64 random(1);
   std::vector<block> blocks;
@@ -144,11 +144,11 @@ struct recording {
   }
 };
 recording& the_recording() {
-  static recording all;
-  return all;
+  static recording whole;
+  return whole;
 }
 
-// --- the events ---------------------------------------------------------------------------------------------------------------
+// --- the events -----------------------------------------------------------------------------------------------------
 
 /// The work at the innermost Python frame. `before` and `after` are not measured and run with warm caches.
 struct subject {
@@ -180,7 +180,7 @@ const subject no_subject = {"", nothing, nothing, nothing, false};  ///< The ove
 enum class when : long { never, before_inner_frames, before_event };
 
 struct run_state {
-  const subject* what = nullptr;
+  const subject* kind = nullptr;
   when stirs = when::never;
   std::size_t data_bytes = 0, code_bytes = 0;
   other_work other;
@@ -195,14 +195,14 @@ struct run_state {
   void at_event() {
     const recording& r = the_recording();
     const block& b = r.blocks[r.blocks.size() / 2 + turn++ % (r.blocks.size() / 2)];
-    what->before(b);
+    kind->before(b);
     if (stirs == when::before_event) stir();
     if (marks != nullptr) marks[0];
 #if defined(__x86_64__)
     _mm_lfence();
     const std::uint64_t begin = sluice::ring::read_tsc();
     _mm_lfence();
-    what->event(b);
+    kind->event(b);
     _mm_lfence();
     const std::uint64_t end = sluice::ring::read_tsc();
     _mm_lfence();
@@ -212,7 +212,7 @@ struct run_state {
 #endif
     if (marks != nullptr) marks[4096];
     samples.push_back(static_cast<double>(end - begin));
-    what->after(b);
+    kind->after(b);
   }
 };
 run_state present;
@@ -268,8 +268,8 @@ void run(int frames, int turns) {
 }
 
 /// The median time in ns of 800 events, without first-time events.
-double median_of(const subject& what, int frames) {
-  present.what = &what;
+double compute_median(const subject& topic, int frames) {
+  present.kind = &topic;
   present.samples.clear();
   run(frames, 100);
   auto& samples = present.samples;
@@ -279,14 +279,14 @@ double median_of(const subject& what, int frames) {
   return *middle * nanoseconds_a_tick();
 }
 
-void measure(benchmark::State& state, const subject& what) {
+void measure(benchmark::State& state, const subject& topic) {
   if (!the_recording().ready) return state.SkipWithError("no writer, or no Python that is a shared library");
   present.stirs = static_cast<when>(state.range(1));
   present.data_bytes = static_cast<std::size_t>(state.range(2)) << 10;
   present.code_bytes = present.data_bytes / 4;
   const int frames = static_cast<int>(state.range(0));
   for (auto _ : state) {
-    state.SetIterationTime((median_of(what, frames) - median_of(no_subject, frames)) * 1e-9);
+    state.SetIterationTime((compute_median(topic, frames) - compute_median(no_subject, frames)) * 1e-9);
   }
 }
 
@@ -310,7 +310,7 @@ int mark_events(const std::string& name, int frames) {
     void* place = mmap(reinterpret_cast<void*>(0x5'1000'0000), 8192, PROT_READ | PROT_WRITE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED_NOREPLACE, -1, 0);
     if (place == MAP_FAILED) return 1;
-    present.what = &s;
+    present.kind = &s;
     run(frames, 4);
     present.marks = static_cast<volatile char*>(place);
     run(frames, 4);

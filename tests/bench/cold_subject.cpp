@@ -16,13 +16,13 @@ namespace {
 constexpr std::size_t most = 64;
 constexpr std::uint32_t context = 1;
 
-CUresult parameter_of(CUfunction function, std::size_t index, std::size_t* offset, std::size_t* bytes) {
+CUresult get_parameter(CUfunction function, std::size_t index, std::size_t* offset, std::size_t* bytes) {
   if (index >= reinterpret_cast<std::size_t>(function) % most) return CUDA_ERROR_INVALID_VALUE;
   *offset = index * 8;
   *bytes = 8;
   return CUDA_SUCCESS;
 }
-CUresult name_of(const char** name, CUfunction) {
+CUresult get_name(const char** name, CUfunction) {
   *name = "a kernel";
   return CUDA_SUCCESS;
 }
@@ -51,8 +51,8 @@ CUfunction function_with(std::size_t parameters) { return reinterpret_cast<CUfun
 EXPORTED bool cold_start(const char* socket_name) {
   if (!ring::start(socket_name, {.ring_bytes = std::size_t{1} << 24})) return false;
   capture::read_options(trace::recording_mode::memory);
-  capture::driver.function_parameter = parameter_of;
-  capture::driver.function_name = name_of;
+  capture::driver.function_parameter = get_parameter;
+  capture::driver.function_name = get_name;
   capture::cupti.enable_callback = enable;
   capture::cupti.stream_id = number_of_stream;
   capture::enable_callbacks(nullptr, false);

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Frame times of the window in a browser, compared with the program: ./dev bench page [EVENTS] [--rounds N]
 
-Opens one recording in both, alternating, and takes the same steps: zooms and pans of the timeline at 1600x900. Both
-draw with software GL as fast as they can. A frame of the page is the time between two animation callbacks of the
-browser. Needs Chromium, and the page that `./dev web` builds.
+Opens one recording alternately in the browser and in the program, and takes the same steps: zooms and pans of the
+timeline at 1600x900. Both draw with software GL as fast as they can. A frame of the page is the time between two
+animation callbacks of the browser. This script needs Chromium, and the page that `./dev web` builds.
 """
 import argparse
 import os
@@ -21,7 +21,7 @@ from chromium import Chromium
 
 COMMANDS = ["timeline.zoom_in", "timeline.pan_right", "timeline.pan_left", "timeline.zoom_out"]
 FRAMES_EACH = 60
-# A browser without a GPU composites pages without GL; Chromium uses GL here only if told to.
+# A browser without a GPU composites pages without GL. Chromium uses GL on this machine only if an option requests it.
 FLAGS = ("--disable-frame-rate-limit", "--disable-gpu-vsync", "--disable-gpu-compositing")
 LOOP = """new Promise(done => {
   const times = [];
@@ -40,8 +40,8 @@ LOOP = """new Promise(done => {
 
 
 def of_page(sluice, recording):
-    """Median and 99th percentile of the frames (ms), and the seconds until the first image, and until the recording is
-    shown."""
+    """Returns the median and 99th percentile of the frames (ms), the seconds until the first image, and the seconds
+    until the recording is shown."""
     server = subprocess.Popen([sluice, "serve", recording], stdout=subprocess.PIPE, text=True)
     try:
         address = re.search(r"http://\S+", server.stdout.readline()).group()
@@ -61,7 +61,7 @@ def of_page(sluice, recording):
 
 
 def of_program(sluice, recording):
-    """Median and 99th percentile of the frames (ms)."""
+    """Returns the median and 99th percentile of the frames (ms)."""
     steps = [word for command in COMMANDS for word in ("--step", f"{FRAMES_EACH} {command}")]
     said = subprocess.run([sluice, "screenshot", recording, "--size", "1600x900", "--step", "60", *steps], check=True, capture_output=True, text=True)
     found = Frames(said.stdout + said.stderr)

@@ -97,18 +97,18 @@ struct taken_in {
   index::growing_index index;
 };
 
-const taken_in& trace_of(std::int64_t events) {
-  static std::map<std::int64_t, std::unique_ptr<taken_in>> made;
-  auto& known = made[events];
+const taken_in& get_trace(std::int64_t events) {
+  static std::map<std::int64_t, std::unique_ptr<taken_in>> ins;
+  auto& known = ins[events];
   if (!known) known = std::make_unique<taken_in>(events);
   return *known;
 }
 
 void take_in(benchmark::State& state) {
-  const taken_in& of = trace_of(state.range(0));
+  const taken_in& in = get_trace(state.range(0));
   for (auto _ : state) {
     index::growing_index index;
-    while (!index.absorb(*of.snapshot, 1)) {
+    while (!index.absorb(*in.snapshot, 1)) {
     }
     benchmark::DoNotOptimize(index.events());
   }
@@ -119,13 +119,13 @@ BENCHMARK(take_in)->Arg(1'000'000)->Arg(4'000'000)->Unit(benchmark::kMillisecond
 /// Queries every track that a window shows, 1600 pixels wide, for a range in the middle of the trace. The second
 /// argument is the share of the trace that the range covers, as a power of ten.
 void all_tracks(benchmark::State& state) {
-  const taken_in& of = trace_of(state.range(0));
+  const taken_in& in = get_trace(state.range(0));
   const std::atomic<bool> never{false};
   symbols::frame_cache frames;
   bool provisional = false;
-  const query::sources from{
-      .index = of.index, .trace = *of.snapshot, .cancelled = never, .frames = frames, .provisional = provisional};
-  const auto tracks = query::result_to(query::tracks_query{}, from).value();
+  const query::sources sources{
+      .index = in.index, .trace = *in.snapshot, .cancelled = never, .frames = frames, .provisional = provisional};
+  const auto tracks = query::result_to(query::tracks_query{}, sources).value();
   trace::time_ns length = tracks.span.length();
   for (std::int64_t i = 0; i < state.range(1); ++i) length /= 10;
   const trace::time_ns begin = (tracks.span.length() - length) / 2;
@@ -133,9 +133,9 @@ void all_tracks(benchmark::State& state) {
     for (const query::track& t : tracks.tracks) {
       const bool curves = t.kind == query::track_kind::memory || t.kind == query::track_kind::bandwidth;
       if (curves) {
-        benchmark::DoNotOptimize(query::result_to(query::series_query{t.id, {begin, begin + length}, 1600}, from));
+        benchmark::DoNotOptimize(query::result_to(query::series_query{t.id, {begin, begin + length}, 1600}, sources));
       } else {
-        benchmark::DoNotOptimize(query::result_to(query::slices_query{t.id, {begin, begin + length}, 1600}, from));
+        benchmark::DoNotOptimize(query::result_to(query::slices_query{t.id, {begin, begin + length}, 1600}, sources));
       }
     }
   }
@@ -143,16 +143,16 @@ void all_tracks(benchmark::State& state) {
 BENCHMARK(all_tracks)->ArgsProduct({{1'000'000, 4'000'000}, {0, 1, 2, 4}})->Unit(benchmark::kMicrosecond);
 
 void statistics(benchmark::State& state) {
-  const taken_in& of = trace_of(state.range(0));
+  const taken_in& in = get_trace(state.range(0));
   for (auto _ : state) {
-    benchmark::DoNotOptimize(metrics::measure(of.index, of.snapshot->tables(), index::time_range_of(*of.snapshot)));
+    benchmark::DoNotOptimize(metrics::measure(in.index, in.snapshot->tables(), index::recorded_range(*in.snapshot)));
   }
 }
 BENCHMARK(statistics)->Arg(1'000'000)->Arg(4'000'000)->Unit(benchmark::kMillisecond);
 
 void summary(benchmark::State& state) {
-  const taken_in& of = trace_of(state.range(0));
-  for (auto _ : state) benchmark::DoNotOptimize(metrics::make_report(of.index, *of.snapshot));
+  const taken_in& in = get_trace(state.range(0));
+  for (auto _ : state) benchmark::DoNotOptimize(metrics::make_report(in.index, *in.snapshot));
 }
 BENCHMARK(summary)->Arg(1'000'000)->Arg(4'000'000)->Unit(benchmark::kMillisecond);
 

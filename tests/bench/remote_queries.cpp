@@ -28,7 +28,7 @@ double ms_since(clock_type::time_point begin) {
 /// The timeline rows that a view shows.
 class view {
  public:
-  view(query::engine& from, const query::track_list& tracks) : from_(from) {
+  view(query::engine& engine, const query::track_list& tracks) : from_(engine) {
     for (const query::track& each : tracks.tracks) {
       if (rows_.size() == max_tracks) break;
       const bool slices = each.kind == query::track_kind::direction || each.kind == query::track_kind::stream ||
@@ -38,15 +38,15 @@ class view {
   }
   /// Queries all rows. Returns true if all results are complete.
   bool draw(time_range range) {
-    bool all = true;
+    bool complete = true;
     for (row& each : rows_) {
       if (each.is_slices) {
-        all = each.slices.ask(from_, {each.id, range, width}).complete && all;
+        complete = each.slices.ask(from_, {each.id, range, width}).complete && complete;
       } else {
-        all = each.series.ask(from_, {each.id, range, width, true}).complete && all;
+        complete = each.series.ask(from_, {each.id, range, width, true}).complete && complete;
       }
     }
-    return all;
+    return complete;
   }
 
  private:

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""The cost of the runtime: ./dev bench runtime [--only REGEX] [--rounds N] (see ./dev help)
+"""Measures the cost of the runtime: ./dev bench runtime [--only REGEX] [--rounds N] (see ./dev help)
 
-Runs the runtime's benchmarks (tests/bench/runtime) and prints one table: each line beside its peers of the same run,
-with its target and whether it is met. Numbers are medians of the rounds.
+Runs the runtime's benchmarks (tests/bench/runtime) and prints one table. Each line stands beside its peers of the same
+run, with its target and whether the target is met. Numbers are medians of the rounds.
 """
 import argparse
 import json
@@ -66,10 +66,11 @@ class Table:
         self.missed = []
 
     def bar(self, line, text):
-        """Whether the line meets one target: (text to show, True or False, or None if the peer is missing)."""
+        """Returns (text to show, whether the line meets the target). The second value is None if the peer is
+        missing."""
         match = BAR.match(text)
         if not match:
-            sys.exit(f"runtime_table: line '{line.name}': '{text}' is no bar; write 'time <= 25 ns' or 'rate >= 0.9 of NAME'")
+            sys.exit(f"runtime_table: line '{line.name}': '{text}' is not a target; write 'time <= 25 ns' or 'rate >= 0.9 of NAME'")
         what, order, amount, unit, peer = match.groups()
         limit = float(amount) * UNITS.get(unit, 1.0)
         if peer:
@@ -98,14 +99,14 @@ class Table:
                 if met is False:
                     self.missed.append(f"{line.name}: {text}")
             print(f"  {shown:<44} {line.figure():>14}  {'; '.join(verdicts) if bars else line.label}", flush=True)
-        print(f"\n{len(self.missed)} bars missed" if self.missed else "\nevery bar met")
+        print(f"\n{len(self.missed)} targets missed" if self.missed else "\nevery target met")
         for missed in self.missed:
             print(f"  {missed}")
 
 
 def torch_peer(folder):
-    """A library of PyTorch's allocator for the benchmarks to load, compiled against the installed PyTorch; None without
-    PyTorch."""
+    """Compiles a library with PyTorch's allocator, which the benchmarks load, against the installed PyTorch. Returns
+    None without PyTorch."""
     include = subprocess.run([sys.executable, "-c", "import torch, torch.utils.cpp_extension as e; print(int(torch._C._GLIBCXX_USE_CXX11_ABI));"
                               "print('\\n'.join(e.include_paths(device_type='cuda')))"], capture_output=True, text=True)
     if include.returncode:
@@ -117,7 +118,7 @@ def torch_peer(folder):
                os.path.join(ROOT, "tests/bench/runtime/torch_peer.cpp"), "-o", library, f"-L{libraries}", "-lc10_cuda", "-lc10", f"-Wl,-rpath,{libraries}"]
     made = subprocess.run(command, capture_output=True, text=True)
     if made.returncode:
-        print(f"PyTorch is here, but its allocator could not be compiled against:\n{made.stderr[-500:]}", file=sys.stderr)
+        print(f"PyTorch is installed, but the library with its allocator does not compile:\n{made.stderr[-500:]}", file=sys.stderr)
         return None
     return library
 
@@ -130,11 +131,11 @@ def cupy_lines():
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default=os.path.join(ROOT, "build/release"))
-    parser.add_argument("--program", help="the benchmarks' program, where it is not in the build folder")
-    parser.add_argument("--only", default=".", help="lines whose name matches this alone")
+    parser.add_argument("--program", help="the benchmarks' program, if it is not in the build folder")
+    parser.add_argument("--only", default=".", help="only lines whose name matches this")
     parser.add_argument("--rounds", type=int, default=3, help="runs of each line")
-    parser.add_argument("--seconds", type=float, default=0.1, help="the least that a run takes")
-    parser.add_argument("--json", help="keep Google Benchmark's own account here")
+    parser.add_argument("--seconds", type=float, default=0.1, help="minimum time of a run")
+    parser.add_argument("--json", help="write Google Benchmark's own output to this file")
     options = parser.parse_args()
     program = options.program or os.path.join(options.build, "tests/bench/runtime/runtime_benchmarks")
     command = [program, "--benchmark_format=json", f"--benchmark_filter={options.only}", f"--benchmark_min_time={options.seconds}",
@@ -153,7 +154,7 @@ def main():
     context = said["context"]
     devices = ", ".join(f"{key}: {context[key]}" for key in ("cuda", "simulated") if key in context)
     print(f"{context['num_cpus']} cores at {context['mhz_per_cpu']} MHz; {devices}; medians of {options.rounds}; load {context['load_avg'][0] if context.get('load_avg') else 0:.1f}")
-    # A line that could not run has no median.
+    # A benchmark that could not run has no median.
     wanted = [row for row in said["benchmarks"] if row.get("error_occurred") or options.rounds == 1 or row.get("aggregate_name") == "median"]
     wanted.sort(key=lambda row: (row["family_index"], row["per_family_instance_index"]))  # They ran in a random order.
     failed = {row["run_name"]: row for row in wanted if row.get("error_occurred")}

@@ -4,7 +4,7 @@
     slow_line.py PORT HOST:PORT MILLISECONDS MBIT
 
 Listens on 127.0.0.1:PORT. MILLISECONDS is the delay in each direction, MBIT the rate in each direction in 10^6 bits per
-second. For measuring `sluice open ssh://` if the kernel has no netem.
+second. It serves to measure `sluice open ssh://` if the kernel has no netem.
 """
 import queue
 import socket
@@ -14,7 +14,7 @@ import time
 
 
 def pass_on(source, target, delay, rate, name):
-    """Reads at once, and sends each piece when it would have arrived."""
+    """Reads data at once, and sends each piece at the time when a slow line would deliver it."""
     line = queue.Queue(maxsize=4096)
     total = 0
 

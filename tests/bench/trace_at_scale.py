@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""The cost of traces of any size: ./dev bench trace [EVENTS...] [--only WORD] [--keep] (see ./dev help)
+"""Measures the cost of traces of any size: ./dev bench trace [EVENTS...] [--only WORD] [--keep] (see ./dev help)
 
 Generates traces of the requested sizes (default 1M, 10M and 100M), repeats a recording up to the largest size, and
-takes the table's measurements on each. Each line states its target, and whether it is met; a command that exceeds its
-limit of time or memory is stopped, and its line reports that. Times are wall-clock times unless noted, medians of the
-runs; "cold" means that the trace is not in the page cache, but the program is. Each part begins with the time of a
-fixed piece of work, for comparing runs.
+takes the table's measurements on each. Each line states its target, and whether the target is met. A command that
+exceeds its limit of time or memory is stopped, and its line reports that. Times are medians of the runs, and wall-clock
+times unless noted. "cold" means that the trace is not in the page cache, but the program is. Each part begins with the
+time of a fixed piece of work, so that runs can be compared.
 """
 import argparse
 import os
@@ -28,8 +28,9 @@ MIB = 1 << 20
 
 
 def fixed_work():
-    """Processor time in ms of compressing 4 MiB of noise with zlib, the fastest of three: makes results of different
-    runs comparable. Other load on a host can make a virtual machine of two processors half as fast for minutes."""
+    """Returns the processor time in ms of compressing 4 MiB of noise with zlib, the fastest of three. It makes results
+    of different runs comparable: other load on a host can make a virtual machine of two processors half as fast for
+    minutes."""
     noise = random.Random(1).randbytes(4 * MIB)
     fastest = float("inf")
     for _ in range(3):
@@ -42,7 +43,7 @@ def fixed_work():
 def size_of(text):
     match = re.fullmatch(r"(\d+(?:\.\d+)?)([kKmMgG]?)", text)
     if not match:
-        raise argparse.ArgumentTypeError(f"'{text}' is no number of events; write 1000000 or 1M")
+        raise argparse.ArgumentTypeError(f"'{text}' is not a number of events; write 1000000 or 1M")
     return int(float(match[1]) * {"": 1, "k": 10**3, "m": 10**6, "g": 10**9}[match[2].lower()])
 
 
@@ -64,7 +65,7 @@ class Run:
         with tempfile.TemporaryFile("w+") as said, tempfile.TemporaryFile("w+") as complained:
             begin = time.perf_counter()
             process = subprocess.Popen(command, stdout=said, stderr=complained, preexec_fn=limit, cwd=ROOT)
-            # Sleeps until the process ends, because polling might disturb the measurement.
+            # This sleeps until the process ends, because polling might disturb the measurement.
             ended = os.pidfd_open(process.pid)
             if not select.select([ended], [], [], limits.seconds)[0]:
                 process.kill()
@@ -109,7 +110,7 @@ class Bench:
         print(f"\n{text}\n  (a fixed piece of work, zlib over 4 MiB, takes {fixed_work():.0f} ms of one processor now)")
 
     def line(self, what, figure, bar, met, note=""):
-        """One line of the table. `met`: True, False, or None if there is no target."""
+        """Prints one line of the table. `met` is True, False, or None if there is no target."""
         verdict = "" if met is None else "met" if met else "MISSED"
         if met is False:
             self.missed.append(what)
@@ -119,7 +120,7 @@ class Bench:
         self.line(what, "-", bar, False if bar else None, run.failure)
 
     def repeat(self, command, cold=None, rounds=None):
-        """The median run, or the first that failed."""
+        """Returns the median run, or the first that failed."""
         runs = []
         for _ in range(rounds or self.options.rounds):
             if cold:
@@ -132,7 +133,7 @@ class Bench:
     # --- traces -----------------------------------------------------------------------------------------------------
 
     def make(self, name, arguments):
-        """A trace, generated unless it already exists; its path and the generator's output."""
+        """Generates a trace unless it already exists. Returns its path and the generator's output."""
         path = os.path.join(self.folder, name + ".sluice")
         command = [self.sluice, "generate", *arguments, "--force", "-o", path]
         run = Run(command, argparse.Namespace(memory=self.options.memory, seconds=3600))
@@ -142,12 +143,13 @@ class Bench:
         return path, events, size, run
 
     def sizes(self):
-        """Bytes per event: generated and recorded traces."""
+        """Prints the bytes per event of generated and recorded traces."""
         if not self.wanted("size"):
             return
-        self.headline("Size on disk (bytes an event, of the whole file)")
+        self.headline("Size on disk (bytes per event, of the whole file)")
         def an_event(path):
-            """Bytes of tables and events: summaries are the same for both if a trace is large enough to have them."""
+            """Returns the bytes of tables and events. Summaries are the same for both if a trace is large enough to
+            have them."""
             rows = self.rows_of(path)
             return (rows["tables"][1] + rows["events"][1]) / rows["events"][0]
 
@@ -170,7 +172,7 @@ class Bench:
             self.line("  of these allocations and frees alone", f"{figure:.2f}", f"{bar} each", figure <= bar)
 
     def rows_of(self, path):
-        """Rows and bytes by kind."""
+        """Returns rows and bytes by kind."""
         run = Run([os.path.join(self.tools, "trace_sizes"), path], self.options)
         if run.failure:
             sys.exit(f"trace_at_scale: {run.failure}")
@@ -202,7 +204,7 @@ class Bench:
         return self.repeat([self.sluice, "screenshot", path, "--force", "-o", os.path.join(self.folder, "picture.png")], cold=path if cold else None)
 
     def reading(self, name, path, events, size, largest, smallest=None):
-        """`smallest`: the same kind of trace with the fewest events."""
+        """Measures reading one trace. `smallest` is the same kind of trace with the fewest events."""
         self.headline(f"{name}: {events:,} events, {size / MIB:.1f} MiB, {size / events:.2f} bytes an event")
         bars = largest
         if self.wanted("open"):
@@ -228,7 +230,7 @@ class Bench:
                 continue
             self.line(label, f"{run.seconds:.3f} s", "0.5 s" if bars else "", run.seconds <= 0.5 if bars else None,
                       f"process start to picture written; {run.processor:.2f} s of processor time")
-            # Costs that do not depend on the trace: the program's start, GL, fonts and shaders, the image file.
+            # These costs do not depend on the trace: the program's start, GL, fonts and shaders, the image file.
             ours = run.seconds - self.small.seconds
             self.line("  more than of a recording of 7 KiB, which is GL's start", f"{ours:+.3f} s", "0.15 s" if bars else "", ours <= 0.15 if bars else None,
                       f"{self.small.seconds:.3f} s for that")
@@ -333,7 +335,7 @@ class Bench:
                 title = "PyTorch training as recorded, repeated" if name == "tiled" else "Generated inference"
                 self.reading(f"{title}, {short(largest)} (made in {made.seconds:.1f} s)", path, count, size, True, smallest)
         self.imports()
-        print(f"\n{len(self.missed)} bars missed" if self.missed else "\nevery bar met")
+        print(f"\n{len(self.missed)} targets missed" if self.missed else "\nevery target met")
         if not options.keep:
             shutil.rmtree(self.folder)
 
@@ -343,10 +345,10 @@ def main():
     parser.add_argument("events", nargs="*", type=size_of, help="sizes, such as 1M 10M 100M")
     parser.add_argument("--build", default=os.path.join(ROOT, "build/release"))
     parser.add_argument("--folder", default=os.path.join(ROOT, "build/bench/trace"))
-    parser.add_argument("--only", action="append", choices=("size", "write", "open", "questions", "report", "import"), help="measure this alone; may be repeated")
+    parser.add_argument("--only", action="append", choices=("size", "write", "open", "questions", "report", "import"), help="measure only this; may be repeated")
     parser.add_argument("--rounds", type=int, default=3, help="runs of each command")
-    parser.add_argument("--seconds", type=float, default=60, help="stop a command after so long")
-    parser.add_argument("--memory", type=size_of, default=8 << 30, help="stop a command at so many bytes")
+    parser.add_argument("--seconds", type=float, default=60, help="stop a command after this many seconds")
+    parser.add_argument("--memory", type=size_of, default=8 << 30, help="stop a command that uses more than this many bytes of memory")
     parser.add_argument("--keep", action="store_true", help="keep the traces in the folder")
     options = parser.parse_args()
     options.events = options.events or [10**6, 10**7, 10**8]

@@ -23,21 +23,21 @@ namespace {
 using steady = std::chrono::steady_clock;
 
 double resident_mib() {
-  std::FILE* from = std::fopen("/proc/self/statm", "r");
-  if (from == nullptr) return 0;
-  unsigned long all = 0, resident = 0;
-  const int read = std::fscanf(from, "%lu %lu", &all, &resident);
-  std::fclose(from);
+  std::FILE* e = std::fopen("/proc/self/statm", "r");
+  if (e == nullptr) return 0;
+  unsigned long total = 0, resident = 0;
+  const int read = std::fscanf(e, "%lu %lu", &total, &resident);
+  std::fclose(e);
   return read == 2 ? static_cast<double>(resident) * static_cast<double>(::sysconf(_SC_PAGESIZE)) / (1 << 20) : 0;
 }
 
 struct lags {
   std::vector<double> seconds;
   void add(trace::time_ns lag) { seconds.push_back(static_cast<double>(lag) * 1e-9); }
-  void print(const char* what) {
+  void print(const char* subject) {
     if (seconds.empty()) return;
     std::sort(seconds.begin(), seconds.end());
-    std::printf("  %s %.2f s (%.2f)", what, seconds[seconds.size() / 2], seconds.back());
+    std::printf("  %s %.2f s (%.2f)", subject, seconds[seconds.size() / 2], seconds.back());
     seconds.clear();
   }
 };
@@ -60,7 +60,7 @@ int follow(const std::string& path, double length) {
   while (passed() < length) {
     asked.refresh();
     static_cast<void>(newest->refresh());
-    const auto whole = index::time_range_of(*asked.snapshot());
+    const auto whole = index::recorded_range(*asked.snapshot());
     const auto listed = tracks.ask(asked, {});
     if (listed.value) {
       while (curves.size() < listed.value->tracks.size())

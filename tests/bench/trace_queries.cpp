@@ -1,10 +1,10 @@
 // A window's queries of a trace, without the window: trace_queries FILE [WINDOWS]. Opens the file and queries every
-// track at 1600 pixels, memory by category as in a window by default, over the whole trace. Then it zooms and pans like
-// a user: at the speed of a wheel, so that data can be read ahead in between; without any pause; with jumps to places
-// far from any earlier view; drawing the first result of each query like a view; and until all results are exact.
-// Finally it queries the live blocks and the memory layout at random times, each twice in a row. Prints one line per
-// metric, with the median and the worst time in ms.
-// With 0 windows it stops after the first view, so that another tool can count the view's instructions.
+// track over the whole trace at 1600 pixels. Memory is split by category, as in a window by default. Then it zooms and
+// pans like a user: at the speed of a wheel, so that data can be read ahead between two steps; without any pause; with
+// jumps to places far from any earlier view; drawing the first result of each query like a view; and until all results
+// are exact. Finally it queries the live blocks and the memory layout at random times, each twice in a row. Prints one
+// line per metric, with the median and the worst time in ms. With 0 windows it stops after the first view, so that
+// another tool can count the view's instructions.
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -39,16 +39,16 @@ class stopwatch {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
-void print(const char* what, std::vector<double> times) {
+void print(const char* subject, std::vector<double> times) {
   if (times.empty()) return;
   std::sort(times.begin(), times.end());
-  std::printf("%s: median %.3f worst %.3f of %zu\n", what, times[times.size() / 2], times.back(), times.size());
+  std::printf("%s: median %.3f worst %.3f of %zu\n", subject, times[times.size() / 2], times.back(), times.size());
   std::fflush(stdout);
 }
 
 template <class Query>
-auto ask(query::engine& from, const Query& query) {
-  auto answered = from.ask_now(query);
+auto ask(query::engine& engine, const Query& query) {
+  auto answered = engine.ask_now(query);
   if (!answered) {
     std::fprintf(stderr, "trace_queries: %s\n", answered.error().to_string().c_str());
     std::exit(1);
@@ -56,20 +56,20 @@ auto ask(query::engine& from, const Query& query) {
   return *answered;
 }
 
-void ask_all_tracks(query::engine& from, const query::track_list& tracks, time_range range) {
+void ask_all_tracks(query::engine& engine, const query::track_list& tracks, time_range range) {
   for (const query::track& t : tracks.tracks) {
     switch (t.kind) {
       case query::track_kind::memory:
       case query::track_kind::pool:
       case query::track_kind::bandwidth:
       case query::track_kind::counter:
-        ask(from, query::series_query{t.id, range, width, true});
+        ask(engine, query::series_query{t.id, range, width, true});
         break;
       case query::track_kind::direction:
       case query::track_kind::stream:
       case query::track_kind::host_thread:
       case query::track_kind::steps:
-        ask(from, query::slices_query{t.id, range, width});
+        ask(engine, query::slices_query{t.id, range, width});
         break;
     }
   }
@@ -86,7 +86,7 @@ class standing_queries {
         case query::track_kind::pool:
         case query::track_kind::bandwidth:
         case query::track_kind::counter:
-          slots_[i].of.emplace<query::slot<query::series_query>>();
+          slots_[i].subject.emplace<query::slot<query::series_query>>();
           break;
         default:
           break;
@@ -95,14 +95,14 @@ class standing_queries {
   }
 
   /// Queries all tracks repeatedly, as frames do, until each has a result for this range. If `exact`, results from
-  /// coarser tiles do not count.
-  /// Gives up after `most` ms and reports that.
-  bool draw(query::engine& from, time_range range, bool exact, double most) {
+  /// coarser tiles do not count. Gives up after `most` ms and reports the timeout.
+  bool draw(query::engine& engine, time_range range, bool exact, double most) {
     const stopwatch waiting;
     for (;;) {
       std::size_t answered = 0;
       for (standing& each : slots_)
-        answered += std::visit([&](auto& of) { return has(from, of, each.track, range, exact); }, each.of);
+        answered +=
+            std::visit([&](auto& subject) { return has(engine, subject, each.track, range, exact); }, each.subject);
       if (answered == slots_.size()) return true;
       if (waiting.ms() > most) return false;
       std::this_thread::sleep_for(std::chrono::microseconds(100));  // Leaves the core to the query threads.
@@ -114,14 +114,14 @@ class standing_queries {
   using series_slot = query::slot<query::series_query>;
   struct standing {
     std::uint64_t track = 0;
-    std::variant<slices_slot, series_slot> of;
+    std::variant<slices_slot, series_slot> subject;
   };
-  static bool has(query::engine& from, slices_slot& of, std::uint64_t track, time_range range, bool exact) {
-    const auto got = of.ask(from, {track, range, width});
+  static bool has(query::engine& engine, slices_slot& slot, std::uint64_t track, time_range range, bool exact) {
+    const auto got = slot.ask(engine, {track, range, width});
     return got.failure || (got.value != nullptr && got.value->range == range && (got.complete || !exact));
   }
-  static bool has(query::engine& from, series_slot& of, std::uint64_t track, time_range range, bool exact) {
-    const auto got = of.ask(from, {track, range, width, true});
+  static bool has(query::engine& engine, series_slot& slot, std::uint64_t track, time_range range, bool exact) {
+    const auto got = slot.ask(engine, {track, range, width, true});
     if (got.failure || got.value == nullptr) return got.failure.has_value();
     if (exact && !got.complete) return false;
     // Bins are aligned, so the result covers a few more bins than were queried.
@@ -133,17 +133,17 @@ class standing_queries {
 
 /// Makes each query twice in a row, and prints the times of the first and the second.
 template <class Query>
-void ask_twice(query::engine& from, const char* what, const std::vector<Query>& queries) {
+void ask_twice(query::engine& engine, const char* subject, const std::vector<Query>& queries) {
   std::vector<double> times[2];
   for (const Query& query : queries) {
     for (std::vector<double>& turn : times) {
       const stopwatch one;
-      ask(from, query);
+      ask(engine, query);
       turn.push_back(one.ms());
     }
   }
-  print((std::string(what) + ", first time").c_str(), times[0]);
-  print((std::string(what) + ", again").c_str(), times[1]);
+  print((std::string(subject) + ", first time").c_str(), times[0]);
+  print((std::string(subject) + ", again").c_str(), times[1]);
 }
 
 std::vector<trace::time_ns> random_times(time_range whole, int wanted) {
@@ -212,12 +212,12 @@ void show_the_whole(query::engine& engine, const query::track_list& tracks, stan
 template <class Pass>
 std::vector<double> in_passes(const windows& seen, Pass&& pass) {
   constexpr std::size_t passes = 3;
-  std::vector<std::vector<double>> all;
-  for (std::size_t i = 0; i < passes; ++i) all.push_back(pass());
+  std::vector<std::vector<double>> lists;
+  for (std::size_t i = 0; i < passes; ++i) lists.push_back(pass());
   std::vector<double> times;
   for (std::size_t w = 0; w < seen.size(); ++w) {
     std::vector<double> of_one;
-    for (const std::vector<double>& each : all) of_one.push_back(each[w]);
+    for (const std::vector<double>& each : lists) of_one.push_back(each[w]);
     std::sort(of_one.begin(), of_one.end());
     times.push_back(of_one[passes / 2]);
   }
@@ -274,7 +274,7 @@ std::vector<double> show(query::engine& engine, const query::track_list& tracks,
   return times;
 }
 
-void show_afresh(const std::string& path, const query::track_list& tracks, const windows& seen, const char* what,
+void show_afresh(const std::string& path, const query::track_list& tracks, const windows& seen, const char* subject,
                  bool pauses) {
   const auto times = in_passes(seen, [&] {
     query::engine engine(open(path), {});
@@ -282,7 +282,7 @@ void show_afresh(const std::string& path, const query::track_list& tracks, const
     ask_all_tracks(engine, tracks, tracks.span);
     return show(engine, tracks, seen, pauses);
   });
-  print(what, times);
+  print(subject, times);
 }
 
 void ask_at_random_times(query::engine& engine, time_range whole) {
@@ -298,10 +298,10 @@ void ask_at_random_times(query::engine& engine, time_range whole) {
 /// Queries that cover more events than an index should hold.
 void ask_about_half(query::engine& engine, time_range whole) {
   const time_range half{whole.begin + whole.length() / 4, whole.end - whole.length() / 4};
-  const auto timed = [&](const char* what, const auto& query) {
+  const auto timed = [&](const char* subject, const auto& query) {
     const stopwatch one;
     ask(engine, query);
-    print(what, {one.ms()});
+    print(subject, {one.ms()});
   };
   timed("figures of half the trace", query::statistics_query{half});
   query::blocks_query blocks;

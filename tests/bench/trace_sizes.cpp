@@ -12,7 +12,7 @@
 namespace sluice::trace {
 namespace {
 
-const char* name_of(row_type type) {
+const char* get_name(row_type type) {
   switch (type) {
 #define SLUICE_NAME(row, kind) \
   case row_type::kind:         \
@@ -42,19 +42,19 @@ result<sizes> measure(const std::string& path) {
   const auto opened = file::open(path);
   if (!opened) return tl::unexpected<error>(opened.error());
   const auto now = (*opened)->latest();
-  sizes all;
-  all.path = path;
-  all.file_bytes = now->file_bytes();
+  sizes whole;
+  whole.path = path;
+  whole.file_bytes = now->file_bytes();
   const auto add = [&](const chunk_info& chunk, use& total) {
-    for (use* into : {&all.kinds[chunk.type], &total}) {
+    for (use* into : {&whole.kinds[chunk.type], &total}) {
       into->rows += chunk.rows;
       into->bytes += chunk.stored_bytes + sizeof(chunk_header);
       into->raw += chunk.raw_bytes;
     }
   };
-  for (const chunk_info& chunk : now->chunks()) add(chunk, is_table(chunk.type) ? all.tables : all.events);
-  for (const chunk_info& chunk : now->summaries()) add(chunk, all.summaries);
-  return all;
+  for (const chunk_info& chunk : now->chunks()) add(chunk, is_table(chunk.type) ? whole.tables : whole.events);
+  for (const chunk_info& chunk : now->summaries()) add(chunk, whole.summaries);
+  return whole;
 }
 
 void print_line(const char* name, const std::vector<use>& uses) {
@@ -72,7 +72,7 @@ void print_line(const char* name, const std::vector<use>& uses) {
 }
 
 int print(const std::vector<std::string>& paths) {
-  std::vector<sizes> all;
+  std::vector<sizes> items;
   std::map<row_type, bool> kinds;
   for (const std::string& path : paths) {
     auto measured = measure(path);
@@ -81,25 +81,25 @@ int print(const std::vector<std::string>& paths) {
       return 1;
     }
     for (const auto& [type, unused] : measured->kinds) kinds[type] = true;
-    all.push_back(std::move(*measured));
+    items.push_back(std::move(*measured));
   }
-  for (std::size_t i = 0; i < all.size(); ++i) std::printf("%zu: %s\n", i + 1, all[i].path.c_str());
+  for (std::size_t i = 0; i < items.size(); ++i) std::printf("%zu: %s\n", i + 1, items[i].path.c_str());
   std::printf("%-18s", "");
-  for (std::size_t i = 0; i < all.size(); ++i) std::printf(" | %10s %11s %7s", "rows", "bytes", "b/row");
+  for (std::size_t i = 0; i < items.size(); ++i) std::printf(" | %10s %11s %7s", "rows", "bytes", "b/row");
   std::printf("\n");
-  std::vector<use> line(all.size());
+  std::vector<use> line(items.size());
   for (const auto& [type, unused] : kinds) {
-    for (std::size_t i = 0; i < all.size(); ++i) line[i] = all[i].kinds[type];
-    print_line(name_of(type), line);
+    for (std::size_t i = 0; i < items.size(); ++i) line[i] = items[i].kinds[type];
+    print_line(get_name(type), line);
   }
-  for (std::size_t i = 0; i < all.size(); ++i) line[i] = all[i].tables;
+  for (std::size_t i = 0; i < items.size(); ++i) line[i] = items[i].tables;
   print_line("tables", line);
-  for (std::size_t i = 0; i < all.size(); ++i) line[i] = all[i].events;
+  for (std::size_t i = 0; i < items.size(); ++i) line[i] = items[i].events;
   print_line("events", line);
-  for (std::size_t i = 0; i < all.size(); ++i) line[i] = all[i].summaries;
+  for (std::size_t i = 0; i < items.size(); ++i) line[i] = items[i].summaries;
   print_line("summaries", line);
   // An event's share of the whole file: tables, index and summaries exist only for events.
-  for (std::size_t i = 0; i < all.size(); ++i) line[i] = {all[i].events.rows, all[i].file_bytes, 0};
+  for (std::size_t i = 0; i < items.size(); ++i) line[i] = {items[i].events.rows, items[i].file_bytes, 0};
   print_line("file per event", line);
   return 0;
 }

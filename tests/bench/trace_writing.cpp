@@ -5,7 +5,7 @@
 //
 // trace_writing live FILE RATE SECONDS writes FILE while a program generates RATE events per second. trace_writing
 // session FILE EVENTS RATE records itself, like a program with a session, at RATE events per second, and prints the
-// time of the end. The file is sorted while it is written from REORDER_FROM events on.
+// time that ending the session takes. From REORDER_FROM events on, the file is sorted while it is written.
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -48,8 +48,8 @@ class memory_file {
   std::string path_;
 };
 
-void print(const char* what, double seconds, std::uint64_t events, std::uint64_t bytes) {
-  std::printf("%s: %.2f million events/s, %.2f bytes/event, %llu events\n", what,
+void print(const char* subject, double seconds, std::uint64_t events, std::uint64_t bytes) {
+  std::printf("%s: %.2f million events/s, %.2f bytes/event, %llu events\n", subject,
               static_cast<double>(events) / seconds / 1e6, static_cast<double>(bytes) / static_cast<double>(events),
               static_cast<unsigned long long>(events));
 }
@@ -64,7 +64,7 @@ struct kept_chunk {
 
 template <class Row>
 struct kept_rows final : kept_chunk {
-  explicit kept_rows(std::shared_ptr<const std::vector<Row>> from) : rows(std::move(from)) {}
+  explicit kept_rows(std::shared_ptr<const std::vector<Row>> items) : rows(std::move(items)) {}
   std::uint64_t add_to(trace::file_writer& file) const override {
     for (const Row& row : *rows) file.add(row);
     return trace::is_event_row<Row> ? rows->size() : 0;
@@ -134,7 +134,7 @@ struct local_ring {
   template <class Record>
   void put(std::int64_t time, Record record, const void* extra = nullptr, std::size_t extra_bytes = 0) {
     record.header.time = static_cast<std::uint64_t>(origin + time);
-    if (!producer.put(&record.header, ring::type_of<Record>::value, sizeof record, extra, extra_bytes)) std::abort();
+    if (!producer.put(&record.header, ring::get_type<Record>::value, sizeof record, extra, extra_bytes)) std::abort();
   }
   ring::ring_producer producer;
   std::unique_ptr<writer::ring_reader> reader;
@@ -150,7 +150,7 @@ class speaker {
       const std::string name =
           "void at::native::vectorized_elementwise_kernel<4, functor_" + std::to_string(i) + ">(int)";
       ring::string_record record{};
-      record.key = names_[i] = detail::hash_text(name.data(), name.size());
+      record.key = names_[i] = ring::detail::hash_text(name.data(), name.size());
       record.length = name.size();
       host_.put(0, record, name.data(), name.size());
       device_.put(0, record, name.data(), name.size());

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Request streams for PyTorch's caching allocator, each a separate program.
+"""Streams of requests for PyTorch's caching allocator. Each stream is a separate program.
 
     allocator_streams.py list
     allocator_streams.py STREAM      prints one JSON line with the allocator's own metrics
 
 A stream's requests do not depend on the clock or on addresses, so that runs under different settings of
 PYTORCH_CUDA_ALLOC_CONF can be compared. A stream that runs out of memory ends there and reports {"out_of_memory":
-true}. Exit status 77: no PyTorch or no GPU.
+true}. The exit status is 77 without PyTorch or without a GPU.
 """
 import json
 import os
@@ -38,7 +38,7 @@ def take(size):
 
 
 def limit_to(size):
-    """Sizes in bytes, not fractions: machines differ in their memory."""
+    """Sets a limit in bytes and not as a fraction, because machines differ in their memory."""
     total = torch.cuda.mem_get_info()[1]
     torch.cuda.set_per_process_memory_fraction(size / total)
     return int(size / total * total)
@@ -63,7 +63,7 @@ def churn(rng, sizes, steps, most):
 
 @stream
 def growing():
-    """Sizes that grow a little from step to step: no free block fits the next one."""
+    """Sizes that grow a little from step to step, so no free block fits the next request."""
     for step in range(40):
         kept = [take((8 + 5 * layer) * MIB + step * 640 * KIB) for layer in range(8)]
         del kept
@@ -88,7 +88,7 @@ def random_sizes():
 
 @stream
 def odd_frees():
-    """Freed in the order of allocation, in the opposite order, every other one, and at random."""
+    """Blocks are freed in the order of allocation, in the opposite order, every other one, and at random."""
     rng = random.Random(2)
     for turn in range(8):
         blocks = [take(int(2 ** rng.uniform(18, 25))) for _ in range(120)]
@@ -121,7 +121,7 @@ def big_and_small():
 
 @stream
 def small_only():
-    """Nothing above 1 MiB: only the small pool."""
+    """No size is above 1 MiB, so only the small pool is used."""
     rng = random.Random(4)
     for _ in range(6):
         live = churn(rng, lambda r: int(2 ** r.uniform(5, 20)), 3000, 160 * MIB)
@@ -146,7 +146,7 @@ def between_one_and_ten():
 
 @stream
 def two_streams():
-    """Allocations on two streams: neither can use the blocks that the other freed."""
+    """Allocations on two streams. Neither stream can use the blocks that the other freed."""
     rng = random.Random(7)
     side = torch.cuda.Stream()
     here, there = [], []
@@ -165,7 +165,7 @@ def two_streams():
 
 @stream
 def used_elsewhere():
-    """Blocks that another stream uses: they become free only when that stream is done."""
+    """Blocks that another stream uses. They become free only when that stream is done."""
     rng = random.Random(8)
     side = torch.cuda.Stream()
     for step in range(80):
@@ -182,7 +182,7 @@ def used_elsewhere():
 
 @stream
 def graph():
-    """A captured graph has a private pool; the program continues in the common one."""
+    """A captured graph has a private pool. The program continues in the common pool."""
     model = nn.Sequential(*[nn.Sequential(nn.Linear(1024, 1024), nn.ReLU()) for _ in range(6)]).cuda()
     x = torch.randn(512, 1024, device="cuda")
     side = torch.cuda.Stream()
@@ -223,7 +223,7 @@ def empty_cache():
 
 @stream
 def near_the_limit():
-    """As much as the process may have: the cache is emptied repeatedly."""
+    """The program allocates as much as the process may have, so the cache is emptied repeatedly."""
     limit_to(800 * MIB)
     rng = random.Random(10)
     for step in range(30):
@@ -241,7 +241,8 @@ def near_the_limit_random():
 
 @stream
 def limit_not_reached():
-    """The native allocator never reaches the limit, so its recording does not show it; other settings depend on it."""
+    """The native allocator never reaches the limit, so its recording does not show the limit. Other settings depend on
+    it."""
     limit_to(3 * GIB)
     churn(random.Random(11), lambda r: int(2 ** r.uniform(20, 27)), 1500, 1 * GIB)
 
@@ -298,7 +299,7 @@ def train(lengths, batch=16):
 
 @stream
 def training():
-    """A small transformer with AdamW; all steps are the same."""
+    """A small transformer with AdamW. All steps are the same."""
     train([256] * 8)
 
 
@@ -379,7 +380,7 @@ def main():
         print("\n".join(streams))
         return
     if not torch.cuda.is_available():
-        print("no GPU that PyTorch can use", file=sys.stderr)
+        print("PyTorch finds no usable GPU", file=sys.stderr)
         sys.exit(77)
     torch.manual_seed(0)
     torch.cuda.init()

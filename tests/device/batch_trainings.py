@@ -1,4 +1,5 @@
-"""Small trainings with a given batch size, for run-batch: PyTorch's allocated and reserved bytes at the peak.
+"""Runs small trainings with a given batch size, and reports PyTorch's allocated and reserved bytes at the peak (for
+run-batch).
 
     batch_trainings.py transformer|cnn|mlp BATCH [--steps N]
 

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""The cost of recording, on a machine with an NVIDIA GPU: ./dev bench recorder
+"""Measures the cost of recording on a machine with an NVIDIA GPU: ./dev bench recorder
 
     bench_recorder.py [PROGRAM]        (default build/release/sluice, with libsluice_capture.so beside it)
 
 All variants of a program (bare, recorded, under other recorders) run side by side and take turns, so that each is
-compared with a bare run within the same seconds; results are medians over the rounds. `bare again` is a second bare
-process: its difference is noise. For steps that the host bounds, the cost of memory mode is measured again in pairs:
+compared with a bare run within the same seconds. Results are medians over the rounds. `bare again` is a second bare
+process. Its difference is noise. For steps that the host bounds, the cost of memory mode is measured again in pairs:
 one process switches its recorder off and on every few steps, while nothing else runs. That resolves differences of 2 or
-3 % in some twenty rounds, compared with 8 % otherwise; but passive costs (the functions that forward calls, the waiting
-threads) are in both halves. Needs nvcc, g++, libcupti and a python3 with PyTorch. Prints a table; recorder.json and the
-table go to $OUT.
+3 % in some twenty rounds, compared with 8 % otherwise. But passive costs (the functions that forward calls, the waiting
+threads) are in both halves. The script needs nvcc, g++, libcupti and a python3 with PyTorch. Prints a table;
+recorder.json and the table go to $OUT.
     ROUNDS=9    number of turns of each variant (7 at least)
     ONLY=mlp,transformer   only these pieces of work (calls, mlp, mlp_wide, transformer, graph, empty, operator, mlp_paired,
                 transformer_paired), and not the disk
@@ -36,7 +36,7 @@ ROUNDS = max(7, int(os.environ.get("ROUNDS", "9")))
 CORE = bool(os.environ.get("CORE"))
 ONLY = [work for work in os.environ.get("ONLY", "").split(",") if work]
 PROCESSES = max(1, int(os.environ.get("PROCESSES", "3")))
-# All variants run on the same few cores: only one runs at a time, and the cores of a shared machine differ.
+# All variants run on the same few cores, because only one runs at a time and the cores of a shared machine differ.
 CORES = set(sorted(os.sched_getaffinity(0))[:8])
 CUDA = os.environ.get("CUDA_HOME", "/usr/local/cuda")
 WORK = tempfile.mkdtemp(prefix="bench-recorder-")
@@ -44,7 +44,7 @@ WORK = tempfile.mkdtemp(prefix="bench-recorder-")
 # Steps or calls per round.
 PAIRED = ("mlp_paired", "transformer_paired")
 COUNTS = {"mlp_paired": 60, "transformer_paired": 30, "mlp": 200, "mlp_wide": 100, "transformer": 60, "graph": 150, "empty": 20000, "operator": 20000}
-# Fewer for PyTorch's profiler, which takes seconds to process many steps.
+# PyTorch's profiler gets fewer, because it takes seconds to process many steps.
 COUNTS_WATCHED = {"mlp": 60, "mlp_wide": 60, "transformer": 20, "graph": 60, "empty": 4000, "operator": 4000}
 
 
@@ -126,7 +126,8 @@ def build():
 
 
 def libcupti():
-    """The toolkit's library. If PyTorch has loaded its own of the same version, the loader uses that."""
+    """Returns the toolkit's library. If PyTorch has loaded its own library of the same version, the loader uses
+    that."""
     found = [f"{root}/{name}" for root in (f"{CUDA}/targets/x86_64-linux/lib", f"{CUDA}/lib64", f"{CUDA}/extras/CUPTI/lib64")
              for name in ("libcupti.so.13", "libcupti.so.12", "libcupti.so") if os.path.exists(f"{root}/{name}")]
     if not found:
@@ -198,7 +199,7 @@ def torch_variants():
 
 
 def take_turns(variants, works, line_of, figures_of):
-    """{work: {variant: [result of each round, the mean of its processes]}}; a round that failed is None."""
+    """Returns {work: {variant: [result of each round, the mean of its processes]}}. A round that failed is None."""
     for variant in variants:
         variant.answer()
     # Processes of one variant are spread over the round, and each round starts with a different one.
@@ -217,7 +218,7 @@ def take_turns(variants, works, line_of, figures_of):
             for (name, variant), figures in answers.items():
                 mean = None if None in figures else statistics.fmean(figures)
                 results.setdefault(name, {}).setdefault(variant, []).append(mean)
-        # Intermediate results, in case the run is killed.
+        # Writes intermediate results, in case the run is killed.
         write({"results": {name: compare(rounds) for name, rounds in results.items()}}, "recorder-so-far")
     for variant in variants:
         variant.end()
@@ -238,9 +239,10 @@ def measure_torch():
 
 
 def compare(rounds):
-    """For each variant: its median, and the median over the rounds of its excess over the bare run of that round."""
+    """Returns, for each variant, its median, and the median over the rounds of its excess over the bare run of that
+    round."""
     bare = rounds.get("bare")
-    if bare is None:  # Measured in pairs: the results are percentages.
+    if bare is None:  # The work is measured in pairs, so the results are percentages.
         return {name: paired_figure(figures) for name, figures in rounds.items() if any(f is not None for f in figures)}
     out = {}
     for name, figures in rounds.items():
@@ -258,7 +260,7 @@ def paired_figure(figures):
 
 
 def disk():
-    """Bytes per event of a real training, for the whole file, stacks included."""
+    """Returns the bytes per event of a real training, for the whole file, stacks included."""
     out = {}
     for model in ("gpt", "mlp"):
         for mode in ("memory", "timeline"):
@@ -276,7 +278,7 @@ def disk():
 
 
 def ring():
-    """Nanoseconds to put one event into the ring, if the benchmark is available."""
+    """Returns the nanoseconds to put one event into the ring, if the benchmark is available."""
     program = os.path.join(os.path.dirname(SLUICE), "bench", "bench_ring")
     if not os.access(program, os.X_OK):
         return {}
@@ -309,7 +311,8 @@ COPIED = {"copied_4k": "4 KiB", "copied_1m": "1 MiB", "copied_64m": "64 MiB"}
 
 
 def duplicates_lines(results):
-    """The cost of --find-duplicates: each copy compared with the same copy recorded without it, in the same round."""
+    """Returns lines with the cost of --find-duplicates. Each copy is compared with the same copy recorded without the
+    option, in the same round."""
     lines = []
     for work, size in COPIED.items():
         of = results.get(work, {})
@@ -339,7 +342,7 @@ def table(results, on_disk, in_ring):
             continue
         field = "more_percent" if kind == "%" else "more"
         more = of[variant][field]
-        # CUPTI's cost for the same kinds of callbacks and records: a lower bound for any recorder based on it.
+        # CUPTI's cost for the same kinds of callbacks and records is a lower bound for any recorder based on CUPTI.
         floor = of.get("CUPTI, memory" if variant.startswith("memory") else "CUPTI, timeline")
         floor = "" if floor is None else f"{floor[field]:+.2f} {kind}"
         noise = f"{of['bare again'][field]:+.2f} {kind}" if "bare again" in of else ""
@@ -375,7 +378,7 @@ def write(everything, name="recorder"):
 def main():
     os.makedirs(OUT, exist_ok=True)
     if not os.access(SLUICE, os.X_OK):
-        complain(f"{SLUICE}: no such program; build it first: ./dev build")
+        complain(f"{SLUICE}: no such program; build it with ./dev build")
         return 1
     begin = time.monotonic()
     build()
@@ -388,7 +391,7 @@ def main():
         write({"results": results})
         on_disk = {} if ONLY else disk()
     else:
-        complain("python3 has no torch: its part is left out")
+        complain("python3 has no torch, so its part is left out")
         on_disk = {}
     in_ring = ring()
     text = table(results, on_disk, in_ring)

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""The PyTorch side of bench_recorder.py: reads lines with a piece of work and a count, runs it, and replies with one
-JSON line.
+"""The PyTorch side of bench_recorder.py. It reads lines with the name of a piece of work and a count, runs this work,
+and replies with one JSON line.
 
     bench_work.py [--watch profiler-cuda|profiler-all|history]
 
-`--watch`: PyTorch's own recorders, during each piece of work. `mlp_paired` and `transformer_paired` switch this
-process's recorder off and on every few steps, which excludes differences in memory placement and between processes.
+`--watch` runs one of PyTorch's own recorders during each piece of work. `mlp_paired` and `transformer_paired` switch
+this process's recorder off and on every few steps, which excludes differences in memory placement and between
+processes.
 """
 import argparse
 import contextlib
@@ -75,7 +76,7 @@ def graph(device):
 
 
 def timed_steps(step, at_once=1):
-    """Mean microseconds per step, with periodic waits for the device; the mean, so that every delay counts."""
+    """Returns the mean microseconds per step, with periodic waits for the device. The mean makes every delay count."""
 
     def run(count):
         for _ in range(max(3, count // 10)):
@@ -95,10 +96,10 @@ def timed_steps(step, at_once=1):
 
 class RecorderSwitch:
     """Turns the recorder in this process off and on, through variables of its library, which must not be stripped.
-    While it is off, its functions only forward calls, and allocations and frees are not recorded. For memory mode
-    without CUPTI."""
+    While it is off, its functions only forward calls, and allocations and frees are not recorded. This works only in
+    memory mode without CUPTI."""
 
-    # Listed in the order in which they are switched on.
+    # The variables are in the order in which they are switched on.
     NAMES = [("phase", r"ring6detail13current_phaseE$", ctypes.c_uint32),
              ("watching", r"entry_points12_GLOBAL__N_1L?8watchingE$", ctypes.c_uint8),
              ("launches", r"entry_points12_GLOBAL__N_1L?27launches_leave_touches_onlyE$", ctypes.c_uint8)]
@@ -124,9 +125,9 @@ class RecorderSwitch:
 
 
 def paired_steps(step):
-    """Percent by which a step takes longer with the recorder on than off: of the mean, the median and the fastest
-    tenth."""
-    each = 5  # Steps between two switches, not counting the first.
+    """Returns by how many percent a step takes longer with the recorder on than off: for the mean, the median and the
+    fastest tenth."""
+    each = 5  # Number of steps between two switches, not counting the first step.
 
     def timed():
         begin = time.perf_counter_ns()
@@ -155,7 +156,7 @@ def paired_steps(step):
 
 
 def timed_calls(call):
-    """Nanoseconds per call, in batches that the queue holds."""
+    """Returns the nanoseconds per call, in batches that fit into the queue."""
 
     def run(count):
         batch, times = 500, []

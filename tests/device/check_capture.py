@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares reports of recordings with the recorded programs' own output. Used by run-capture.
+"""Compares reports of recordings with the recorded programs' own output. run-capture calls it.
 
     check_capture.py program REPORT.json LEDGER      journal_program's ledger, exactly
     check_capture.py memory REPORT.json LEDGER       the same in memory mode: without graph work and kernels
@@ -52,7 +52,7 @@ def program(report, ledger, graphs_too=True):
     check_pair("managed memory", memory(report, "managed"), ledger["managed_alloc"])
     check_pair("arrays", memory(report, "array"), ledger["array_alloc"])
     pooled = [a + b for a, b in zip(ledger["async_alloc"], ledger.get("graph_alloc", [0, 0]))]
-    check_pair("stream-ordered memory, graphs' own included", memory(report, "device", "pool"), pooled)
+    check_pair("stream-ordered memory, including the graphs' own", memory(report, "device", "pool"), pooled)
     for kind in ("physical", "mapping", "reservation"):
         check(f"{kind} memory never freed", len([u for u in report["unfreed"] if u["kind"] == kind]), 0)
     check("pools' memory never freed", len([u for u in report["unfreed"] if u["layer"] == "pool"]), 0)
@@ -63,7 +63,7 @@ def program(report, ledger, graphs_too=True):
     h2d = [sum(x) for x in zip(ledger["copy_h2d"], ledger["copy_h2a"], ledger["graph_copy_h2d"])]
     batch = ledger.get("batch_copy_h2d", [0, 0])
     recorded = transfers(report, "h2d")
-    # CUPTI reports a batch as one record, or as one record per copy.
+    # CUPTI reports a batch of copies as one record, or as one record per copy.
     check("host to device, count", recorded[0], h2d[0] + 1, recorded[0] in (h2d[0] + 1, h2d[0] + batch[0]))
     check("host to device, bytes", recorded[1], h2d[1] + batch[1])
     check_pair("device to host", transfers(report, "d2h"), ledger["copy_d2h"])
@@ -74,7 +74,7 @@ def program(report, ledger, graphs_too=True):
     check("memsets", activity["memsets"], ledger["memset"][0] + ledger["graph_memset"][0])
     moved = sum(p["bytes"] for t in report["transfers"] if t["direction"] == "h2d" for p in t["parts"]
                 if p["host_side"] == "managed")
-    check("managed bytes that moved to the device", int(moved), ledger["managed_alloc"][1])
+    check("managed bytes that migrated to the device", int(moved), ledger["managed_alloc"][1])
     left = [u for u in report["unfreed"] if u["kind"] == "device"]
     check("device memory never freed, bytes", sum(u["bytes"] for u in left), 7 * MIB)
     print("  device:", report["devices"][0]["name"], "link peak GB/s:",
@@ -100,7 +100,7 @@ def torch(report, train):
     check("device times complete, ns before the end", until if until is None else end - until, "< 1 s",
           until is None or end - until < 1e9)
     for row in report["not_tracked"]:
-        print(f"  not tracked {row['maximum_bytes'] / MIB:.0f} MiB, our own share (estimated) {row['recorder_bytes'] / MIB:.1f} MiB, "
+        print(f"  not tracked {row['maximum_bytes'] / MIB:.0f} MiB, the recorder's share (estimated) {row['recorder_bytes'] / MIB:.1f} MiB, "
               f"{row['samples']} samples")
 
 

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares reports of edge_program's recordings with the program's actions. Used by run-edges.
+"""Compares reports of edge_program's recordings with the program's actions. run-edges calls it.
 
     check_edges.py WHAT REPORT.json DEVICES MODE      WHAT: fault, peer, ipc, around, batch, graph, children, beside
 """
@@ -42,19 +42,19 @@ def fault(report, devices, mode):
         until = report["processes"][0]["device_times_complete_until_ns"]
         if mode != "memory" and launches:
             last = faults[0]["launches_before"][0]["time_ns"]
-            check("device times are stated up to before it", until, f"<= {last}", until is not None and until <= last)
+            check("device times are complete up to a time before the fault", until, f"<= {last}", until is not None and until <= last)
     check("the recording's length, s", report["span"]["end_ns"] - report["span"]["begin_ns"], "< 10e9",
           report["span"]["end_ns"] - report["span"]["begin_ns"] < 10e9)
     activity = report["devices"][0]["activity"] if report["devices"] else None
     if mode != "memory":
         kernels = activity["kernels"] if activity else 0
-        check("kernels before the fault (20 were waited for)", kernels, ">= 20", kernels >= 20)
+        check("kernels before the fault (the program waited for 20)", kernels, ">= 20", kernels >= 20)
 
 
 def peer(report, devices, mode):
     check("events lost", report["lost"]["events"], 0)
     if devices > 1:
-        # The peak comes from CUPTI, or in memory mode from the management library: 18 links of an H200 carry
+        # The peak comes from CUPTI or, in memory mode, from the management library (NVML). 18 links of an H200 carry
         # 425 GB/s one way.
         for device in report["devices"]:
             peak = device["link"]["nvlink_peak_bytes_per_second"]
@@ -78,7 +78,7 @@ def ipc(report, devices, mode):
     check("kinds of imported blocks", len(kinds), 3, kinds == expected)
     for had in imports:
         named = had["owner"] is not None and had["owner"] != had["process"] and not had["owner_inferred"]
-        check(f"whose it is: {had['layer']} {had['kind']}, blocks {had['blocks']}", had["owner"], "the other", named)
+        check(f"owner of {had['layer']} {had['kind']}, blocks {had['blocks']}", had["owner"], "the other", named)
 
 
 def batch(report, devices, mode):
@@ -96,7 +96,7 @@ def around(report, devices, mode):
     check("device memory, bytes", memory(report, "device"), expected * MIB)
     check("warnings that something calls the driver around us", len(told), 1 if mode == "memory" else 0)
     for text in told:
-        check("they name the program and the function", text[:40], "...", "itself" in text and "cuMemAlloc_v2" in text)
+        check("the warning names the program and the function", text[:40], "...", "itself" in text and "cuMemAlloc_v2" in text)
 
 
 def graph(report, devices, mode):
@@ -107,7 +107,7 @@ def beside(report, devices, mode):
     check("events lost", report["lost"]["events"], 0)
     check("host to device, bytes", total(report, "h2d", "bytes"), MIB + 100 * MIB // 4)
     fastest = max(t["fastest_bytes_per_second"] for t in report["transfers"] if t["direction"] == "h2d")
-    check("the fastest, GB/s: timed, and not by its call", fastest / 1e9, "< 100", fastest < 100e9)
+    check("fastest copy, GB/s: timed by the device, not by its call", fastest / 1e9, "< 100", fastest < 100e9)
 
 
 def main():

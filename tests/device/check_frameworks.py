@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares a recording's report with a framework's own metrics, step by step, to the byte. Used by run-frameworks.
+"""Compares a recording's report with a framework's own metrics, step by step, to the byte. run-frameworks calls it.
 
     check_frameworks.py native|expandable|async|cupy|numba|rmm|rmm-async REPORT.json SAID.json
     check_frameworks.py jax-segments|jax-platform|jax-cuda_async REPORT.json SAID.json
@@ -24,7 +24,7 @@ def counter(mark, name):
 
 
 def figures(what, mark):
-    """The recording's metrics for a step: {name: (metric, name of the framework's own)}."""
+    """Returns the recording's metrics for a step: {name: (metric, name of the framework's own metric)}."""
     if what == "native":
         return {
             "blocks, bytes": (total(mark, "framework", "device"), "allocated"),
@@ -60,7 +60,8 @@ def figures(what, mark):
 
 
 def check_stacks(report):
-    """At the peak each block has a line, including blocks of a backward pass; every block has a stack."""
+    """Checks that at the peak each block has a line, including blocks of a backward pass, and that every block has a
+    stack."""
     rows = [m["by_line_at_maximum"] for m in report["memory"] if m["layer"] == "framework" and m.get("by_line_at_maximum")]
     lines = [line for row in rows for line in row["lines"]]
     inferred = {"the forward line": 0, "the call of backward()": 0}
@@ -78,8 +79,9 @@ def check_stacks(report):
 
 
 def jax_figure(what, mark):
-    """The memory that XLA holds from the driver, and JAX's name for it. In addition, CUDA libraries and XLA's own
-    constants allocate from the driver, which JAX does not count: the same amount at each step."""
+    """Returns the memory that XLA holds from the driver, and JAX's name for that number. In addition, CUDA libraries
+    and XLA's own constants allocate from the driver, the same amount at each step. JAX does not count these
+    allocations."""
     if what == "jax-cuda_async":
         return total(mark, "pool", "device"), "in_use"
     if what == "jax-platform":
@@ -88,8 +90,8 @@ def jax_figure(what, mark):
 
 
 def check_jax(what, report, said, marks):
-    """After a few steps everything is compiled and nothing else is allocated: from then on exact to the byte, step by
-    step."""
+    """After a few steps everything is compiled and nothing else is allocated. From then on, the metrics must agree to
+    the byte, step by step."""
     failures, rows = 0, []
     for step in said["steps"]:
         if step["step"] in marks:
@@ -100,7 +102,7 @@ def check_jax(what, report, said, marks):
     ok = len(beside) == 1 and beside[0] >= 0
     failures += not ok
     if not late:
-        print(f"  FAIL JAX says nothing of its memory: {said['steps'][-1]}")
+        print(f"  FAIL JAX reports no memory: {said['steps'][-1]}")
     else:
         print(f"  {'ok  ' if ok else 'FAIL'} recorded {late[-1][1]} bytes, JAX's own {late[-1][2]} at the last of {len(late)} steps;"
               f" beside it, at each step: {', '.join(map(str, beside[:6]))}")
@@ -114,7 +116,8 @@ def check_jax(what, report, said, marks):
 
 
 def check_steps(what, report, said, process=None):
-    """Step by step; `process`: its number in the recording, or None if there is only one."""
+    """Compares the metrics step by step. `process` is the process's number in the recording, or None if there is only
+    one."""
     failures, differences = 0, {}
     marks = {m["step"]: m for m in report["marks"] if m["step"] is not None and process in (None, m["process"])}
     missing = [s["step"] for s in said["steps"] if s["step"] not in marks]
@@ -126,7 +129,7 @@ def check_steps(what, report, said, process=None):
         if step["step"] not in marks:
             continue
         for name, (recorded, own) in figures(what, marks[step["step"]]).items():
-            # PyTorch reports its totals with a block; it reports nothing when the cache is emptied.
+            # PyTorch reports its totals together with a block. It reports nothing when the cache is emptied.
             if name == "counter, reserved" and step.get("emptied"):
                 continue
             differences.setdefault(name, []).append((step["step"], recorded, step[own]))
@@ -135,7 +138,7 @@ def check_steps(what, report, said, process=None):
         failures += len(wrong) != 0
         if wrong:
             step, recorded, own = wrong[0]
-            print(f"  FAIL {name}: {len(wrong)} of {len(rows)} steps differ; first at step {step}: recorded {recorded}, its own {own}")
+            print(f"  FAIL {name}: {len(wrong)} of {len(rows)} steps differ; first at step {step}: recorded {recorded}, the framework's own {own}")
         else:
             print(f"  ok   {name}: equal at all {len(rows)} steps, {rows[-1][1]} at the last")
     return failures
@@ -163,7 +166,7 @@ def main():
     what, report, said = sys.argv[1], load(sys.argv[2]), load(sys.argv[3])
     all_said = [load(path) for path in sys.argv[3:]]
     if not all(each["recording"] for each in all_said):
-        print("  FAIL the program did not find its recorder (sluice.py in PYTHONPATH, the library in LD_PRELOAD?)")
+        print("  FAIL the program did not find the recorder (is sluice.py in PYTHONPATH, and the library in LD_PRELOAD?)")
         sys.exit(1)
     lost = report["lost"]["events"]
     print(f"  {'ok  ' if lost == 0 else 'FAIL'} events lost: {lost}")

@@ -1,12 +1,11 @@
 #!/usr/bin/env python3
-"""Exchanges arrays with other libraries by DLPack and the CUDA array interface: no copy, and each deleter called
-exactly once.
+"""Exchanges arrays with other libraries by DLPack and the CUDA array interface. No copy may be made, and each deleter
+must be called exactly once.
 
     check_interchange.py LIBRARY [--alone]     LIBRARY: libsluice_interchange.so
 
-First with the script's own producer, which counts calls (also on the simulated device); then, unless --alone, with CuPy
-and PyTorch on the GPU.
-Prints its results, and "all as expected" or the deviations.
+First, the script's own producer, which counts calls, is the other library (also on the simulated device). Then, unless
+--alone is given, CuPy and PyTorch are, on the GPU. Prints its results, and "all as expected" or the deviations.
 """
 import argparse
 import ctypes
@@ -98,10 +97,10 @@ def check_alone():
         refused(f"{kind}: a capsule that has been used", lambda: sluice_arrays.from_capsule(capsule), "has been used")
         del capsule
         gc.collect()
-        expect(producer.deleted == 0, f"{kind}: the used capsule's destructor leaves the tensor alone")
+        expect(producer.deleted == 0, f"{kind}: the used capsule's destructor does not delete the tensor")
         again = sluice_arrays.from_capsule(taken.__dlpack__(max_version=(1, 0) if versioned else None))
         taken.release()
-        expect(producer.deleted == 0 and again.data == memory.data, f"{kind}: a share of a share keeps it")
+        expect(producer.deleted == 0 and again.data == memory.data, f"{kind}: an array made from an array keeps the tensor")
         again.release()
         expect(producer.deleted == 1, f"{kind}: deleter called once: {producer.deleted}")
 
@@ -109,18 +108,18 @@ def check_alone():
         capsule = unclaimed.capsule()
         del capsule
         gc.collect()
-        expect(unclaimed.deleted == 1, f"{kind}: a capsule that nobody takes deletes once: {unclaimed.deleted}")
+        expect(unclaimed.deleted == 1, f"{kind}: a capsule without a consumer deletes its tensor once: {unclaimed.deleted}")
 
         hostile = Producer(memory, versioned, ndim=-1)
         capsule = hostile.capsule()
         refused(f"{kind}: a tensor of -1 axes", lambda: sluice_arrays.from_capsule(capsule), "-1 axes")
-        expect(hostile.deleted == 0, f"{kind}: a refused tensor stays its owner's")
+        expect(hostile.deleted == 0, f"{kind}: a refused tensor stays with its owner")
         del capsule
         gc.collect()
-        expect(hostile.deleted == 1, f"{kind}: who deletes it once: {hostile.deleted}")
+        expect(hostile.deleted == 1, f"{kind}: the owner deletes the refused tensor once: {hostile.deleted}")
     refused("lanes", lambda: sluice_arrays.from_capsule(Producer(memory, True, lanes=4).capsule()), "4 lanes")
     refused("a null pointer", lambda: sluice_arrays.from_capsule(Producer(memory, True, data=None).capsule()), "null")
-    refused("memory that is not there", lambda: sluice_arrays.from_capsule(Producer(memory, True, data=4096).capsule()), "unowned_buffer")
+    refused("memory that does not exist", lambda: sluice_arrays.from_capsule(Producer(memory, True, data=4096).capsule()), "unowned_buffer")
     viewed = sluice_arrays.from_cai(memory)
     expect(viewed.data == memory.data, "the CUDA array interface: no copy")
 
@@ -133,7 +132,7 @@ def check_alone():
     expect(sluice_arrays.from_cai(Changed(data=(memory.data, True))).read_only, "read-only is kept")
     expect(sluice_arrays.from_cai(Changed(stream=None, strides=None)).shape == (4, 5), "no stream, no strides")
 
-    # The source is freed with the last object made from it, whoever holds it.
+    # The source is freed with the last object made from it, no matter which library holds that object.
     for versioned in (False, True):
         kind = "versioned" if versioned else "unversioned"
         source = Changed()
@@ -142,18 +141,18 @@ def check_alone():
         capsule = taken.__dlpack__(max_version=(1, 0) if versioned else None)
         del source, taken
         gc.collect()
-        expect(alive() is not None, f"{kind}: a tensor made of an array by the CUDA array interface keeps its source")
+        expect(alive() is not None, f"{kind}: a tensor made from an array of the CUDA array interface keeps its source")
         share = sluice_arrays.from_capsule(capsule)
         del capsule
-        expect(alive() is not None and share.data == memory.data, f"{kind}: and so does who takes it")
+        expect(alive() is not None and share.data == memory.data, f"{kind}: the consumer of that tensor keeps the source, too")
         share.release()
-        expect(alive() is None, f"{kind}: the source goes with the last share")
+        expect(alive() is None, f"{kind}: the source is freed with the last array")
         source = Changed()
         alive = weakref.ref(source)
         capsule = sluice_arrays.from_cai(source).__dlpack__(max_version=(1, 0) if versioned else None)
         del source
         gc.collect()
-        expect(alive() is not None, f"{kind}: a capsule that nobody takes keeps the source")
+        expect(alive() is not None, f"{kind}: a capsule without a consumer keeps the source")
         del capsule
         gc.collect()
         expect(alive() is None, f"{kind}: until it goes")
@@ -162,7 +161,7 @@ def check_alone():
     refused("stream 0 again", lambda: sluice_arrays.from_cai(source), "legacy")
     del source
     gc.collect()
-    expect(alive() is None, "what is refused is not kept")
+    expect(alive() is None, "a refused source is not kept")
 
 
 # CuPy and PyTorch ------------------------------------------------------------------------------------------------------------------------
@@ -182,10 +181,10 @@ def check_torch():
     gc.collect()
     expect(torch.cuda.memory_allocated() == before + (4 << 20), "torch -> sluice: the memory lives as long as our array")
     a.release()
-    expect(torch.cuda.memory_allocated() == before + (4 << 20), "torch -> sluice: and as the other share of it")
+    expect(torch.cuda.memory_allocated() == before + (4 << 20), "torch -> sluice: the memory lives as long as the other array in it")
     transposed.release()
     gc.collect()
-    expect(torch.cuda.memory_allocated() == before, "torch -> sluice: then torch has it back, once")
+    expect(torch.cuda.memory_allocated() == before, "torch -> sluice: then the memory returns to torch, once")
 
     ours = sluice_arrays.empty((1 << 26,), "int32")
     pointer = ours.data
@@ -206,7 +205,7 @@ def check_torch():
     free = torch.cuda.mem_get_info()[0]
     del theirs
     gc.collect()
-    expect(torch.cuda.mem_get_info()[0] - free >= 1 << 28, "sluice -> torch: and is freed with it")
+    expect(torch.cuda.mem_get_info()[0] - free >= 1 << 28, "sluice -> torch: the memory is freed with the tensor")
     view = torch.as_tensor(sluice_arrays.empty((3, 4), "float32"), device="cuda")
     expect(view.shape == (3, 4), "sluice -> torch by the CUDA array interface")
     shown = sluice_arrays.from_cai(torch.ones(5, 6, device="cuda"))
@@ -237,7 +236,7 @@ def check_cupy():
         share.release()
     del share
     gc.collect()
-    expect(pool.used_bytes() == before, "cupy -> sluice: then cupy has it back, once")
+    expect(pool.used_bytes() == before, "cupy -> sluice: then the memory returns to cupy, once")
 
     source = cupy.full(1 << 20, 7, dtype="i4")
     theirs = cupy.from_dlpack(sluice_arrays.from_cai(source))
@@ -246,7 +245,7 @@ def check_cupy():
     beside = cupy.full(1 << 20, 9, dtype="i4")
     cupy.cuda.Device().synchronize()
     expect(int(theirs[0]) == 7 and beside.data.ptr != theirs.data.ptr,
-           "cupy -> sluice -> cupy, in by the CUDA array interface and out by DLPack: the memory is nobody else's")
+           "cupy -> sluice -> cupy, in by the CUDA array interface and out by DLPack: the memory is not reused")
     del theirs, beside
 
     ours = sluice_arrays.empty((1 << 26,), "uint32")
@@ -258,7 +257,7 @@ def check_cupy():
     ours.affine(2, 0)
     with cupy.cuda.Stream(non_blocking=True):
         expect(int(cupy.from_dlpack(ours)[-1]) == 14, "sluice -> cupy: an array made on another stream waits for our kernel")
-        expect(int(cupy.asarray(ours)[-1]) == 14, "sluice -> cupy: and so does one by the CUDA array interface")
+        expect(int(cupy.asarray(ours)[-1]) == 14, "sluice -> cupy: an array by the CUDA array interface waits, too")
     free = cupy.cuda.runtime.memGetInfo()[0]
     del shown
     ours.release()
@@ -266,7 +265,7 @@ def check_cupy():
     expect(int(theirs[123]) == 14, "sluice -> cupy: the memory lives as long as the array")
     del theirs
     gc.collect()
-    expect(cupy.cuda.runtime.memGetInfo()[0] - free >= 1 << 28, "sluice -> cupy: and is freed with it")
+    expect(cupy.cuda.runtime.memGetInfo()[0] - free >= 1 << 28, "sluice -> cupy: the memory is freed with the array")
     managed = cupy.ndarray((1000,), cupy.uint32, cupy.cuda.malloc_managed(4000))
     expect(sluice_arrays.from_cai(managed).__dlpack_device__()[0] == 13, "cupy's managed memory is seen as managed")
 

@@ -5,11 +5,11 @@
 
 Each rank's peak must equal torch's to the byte, and its steps must be the loop's. If a rank is late, the others must
 wait as long as it was late, within a fifth, plus at most a fifth of the hosts' time, because devices also wait for
-their hosts, and ranks for the slowest host; the late rank must hardly wait. A finding must name the late rank. Without
+their hosts, and ranks for the slowest host. The late rank must hardly wait. A finding must name the late rank. Without
 a late rank there must be no finding, unless one rank's host took a tenth longer for its steps than another's. With
-fsdp2, devices mostly wait for their hosts: there the others must wait at least as long as a rank was late, and that
-rank less than half as long. The stages of a pipeline also wait for each other by design. Exit status 1 if a check
-fails.
+fsdp2, devices mostly wait for their hosts. There, the other ranks must wait at least as long as a rank was late, and
+the late rank less than half as long. The stages of a pipeline also wait for each other by design. The exit status is 1
+if a check fails.
 """
 import json
 import re
@@ -54,9 +54,9 @@ def main():
         print(f"  {name}: {each['text']}")
     if late["late_ms"] > 0:
         if not any(re.search(rf"for rank {late['rank']}\b", each["text"]) for each in told):
-            wrong.append(f"no finding says that the others wait for rank {late['rank']}")
+            wrong.append(f"no finding says that the other ranks wait for rank {late['rank']}")
     elif "pipeline" not in name and told and not hosts_differ:
-        wrong.append("a finding tells of an imbalance where the ranks do the same")
+        wrong.append("a finding reports an imbalance although all ranks do the same")
     for each in wrong:
         print(f"FAIL {name}: {each}")
     if not wrong:

@@ -3,10 +3,10 @@
 
     check_trainings.py SLUICE RECORDING... [--details]
 
-Per process: the bytes of PyTorch's memory at the peak whose category is right, unknown, and wrong; and inferred steps
-compared with the loop's.
-A block without a true category is an activation, a temporary gradient, or scratch: each of these counts as right. Exit
-status 1 if less than 95 % is right or unknown, or if the steps differ.
+Prints, for each process, the bytes of PyTorch's memory at the peak whose category is right, unknown, and wrong, and
+compares the inferred steps with the loop's. A block without a true category is an activation, a temporary gradient, or
+scratch. Each of these categories counts as right. The exit status is 1 if less than 95 % is right or unknown, or if the
+steps differ.
 """
 import collections
 import json
@@ -21,7 +21,8 @@ def ask(sluice, path, sql):
 
 
 def truth_of(rows):
-    """The true category of each allocation. A weight remains a weight when a gradient is written in its place."""
+    """Returns the true category of each allocation. A weight remains a weight when a gradient is written in its
+    place."""
     order = ["weight", "optimizer state", "gradient", "input"]
     all_of = collections.defaultdict(set)
     for row in rows:

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""Programs whose frameworks count their own memory, step by step: recordings must match these metrics.
+"""Programs whose frameworks count their own memory, step by step. Recordings must match these metrics.
 
     frameworks.py torch|cupy|numba|rmm|rmm-async|jax SAID.json [--steps N]   writes the framework's metrics at each step
     frameworks.py ranks SAID.json [--steps N]          one process of torchrun or mpirun; writes SAID.json.RANK
     frameworks.py fork                                 the number of threads, and whether os.fork() warns about them
     frameworks.py threads [--seconds S]                two allocating threads, statistics and a backward pass at once
 
-JAX: XLA takes segments from the driver (its default allocator; 75 % of the GPU at once, unless XLA_PYTHON_CLIENT_PREALLOCATE=false)
-and places blocks inside them, which are invisible from outside: there is no hook. The comparison uses the driver's
-allocations. With XLA_PYTHON_CLIENT_ALLOCATOR=platform or cuda_async each array is an allocation from the driver, or
-from its pool.
+In JAX, XLA's default allocator takes segments from the driver (75 % of the GPU at once, unless
+XLA_PYTHON_CLIENT_PREALLOCATE=false) and places blocks inside them. These blocks are invisible from outside, because
+there is no hook. So the comparison uses the driver's allocations. With XLA_PYTHON_CLIENT_ALLOCATOR=platform or
+cuda_async each array is an allocation from the driver, or from its pool.
 """
 import argparse
 import json
@@ -33,7 +33,7 @@ def torch_steps(steps):
     sluice.tag_model(net, optimizer)
     said, kept = [], []
     for i in range(steps):
-        # Lengths vary to exercise the allocator; some tensors outlive their step; the cache is sometimes emptied.
+        # Lengths vary to exercise the allocator, some tensors outlive their step, and the cache is sometimes emptied.
         data = torch.randint(0, 2048, (8, 33 + 16 * (i % 6)), device=device)
         with sluice.scope("forward"):
             out = net(data[:, :-1])
@@ -96,7 +96,7 @@ def numba_steps(steps):
 
 
 def rmm_steps(steps, make, watch):
-    """`make`: the resource below RMM's own statistics, whose metrics are reported."""
+    """`make` creates the resource below RMM's own statistics, whose metrics are reported."""
     import rmm
 
     resource = make(rmm.mr)
@@ -157,8 +157,8 @@ def jax_steps(steps):
 
 
 def ranks(path, steps):
-    """Data-parallel training, with one GPU per process if there are enough. At each step all processes wait for each
-    other."""
+    """Data-parallel training, with one GPU per process if there are enough GPUs. At each step all processes wait for
+    each other."""
     import torch
     import torch.distributed as dist
 
@@ -197,7 +197,7 @@ def ranks(path, steps):
 
 
 def tags(path):
-    """A training with a tagged model. At its last mark the weights, gradients and optimizer state all exist."""
+    """Trains a tagged model. At the last mark, the weights, gradients and optimizer state all exist."""
     import torch
 
     torch.manual_seed(1)
@@ -224,7 +224,8 @@ def tags(path):
 
 
 def fork():
-    """CUDA's own threads and the recorder's: from Python 3.12 on os.fork() warns if there is more than one."""
+    """Counts CUDA's own threads and the recorder's. From Python 3.12 on, os.fork() warns if there is more than one
+    thread."""
     import ctypes
     import warnings
 
@@ -251,7 +252,8 @@ def fork():
 
 
 def threads(seconds):
-    """An allocator's hook that waits for the interpreter's lock hangs here (PyTorch calls it with its own mutex held)."""
+    """An allocator's hook that waits for the interpreter's lock hangs here, because PyTorch calls it with its own mutex
+    held."""
     import torch
 
     until = time.monotonic() + seconds

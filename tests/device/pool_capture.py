@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""CuPy with Sluice's pool, capturing on a stream that was never used before: the capture succeeds under any recorder.
+"""Captures with CuPy and Sluice's pool on a stream that was never used before. The capture must succeed under any
+recorder.
 
-Needs CuPy, sluice_pool.py in PYTHONPATH and SLUICE_POOL_LIBRARY.
+The script needs CuPy, sluice_pool.py in PYTHONPATH and SLUICE_POOL_LIBRARY.
 """
 import sys
 
@@ -14,7 +15,7 @@ failed = False
 
 def expect(holds, what):
     global failed
-    print(("  ok   " if holds else "  FAIL ") + f"captures of CuPy's: {what}", flush=True)
+    print(("  ok   " if holds else "  FAIL ") + f"captures with CuPy: {what}", flush=True)
     failed = failed or not holds
 
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""CUDA graphs of PyTorch with Sluice's pool: their memory is not reused while they may be launched, and is returned
-with them.
+"""Tests PyTorch's CUDA graphs with Sluice's pool. The pool must not reuse a graph's memory while the graph may be
+launched, and must get it back when the graph is destroyed.
 
     pool_graphs.py hooks     as set up by sluice_pool.use_in_torch: PyTorch reports captures and the end of graphs
-    pool_graphs.py plain     sluice_torch_malloc_asking and sluice_free alone: the pool queries the driver
+    pool_graphs.py plain     only sluice_torch_malloc_asking and sluice_free: the pool queries the driver
 
 Each replay is compared with the same steps without a graph, while other tensors are allocated and freed on the default
-and on side streams. Needs sluice_pool.py in PYTHONPATH and SLUICE_POOL_LIBRARY.
+and on side streams. The script needs sluice_pool.py in PYTHONPATH and SLUICE_POOL_LIBRARY.
 """
 import gc
 import random
@@ -80,10 +80,10 @@ graphs = [Captured(rows) for rows in (64, 1000, 4096)]
 kept = sluice_pool.stats().kept_for_graphs
 expect(kept > 0, f"{kept} bytes are kept for the graphs")
 outcomes = [g.replay_is_right() for _ in range(30) for g in graphs]
-expect(all(same for same, _ in outcomes), f"{len(outcomes)} replays give what the same steps give without a graph")
-expect(all(whole for _, whole in outcomes), "no tensor beside them was written to")
+expect(all(same for same, _ in outcomes), f"{len(outcomes)} replays give the same results as the steps without a graph")
+expect(all(whole for _, whole in outcomes), "the replays wrote to no other tensor")
 
-# Frees outputs of a graph although replays continue.
+# Frees a graph's outputs although replays continue.
 last = graphs[-1]
 expected = step(last.input, last.weights)
 del last.output
@@ -92,15 +92,15 @@ beside = [torch.full((4096, 256), 7.0, device="cuda") for _ in range(20)]
 torch.cuda.synchronize()
 last.graph.replay()
 torch.cuda.synchronize()
-expect(all(bool((t == 7).all()) for t in beside), "an output that was given up stays the graph's")
+expect(all(bool((t == 7).all()) for t in beside), "the memory of a freed output still belongs to the graph")
 del beside, expected
 
 # Two graphs that share a pool, replayed in order.
 first = Captured(512)
 second = Captured(512, pool=first.graph.pool())
 pair = [g.replay_is_right() for _ in range(5) for g in (first, second)]
-expect(all(whole for _, whole in pair), "no tensor beside two graphs that share a pool was written to")
-expect(all(same for same, _ in pair), "and each gives what it should")
+expect(all(whole for _, whole in pair), "two graphs that share a pool write to no other tensor")
+expect(all(same for same, _ in pair), "each of the two graphs gives the right results")
 
 figures = sluice_pool.stats()
 expect(figures.refused_frees == 0, "no free was refused")
@@ -109,7 +109,7 @@ gc.collect()
 torch.cuda.synchronize()
 after = sluice_pool.stats().kept_for_graphs
 if how == "hooks":
-    expect(after == 0, f"{after} bytes are kept when the graphs have gone")
+    expect(after == 0, f"{after} bytes are kept after the graphs were destroyed")
 else:
-    expect(after > 0, f"{after} bytes stay kept: nobody has said that the graphs are gone")
+    expect(after > 0, f"{after} bytes stay kept, because no call said that the graphs were destroyed")
 sys.exit(failed)

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
-"""Memory guarantees of PyTorch, CuPy and Numba that must hold with Sluice's pool: pool_promises.py torch|cupy|numba
+"""Tests memory guarantees of PyTorch, CuPy and Numba that must hold with Sluice's pool: pool_promises.py
+torch|cupy|numba
 
-Tests that memory in use by another stream is not reused, and that running out of memory raises an exception. Needs
+Memory in use by another stream must not be reused, and running out of memory must raise an exception. The script needs
 sluice_pool.py in PYTHONPATH and SLUICE_POOL_LIBRARY.
 """
 import sys
@@ -22,7 +23,7 @@ def expect(holds, what):
 def expect_refused(kind, words, allocate, what):
     try:
         made = allocate()
-        expect(False, f"{what}: nothing was raised, but {type(made).__name__} made")
+        expect(False, f"{what}: no exception was raised; the call returned a {type(made).__name__}")
     except kind as error:
         expect(words in str(error), f"{what}: {type(error).__name__}: {str(error)[:110]}")
 
@@ -50,9 +51,9 @@ def torch_promises():
             wrong += int(bool((y != 1).any()))
             del beside
         return wrong
-    expect(wrong_rounds(record=True) == 0, "memory that record_stream was called for is nobody else's while that stream uses it")
+    expect(wrong_rounds(record=True) == 0, "memory passed to record_stream is not reused while that stream uses it")
     lost = wrong_rounds(record=False)
-    expect(lost > 0, f"the test sees memory that is given away too early: {lost} of 20 rounds without record_stream")
+    expect(lost > 0, f"the test detects memory that is reused too early: {lost} of 20 rounds without record_stream")
 
     # In a capture, graph nodes make the block's stream wait for the recorded stream.
     graph = torch.cuda.CUDAGraph()
@@ -82,13 +83,13 @@ def torch_promises():
     before = sluice_pool.stats().reserved
     torch.cuda.empty_cache()
     after = sluice_pool.stats().reserved
-    expect(after <= before - GIB, f"empty_cache gives memory back: {before} -> {after} bytes reserved")
+    expect(after <= before - GIB, f"empty_cache returns memory to the driver: {before} -> {after} bytes reserved")
     torch.cuda.set_per_process_memory_fraction(0.005)
     limit = sluice_pool.stats().limit
     expect(0 < limit < 2 * GIB, f"a memory fraction is a limit: {limit} bytes")
     expect_refused(RuntimeError, "CUDA out of memory. ", lambda: torch.empty(3 * GIB // 2, dtype=torch.uint8, device="cuda"), "more than that")
     torch.cuda.set_per_process_memory_fraction(1.0)
-    expect(sluice_pool.stats().limit == 2 * GIB, "and the configured limit holds again")
+    expect(sluice_pool.stats().limit == 2 * GIB, "the configured limit then applies again")
 
 
 def cupy_promises():
@@ -99,7 +100,7 @@ def cupy_promises():
     try:
         cupy.empty(2 * GIB, dtype=cupy.uint8)
     except MemoryError as error:
-        expect("'libsluice_pool'" in str(error.__cause__), f"its cause says what the pool held: {error.__cause__}")
+        expect("'libsluice_pool'" in str(error.__cause__), f"the cause of the exception describes the pool's state: {error.__cause__}")
     expect(cupy.empty((0, 5)).size == 0, "arrays without elements are fine")
     expect(int(cupy.full(1000, 3).sum()) == 3000, "and it goes on after that")
 
@@ -132,13 +133,13 @@ def numba_promises():
         cuda.synchronize()
         wrong += int((second.copy_to_host() != 9).sum())
         del second
-    expect(wrong == 0, f"memory that a stream uses is nobody else's when it is let go of: {wrong} of {40 * count} values wrong")
-    expect(sluice_pool.stats().used <= 12 * 4 * count, f"and it comes back: {sluice_pool.stats().used} bytes used")
+    expect(wrong == 0, f"memory that is freed while a stream uses it is not reused: {wrong} of {40 * count} values wrong")
+    expect(sluice_pool.stats().used <= 12 * 4 * count, f"the memory returns to the pool later: {sluice_pool.stats().used} bytes used")
     expect_refused(MemoryError, "out of memory", lambda: cuda.device_array(2 * GIB, numpy.uint8), "more than the limit")
     for _ in range(30):  # more than would fit if nothing were freed
         part = cuda.device_array(GIB // 4, numpy.uint8)
         del part
-    expect(True, "what waits comes back where memory is short")
+    expect(True, "memory that waits to be freed is freed when memory runs out")
 
 
 {"torch": torch_promises, "cupy": cupy_promises, "numba": numba_promises}[who]()

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Jobs of several ranks, one GPU each. Every rank writes PyTorch's own metrics, for check_ranks.py.
+"""Runs jobs of several ranks, one GPU for each. Every rank writes PyTorch's own metrics, for check_ranks.py.
 
     ranks.py JOB --truth FILE [--steps N] [--late RANK --late-ms MS]      (under torchrun or mpirun)
 
@@ -46,7 +46,7 @@ def layer():
 
 
 class stopwatch:
-    """The host's time since the end of the first step."""
+    """Measures the host's time since the end of the first step."""
 
     def __init__(self):
         self.begin = self.end = None
@@ -60,10 +60,10 @@ class stopwatch:
 
 
 class late:
-    """Work of this rank only, measured."""
+    """Extra work of this rank, and its measured duration."""
 
     def __init__(self, milliseconds):
-        self.cycles = int(milliseconds * 1.7e6)  # About the clock rate of these GPUs; the real duration is measured.
+        self.cycles = int(milliseconds * 1.7e6)  # 1.7 GHz is about the clock rate of these GPUs; the real duration is measured.
         self.pairs = []
 
     def __call__(self):
@@ -108,7 +108,7 @@ def mesh_of_pairs():
 
 
 class shared_layer(nn.Module):
-    """Two linear layers, split between the ranks of a pair: sums their outputs, and in the backward pass the gradients
+    """Two linear layers, split between the ranks of a pair. Sums their outputs, and in the backward pass the gradients
     of their input."""
 
     def __init__(self, pair):
@@ -173,7 +173,8 @@ def in_mesh(model):
 
 
 def pipeline(steps, more, host, parts=4):
-    """Forward of all parts of the batch, then backward of all (GPipe). The last stage also has a large head."""
+    """Runs the forward pass of all parts of the batch, then the backward pass of all parts (GPipe). The last stage also
+    has a large head."""
     first, last = RANK == 0, RANK == SIZE - 1
     stage = nn.Sequential(*[layer() for _ in range(LAYERS // SIZE)], *([nn.Linear(WIDTH, 8 * WIDTH)] if last else [])).cuda()
     optimizer = torch.optim.AdamW(stage.parameters(), lr=1e-4)

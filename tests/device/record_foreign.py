@@ -22,7 +22,7 @@ def record(**options):
 
 
 def churn(rounds, keep=3):
-    """Short-lived blocks with repeating sizes."""
+    """Makes short-lived blocks with repeating sizes."""
     held = []
     for i in range(rounds):
         held.append(tensor((0.3, 1.5, 4, 11, 0.01)[i % 5]))
@@ -32,7 +32,7 @@ def churn(rounds, keep=3):
 
 
 def other_stream():
-    """A block that another stream still uses when it is freed: its free completes later."""
+    """Makes a block that another stream still uses when it is freed, so its free completes later."""
     stream = torch.cuda.Stream()
     block = tensor(3)
     with torch.cuda.stream(stream):
@@ -119,7 +119,7 @@ def annotations(out):
 
 
 def native(out):
-    """Stacks of C++ and Python."""
+    """A snapshot with stacks of C++ and Python."""
     record(max_entries=10_000, stacks="all")
     held = churn(12)
     torch.cuda.memory._dump_snapshot(out)
@@ -134,7 +134,7 @@ def no_stacks(out):
 
 
 def state_only(out):
-    """No history: live blocks, and where they were allocated."""
+    """A snapshot without a history: live blocks, and the places where they were allocated."""
     record(enabled="state")
     held = churn(40)
     torch.cuda.memory._dump_snapshot(out)
@@ -142,7 +142,7 @@ def state_only(out):
 
 
 def cpp(out):
-    """As written by PyTorch's own C++ pickler, in protocol 2."""
+    """A snapshot as PyTorch's own C++ pickler writes it, in protocol 2."""
     record(max_entries=10_000)
     held = churn(20)
     text = (ctypes.c_uint64 * 4)()  # std::string: pointer, size, 16 bytes
@@ -156,7 +156,7 @@ def cpp(out):
 
 
 def host(out):
-    """Pinned memory, from about PyTorch 2.13 on."""
+    """A snapshot with pinned memory, from about PyTorch 2.13 on."""
     known = inspect.signature(torch.cuda.memory._record_memory_history).parameters
     option = next((name for name in ("record_pinned_host_memory", "record_host") if name in known), None)
     if option is None and not any(p.kind == p.VAR_KEYWORD for p in known.values()):

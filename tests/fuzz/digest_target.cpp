@@ -15,21 +15,21 @@ namespace sluice::fuzz::digest {
 namespace {
 
 /// Adds at least one event of each kind that stored metrics describe.
-void tell(trace::file_writer& made) {
+void tell(trace::file_writer& file_writer) {
   trace::process_row process;
   process.id = trace::process_id{1};
-  process.command = made.intern("python train.py");
-  made.add(process);
+  process.command = file_writer.intern("python train.py");
+  file_writer.add(process);
   trace::frame_row frame;
   frame.id = trace::frame_id{1};
   frame.kind = trace::frame_kind::python;
-  frame.function = made.intern("forward");
-  frame.file = made.intern("/home/me/model.py");
-  made.add(frame);
+  frame.function = file_writer.intern("forward");
+  frame.file = file_writer.intern("/home/me/model.py");
+  file_writer.add(frame);
   trace::stack_row stack;
   stack.id = trace::stack_id{1};
   stack.frame = frame.id;
-  made.add(stack);
+  file_writer.add(stack);
   const auto with = [](auto row, trace::time_ns time) {
     row.time = time;
     row.process = trace::process_id{1};
@@ -40,7 +40,7 @@ void tell(trace::file_writer& made) {
     const trace::time_ns now = 1000 + i * 1000;
     auto step = with(trace::marker_event{}, now);
     step.step = i;
-    made.add(step);
+    file_writer.add(step);
     auto born = with(trace::alloc_event{}, now + 10);
     born.block = static_cast<trace::block_id>(i + 1);
     born.bytes = 1 << 20;
@@ -48,17 +48,17 @@ void tell(trace::file_writer& made) {
     born.layer = trace::layer::framework;
     born.device = trace::device_id{1};
     born.stack = stack.id;
-    made.add(born);
+    file_writer.add(born);
     auto touched = with(trace::touch_event{}, now + 20);
     touched.block = born.block;
-    touched.name = made.intern("gemm");
-    made.add(touched);
+    touched.name = file_writer.intern("gemm");
+    file_writer.add(touched);
     auto call = with(trace::api_call_event{}, now + 30);
     call.end = now + 40;
-    call.name = made.intern("cuMemcpyHtoDAsync_v2");
+    call.name = file_writer.intern("cuMemcpyHtoDAsync_v2");
     call.stack = stack.id;
     auto copy = with(trace::transfer_event{}, now + 50);
-    copy.call = trace::event_id{made.add(call)};
+    copy.call = trace::event_id{file_writer.add(call)};
     copy.end = now + 90;
     copy.bytes = 1 << 21;
     copy.direction = trace::direction::h2d;
@@ -66,20 +66,20 @@ void tell(trace::file_writer& made) {
     copy.device = trace::device_id{1};
     copy.content = trace::content_check::exact;
     copy.content_hash = 7;
-    made.add(copy);
+    file_writer.add(copy);
     auto kernel = with(trace::kernel_event{}, now + 100);
     kernel.end = now + 300;
-    kernel.name = made.intern("gemm");
+    kernel.name = file_writer.intern("gemm");
     kernel.device = trace::device_id{1};
-    made.add(kernel);
+    file_writer.add(kernel);
   }
   auto failed = with(trace::alloc_failed_event{}, 6000);
   failed.bytes = 1 << 30;
   failed.error = 2;
-  made.add(failed);
+  file_writer.add(failed);
   auto lost = with(trace::loss_event{}, 6001);
   lost.events = 3;
-  made.add(lost);
+  file_writer.add(lost);
 }
 
 /// The recording that the stored metrics describe.
@@ -87,9 +87,9 @@ std::shared_ptr<const trace::snapshot> recording() {
   static const auto kept = [] {
     const std::string path =
         (std::filesystem::temp_directory_path() / ("sluice-fuzz-digest-" + std::to_string(::getpid()))).string();
-    auto made = trace::file_writer::create(path, {}).value();
-    tell(made);
-    if (!made.close()) __builtin_trap();
+    auto output = trace::file_writer::create(path, {}).value();
+    tell(output);
+    if (!output.close()) __builtin_trap();
     auto file = trace::file::open(path).value();
     std::filesystem::remove(path);
     return file->latest();
@@ -115,8 +115,8 @@ std::vector<bytes> seeds() {
   index::growing_index index;
   while (!index.absorb(*snapshot, 100)) {
   }
-  const std::string made = summary::encode_stored_metrics(summary::make_stored_metrics(index, *snapshot)).value();
-  return {bytes(made.begin(), made.end())};
+  const std::string text = summary::encode_stored_metrics(summary::make_stored_metrics(index, *snapshot)).value();
+  return {bytes(text.begin(), text.end())};
 }
 
 }  // namespace

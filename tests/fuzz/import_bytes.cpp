@@ -26,10 +26,10 @@ const std::string& scratch() {
 }  // namespace
 
 std::shared_ptr<trace::file> imported(std::string_view content) {
-  const memory_file from(std::span(reinterpret_cast<const std::uint8_t*>(content.data()), content.size()));
+  const memory_file file(std::span(reinterpret_cast<const std::uint8_t*>(content.data()), content.size()));
   importing::options with;
   with.memory_bytes = std::size_t{256} << 20;
-  if (!importing::import_file(from.path(), scratch(), with)) return nullptr;
+  if (!importing::import_file(file.path(), scratch(), with)) return nullptr;
   const auto opened = trace::file::open(scratch());
   if (!opened) std::abort();  // We must be able to read our own files.
   ::unlink(scratch().c_str());

@@ -42,9 +42,9 @@ void run(std::span<const std::uint8_t> input) {
   const std::size_t first = place(at[0]);
   const std::size_t second = std::max(first, place(at[1]));
   const std::size_t third = std::min(second, place(at[2]));
-  const std::span<const std::uint8_t> all(whole);
+  const std::span<const std::uint8_t> values(whole);
 
-  memory_file file(all.first(first));
+  memory_file file(values.first(first));
   trace::reader_options options;
   options.cache_bytes = std::size_t{1} << 20;
   const auto opened = trace::file::open(file.path(), options);
@@ -54,13 +54,13 @@ void run(std::span<const std::uint8_t> input) {
   query::engine_options answering;
   answering.threads = 1;
   query::engine engine(*opened, answering);
-  file.append(all.subspan(first, second - first));
+  file.append(values.subspan(first, second - first));
   (void)(*opened)->refresh();
   ask(engine);
   file.cut(third);
   (void)(*opened)->refresh();
   read_rows(*(*opened)->latest());
-  file.append(all.subspan(third));
+  file.append(values.subspan(third));
   (void)(*opened)->refresh();
   read_rows(*(*opened)->latest());
   read_rows(*before);
@@ -86,7 +86,7 @@ bytes recording(bool closed) {
     (void)writer->flush();
   }
   if (closed) (void)writer->close();
-  return content_of(writer->path());
+  return make_content(writer->path());
 }
 
 bytes with_cuts(const cuts& at, const bytes& file) {

@@ -39,20 +39,20 @@ constexpr std::size_t max_answered = std::size_t{100} * 2 * 2 * cli::mcp::max_by
 const std::string& small_recording() {
   static const auto kept = [] {
     auto place = std::make_unique<scratch_file>(scratch_file::make().value());
-    auto made = trace::file_writer::create(*place).value();
+    auto output = trace::file_writer::create(*place).value();
     std::mt19937_64 random(5);
 #define SLUICE_ADD(row, kind) \
-  for (int i = 0; i < 4; ++i) made.add(trace::testing::random_row<trace::row>(random));
+  for (int i = 0; i < 4; ++i) output.add(trace::testing::random_row<trace::row>(random));
     SLUICE_FOR_EACH_ROW(SLUICE_ADD)
 #undef SLUICE_ADD
-    if (!made.close()) __builtin_trap();
+    if (!output.close()) __builtin_trap();
     return place;
   }();
   return kept->path();
 }
 
 const std::vector<cli::mcp::tool>& tools() {
-  static const auto all = [] {
+  static const auto whole = [] {
     cli::mcp::tool_limits limits;
     limits.query_time = std::chrono::milliseconds(50);
     limits.value_bytes = 4096;
@@ -60,17 +60,17 @@ const std::vector<cli::mcp::tool>& tools() {
     limits.scratch_bytes = std::size_t{16} << 20;
     return cli::mcp::all_tools(limits);
   }();
-  return all;
+  return whole;
 }
 
-std::string call_of(const std::string& tool, const json& arguments) {
-  return cli::mcp::line_of({{"jsonrpc", "2.0"},
-                            {"id", 1},
-                            {"method", "tools/call"},
-                            {"params", {{"name", tool}, {"arguments", arguments}}}});
+std::string get_call(const std::string& tool, const json& arguments) {
+  return cli::mcp::get_line({{"jsonrpc", "2.0"},
+                             {"id", 1},
+                             {"method", "tools/call"},
+                             {"params", {{"name", tool}, {"arguments", arguments}}}});
 }
 
-json argument_of(const std::string& type, const std::string& text) {
+json make_argument(const std::string& type, const std::string& text) {
   if (type == "integer") return std::strtoll(text.c_str(), nullptr, 10);
   if (type == "boolean") return text == "true";
   return text;
@@ -84,9 +84,9 @@ std::string call_in(const std::string& input) {
   for (const auto& [name, property] : tool.input["properties"].items()) {
     std::string text;
     std::getline(lines, text);
-    if (!text.empty()) arguments[name] = argument_of(property["type"], text);
+    if (!text.empty()) arguments[name] = make_argument(property["type"], text);
   }
-  return call_of(tool.name, arguments);
+  return get_call(tool.name, arguments);
 }
 
 std::string line_in(std::span<const std::uint8_t> input) {
@@ -122,8 +122,8 @@ void run(std::span<const std::uint8_t> input) {
 }
 
 std::vector<bytes> seeds() {
-  std::vector<bytes> made;
-  const auto add = [&](std::string_view text) { made.emplace_back(text.begin(), text.end()); };
+  std::vector<bytes> items;
+  const auto add = [&](std::string_view text) { items.emplace_back(text.begin(), text.end()); };
   for (const std::string_view text : {
            R"({"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-06-18"}})",
            R"({"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}})",
@@ -131,7 +131,7 @@ std::vector<bytes> seeds() {
            R"([{"jsonrpc":"2.0","id":1,"method":"ping"},{"jsonrpc":"2.0","id":null,"method":"x"},3])",
        })
     add(text);
-  add(call_of("query", {{"file", path_in_input}, {"sql", "SELECT name, bytes FROM allocations"}, {"limit", 3}}));
+  add(get_call("query", {{"file", path_in_input}, {"sql", "SELECT name, bytes FROM allocations"}, {"limit", 3}}));
   // By tool number, in the order of `all_tools`.
   for (const std::string_view text : {
            "\x10$R\nwarning\n0s:1s",
@@ -148,7 +148,7 @@ std::vector<bytes> seeds() {
            "\x17$R@64\n\n2x\n$R@32\n$R@16",
        })
     add(text);
-  return made;
+  return items;
 }
 
 }  // namespace

@@ -42,7 +42,7 @@ class memory_file {
 };
 
 /// The whole content of a file; empty if it cannot be read.
-inline bytes content_of(const std::string& path) {
+inline bytes make_content(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }

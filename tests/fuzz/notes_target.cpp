@@ -13,10 +13,10 @@ namespace {
 
 const gui::recording_identity recorded{"a.sluice", 1'700'000'000'000'000'000, 42};
 
-std::size_t levels_of(const nlohmann::ordered_json& of) {
+std::size_t list_levels(const nlohmann::ordered_json& value) {
   std::size_t most = 0;
-  if (!of.is_structured()) return 0;
-  for (const auto& each : of) most = std::max(most, levels_of(each));
+  if (!value.is_structured()) return 0;
+  for (const auto& each : value) most = std::max(most, list_levels(each));
   return most + 1;
 }
 
@@ -24,7 +24,7 @@ std::size_t levels_of(const nlohmann::ordered_json& of) {
 /// reject the input that ours rejects.
 void read_as_json(const std::string& text) {
   const auto read = parse_json(text);
-  if (read && (levels_of(*read) > max_json_levels || *read != nlohmann::ordered_json::parse(text))) __builtin_trap();
+  if (read && (list_levels(*read) > max_json_levels || *read != nlohmann::ordered_json::parse(text))) __builtin_trap();
   const bool no_json = !read && read.error().message == "it is not JSON";
   if (no_json && nlohmann::ordered_json::accept(text)) __builtin_trap();
   if (!read && read.error().offset != error::no_offset && read.error().offset > text.size()) __builtin_trap();
@@ -42,16 +42,16 @@ void read_as_notes(const std::string& path) {
 void read_as_view(const std::string& path) {
   const auto read = gui::read_saved_view(path);
   if (!read) return;
-  const bool leaves_folder = read->of.name.find('/') != std::string::npos;
+  const bool leaves_folder = read->recording.name.find('/') != std::string::npos;
   if (leaves_folder || read->visible.length() <= 0) __builtin_trap();
 }
 
 /// Reads `text` as a line of the settings, which must be the same after it is saved and read again.
 void read_as_kept_view(const std::string& text) {
-  const auto read = gui::kept_view_of(text);
+  const auto read = gui::parse_kept_view(text);
   if (!read) return;
-  const auto again = gui::kept_view_of(gui::text_of(*read));
-  if (!again || gui::text_of(*again) != gui::text_of(*read)) __builtin_trap();
+  const auto again = gui::parse_kept_view(gui::to_text(*read));
+  if (!again || gui::to_text(*again) != gui::to_text(*read)) __builtin_trap();
 }
 
 void run(std::span<const std::uint8_t> input) {
@@ -64,8 +64,8 @@ void run(std::span<const std::uint8_t> input) {
 }
 
 std::vector<bytes> seeds() {
-  std::vector<bytes> made;
-  const auto add = [&](std::string_view text) { made.emplace_back(text.begin(), text.end()); };
+  std::vector<bytes> items;
+  const auto add = [&](std::string_view text) { items.emplace_back(text.begin(), text.end()); };
   constexpr std::string_view notes =
       R"({"sluice_notes":1,"recording":{"name":"a.sluice","realtime_origin_ns":1700000000000000000,"begin_ns":42},)"
       R"("notes":[{"time":{"begin_ns":5,"end_ns":5},"text":"a moment"},)"
@@ -82,7 +82,7 @@ std::vector<bytes> seeds() {
       R"("memory_by_category":true,"views":)" +
       std::string(kept) + "}");
   add(std::string(max_json_levels, '[') + std::string(max_json_levels, ']'));
-  return made;
+  return items;
 }
 
 }  // namespace

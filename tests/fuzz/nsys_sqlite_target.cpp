@@ -45,16 +45,16 @@ constexpr const char* schema =
     "CREATE VIEW CUPTI_ACTIVITY_KIND_MEMSET AS SELECT 1 AS start, 2 AS end;";
 
 std::vector<bytes> seeds() {
-  std::vector<bytes> made;
+  std::vector<bytes> items;
   sqlite3* db = nullptr;
   if (sqlite3_open(":memory:", &db) == SQLITE_OK && sqlite3_exec(db, schema, nullptr, nullptr, nullptr) == SQLITE_OK) {
     sqlite3_int64 size = 0;
     unsigned char* const content = sqlite3_serialize(db, "main", &size, 0);
-    if (content != nullptr) made.emplace_back(content, content + size);
+    if (content != nullptr) items.emplace_back(content, content + size);
     sqlite3_free(content);
   }
   sqlite3_close(db);
-  return made;
+  return items;
 }
 
 }  // namespace

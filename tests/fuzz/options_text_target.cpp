@@ -22,12 +22,12 @@ void run(std::span<const std::uint8_t> input) {
 }
 
 std::vector<bytes> seeds() {
-  std::vector<bytes> made;
+  std::vector<bytes> items;
   for (const std::string_view text : {"1.5s:2s", "200ms:", ":0.5", "-1e-3us:9e18ns", "1:2:3", "stream:7",
                                       "process:18446744073709551615", "a.csv", "trace.json.gz"}) {
-    made.emplace_back(text.begin(), text.end());
+    items.emplace_back(text.begin(), text.end());
   }
-  return made;
+  return items;
 }
 
 }  // namespace

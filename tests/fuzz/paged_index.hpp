@@ -30,8 +30,8 @@ inline std::size_t put_chunk(bytes& file, std::span<const Row> rows) {
   header.flags = trace::chunk_flag_columns;
   header.payload_checksum = XXH3_64bits(stored.data(), stored.size());
   header.checksum = trace::header_checksum(header);
-  const auto put = [&](const void* from, std::size_t count) {
-    const auto* begin = static_cast<const std::uint8_t*>(from);
+  const auto put = [&](const void* source, std::size_t count) {
+    const auto* begin = static_cast<const std::uint8_t*>(source);
     file.insert(file.end(), begin, begin + count);
   };
   put(&header, sizeof header);
@@ -40,7 +40,7 @@ inline std::size_t put_chunk(bytes& file, std::span<const Row> rows) {
 }
 
 /// The chunks that the index of `file` lists: events first, then tables.
-inline std::vector<trace::index_row> chunks_of(const bytes& file, std::size_t index_at) {
+inline std::vector<trace::index_row> get_chunks(const bytes& file, std::size_t index_at) {
   std::vector<trace::index_row> chunks;
   for (std::size_t at = index_at; at + sizeof(trace::trailer) < file.size();) {
     trace::chunk_header header;
@@ -64,21 +64,21 @@ inline bytes with_index_in_pages(const bytes& file, std::size_t a_page) {
   trace::trailer end;
   if (file.size() < sizeof end) return file;
   std::memcpy(&end, file.data() + file.size() - sizeof end, sizeof end);
-  const std::vector<trace::index_row> chunks = paged_index::chunks_of(file, end.index_offset);
-  const std::span<const trace::index_row> all(chunks);
+  const std::vector<trace::index_row> chunks = paged_index::get_chunks(file, end.index_offset);
+  const std::span<const trace::index_row> rows(chunks);
   const auto of_events = static_cast<std::size_t>(
       std::count_if(chunks.begin(), chunks.end(), [](const auto& chunk) { return !trace::is_summary(chunk.type); }));
   std::vector<trace::index_page_row> list;
   bytes pages;
-  for (std::size_t at = 0; at < all.size(); at += list.back().rows) {
-    const std::size_t behind = at < of_events ? of_events : all.size();
-    const auto page = all.subspan(at, std::min(a_page, behind - at));
-    list.push_back(trace::page_of(page));
+  for (std::size_t at = 0; at < rows.size(); at += list.back().rows) {
+    const std::size_t behind = at < of_events ? of_events : rows.size();
+    const auto page = rows.subspan(at, std::min(a_page, behind - at));
+    list.push_back(trace::find_page(page));
     list.back().offset = pages.size();
     list.back().stored_bytes = static_cast<std::uint32_t>(paged_index::put_chunk(pages, page));
   }
-  bytes made(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(end.index_offset));
-  paged_index::put_chunk(made, std::span<const trace::index_page_row>(list));
+  bytes output(file.begin(), file.begin() + static_cast<std::ptrdiff_t>(end.index_offset));
+  paged_index::put_chunk(output, std::span<const trace::index_page_row>(list));
   trace::chunk_header mark;
   mark.type = static_cast<std::uint16_t>(trace::row_type::index);
   mark.flags = trace::chunk_flag_columns;
@@ -87,17 +87,17 @@ inline bytes with_index_in_pages(const bytes& file, std::size_t a_page) {
   const std::uint8_t no_columns = 0;
   mark.payload_checksum = XXH3_64bits(&no_columns, 1);
   mark.checksum = trace::header_checksum(mark);
-  end.index_offset = made.size();
+  end.index_offset = output.size();
   end.checksum = trace::header_checksum(end);
-  made.insert(made.end(), pages.begin(), pages.end());
+  output.insert(output.end(), pages.begin(), pages.end());
   const auto put = [&](const auto& object) {
     const auto* begin = reinterpret_cast<const std::uint8_t*>(&object);
-    made.insert(made.end(), begin, begin + sizeof object);
+    output.insert(output.end(), begin, begin + sizeof object);
   };
   put(mark);
   put(no_columns);
   put(end);
-  return made;
+  return output;
 }
 
 }  // namespace sluice::fuzz

@@ -25,14 +25,14 @@ void run(std::span<const std::uint8_t> input) {
 }
 
 std::vector<bytes> seeds() {
-  std::vector<bytes> made;
+  std::vector<bytes> items;
   for (const exports::secret_rule& each : exports::secret_rules())
-    made.emplace_back(each.example.begin(), each.example.end());
+    items.emplace_back(each.example.begin(), each.example.end());
   for (const std::string_view text :
        {"open '/home/ann lee/x.py' and C:\\Users\\ann\\y.txt", "USER=ann on ann@box at 10.0.0.1 and fe80::1, [::1]:80",
         "%252Fhome%2Fann \\u002f &#47; \uff0f\uff41", "std::pair<int, key> a::key=4 token=12 KEY=\"a b\" --key value"})
-    made.emplace_back(text.begin(), text.end());
-  return made;
+    items.emplace_back(text.begin(), text.end());
+  return items;
 }
 
 }  // namespace

@@ -28,12 +28,12 @@ void run(std::span<const std::uint8_t> input) {
 }
 
 std::vector<bytes> seeds() {
-  std::vector<std::byte> made;
-  remote::put_frame(made, remote::frame_kind::hello, 1, remote::bytes_of(remote::hello_message{}));
-  remote::put_frame(made, remote::frame_kind::look, 2, remote::bytes_of(remote::look_message{}));
-  remote::put_frame(made, remote::frame_kind::read, 3, remote::bytes_of(remote::read_message{1, 99'990, 100, 0}));
-  const auto* first = reinterpret_cast<const std::uint8_t*>(made.data());
-  return {bytes(first, first + made.size())};
+  std::vector<std::byte> items;
+  remote::put_frame(items, remote::frame_kind::hello, 1, remote::get_bytes(remote::hello_message{}));
+  remote::put_frame(items, remote::frame_kind::look, 2, remote::get_bytes(remote::look_message{}));
+  remote::put_frame(items, remote::frame_kind::read, 3, remote::get_bytes(remote::read_message{1, 99'990, 100, 0}));
+  const auto* first = reinterpret_cast<const std::uint8_t*>(items.data());
+  return {bytes(first, first + items.size())};
 }
 
 }  // namespace

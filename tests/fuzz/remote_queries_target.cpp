@@ -21,22 +21,22 @@ namespace {
 std::shared_ptr<trace::file> recording() {
   const auto folder = scratch_folder::make().value();
   const std::string plain = folder.path() + "/plain.sluice";
-  const std::string made = folder.path() + "/made.sluice";
+  const std::string text = folder.path() + "/made.sluice";
   generate::generate_options options;
   options.events = 3'000;
   options.processes = 2;
   if (!generate::generate(options, plain)) return nullptr;
-  const auto from = trace::file::open(plain).value()->latest();
-  auto to = trace::file_writer::create(made).value();
+  const auto source = trace::file::open(plain).value()->latest();
+  auto to = trace::file_writer::create(text).value();
 #define SLUICE_COPY(row, kind) \
-  if (!from->for_each<trace::row>([&](const trace::row& each) { to.add(each); })) return nullptr;
+  if (!source->for_each<trace::row>([&](const trace::row& each) { to.add(each); })) return nullptr;
   SLUICE_FOR_EACH_ROW(SLUICE_COPY)
 #undef SLUICE_COPY
   summary::finalize_options summing_up;
   summing_up.min_events = 1;
   summing_up.section_events = 500;
   if (!summary::finalize(to, summing_up)) return nullptr;
-  return trace::file::open(made).value();  // The file stays open after its folder is deleted.
+  return trace::file::open(text).value();  // The file stays open after its folder is deleted.
 }
 
 query::engine& asked() {
@@ -66,52 +66,52 @@ void add(std::vector<bytes>& to, const Query& query) {
 }
 
 query::blocks_query blocks_in(time_range range) {
-  query::blocks_query made;
-  made.range = range;
-  return made;
+  query::blocks_query blocks_query;
+  blocks_query.range = range;
+  return blocks_query;
 }
 
 /// One query of each type, and one of each kind of track.
 std::vector<bytes> seeds() {
-  std::vector<bytes> made;
+  std::vector<bytes> items;
   const auto tracks = asked().ask_now(query::tracks_query{});
   if (!tracks) return {};
-  const time_range all = (*tracks)->span;
-  const auto blocks = asked().ask_now(blocks_in(all));
+  const time_range range = (*tracks)->span;
+  const auto blocks = asked().ask_now(blocks_in(range));
   if (!blocks || (*blocks)->rows.empty()) return {};
   const auto& block = (*blocks)->rows.front();
-  add(made, query::tracks_query{});
+  add(items, query::tracks_query{});
   for (const query::track& each : (*tracks)->tracks) {
-    if (asked().ask_now(query::series_query{each.id, all, 50})) {
-      add(made, query::series_query{each.id, all, 50, true});
+    if (asked().ask_now(query::series_query{each.id, range, 50})) {
+      add(items, query::series_query{each.id, range, 50, true});
     } else {
-      add(made, query::slices_query{each.id, all, 50});
+      add(items, query::slices_query{each.id, range, 50});
     }
   }
-  query::blocks_query with_uses = blocks_in(all);
+  query::blocks_query with_uses = blocks_in(range);
   with_uses.with_uses = true;
   with_uses.filter = "a";
-  add(made, with_uses);
-  add(made, query::statistics_query{all});
-  add(made, query::report_query{});
-  add(made, query::details_query{.event = block.alloc});
-  add(made, query::details_query{.block = block.block});
-  add(made, query::stacks_query{.range = all});
-  add(made, query::messages_query{});
-  add(made, query::search_query{"gemm"});
-  add(made, query::memory_map_query{.time = block.born, .width = 50, .lone = true, .marks = {block.block}});
-  add(made, query::memory_step_query{.time = block.born});
-  add(made, query::what_if_query{});
-  add(made, query::transfers_query{all});
-  add(made, query::idle_gaps_query{all});
-  add(made, query::ranks_query{{{trace::process_id{1}, {}}}, all, 50});
-  add(made, query::memory_groups_query{.range = all, .width = 50, .device = block.device, .kind = block.kind});
-  add(made, query::compared_side_query{all});
-  add(made, query::generations_query{.marks = {block.born}, .at = all.end});
-  add(made, query::holes_query{.range = all, .samples = 10});
-  add(made, query::durations_query{.range = all});
-  add(made, query::step_statistics_query{});
-  return made;
+  add(items, with_uses);
+  add(items, query::statistics_query{range});
+  add(items, query::report_query{});
+  add(items, query::details_query{.event = block.alloc});
+  add(items, query::details_query{.block = block.block});
+  add(items, query::stacks_query{.range = range});
+  add(items, query::messages_query{});
+  add(items, query::search_query{"gemm"});
+  add(items, query::memory_map_query{.time = block.born, .width = 50, .lone = true, .marks = {block.block}});
+  add(items, query::memory_step_query{.time = block.born});
+  add(items, query::what_if_query{});
+  add(items, query::transfers_query{range});
+  add(items, query::idle_gaps_query{range});
+  add(items, query::ranks_query{{{trace::process_id{1}, {}}}, range, 50});
+  add(items, query::memory_groups_query{.range = range, .width = 50, .device = block.device, .kind = block.kind});
+  add(items, query::compared_side_query{range});
+  add(items, query::generations_query{.marks = {block.born}, .at = range.end});
+  add(items, query::holes_query{.range = range, .samples = 10});
+  add(items, query::durations_query{.range = range});
+  add(items, query::step_statistics_query{});
+  return items;
 }
 
 }  // namespace

@@ -14,12 +14,12 @@ namespace {
 /// Packs `plain` as a peer sends it: first the size, then the compressed data.
 std::vector<std::byte> sent(std::span<const std::uint8_t> plain) {
   const std::uint64_t size = plain.size();
-  std::vector<std::byte> made(sizeof size + ZSTD_compressBound(plain.size()));
-  std::memcpy(made.data(), &size, sizeof size);
+  std::vector<std::byte> bytes(sizeof size + ZSTD_compressBound(plain.size()));
+  std::memcpy(bytes.data(), &size, sizeof size);
   const std::size_t used =
-      ZSTD_compress(made.data() + sizeof size, made.size() - sizeof size, plain.data(), plain.size(), 1);
-  made.resize(sizeof size + used);
-  return made;
+      ZSTD_compress(bytes.data() + sizeof size, bytes.size() - sizeof size, plain.data(), plain.size(), 1);
+  bytes.resize(sizeof size + used);
+  return bytes;
 }
 
 /// The first byte selects how the remaining bytes are read.
@@ -40,43 +40,43 @@ void run(std::span<const std::uint8_t> input) {
 }
 
 template <class Result>
-bytes seed_of(std::uint8_t kind, const Result& result) {
+bytes make_seed(std::uint8_t kind, const Result& result) {
   std::vector<std::byte> plain;
   query::wire::writer(plain).put(result);
-  bytes made{kind};
-  for (const std::byte each : plain) made.push_back(static_cast<std::uint8_t>(each));
-  return made;
+  bytes output{kind};
+  for (const std::byte each : plain) output.push_back(static_cast<std::uint8_t>(each));
+  return output;
 }
 
 std::vector<bytes> seeds() {
-  std::vector<bytes> made;
+  std::vector<bytes> items;
   query::series curves;
   curves.bands.resize(2);
   curves.bands[0].bins.resize(5);
   curves.bands[1].label = "used";
-  made.push_back(seed_of(2, curves));
+  items.push_back(make_seed(2, curves));
   query::block_table blocks;
   blocks.rows.resize(2);
   blocks.names = {"train.py:1"};
   blocks.asked_by = {0, 0};
-  made.push_back(seed_of(3, blocks));
+  items.push_back(make_seed(3, blocks));
   metrics::report report;
   report.peaks.resize(1);
-  made.push_back(seed_of(5, report));
+  items.push_back(make_seed(5, report));
   query::stack_view stacks;
   stacks.tree.nodes.resize(2);
   stacks.tree.nodes[0].end = stacks.tree.nodes[1].end = 2;
   stacks.tree.nodes[1].depth = 1;
   stacks.ids = {1, 2};
   stacks.lines.resize(1);
-  made.push_back(seed_of(7, stacks));
+  items.push_back(make_seed(7, stacks));
   query::step_statistics steps;
   steps.steps.resize(3);
   steps.metrics.resize(1);
   steps.metrics[0].values = {1, 2, 3};
   steps.metrics[0].outliers = {2};
-  made.push_back(seed_of(22, steps));
-  return made;
+  items.push_back(make_seed(22, steps));
+  return items;
 }
 
 }  // namespace

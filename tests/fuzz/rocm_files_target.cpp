@@ -1,7 +1,7 @@
 // Imports bytes as files of ROCm's profilers: rocpd and .rpd, and rocprofv3's JSON.
 #include <cstring>
 
-#include "tests/core/import/database_of.hpp"
+#include "tests/core/import/make_database.hpp"
 #include "tests/fuzz/import_bytes.hpp"
 #include "tests/fuzz/target.hpp"
 
@@ -49,10 +49,10 @@ constexpr std::string_view rocprofv3 =
     R"j("memory_allocation":[{"operation":1,"start_timestamp":1,"end_timestamp":2,"address":"0x10","allocation_size":5}]}}]})j";
 
 std::vector<bytes> seeds() {
-  std::vector<bytes> made;
-  for (const std::string& each : {testing::database_of(rocpd), testing::database_of(rpd), std::string(rocprofv3)})
-    made.emplace_back(each.begin(), each.end());
-  return made;
+  std::vector<bytes> items;
+  for (const std::string& each : {testing::make_database(rocpd), testing::make_database(rpd), std::string(rocprofv3)})
+    items.emplace_back(each.begin(), each.end());
+  return items;
 }
 
 }  // namespace

@@ -9,10 +9,10 @@ namespace sluice::fuzz::settings {
 namespace {
 
 gui::settings read(const std::string& text) {
-  gui::settings made("");
+  gui::settings settings("");
   std::istringstream lines(text);
-  made.read(lines);
-  return made;
+  settings.read(lines);
+  return settings;
 }
 
 std::string kept(const gui::settings& some) {
@@ -22,21 +22,21 @@ std::string kept(const gui::settings& some) {
 }
 
 void run(std::span<const std::uint8_t> input) {
-  const gui::settings made = read(std::string(input.begin(), input.end()));
-  const bool sensible = made.recent().size() <= gui::settings::recent_limit &&
-                        made.queries().size() <= gui::settings::query_limit && made.text_scale >= 0.6F &&
-                        made.text_scale <= 3 && made.width >= 320 && made.width <= 16384 && made.height >= 200 &&
-                        made.height <= 16384;
-  const std::string text = kept(made);
+  const gui::settings settings = read(std::string(input.begin(), input.end()));
+  const bool sensible = settings.recent().size() <= gui::settings::recent_limit &&
+                        settings.queries().size() <= gui::settings::query_limit && settings.text_scale >= 0.6F &&
+                        settings.text_scale <= 3 && settings.width >= 320 && settings.width <= 16384 &&
+                        settings.height >= 200 && settings.height <= 16384;
+  const std::string text = kept(settings);
   if (!sensible || kept(read(text)) != text) __builtin_trap();
 }
 
 std::vector<bytes> seeds() {
-  constexpr std::string_view all =
+  constexpr std::string_view text =
       "theme light\ntext 121\nmemory plain\nwidth 1000\nheight 700\nrecent /data/a file.sluice\n"
       "query SELECT 1\\nFROM \\\\n\n";
   constexpr std::string_view nonsense = "theme\ntext 9999999999999\nwidth -5\nheight 1e9\nrecent \nquery \\";
-  return {bytes(all.begin(), all.end()), bytes(nonsense.begin(), nonsense.end())};
+  return {bytes(text.begin(), text.end()), bytes(nonsense.begin(), nonsense.end())};
 }
 
 }  // namespace

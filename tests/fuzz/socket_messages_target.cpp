@@ -22,7 +22,7 @@ constexpr std::size_t max_clients = 8;
 constexpr unsigned max_descriptors = 8;
 
 /// A descriptor of a kind that may be sent by mistake or with malicious intent.
-int descriptor_of(unsigned kind, std::span<const std::uint8_t> content) {
+int make_descriptor(unsigned kind, std::span<const std::uint8_t> content) {
   if (kind == 0) return ::open("/dev/null", O_RDWR | O_CLOEXEC);
   if (kind == 1) return ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
   const int file = memfd_create("fuzz-ring", MFD_CLOEXEC | MFD_ALLOW_SEALING);
@@ -54,11 +54,11 @@ int connected(const ring::writer_address& to) {
   return client;
 }
 
-void send(int client, std::span<const std::uint8_t> content, unsigned what, const ring::writer_address& to) {
-  const unsigned descriptors = what % max_descriptors;
-  const unsigned kind = what / max_descriptors % 5;
+void send(int client, std::span<const std::uint8_t> content, unsigned subject, const ring::writer_address& to) {
+  const unsigned descriptors = subject % max_descriptors;
+  const unsigned kind = subject / max_descriptors % 5;
   bytes message(content.begin(), content.end());
-  if (what >= 128) {
+  if (subject >= 128) {
     ring::hello greeting{};
     std::memcpy(greeting.secret, to.secret, sizeof greeting.secret);
     const auto* begin = reinterpret_cast<const std::uint8_t*>(&greeting);
@@ -67,7 +67,7 @@ void send(int client, std::span<const std::uint8_t> content, unsigned what, cons
   iovec part{message.data(), message.size()};
   alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int) * max_descriptors)> control{};
   std::array<int, max_descriptors> files{};
-  for (unsigned i = 0; i < descriptors; ++i) files[i] = descriptor_of(kind, content);
+  for (unsigned i = 0; i < descriptors; ++i) files[i] = make_descriptor(kind, content);
   msghdr whole{};
   whole.msg_iov = &part;
   whole.msg_iovlen = 1;
@@ -125,20 +125,20 @@ void run(std::span<const std::uint8_t> input) {
 }
 
 std::vector<bytes> seeds() {
-  const auto client = [](std::uint8_t what, const bytes& content) {
-    bytes made{what, static_cast<std::uint8_t>(content.size())};
-    made.insert(made.end(), content.begin(), content.end());
-    return made;
+  const auto client = [](std::uint8_t value, const bytes& content) {
+    bytes output{value, static_cast<std::uint8_t>(content.size())};
+    output.insert(output.end(), content.begin(), content.end());
+    return output;
   };
-  bytes all{5};
+  bytes whole{5};
   for (const bytes& each : {client(128 + 4 * 8 + 1, {}), client(128 + 3 * 8 + 2, {1}), client(0, {}),
                             client(1, bytes(16, 7)), client(128, {})}) {
-    all.insert(all.end(), each.begin(), each.end());
+    whole.insert(whole.end(), each.begin(), each.end());
   }
   bytes one{1};
   const bytes ring = client(128 + 4 * 8 + 1, bytes(200, 0));
   one.insert(one.end(), ring.begin(), ring.end());
-  return {all, one};
+  return {whole, one};
 }
 
 }  // namespace

@@ -47,13 +47,13 @@ alarm_clock& clock_of_queries() {
 std::shared_ptr<const trace::snapshot> small_recording() {
   static const auto kept = [] {
     const auto place = scratch_file::make().value();
-    auto made = trace::file_writer::create(place).value();
+    auto output = trace::file_writer::create(place).value();
     std::mt19937_64 random(5);
 #define SLUICE_ADD(row, kind) \
-  for (int i = 0; i < 4; ++i) made.add(trace::testing::random_row<trace::row>(random));
+  for (int i = 0; i < 4; ++i) output.add(trace::testing::random_row<trace::row>(random));
     SLUICE_FOR_EACH_ROW(SLUICE_ADD)
 #undef SLUICE_ADD
-    if (!made.close()) __builtin_trap();
+    if (!output.close()) __builtin_trap();
     return trace::file::open(place.path()).value()->latest();
   }();
   return kept;
@@ -81,7 +81,7 @@ void run(std::span<const std::uint8_t> input) {
 }
 
 std::vector<bytes> seeds() {
-  std::vector<bytes> made;
+  std::vector<bytes> items;
   for (const std::string_view text : {
            "SELECT * FROM alloc WHERE time BETWEEN 1 AND 1e18 ORDER BY bytes DESC LIMIT 3",
            "SELECT name, count(*) AS n, sum(bytes) FROM allocations GROUP BY name HAVING n > 0",
@@ -96,9 +96,9 @@ std::vector<bytes> seeds() {
            "SELECT load_extension('x')",
            "SELECT * FROM memory_use, device_use, finding",
        }) {
-    made.emplace_back(text.begin(), text.end());
+    items.emplace_back(text.begin(), text.end());
   }
-  return made;
+  return items;
 }
 
 }  // namespace

@@ -12,32 +12,32 @@ namespace sluice::fuzz::summaries {
 namespace {
 
 template <class Query>
-void ask(query::engine& from, const Query& query) {
-  (void)from.ask_now(query);
+void ask(query::engine& engine, const Query& query) {
+  (void)engine.ask_now(query);
 }
 
-void ask_for_track(query::engine& from, const query::track& track, time_range range) {
+void ask_for_track(query::engine& engine, const query::track& track, time_range range) {
   constexpr std::uint32_t width = 100;
-  ask(from, query::slices_query{track.id, range, width});
-  ask(from, query::series_query{track.id, range, width});
+  ask(engine, query::slices_query{track.id, range, width});
+  ask(engine, query::series_query{track.id, range, width});
 }
 
-void ask_about(query::engine& from, time_range range) {
+void ask_about(query::engine& engine, time_range range) {
   query::blocks_query blocks;
   blocks.range = range;
-  ask(from, blocks);
-  ask(from, query::statistics_query{range});
+  ask(engine, blocks);
+  ask(engine, query::statistics_query{range});
   query::stacks_query stacks;
   stacks.range = range;
-  ask(from, stacks);
+  ask(engine, stacks);
   query::memory_map_query map;
   map.time = range.begin;
   map.width = 100;
   map.lone = true;
   map.marks = {trace::block_id{2}, trace::block_id{3}};
-  ask(from, map);
-  ask(from, query::memory_step_query{range.begin, true, {}});
-  ask(from, query::memory_step_query{range.end, false, {}});
+  ask(engine, map);
+  ask(engine, query::memory_step_query{range.begin, true, {}});
+  ask(engine, query::memory_step_query{range.end, false, {}});
 }
 
 void run(std::span<const std::uint8_t> input) {
@@ -51,13 +51,13 @@ void run(std::span<const std::uint8_t> input) {
   query::engine engine(*opened, options);
   const auto tracks = engine.ask_now(query::tracks_query{});
   if (!tracks) return;
-  const time_range all = (*tracks)->span;
-  const time_range part{all.begin + all.length() / 2, all.begin + all.length() / 2 + all.length() / 50 + 1};
+  const time_range range = (*tracks)->span;
+  const time_range part{range.begin + range.length() / 2, range.begin + range.length() / 2 + range.length() / 50 + 1};
   for (const query::track& track : (*tracks)->tracks) {
-    ask_for_track(engine, track, all);
+    ask_for_track(engine, track, range);
     ask_for_track(engine, track, part);
   }
-  ask_about(engine, all);
+  ask_about(engine, range);
   ask_about(engine, part);
   ask(engine, query::report_query{});
   ask(engine, query::messages_query{});
@@ -66,10 +66,10 @@ void run(std::span<const std::uint8_t> input) {
 }
 
 /// Adds blocks, copies, kernels and ranges that are spread over some sections.
-void tell(trace::file_writer& made) {
+void tell(trace::file_writer& file_writer) {
   trace::process_row process;
   process.id = trace::process_id{1};
-  made.add(process);
+  file_writer.add(process);
   const auto with = [](auto row, trace::time_ns time) {
     row.time = time;
     row.process = trace::process_id{1};
@@ -85,38 +85,38 @@ void tell(trace::file_writer& made) {
     born.kind = trace::memory_kind::device;
     born.layer = trace::layer::pool;
     born.device = trace::device_id{1};
-    made.add(born);
+    file_writer.add(born);
     auto copy = with(trace::transfer_event{}, now + 50);
     copy.end = now + 90;
     copy.bytes = 1 << 21;
     copy.direction = trace::direction::h2d;
     copy.device = trace::device_id{1};
-    made.add(copy);
+    file_writer.add(copy);
     auto kernel = with(trace::kernel_event{}, now + 100);
     kernel.end = now + 1300;
-    kernel.name = made.intern("gemm");
+    kernel.name = file_writer.intern("gemm");
     kernel.device = trace::device_id{1};
-    made.add(kernel);
+    file_writer.add(kernel);
     auto range = with(trace::host_range_event{}, now);
     range.end = now + 900;
-    made.add(range);
+    file_writer.add(range);
     if (i < 5) continue;
     auto freed = with(trace::free_event{}, now + 400);
     freed.block = static_cast<trace::block_id>(i - 4);
-    made.add(freed);
+    file_writer.add(freed);
   }
 }
 
 std::vector<bytes> seeds() {
   const auto folder = scratch_folder::make().value();
-  auto made = trace::file_writer::create(folder.path() + "/seed.sluice");
-  if (!made) return {};
-  tell(*made);
+  auto output = trace::file_writer::create(folder.path() + "/seed.sluice");
+  if (!output) return {};
+  tell(*output);
   summary::finalize_options options;
   options.min_events = 1;
   options.section_events = 40;
-  if (!summary::finalize(*made, options)) return {};
-  const bytes file = content_of(made->path());
+  if (!summary::finalize(*output, options)) return {};
+  const bytes file = make_content(output->path());
   return {file, with_index_in_pages(file, 16)};
 }
 

@@ -2,7 +2,7 @@
 // timelines.
 #include <cstring>
 
-#include "tests/core/import/database_of.hpp"
+#include "tests/core/import/make_database.hpp"
 #include "tests/fuzz/import_bytes.hpp"
 #include "tests/fuzz/target.hpp"
 
@@ -33,15 +33,15 @@ constexpr const char* tables =
     "INSERT INTO device_traces VALUES(0,'alloc',4096,1024,5,'[{\"name\":\"f\"}]'),(2,'alloc',1,2,3,'[');";
 
 std::vector<bytes> seeds() {
-  std::vector<bytes> made;
-  const std::string database = testing::database_of(tables);
+  std::vector<bytes> items;
+  const std::string database = testing::make_database(tables);
   for (const std::string_view each :
        {snapshot, std::string_view(database),
         std::string_view("[[-1,0,1000,0],[17000000000,1,512,3],[17000000001,2,-512,3],[17000000001,2,512,5],["
                          "17000000003,3,-512,5]]"),
         std::string_view("[[1,2,3],[[0,100,0,0,0,0,0,0,0],[0,100,0,0,50,25,0,0,0],[0,100,0,0,20,25,0,0,0]]]")})
-    made.emplace_back(each.begin(), each.end());
-  return made;
+    items.emplace_back(each.begin(), each.end());
+  return items;
 }
 
 }  // namespace

@@ -10,9 +10,9 @@ namespace sluice::fuzz::torch_snapshot {
 namespace {
 
 using nlohmann::json;
-using testing::block_of;
 using testing::entry;
-using testing::segment_of;
+using testing::get_segment;
+using testing::select_block;
 
 void run(std::span<const std::uint8_t> input) {
   import_bytes({reinterpret_cast<const char*>(input.data()), input.size()});
@@ -38,8 +38,9 @@ std::vector<bytes> seeds() {
                        entry("snapshot", 0, 0, 12),
                        {{"action", "oom"}, {"device_free", 9}, {"size", 8}, {"stream", 1}, {"time_us", 13}}};
   const json segments = {
-      segment_of(4096, 4096, {block_of(4096, 512, 100, "active_allocated"), block_of(4608, 3584, 0, "inactive")}),
-      segment_of(8192, 4096, {block_of(8192, 4096, 9, "active_pending_free")}, {{"is_expandable", true}})};
+      get_segment(4096, 4096,
+                  {select_block(4096, 512, 100, "active_allocated"), select_block(4608, 3584, 0, "inactive")}),
+      get_segment(8192, 4096, {select_block(8192, 4096, 9, "active_pending_free")}, {{"is_expandable", true}})};
   const json notes = {{{"stage", "START"}, {"name", "s"}, {"device", 0}, {"time_us", 10}},
                       {{"stage", "END"}, {"name", "s"}, {"device", 0}, {"time_us", 11}}};
   const json host = {
@@ -48,7 +49,7 @@ std::vector<bytes> seeds() {
           of({{"segments", json::array()},
               {"device_traces", {mapped}},
               {"allocator_settings", {{"a", 1}, {"b", {{"1", 2}}}}}}),
-          of({{"host_segments", {segment_of(4096, 4096, host)}}, {"host_traces", history}}), of(segments)};
+          of({{"host_segments", {get_segment(4096, 4096, host)}}, {"host_traces", history}}), of(segments)};
 }
 
 }  // namespace

@@ -58,11 +58,11 @@ bytes seed(trace::row_type type) {
 }
 
 std::vector<bytes> seeds() {
-  std::vector<bytes> all;
-#define SLUICE_SEED(row, kind) all.push_back(seed<trace::row>(trace::row_type::kind));
+  std::vector<bytes> items;
+#define SLUICE_SEED(row, kind) items.push_back(seed<trace::row>(trace::row_type::kind));
   SLUICE_FOR_EACH_ROW(SLUICE_SEED)
 #undef SLUICE_SEED
-  return all;
+  return items;
 }
 
 }  // namespace

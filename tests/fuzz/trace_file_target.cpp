@@ -50,7 +50,7 @@ bytes recording(bool closed) {
   } else {
     (void)writer->flush();
   }
-  return content_of(writer->path());
+  return make_content(writer->path());
 }
 
 std::vector<bytes> seeds() {

@@ -34,13 +34,13 @@ void check(bool right) {
   if (!right) __builtin_trap();
 }
 
-// --- what must hold ----------------------------------------------------------------------------------------------------
+// --- invariants ------------------------------------------------------------------------------------------------------
 
-void check_arenas(const recorded_events& of) {
-  if (of.events.size() > max_for_reference) return;
+void check_arenas(const recorded_events& events) {
+  if (events.events.size() > max_for_reference) return;
   for (const auto by : {replay::explanation::arenas, replay::explanation::delays}) {
-    const replay::inferred_arenas found = replay::infer_arenas(of, by);
-    const replay::inferred_arenas slow = replay::slow_arenas(of, by).infer();
+    const replay::inferred_arenas found = replay::infer_arenas(events, by);
+    const replay::inferred_arenas slow = replay::slow_arenas(events, by).infer();
     check(found.free_at == slow.free_at && found.min_asked == slow.min_asked);
     check(found.of_segment == slow.of_segment && found.count == slow.count);
     check(found.peak_reserved == slow.peak_reserved && found.driver_calls == slow.driver_calls);
@@ -48,69 +48,69 @@ void check_arenas(const recorded_events& of) {
 }
 
 /// Each block is allocated once and freed at most once, in existing arenas and at existing times.
-void check_requests(const allocator_requests& of) {
-  check(of.times.size() == of.requests.size() && of.ids.size() == of.blocks);
-  check(std::is_sorted(of.times.begin(), of.times.end()));
-  check(of.private_arenas.size() == of.arenas);
-  std::vector<int> allocated(of.blocks), freed(of.blocks);
-  for (const request& each : of.requests) {
-    if (each.what == request_kind::empty_cache) {
-      check(each.block < of.kept_arenas.size());
+void check_requests(const allocator_requests& requests) {
+  check(requests.times.size() == requests.requests.size() && requests.ids.size() == requests.blocks);
+  check(std::is_sorted(requests.times.begin(), requests.times.end()));
+  check(requests.private_arenas.size() == requests.arenas);
+  std::vector<int> allocated(requests.blocks), freed(requests.blocks);
+  for (const request& each : requests.requests) {
+    if (each.kind == request_kind::empty_cache) {
+      check(each.block < requests.kept_arenas.size());
       continue;
     }
-    check(each.block < of.blocks && each.arena < of.arenas);
-    ++(each.what == request_kind::allocate ? allocated : freed)[each.block];
+    check(each.block < requests.blocks && each.arena < requests.arenas);
+    ++(each.kind == request_kind::allocate ? allocated : freed)[each.block];
   }
   check(std::all_of(allocated.begin(), allocated.end(), [](int times) { return times == 1; }));
   check(std::all_of(freed.begin(), freed.end(), [](int times) { return times <= 1; }));
 }
 
-void check_metrics(const allocator_requests& of, const policy& by) {
-  replay::reserved_curve curve{{of.times.front(), of.times.back() + 1}, std::vector<std::uint64_t>(16)};
-  const replay_metrics made = replay::replay_policy(of, by, &curve);
-  check(made == replay::replay_policy(of, by));
-  check(made.peak_reserved >= made.peak_allocated && made.peak_reserved >= made.largest_hole);
-  check(made.peak_reserved >= made.at_failure && made.segments <= made.driver_calls);
-  check(made.failures <= of.blocks && made.peak_reserved <= replay::rules_for(by, of).limit);
-  check(*std::max_element(curve.highest.begin(), curve.highest.end()) == made.peak_reserved);
+void check_metrics(const allocator_requests& requests, const policy& by) {
+  replay::reserved_curve curve{{requests.times.front(), requests.times.back() + 1}, std::vector<std::uint64_t>(16)};
+  const replay_metrics output = replay::replay_policy(requests, by, &curve);
+  check(output == replay::replay_policy(requests, by));
+  check(output.peak_reserved >= output.peak_allocated && output.peak_reserved >= output.largest_hole);
+  check(output.peak_reserved >= output.at_failure && output.segments <= output.driver_calls);
+  check(output.failures <= requests.blocks && output.peak_reserved <= replay::rules_for(by, requests).limit);
+  check(*std::max_element(curve.highest.begin(), curve.highest.end()) == output.peak_reserved);
 }
 
-void check_batches(const allocator_requests& of, std::span<const index::category> categories) {
-  const replay::batch_point one{2, replay::highest_bytes(of, categories)};
-  allocator_requests twice = replay::with_batch(of, categories, replay::law_of(std::span(&one, 1)), 2, 4);
+void check_batches(const allocator_requests& requests, std::span<const index::category> categories) {
+  const replay::batch_point one{2, replay::highest_bytes(requests, categories)};
+  allocator_requests twice = replay::with_batch(requests, categories, replay::fit_law(std::span(&one, 1)), 2, 4);
   const replay::batch_point points[] = {one, {4, replay::highest_bytes(twice, categories)}};
   const replay::batch_recording other{4, &twice};
   for (const double to : {1.0, 3.0, 1e6}) {
-    allocator_requests scaled = replay::with_batch(of, categories, replay::law_of(points), 2, to);
+    allocator_requests scaled = replay::with_batch(requests, categories, replay::fit_law(points), 2, to);
     check_requests(scaled);
     check_metrics(scaled, {});
-    if (const auto by_block = replay::with_batch_by_block(of, 2, std::span(&other, 1), to))
+    if (const auto by_block = replay::with_batch_by_block(requests, 2, std::span(&other, 1), to))
       check_metrics(*by_block, {});
   }
 }
 
-void check_all(const recorded_events& events, const allocator_requests& of,
+void check_all(const recorded_events& events, const allocator_requests& requests,
                std::span<const index::category> categories) {
   static const std::vector<policy> more = [] {
-    std::vector<policy> made = replay::default_policies();
+    std::vector<policy> policies = replay::default_policies();
     for (const char* text :
          {"max_split_size_mb:20,garbage_collection_threshold:0.1,per_process_memory_fraction:0.5",
           "expandable_segments:True,max_split_size_mb:20,roundup_power2_divisions:[1:2,4:8,>:16]",
           "max_split_size_mb:21,max_non_split_rounding_mb:20", "empty_cache:step", "empty_cache:failure"})
-      made.push_back(*replay::parse_policy(text));
-    return made;
+      policies.push_back(*replay::parse_policy(text));
+    return policies;
   }();
   check_arenas(events);
-  check_requests(of);
-  for (const policy& by : more) check_metrics(of, by);
-  for (const std::size_t from : {std::size_t{0}, of.requests.size() / 2, of.requests.size()}) {
-    const replay::reserved_after after = replay::empty_cache_before(of, from);
-    check(after.as_recorded <= replay::replay_policy(of, {}).peak_reserved);
+  check_requests(requests);
+  for (const policy& by : more) check_metrics(requests, by);
+  for (const std::size_t begin : {std::size_t{0}, requests.requests.size() / 2, requests.requests.size()}) {
+    const replay::reserved_after after = replay::empty_cache_before(requests, begin);
+    check(after.as_recorded <= replay::replay_policy(requests, {}).peak_reserved);
   }
-  check_batches(of, categories);
+  check_batches(requests, categories);
 }
 
-// --- events that bytes choose --------------------------------------------------------------------------------------------
+// --- events that bytes choose ---------------------------------------------------------------------------------------
 
 /// The rows of a program on two devices. Missing bytes count as 0.
 class chosen_program {
@@ -125,11 +125,11 @@ class chosen_program {
     memory.settle(tables);
   }
   /// Adds other facts that a recording would contain.
-  void add_to(allocator_requests& of) const {
-    if (of.limit == 0) of.limit = limit_;
-    of.device_bytes = limit_;
-    of.step_begins = steps_;
-    of.failures = failures_;
+  void add_to(allocator_requests& requests) const {
+    if (requests.limit == 0) requests.limit = limit_;
+    requests.device_bytes = limit_;
+    requests.step_begins = steps_;
+    requests.failures = failures_;
   }
 
   index::memory_use memory;
@@ -145,10 +145,10 @@ class chosen_program {
   }
 
   /// Advances the time; sometimes it stays the same or goes backward.
-  void step(std::uint64_t what) {
-    time_ += (what & 8U) != 0 ? 10 : 0;
-    if ((what & 240U) == 240U) time_ -= 25;
-    switch (what % 8) {
+  void step(std::uint64_t value) {
+    time_ += (value & 8U) != 0 ? 10 : 0;
+    if ((value & 240U) == 240U) time_ -= 25;
+    switch (value % 8) {
       case 0:
         return take();
       case 1:
@@ -169,25 +169,26 @@ class chosen_program {
   /// Adds a segment, a mapped piece, or an address range for pieces.
   void take() {
     static constexpr std::uint64_t sizes[] = {2 * mib, 20 * mib, 4 * mib, 2 * mib, 12 * mib, 30 * mib, 512, 0};
-    const std::uint64_t how = next();
-    trace::alloc_event row = made(base_ + next() % 32 * 2 * mib, sizes[how % 8]);
+    const std::uint64_t mode = next();
+    trace::alloc_event row = made(base_ + next() % 32 * 2 * mib, sizes[mode % 8]);
     row.layer = trace::layer::driver;
-    row.stream = static_cast<trace::stream_id>(how / 64);
-    if ((how & 56U) == 8) row.kind = trace::memory_kind::mapping;
-    if ((how & 56U) == 16) row.kind = trace::memory_kind::reservation;
+    row.stream = static_cast<trace::stream_id>(mode / 64);
+    if ((mode & 56U) == 8) row.kind = trace::memory_kind::mapping;
+    if ((mode & 56U) == 16) row.kind = trace::memory_kind::reservation;
     segments_.push_back({row.block, row.address, row.bytes});
     memory.add(row);
   }
 
   /// Allocates a block in a segment; sometimes past the segment's end, or outside of all segments.
   void allocate() {
-    const std::uint64_t how = next();
-    const place of = how < segments_.size() ? segments_[segments_.size() - 1 - how] : place{};
-    const std::uint64_t at = next() * (how % 2 == 0 ? mib / 2 : 512);
+    const std::uint64_t mode = next();
+    const place subject = mode < segments_.size() ? segments_[segments_.size() - 1 - mode] : place{};
+    const std::uint64_t at = next() * (mode % 2 == 0 ? mib / 2 : 512);
     const std::uint64_t size = next();
-    trace::alloc_event row = made(of.address + at, size == 255 ? of.bytes : size * (how % 3 == 0 ? mib / 4 : 512));
+    trace::alloc_event row =
+        made(subject.address + at, size == 255 ? subject.bytes : size * (mode % 3 == 0 ? mib / 4 : 512));
     row.layer = trace::layer::framework;
-    row.parent = of.block;
+    row.parent = subject.block;
     blocks_.push_back({row.block, row.address, row.bytes});
     memory.add(row);
     categories.push_back(static_cast<index::category>(categories.size() % index::category_count));
@@ -199,20 +200,20 @@ class chosen_program {
     std::uint64_t bytes = 0;
   };
   /// Frees a block or segment, perhaps for the second time.
-  void end(const std::vector<place>& of) {
+  void end(const std::vector<place>& items) {
     const std::size_t which = next();
-    if (of.empty()) return;
+    if (items.empty()) return;
     trace::free_event row = event<trace::free_event>();
-    row.block = of[of.size() - 1 - which % of.size()].block;
+    row.block = items[items.size() - 1 - which % items.size()].block;
     memory.add(row);
   }
 
-  void fail(std::uint64_t how) {
+  void fail(std::uint64_t mode) {
     auto row = event<trace::alloc_failed_event>();
     row.device = trace::device_id{1};
-    row.layer = how % 2 == 0 ? trace::layer::driver : trace::layer::framework;
+    row.layer = mode % 2 == 0 ? trace::layer::driver : trace::layer::framework;
     memory.add(row);
-    if (how % 2 != 0) failures_.push_back(std::max(time_, failures_.empty() ? time_ : failures_.back()));
+    if (mode % 2 != 0) failures_.push_back(std::max(time_, failures_.empty() ? time_ : failures_.back()));
   }
 
   template <class Row>
@@ -246,14 +247,14 @@ void run_chosen(std::span<const std::uint8_t> input) {
   chosen_program program(input);
   program.run();
   for (const recorded_events& each : replay::recorded_allocators(program.memory, program.tables)) {
-    allocator_requests of = replay::requests_of(each, program.tables);
-    program.add_to(of);
-    program.categories.resize(std::max<std::size_t>(program.categories.size(), of.blocks));
-    check_all(each, of, program.categories);
+    allocator_requests requests = replay::collect_requests(each, program.tables);
+    program.add_to(requests);
+    program.categories.resize(std::max<std::size_t>(program.categories.size(), requests.blocks));
+    check_all(each, requests, program.categories);
   }
 }
 
-// --- snapshots -----------------------------------------------------------------------------------------------------------
+// --- snapshots ------------------------------------------------------------------------------------------------------
 
 /// Imports the bytes and analyzes them as `sluice whatif` does.
 void run_imported(std::span<const std::uint8_t> input) {
@@ -265,9 +266,9 @@ void run_imported(std::span<const std::uint8_t> input) {
   }
   const auto facts = index.tensors(*snapshot);
   for (const recorded_events& each : replay::recorded_allocators(index.memory(), snapshot->tables())) {
-    allocator_requests of = replay::requests_of(each, snapshot->tables());
-    replay::put_moments(std::span(&of, 1), facts->steps->lists(), index.memory().failed());
-    check_all(each, of, replay::categories_of(of, index.memory(), facts->categories));
+    allocator_requests requests = replay::collect_requests(each, snapshot->tables());
+    replay::put_moments(std::span(&requests, 1), facts->steps->lists(), index.memory().failed());
+    check_all(each, requests, replay::get_categories(requests, index.memory(), facts->categories));
   }
 }
 
@@ -276,7 +277,7 @@ void run(std::span<const std::uint8_t> input) {
   run_chosen(input);
 }
 
-// --- seeds ---------------------------------------------------------------------------------------------------------------
+// --- seeds ----------------------------------------------------------------------------------------------------------
 
 using nlohmann::json;
 using testing::entry;

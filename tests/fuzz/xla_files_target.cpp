@@ -84,9 +84,9 @@ std::string space() {
 }
 
 std::vector<bytes> seeds() {
-  std::vector<bytes> made;
-  for (const std::string& each : {profile(), space()}) made.emplace_back(each.begin(), each.end());
-  return made;
+  std::vector<bytes> items;
+  for (const std::string& each : {profile(), space()}) items.emplace_back(each.begin(), each.end());
+  return items;
 }
 
 }  // namespace

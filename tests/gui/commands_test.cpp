@@ -63,11 +63,11 @@ TEST(commands, may_queue_others) {
 TEST(commands, are_found_by_their_title_their_other_words_and_some_letters) {
   const command saves{.id = "s", .title = "Save table as CSV...", .group = "Panels", .words = "export"};
   for (const char* typed : {"csv", "CSV", "export", "save table", "table save", "panels", ""})
-    EXPECT_EQ(match_of(saves, typed), 2) << typed;
-  EXPECT_EQ(match_of(saves, "stc"), 1);
-  EXPECT_EQ(match_of(saves, "png"), 0);
-  EXPECT_EQ(match_of(saves, "xport csv zoom"), 0);
-  EXPECT_EQ(match_of(saves, "epo"), 0) << "if letters of other words counted, everything would match";
+    EXPECT_EQ(match_score(saves, typed), 2) << typed;
+  EXPECT_EQ(match_score(saves, "stc"), 1);
+  EXPECT_EQ(match_score(saves, "png"), 0);
+  EXPECT_EQ(match_score(saves, "xport csv zoom"), 0);
+  EXPECT_EQ(match_score(saves, "epo"), 0) << "if letters of other words counted, everything would match";
 }
 
 TEST(keys, are_read_as_they_are_written) {
@@ -77,9 +77,9 @@ TEST(keys, are_read_as_they_are_written) {
                                                               ImGuiMod_Alt | ImGuiKey_LeftArrow, ImGuiKey_KeypadAdd}) {
     command with;
     with.keys = {chord};
-    EXPECT_EQ(chord_of(key_text(with)), chord) << key_text(with);
+    EXPECT_EQ(parse_chord(key_text(with)), chord) << key_text(with);
   }
-  for (const char* text : {"", "Ctrl+", "No such key", "Ctrl"}) EXPECT_EQ(chord_of(text), std::nullopt) << text;
+  for (const char* text : {"", "Ctrl+", "No such key", "Ctrl"}) EXPECT_EQ(parse_chord(text), std::nullopt) << text;
   ImGui::DestroyContext();
 }
 
@@ -98,9 +98,9 @@ TEST(keys, are_named_as_on_a_keyboard) {
     ImGui::CreateContext();
     command with;
     with.keys = {chord};
-    const std::string made = key_text(with);
+    const std::string line = key_text(with);
     ImGui::DestroyContext();
-    return made;
+    return line;
   };
   EXPECT_EQ(text(ImGuiMod_Ctrl | ImGuiKey_Equal), "Ctrl+=");
   EXPECT_EQ(text(ImGuiMod_Alt | ImGuiKey_LeftArrow), "Alt+Left");

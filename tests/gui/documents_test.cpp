@@ -51,7 +51,7 @@ TEST_F(session_test, opens_a_file_and_shows_all_of_it) {
 TEST_F(session_test, goes_back_to_the_moment_of_before) {
   open(path);
   state.set_moment(1'000);
-  EXPECT_FALSE(state.can_go_back()) << "choosing a moment does not add to the history";
+  EXPECT_FALSE(state.history().can_go_back()) << "choosing a moment does not add to the history";
   state.select({document_id::none, selection_kind::block, 3});
   state.set_moment(2'000);
   state.back();
@@ -64,17 +64,17 @@ TEST_F(session_test, goes_back_by_one_action_of_the_user_whatever_it_changed) {
   open(path);
   const location before = state.here();
   state.begin_action();
-  EXPECT_FALSE(state.in_step());
+  EXPECT_FALSE(state.history().in_step());
   state.mark({1'000'000, 2'000'000});
   state.go_to({500'000, 2'500'000}, false);
-  EXPECT_TRUE(state.in_step());
+  EXPECT_TRUE(state.history().in_step());
   state.begin_action();
   state.select({document_id::none, selection_kind::block, 3});
   state.back();
   EXPECT_EQ(state.range(), (time_range{1'000'000, 2'000'000}));
   state.back();
   EXPECT_EQ(state.here(), before);
-  EXPECT_FALSE(state.can_go_back());
+  EXPECT_FALSE(state.history().can_go_back());
 }
 
 TEST_F(session_test, marks_a_moment_as_the_moment_and_not_as_a_range) {
@@ -106,7 +106,7 @@ TEST_F(session_test, imports_what_another_tool_recorded) {
   EXPECT_TRUE(state.active()->ready());
   EXPECT_EQ(state.active()->path, log);
   EXPECT_GE(state.active()->span.length(), 1'000'000'000);
-  EXPECT_EQ(state.opening_progress(), 0);
+  EXPECT_EQ(state.loader().progress(), 0);
   std::filesystem::remove(log);
 }
 
@@ -182,7 +182,7 @@ TEST_F(session_test, goes_back_and_forward_through_what_was_selected) {
   EXPECT_EQ(state.selected().id, 7U);
   state.back();
   EXPECT_EQ(state.selected().kind, selection_kind::none);
-  EXPECT_FALSE(state.can_go_back());
+  EXPECT_FALSE(state.history().can_go_back());
   state.forward();
   state.forward();
   state.forward();
@@ -211,11 +211,11 @@ TEST_F(session_test, brings_back_in_one_step_what_was_selected_before_nothing_wa
 
 TEST_F(session_test, never_shows_less_than_a_pixel_or_more_than_there_is) {
   const time_range span{0, 1'000'000};
-  const time_range deep = documents::clamp({500'000, 500'001}, span);
+  const time_range deep = clamp_view({500'000, 500'001}, span);
   EXPECT_GE(deep.length(), 10);
-  const time_range wide = documents::clamp({-9'000'000'000, 9'000'000'000}, span);
+  const time_range wide = clamp_view({-9'000'000'000, 9'000'000'000}, span);
   EXPECT_LE(wide.length(), 1'100'000);
-  const time_range beside = documents::clamp({5'000'000, 5'100'000}, span);
+  const time_range beside = clamp_view({5'000'000, 5'100'000}, span);
   EXPECT_EQ(beside.length(), 100'000);
   EXPECT_LE(beside.end, 1'010'000);
 }
@@ -225,7 +225,7 @@ TEST_F(session_test, closing_forgets_the_way_there) {
   state.select({state.active()->id, selection_kind::event, 7});
   state.close(state.active()->id);
   EXPECT_EQ(state.active(), nullptr);
-  EXPECT_FALSE(state.can_go_back());
+  EXPECT_FALSE(state.history().can_go_back());
   state.show({0, 10}, false);  // Without a document, `show` does nothing.
 }
 

@@ -1,5 +1,5 @@
 // The command that shows a source line in the user's editor.
-#include "app/gui/shell/editor.hpp"
+#include "app/gui/shell/programs/editor.hpp"
 
 #include <gtest/gtest.h>
 

@@ -12,7 +12,7 @@ struct reported_node {
   std::uint32_t depth, line;
   std::uint64_t bytes;
 };
-query::stack_view tree_of(const std::vector<reported_node>& nodes) {
+query::stack_view make_tree(const std::vector<reported_node>& nodes) {
   query::stack_view view;
   std::vector<std::uint32_t> path;
   for (std::uint32_t i = 0; i < nodes.size(); ++i) {
@@ -26,7 +26,7 @@ query::stack_view tree_of(const std::vector<reported_node>& nodes) {
   return view;
 }
 
-const query::stack_view sample = tree_of({{0, 0, 100}, {1, 1, 60}, {2, 2, 40}, {2, 3, 20}, {1, 4, 30}, {2, 1, 30}});
+const query::stack_view sample = make_tree({{0, 0, 100}, {1, 1, 60}, {2, 2, 40}, {2, 3, 20}, {1, 4, 30}, {2, 1, 30}});
 
 TEST(flames, lie_below_their_callers_and_are_as_wide_as_their_share) {
   const auto placed = lay_out(sample.tree, 0, stack_weight::bytes, 1000);
@@ -58,9 +58,9 @@ TEST(flames, are_found_by_their_ids) {
 }
 
 TEST(flames, that_match_count_once_when_they_call_themselves) {
-  const auto view = tree_of({{0, 0, 100}, {1, 1, 60}, {2, 1, 40}, {1, 2, 30}, {2, 1, 10}});
-  EXPECT_DOUBLE_EQ(share_of(view, {false, true, false}, stack_weight::bytes), 0.7);
-  EXPECT_DOUBLE_EQ(share_of(view, {false, false, false}, stack_weight::bytes), 0);
+  const auto view = make_tree({{0, 0, 100}, {1, 1, 60}, {2, 1, 40}, {1, 2, 30}, {2, 1, 10}});
+  EXPECT_DOUBLE_EQ(compute_share(view, {false, true, false}, stack_weight::bytes), 0.7);
+  EXPECT_DOUBLE_EQ(compute_share(view, {false, false, false}, stack_weight::bytes), 0);
 }
 
 }  // namespace

@@ -9,7 +9,7 @@
 namespace sluice::gui::format {
 namespace {
 
-std::vector<std::string> labels_of(const time_axis& axis) {
+std::vector<std::string> list_labels(const time_axis& axis) {
   std::vector<std::string> labels;
   for (const auto& [time, label] : axis.ticks) labels.push_back(label);
   return labels;
@@ -26,16 +26,16 @@ TEST(time_axis, steps_are_one_two_or_five_times_a_power_of_ten) {
 }
 
 TEST(time_axis, uses_the_largest_unit_that_stays_short) {
-  EXPECT_EQ(labels_of(time_ticks({2'000'000, 2'500'000}, 3))[1], "2.2 ms");
-  EXPECT_EQ(labels_of(time_ticks({0, 20'000'000'000}, 4))[1], "5 s");
-  EXPECT_EQ(labels_of(time_ticks({0, 100}, 5))[1], "20 ns");
+  EXPECT_EQ(list_labels(time_ticks({2'000'000, 2'500'000}, 3))[1], "2.2 ms");
+  EXPECT_EQ(list_labels(time_ticks({0, 20'000'000'000}, 4))[1], "5 s");
+  EXPECT_EQ(list_labels(time_ticks({0, 100}, 5))[1], "20 ns");
 }
 
 TEST(time_axis, no_two_ticks_read_the_same_however_deep_the_zoom) {
   for (const time_ns begin : {time_ns{0}, time_ns{12'345'678'901}, time_ns{3'600'000'000'000}})
     for (time_ns length = 20; length < 100'000'000'000; length *= 9) {
       const time_axis axis = time_ticks({begin, begin + length}, 8);
-      const auto labels = labels_of(axis);
+      const auto labels = list_labels(axis);
       EXPECT_EQ(std::set<std::string>(labels.begin(), labels.end()).size(), labels.size()) << begin << " " << length;
       for (const std::string& label : labels) EXPECT_LE(label.size(), 14U) << label;
     }

@@ -39,12 +39,12 @@ TEST(glossary, is_sorted_and_finds_every_term_in_either_case) {
 
 TEST(glossary, has_each_layer_category_and_kind_of_memory_that_the_window_draws) {
   for (std::size_t i = 0; i < trace::layer_count; ++i)
-    EXPECT_NE(find_term(term_of(static_cast<trace::layer>(i))), nullptr) << i;
+    EXPECT_NE(find_term(get_term(static_cast<trace::layer>(i))), nullptr) << i;
   for (std::size_t i = 0; i < index::category_count; ++i)
-    EXPECT_NE(find_term(term_of(static_cast<index::category>(i))), nullptr) << i;
+    EXPECT_NE(find_term(get_term(static_cast<index::category>(i))), nullptr) << i;
   for (const auto kind : {trace::memory_kind::device, trace::memory_kind::pinned, trace::memory_kind::managed,
                           trace::memory_kind::host, trace::memory_kind::array})
-    EXPECT_NE(find_term(term_of(kind)), nullptr);
+    EXPECT_NE(find_term(get_term(kind)), nullptr);
   for (const char* word : {"layer", "reserved", "used", "fragmentation", "inferred", "untracked", "profiler overhead",
                            "whole GPU", "bandwidth", "link peak", "pageable", "pinned", "step"})
     EXPECT_NE(find_term(word), nullptr) << word;

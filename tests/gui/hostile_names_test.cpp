@@ -32,35 +32,35 @@ class hostile_names : public window_test {
  protected:
   void SetUp() override {
     window_test::SetUp();
-    sluice::testing::recording made;
-    made.standard_tables();
+    sluice::testing::recording recorded;
+    recorded.standard_tables();
     trace::process_row process;
     process.id = trace::process_id{1};
     process.pid = 42;
-    process.command = made.text(hostile);
-    made.writer().add(process);
+    process.command = recorded.text(hostile);
+    recorded.writer().add(process);
     trace::thread_row thread;
     thread.id = trace::thread_id{1};
     thread.process = process.id;
-    thread.name = made.text(hostile);
-    made.writer().add(thread);
+    thread.name = recorded.text(hostile);
+    recorded.writer().add(thread);
     for (std::uint64_t i = 1; i < 3; ++i) {
       trace::device_row device;
       device.id = trace::device_id{i};
-      device.name = made.text(hostile + std::to_string(i));
+      device.name = recorded.text(hostile + std::to_string(i));
       device.kind = trace::device_kind::cuda;
       device.ordinal = static_cast<std::int32_t>(i) - 1;
-      made.writer().add(device);
+      recorded.writer().add(device);
     }
-    made.add_alloc(1 * ms, 1, 64 * mib, trace::memory_kind::device, trace::layer::framework, hostile);
-    made.add_alloc(2 * ms, 2, 32 * mib, trace::memory_kind::device, trace::layer::driver, hostile);
-    made.add_kernel(3 * ms, 9 * ms, hostile);
-    made.add_call(3 * ms, 4 * ms, hostile);
-    auto message = made.event<trace::message_event>(5 * ms);
-    message.text = made.text(hostile);
-    made.writer().add(message);
-    made.close();
-    std::filesystem::copy_file(made.path(), place);
+    recorded.add_alloc(1 * ms, 1, 64 * mib, trace::memory_kind::device, trace::layer::framework, hostile);
+    recorded.add_alloc(2 * ms, 2, 32 * mib, trace::memory_kind::device, trace::layer::driver, hostile);
+    recorded.add_kernel(3 * ms, 9 * ms, hostile);
+    recorded.add_call(3 * ms, 4 * ms, hostile);
+    auto message = recorded.event<trace::message_event>(5 * ms);
+    message.text = recorded.text(hostile);
+    recorded.writer().add(message);
+    recorded.close();
+    std::filesystem::copy_file(recorded.path(), place);
   }
   void TearDown() override {
     std::filesystem::remove(place);

@@ -7,13 +7,13 @@ namespace sluice::gui {
 namespace {
 
 kept_view full() {
-  kept_view made;
-  made.pinned = {7, 0xffff'ffff'ffff'ffff};
-  made.hidden = {9};
-  made.order = {3, 1, 2};
-  made.by_process = true;
-  made.generations = {-5, 100, 2000};
-  made.queries = {"SELECT time FROM kernels", "-- quoted \"name\"\nSELECT 1 AS time"};
+  kept_view view;
+  view.pinned = {7, 0xffff'ffff'ffff'ffff};
+  view.hidden = {9};
+  view.order = {3, 1, 2};
+  view.by_process = true;
+  view.generations = {-5, 100, 2000};
+  view.queries = {"SELECT time FROM kernels", "-- quoted \"name\"\nSELECT 1 AS time"};
   blocks_filter filter;
   filter.text = "model.py";
   filter.range = time_range{10, 11};
@@ -26,12 +26,12 @@ kept_view full() {
   filter.kind = trace::memory_kind::device;
   filter.groups = query::block_groups{query::memory_grouping::module, {1, 0xffff'ffff'ffff'fff0}, true};
   filter.group_words = "GPT2MLP";
-  made.blocks = filter;
-  return made;
+  view.blocks = filter;
+  return view;
 }
 
 void expect_refused(const std::string& text, const std::string& why) {
-  const auto found = kept_view_of(text);
+  const auto found = parse_kept_view(text);
   ASSERT_FALSE(found) << text;
   EXPECT_EQ(found.error().code, error_code::corrupt);
   const std::string line = found.error().to_string();
@@ -40,17 +40,17 @@ void expect_refused(const std::string& text, const std::string& why) {
 }
 
 TEST(kept_view, is_read_as_it_was_written) {
-  const std::string text = text_of(full());
+  const std::string text = to_text(full());
   EXPECT_EQ(text.find('\n'), std::string::npos) << "it must fit in one line of the settings";
-  const auto found = kept_view_of(text);
+  const auto found = parse_kept_view(text);
   ASSERT_TRUE(found) << found.error().to_string();
   EXPECT_EQ(*found, full());
 }
 
 TEST(kept_view, of_nothing_is_as_at_first) {
-  EXPECT_EQ(text_of({}), "{}");
-  EXPECT_EQ(kept_view_of("{}").value(), kept_view{});
-  EXPECT_EQ(kept_view_of(R"({"what a later version knows": [1, 2]})").value(), kept_view{});
+  EXPECT_EQ(to_text({}), "{}");
+  EXPECT_EQ(parse_kept_view("{}").value(), kept_view{});
+  EXPECT_EQ(parse_kept_view(R"({"what a later version knows": [1, 2]})").value(), kept_view{});
 }
 
 TEST(kept_view, is_refused_with_the_name_of_what_is_wrong) {
@@ -78,13 +78,13 @@ TEST(kept_view, is_refused_with_the_name_of_what_is_wrong) {
 }
 
 TEST(kept_view, bounds_times_and_puts_them_in_order) {
-  const auto found = kept_view_of(R"({"generations_ns": [9223372036854775807, 18446744073709551615, -4, 7, 7]})");
+  const auto found = parse_kept_view(R"({"generations_ns": [9223372036854775807, 18446744073709551615, -4, 7, 7]})");
   ASSERT_TRUE(found) << found.error().to_string();
   EXPECT_EQ(found->generations, (std::vector<time_ns>{-4, 7, latest_time}));
 }
 
 TEST(kept_view, shows_no_hostile_words) {
-  const auto found = kept_view_of(R"({"blocks": {"group_words": "a\u001b[31mb"}})");
+  const auto found = parse_kept_view(R"({"blocks": {"group_words": "a\u001b[31mb"}})");
   ASSERT_TRUE(found);
   EXPECT_EQ(found->blocks->group_words.find('\x1b'), std::string::npos);
 }

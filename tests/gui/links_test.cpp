@@ -63,7 +63,7 @@ class links : public window_test {
     return found;
   }
 
-  static std::string name_of(const ImGuiTestItemInfo& item) {
+  static std::string get_name(const ImGuiTestItemInfo& item) {
     for (const char* each : {"List blocks", "Show on timeline", "Show block", "Show a copy", "Show event",
                              "Show memory map", "Try other settings", "All call stacks", "line"})
       if (is(item, each)) return each;
@@ -106,16 +106,17 @@ class links : public window_test {
     if (chosen.kind == selection_kind::block) about.block = static_cast<trace::block_id>(chosen.id);
     const auto reported = shown.engine->ask_now(about);
     ASSERT_TRUE(reported) << reported.error().to_string();
-    const query::event_details& of = **reported;
+    const query::event_details& details = **reported;
     EXPECT_TRUE(is_front("Details")) << "front: " << is_front("Summary") << is_front("Statistics") << chosen.id;
-    EXPECT_NE(read(user).find(of.title), std::string::npos) << of.title;
-    EXPECT_LE(shown.visible.begin, of.span.begin);
-    EXPECT_GE(shown.visible.end, std::min(of.span.begin, shown.span.end - 1));
+    EXPECT_NE(read(user).find(details.title), std::string::npos) << details.title;
+    EXPECT_LE(shown.visible.begin, details.span.begin);
+    EXPECT_GE(shown.visible.end, std::min(details.span.begin, shown.span.end - 1));
     const auto& tracks = app().find<gui::timeline_view>().tracks_on_screen();
-    EXPECT_TRUE(of.track == 0 || std::find(tracks.begin(), tracks.end(), of.track) != tracks.end()) << of.title;
+    EXPECT_TRUE(details.track == 0 || std::find(tracks.begin(), tracks.end(), details.track) != tracks.end())
+        << details.title;
     if (chosen.kind == selection_kind::block) {
       EXPECT_TRUE(is_front("Blocks"));
-      EXPECT_TRUE(block_is_listed(static_cast<trace::block_id>(chosen.id))) << of.title;
+      EXPECT_TRUE(block_is_listed(static_cast<trace::block_id>(chosen.id))) << details.title;
     }
   }
 };
@@ -135,7 +136,7 @@ TEST_F(links, of_the_summary_lead_to_what_they_name) {
       settle(user);
       std::size_t lines = 0;
       for (const auto& [each, scroll] : links_in(user, "Summary")) {
-        const std::string name = name_of(each);
+        const std::string name = get_name(each);
         if ((name == "line" || name == "another link") && lines++ % 4 != 0) continue;  // These links are all similar.
         SCOPED_TRACE(name);
         app().invoke("panel.focus.Summary");

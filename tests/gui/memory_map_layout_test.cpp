@@ -16,26 +16,26 @@ struct reported_segment {
   std::uint64_t used;
 };
 
-query::memory_map map_of(const std::vector<reported_segment>& segments) {
-  query::memory_map made;
+query::memory_map make_map(const std::vector<reported_segment>& segments) {
+  query::memory_map map;
   std::uint64_t id = 0;
   for (const reported_segment& each : segments) {
-    query::address_segment& segment = made.segments.emplace_back();
+    query::address_segment& segment = map.segments.emplace_back();
     segment.block = trace::block_id{++id};
     segment.address = id << 40;
     segment.bytes = each.bytes;
     segment.used = each.used;
     segment.group = each.group;
-    while (made.groups.size() <= each.group) {
-      query::address_group& group = made.groups.emplace_back();
-      group.layer = static_cast<trace::layer>(made.groups.size() - 1);
+    while (map.groups.size() <= each.group) {
+      query::address_group& group = map.groups.emplace_back();
+      group.layer = static_cast<trace::layer>(map.groups.size() - 1);
     }
   }
-  return made;
+  return map;
 }
 
 TEST(map_layout, gives_segments_as_many_lines_as_they_need_under_their_heading) {
-  const auto map = map_of({{0, 100 * kib, 0}, {0, 64 * kib, 0}, {1, 1, 0}});
+  const auto map = make_map({{0, 100 * kib, 0}, {0, 64 * kib, 0}, {1, 1, 0}});
   map_layout layout;
   layout.assign(map, 32 * kib, map_order::address, {});
   EXPECT_EQ(layout.lines(), 1 + 4 + 2 + 1 + 1);
@@ -49,7 +49,7 @@ TEST(map_layout, gives_segments_as_many_lines_as_they_need_under_their_heading) 
 }
 
 TEST(map_layout, cuts_the_last_line_of_a_segment) {
-  const auto map = map_of({{0, 100 * kib, 0}});
+  const auto map = make_map({{0, 100 * kib, 0}});
   map_layout layout;
   layout.assign(map, 32 * kib, map_order::address, {});
   const map_row& row = *layout.row_at(4);
@@ -60,14 +60,14 @@ TEST(map_layout, cuts_the_last_line_of_a_segment) {
 }
 
 TEST(map_layout, sorts_inside_a_group_only) {
-  const auto map = map_of({{0, 10, 1}, {0, 30, 30}, {0, 20, 0}, {1, 99, 0}});
+  const auto map = make_map({{0, 10, 1}, {0, 30, 30}, {0, 20, 0}, {1, 99, 0}});
   const auto order = [&](map_order by) {
     map_layout layout;
     layout.assign(map, 32 * kib, by, {});
-    std::vector<std::size_t> all;
+    std::vector<std::size_t> values;
     for (const map_row& row : layout.rows())
-      if (!row.heading) all.push_back(row.at);
-    return all;
+      if (!row.heading) values.push_back(row.at);
+    return values;
   };
   EXPECT_EQ(order(map_order::address), (std::vector<std::size_t>{0, 1, 2, 3}));
   EXPECT_EQ(order(map_order::size), (std::vector<std::size_t>{1, 2, 0, 3}));
@@ -75,12 +75,12 @@ TEST(map_layout, sorts_inside_a_group_only) {
 }
 
 TEST(map_layout, shows_only_the_heading_of_a_folded_group) {
-  const auto map = map_of({{0, 10, 1}, {0, 30, 30}, {1, 99, 0}});
+  const auto map = make_map({{0, 10, 1}, {0, 30, 30}, {1, 99, 0}});
   map_layout layout;
-  layout.assign(map, 32 * kib, map_order::address, {key_of(map.groups[0])});
+  layout.assign(map, 32 * kib, map_order::address, {get_key(map.groups[0])});
   EXPECT_EQ(layout.lines(), 3);
-  EXPECT_FALSE(layout.line_of(0, 0).has_value());
-  EXPECT_EQ(layout.line_of(2, 0), 2);
+  EXPECT_FALSE(layout.get_line(0, 0).has_value());
+  EXPECT_EQ(layout.get_line(2, 0), 2);
 }
 
 TEST(map_layout, finds_the_line_of_every_byte) {
@@ -88,7 +88,7 @@ TEST(map_layout, finds_the_line_of_every_byte) {
   for (int round = 0; round < 30; ++round) {
     std::vector<reported_segment> segments;
     for (std::size_t i = 0; i < 1 + random() % 40; ++i) segments.push_back({i / 9, 1 + random() % (900 * kib), 0});
-    const auto map = map_of(segments);
+    const auto map = make_map(segments);
     map_layout layout;
     layout.assign(map, std::uint64_t{1} << (10 + random() % 12), static_cast<map_order>(random() % 3), {});
     std::int64_t line = 0;
@@ -99,8 +99,8 @@ TEST(map_layout, finds_the_line_of_every_byte) {
         if (row.heading) continue;
         const map_piece piece = layout.piece(row, each, map.segments[row.at].bytes);
         ASSERT_LT(piece.begin, piece.end);
-        ASSERT_EQ(layout.line_of(row.at, piece.begin), each);
-        ASSERT_EQ(layout.line_of(row.at, piece.end - 1), each);
+        ASSERT_EQ(layout.get_line(row.at, piece.begin), each);
+        ASSERT_EQ(layout.get_line(row.at, piece.end - 1), each);
       }
     }
     EXPECT_EQ(line, layout.lines());
@@ -108,27 +108,27 @@ TEST(map_layout, finds_the_line_of_every_byte) {
 }
 
 TEST(map_layout, chooses_lines_that_fill_the_room) {
-  const auto one = map_of({{0, 1024 * kib, 0}});
+  const auto one = make_map({{0, 1024 * kib, 0}});
   EXPECT_EQ(fitting_line(one, 1000), shortest_line);
   EXPECT_EQ(fitting_line(one, 17), 64 * kib);
   EXPECT_EQ(fitting_line(one, 16), 96 * kib) << "one of the lines is for the heading";
   EXPECT_EQ(fitting_line(one, 3), 512 * kib);
-  EXPECT_EQ(fitting_line(map_of({{0, 680 * kib, 0}}), 2), 768 * kib) << "one and a half times a power of two";
+  EXPECT_EQ(fitting_line(make_map({{0, 680 * kib, 0}}), 2), 768 * kib) << "one and a half times a power of two";
   std::vector<reported_segment> many(400, reported_segment{0, 2048 * kib, 0});
   many[7].bytes = std::uint64_t{1} << 30;
-  const auto map = map_of(many);
+  const auto map = make_map(many);
   map_layout layout;
   layout.assign(map, fitting_line(map, 20), map_order::address, {});
   EXPECT_EQ(layout.bytes_per_line(), 8192 * kib) << "most segments take a quarter of a line";
   many[7].bytes = std::uint64_t{1} << 36;
-  const auto one_huge = map_of(many);
+  const auto one_huge = make_map(many);
   layout.assign(one_huge, fitting_line(one_huge, 20), map_order::address, {});
   EXPECT_LE(layout.lines(), 401 * 4) << "large segments take few lines";
   EXPECT_GT(layout.lines(), 401 * 2);
 }
 
 TEST(map_layout, survives_segments_of_all_bytes) {
-  const auto map = map_of({{0, UINT64_MAX, 0}, {0, 0, 0}, {0, UINT64_MAX / 2, 0}});
+  const auto map = make_map({{0, UINT64_MAX, 0}, {0, 0, 0}, {0, UINT64_MAX / 2, 0}});
   map_layout layout;
   layout.assign(map, fitting_line(map, 10), map_order::free, {});
   EXPECT_GT(layout.lines(), 3);

@@ -14,9 +14,9 @@ using gui::selection_kind;
 class memory_map_panel : public window_test {
  protected:
   time_ns peak_of_pool() {
-    const auto all = *app().state().active()->engine->ask_now(query::report_query{});
+    const auto whole = *app().state().active()->engine->ask_now(query::report_query{});
     time_ns peak = 0;
-    for (const auto& each : all->peaks)
+    for (const auto& each : whole->peaks)
       if (each.layer == trace::layer::pool) peak = each.time;
     return peak;
   }
@@ -39,7 +39,7 @@ class memory_map_panel : public window_test {
     return **app().state().active()->engine->ask_now(
         query::memory_map_query{.time = moment, .device = trace::device_id{1}, .pixel = 1, .lone = true});
   }
-  const query::address_segment& pool_of(const query::memory_map& map) {
+  const query::address_segment& find_pool(const query::memory_map& map) {
     for (const query::address_segment& each : map.segments)
       if (each.block == segment) return each;
     ADD_FAILURE() << "no segment";
@@ -54,7 +54,7 @@ TEST_F(memory_map_panel, shows_the_peak_while_no_moment_is_chosen) {
     ASSERT_TRUE(panel().moment().has_value());
     EXPECT_EQ(*panel().moment(), peak) << "the peak of the most detailed layer";
     const query::memory_map map = map_at(peak);
-    const query::address_segment& pool = pool_of(map);
+    const query::address_segment& pool = find_pool(map);
     const std::string words = read(user);
     EXPECT_NE(words.find("the peak"), std::string::npos) << words;
     EXPECT_NE(words.find("Driver segments"), std::string::npos) << words;
@@ -68,7 +68,7 @@ TEST_F(memory_map_panel, shows_the_peak_while_no_moment_is_chosen) {
 TEST_F(memory_map_panel, follows_a_click_on_the_timeline) {
   use([&](ImGuiTestContext& user) {
     open_panel(user);
-    user.MouseMoveToPos(place_of(12'000'000, 60));
+    user.MouseMoveToPos(get_place(12'000'000, 60));
     user.MouseClick(0);
     user.Yield(3);
     settle(user);
@@ -77,7 +77,7 @@ TEST_F(memory_map_panel, follows_a_click_on_the_timeline) {
     EXPECT_EQ(panel().moment(), app().state().moment());
     ASSERT_NE(panel().shown(), nullptr);
     EXPECT_EQ(panel().shown()->time, *app().state().moment());
-    EXPECT_EQ(pool_of(*panel().shown()).used, pool_of(map_at(*app().state().moment())).used);
+    EXPECT_EQ(find_pool(*panel().shown()).used, find_pool(map_at(*app().state().moment())).used);
     const time_ns clicked = *app().state().moment();
     app().invoke("moment.peak");
     settle(user);
@@ -119,9 +119,9 @@ TEST_F(memory_map_panel, steps_from_allocation_to_free_with_the_arrow_keys) {
       settle(user);
       ASSERT_EQ(app().state().moment(), expected->time);
       now = expected->time;
-      const std::string what = expected->born > 0 ? "allocated " + format_bytes(expected->born_bytes)
-                                                  : "freed " + format_bytes(expected->died_bytes);
-      EXPECT_NE(read(user).find(what), std::string::npos) << what;
+      const std::string subject = expected->born > 0 ? "allocated " + format_bytes(expected->born_bytes)
+                                                     : "freed " + format_bytes(expected->died_bytes);
+      EXPECT_NE(read(user).find(subject), std::string::npos) << subject;
     }
     EXPECT_EQ(app().state().selected().kind, selection_kind::none) << "a step selects nothing";
     user.KeyPress(ImGuiKey_Comma);
@@ -136,10 +136,10 @@ TEST_F(memory_map_panel, selects_the_block_that_is_clicked_and_marks_it) {
     open_panel(user);
     go_to(user, 10'000'000);
     const query::memory_map map = map_at(10'000'000);
-    const query::address_segment& pool = pool_of(map);
+    const query::address_segment& pool = find_pool(map);
     ASSERT_GE(pool.items.size(), 2U);
     const query::address_item& wanted = pool.items[1];
-    const auto place = panel().place_of(segment, wanted.address + wanted.bytes / 4);
+    const auto place = panel().get_place(segment, wanted.address + wanted.bytes / 4);
     ASSERT_TRUE(place.has_value());
     user.MouseMoveToPos(*place);
     user.SleepNoSkip(0.2F, 0.05F);
@@ -165,11 +165,11 @@ TEST_F(memory_map_panel, tells_how_large_a_hole_is) {
     open_panel(user);
     go_to(user, 10'000'000);
     const query::memory_map map = map_at(10'000'000);
-    const query::address_segment& pool = pool_of(map);
+    const query::address_segment& pool = find_pool(map);
     const query::address_item& last = pool.items.back();
     const std::uint64_t hole = pool.address + pool.bytes - (last.address + last.bytes);
     ASSERT_GT(hole, sample::slot_bytes / 4);
-    const auto place = panel().place_of(segment, last.address + last.bytes + hole / 2);
+    const auto place = panel().get_place(segment, last.address + last.bytes + hole / 2);
     ASSERT_TRUE(place.has_value());
     user.MouseMoveToPos(*place);
     user.Yield(3);
@@ -203,23 +203,23 @@ TEST_F(memory_map_panel, zooms_and_scrolls) {
     open_panel(user);
     go_to(user, 10'000'000);
     const query::memory_map map = map_at(10'000'000);
-    const query::address_segment& pool = pool_of(map);
+    const query::address_segment& pool = find_pool(map);
     const std::uint64_t end = pool.address + pool.bytes - 1;
-    ASSERT_TRUE(panel().place_of(segment, end).has_value()) << "the whole segment is visible";
+    ASSERT_TRUE(panel().get_place(segment, end).has_value()) << "the whole segment is visible";
     for (int i = 0; i < 7; ++i) app().invoke("map.zoom_in");
     user.Yield(3);
     settle(user);
-    EXPECT_FALSE(panel().place_of(segment, end).has_value());
+    EXPECT_FALSE(panel().get_place(segment, end).has_value());
     const ImGuiTestItemInfo strip = user.ItemInfo("//Memory map/moment");
     user.MouseMoveToPos({strip.RectFull.GetCenter().x, strip.RectFull.Max.y + 60});
     user.MouseWheelY(-2000);
     user.Yield(3);
     settle(user);
-    EXPECT_FALSE(panel().place_of(segment, pool.address).has_value());
+    EXPECT_FALSE(panel().get_place(segment, pool.address).has_value());
     app().invoke("map.fit");
     user.Yield(3);
     settle(user);
-    EXPECT_TRUE(panel().place_of(segment, end).has_value());
+    EXPECT_TRUE(panel().get_place(segment, end).has_value());
   });
 }
 

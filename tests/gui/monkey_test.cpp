@@ -69,7 +69,7 @@ class monkey : public window_test {
     return std::uniform_int_distribution<std::uint64_t>(0, behind - 1)(random_);
   }
   template <class List>
-  const auto& one_of(const List& list) {
+  const auto& choose_one(const List& list) {
     return *(std::begin(list) + static_cast<std::ptrdiff_t>(up_to(std::size(list))));
   }
   ImVec2 anywhere() {
@@ -87,20 +87,20 @@ class monkey : public window_test {
                                         ImGuiKey_DownArrow, ImGuiKey_PageUp,     ImGuiKey_End,   ImGuiKey_Space,
                                         ImGuiKey_Tab,       ImGuiKey_F1,         ImGuiKey_F3,    ImGuiKey_F10,
                                         ImGuiKey_Menu,      ImGuiKey_Delete,     ImGuiKey_Home,  ImGuiKey_Backspace};
-    return one_of(keys);
+    return choose_one(keys);
   }
   ImGuiKeyChord some_modifiers() {
-    static constexpr ImGuiKeyChord all[] = {
+    static constexpr ImGuiKeyChord chord[] = {
         0, 0, 0, ImGuiMod_Ctrl, ImGuiMod_Shift, ImGuiMod_Alt, ImGuiMod_Ctrl | ImGuiMod_Shift};
-    return one_of(all);
+    return choose_one(chord);
   }
 
   void command() {
-    const gui::command& what = one_of(app().commands().all());
-    if (up_to(4) > 0) return app().invoke(what.id);
+    const gui::command& subject = choose_one(app().commands().all());
+    if (up_to(4) > 0) return app().invoke(subject.id);
     // Runs commands with arguments that they may not expect.
     const gui::argument some[] = {std::string("no such thing"),
-                                  std::string(one_of(recordings_)),
+                                  std::string(choose_one(recordings_)),
                                   time_range{5, 5},
                                   time_range{-1'000'000, 1'000'000'000'000},
                                   0.5,
@@ -108,8 +108,8 @@ class monkey : public window_test {
                                   gui::blocks_filter{}};
     // Excluded, because the texts of these fields name programs and files of the user.
     const bool starts =
-        what.id.starts_with("record.") || what.id.starts_with("source.") || what.id.starts_with("demo.");
-    app().invoke(what.id, starts ? gui::argument() : one_of(some));
+        subject.id.starts_with("record.") || subject.id.starts_with("source.") || subject.id.starts_with("demo.");
+    app().invoke(subject.id, starts ? gui::argument() : choose_one(some));
   }
   /// Moves the mouse in one step, because the test engine's own movements take many frames.
   void point(ImGuiTestContext& user, ImVec2 at) { user.MouseTeleportToPos(at); }
@@ -149,9 +149,9 @@ class monkey : public window_test {
       case 9:
         return user.KeyPress(static_cast<ImGuiKeyChord>(some_key()) | some_modifiers());
       case 10:
-        return user.KeyChars(one_of(words_));
+        return user.KeyChars(choose_one(words_));
       default:
-        if (up_to(3) > 0) return app().open(one_of(recordings_));
+        if (up_to(3) > 0) return app().open(choose_one(recordings_));
         return resize(user, 320 + static_cast<int>(up_to(1300)), 200 + static_cast<int>(up_to(800)));
     }
   }

@@ -43,9 +43,9 @@ TEST(dashes, stand_apart) {
 
 // Tried: labels with names that ImGui would read as ids.
 TEST(labels, show_all_of_a_name) {
-  EXPECT_EQ(label_of("gpu##0"), "gpu#\xE2\x80\x8A#0");
-  EXPECT_EQ(label_of("a###b"), "a#\xE2\x80\x8A#\xE2\x80\x8A#b");
-  EXPECT_EQ(label_of("C#"), "C#");
+  EXPECT_EQ(make_label("gpu##0"), "gpu#\xE2\x80\x8A#0");
+  EXPECT_EQ(make_label("a###b"), "a#\xE2\x80\x8A#\xE2\x80\x8A#b");
+  EXPECT_EQ(make_label("C#"), "C#");
 }
 
 }  // namespace

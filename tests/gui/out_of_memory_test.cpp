@@ -48,14 +48,14 @@ class out_of_memory_panel : public window_test {
 TEST_F(out_of_memory_panel, opens_at_the_failure) {
   use([&](ImGuiTestContext& user) {
     open_failure(user);
-    const auto all = report();
-    ASSERT_EQ(all->out_of_memory.size(), 1U);
-    const metrics::out_of_memory& of = all->out_of_memory.front().metrics;
+    const auto whole = report();
+    ASSERT_EQ(whole->out_of_memory.size(), 1U);
+    const metrics::out_of_memory& memory = whole->out_of_memory.front().metrics;
     EXPECT_EQ(app().state().selected().kind, selection_kind::event);
-    EXPECT_EQ(app().state().selected().id, trace::raw(of.event));
-    EXPECT_EQ(app().state().moment(), of.time);
+    EXPECT_EQ(app().state().selected().id, trace::raw(memory.event));
+    EXPECT_EQ(app().state().moment(), memory.time);
     const time_range visible = app().state().active()->visible;
-    EXPECT_TRUE(visible.holds(of.time));
+    EXPECT_TRUE(visible.holds(memory.time));
     EXPECT_LT(visible.length(), app().state().active()->span.length() / 2) << "zoomed to the time before the failure";
   });
 }
@@ -63,13 +63,13 @@ TEST_F(out_of_memory_panel, opens_at_the_failure) {
 TEST_F(out_of_memory_panel, says_what_there_was_who_held_it_and_what_would_help) {
   use([&](ImGuiTestContext& user) {
     open_failure(user);
-    const metrics::out_of_memory_report of = report()->out_of_memory.front();
+    const metrics::out_of_memory_report memory_report = report()->out_of_memory.front();
     const std::string words = read(user);
-    EXPECT_NE(words.find("Out of memory at " + format_moment(of.metrics.time)), std::string::npos) << words;
+    EXPECT_NE(words.find("Out of memory at " + format_moment(memory_report.metrics.time)), std::string::npos) << words;
     EXPECT_NE(words.find("90.0 MiB from PyTorch"), std::string::npos) << words;
     EXPECT_NE(words.find("340 MiB, the GPU's memory"), std::string::npos) << words;
-    EXPECT_NE(words.find(of.verdict), std::string::npos) << words;
-    ASSERT_FALSE(of.changes.empty());
+    EXPECT_NE(words.find(memory_report.verdict), std::string::npos) << words;
+    ASSERT_FALSE(memory_report.changes.empty());
     EXPECT_NE(words.find("train.py:20 (keep_history)"), std::string::npos) << words;
     EXPECT_NE(words.find("No longer used"), std::string::npos) << words;
   });
@@ -78,11 +78,12 @@ TEST_F(out_of_memory_panel, says_what_there_was_who_held_it_and_what_would_help)
 TEST_F(out_of_memory_panel, leads_from_a_line_to_its_largest_block) {
   use([&](ImGuiTestContext& user) {
     open_failure(user);
-    const metrics::out_of_memory_report of = report()->out_of_memory.front();
+    const metrics::out_of_memory_report memory_report = report()->out_of_memory.front();
     ASSERT_TRUE(
         click_a_link_below(user, 0.25F, [&] { return app().state().selected().kind == selection_kind::block; }));
     bool listed = false;
-    for (const metrics::oom_list* list : {&of.categories, &of.lines, &of.unused, &of.pins})
+    for (const metrics::oom_list* list :
+         {&memory_report.categories, &memory_report.lines, &memory_report.unused, &memory_report.pins})
       for (const metrics::oom_line& each : list->lines)
         listed = listed || app().state().selected().id == trace::raw(each.largest);
     EXPECT_TRUE(listed) << app().state().selected().id;

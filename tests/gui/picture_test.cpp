@@ -84,9 +84,9 @@ class picture_test : public testing::TestWithParam<theme_kind> {
     application_options content;
     content.demos = {{"overlap", "Copies beside kernels"}, {"leak", "Memory that never comes back"}};
     content.recordings_folder = "/nowhere";
-    auto made = picture::create(options, std::move(content));
-    ASSERT_TRUE(made) << made.error().to_string();
-    shown = std::move(*made);
+    auto output = picture::create(options, std::move(content));
+    ASSERT_TRUE(output) << output.error().to_string();
+    shown = std::move(*output);
   }
 
   gl::image draw(const std::string& view = {}) {
@@ -95,7 +95,7 @@ class picture_test : public testing::TestWithParam<theme_kind> {
     }
     shown->app().open(path);
     EXPECT_TRUE(shown->settle(60));
-    EXPECT_TRUE(shown->app().failures().empty());
+    EXPECT_TRUE(shown->app().notices().failures().empty());
     return shown->read();
   }
 
@@ -105,7 +105,7 @@ class picture_test : public testing::TestWithParam<theme_kind> {
             static_cast<int>(area.max.y)};
   }
 
-  [[nodiscard]] const theme& colours() const { return theme_of(GetParam()); }
+  [[nodiscard]] const theme& colours() const { return get_theme(GetParam()); }
 
   const std::string path = test::own_path("picture.sluice");
   std::unique_ptr<picture> shown;
@@ -209,20 +209,20 @@ TEST_P(picture_test, of_the_memory_map_is_to_scale) {
   ASSERT_NE(map, nullptr);
   const query::address_segment& segment = map->segments.at(0);
   ASSERT_EQ(segment.bytes, sample::segment_bytes);
-  const auto first = shown->app().find<memory_map_view>().place_of(segment.block, segment.address);
-  const auto last = shown->app().find<memory_map_view>().place_of(segment.block, segment.address + segment.bytes - 1);
+  const auto first = shown->app().find<memory_map_view>().get_place(segment.block, segment.address);
+  const auto last = shown->app().find<memory_map_view>().get_place(segment.block, segment.address + segment.bytes - 1);
   ASSERT_TRUE(first && last);
   // The region of all rows of the segment. All rows are full, because their number is a power of two.
   const region where{static_cast<int>(first->x), static_cast<int>(first->y) - 10, static_cast<int>(last->x),
                      static_cast<int>(last->y) + 10};
   const gl::image picture = shown->read();
   const double holes = count(picture, where, of(colours().pool_free), 2);
-  const double all = (where.right - where.left) * static_cast<double>(where.bottom - where.top);
+  const double total = (where.right - where.left) * static_cast<double>(where.bottom - where.top);
   const double free = 1 - static_cast<double>(segment.used) / static_cast<double>(segment.bytes);
-  EXPECT_NEAR(holes / all, free * 0.93, 0.05) << "there are gaps between the lines";
+  EXPECT_NEAR(holes / total, free * 0.93, 0.05) << "there are gaps between the lines";
   const query::address_item& block = segment.items.at(1);
   ASSERT_LT(block.bytes, sample::slot_bytes);
-  const auto end = shown->app().find<memory_map_view>().place_of(segment.block, block.address + block.bytes);
+  const auto end = shown->app().find<memory_map_view>().get_place(segment.block, block.address + block.bytes);
   ASSERT_TRUE(end);
   const auto is_hole = [&](int x) {
     return near(at(picture, static_cast<int>(end->x) + x, static_cast<int>(end->y) + 6), of(colours().pool_free), 2);
@@ -233,7 +233,7 @@ TEST_P(picture_test, of_the_memory_map_is_to_scale) {
 
 TEST_P(picture_test, of_every_view_has_text_and_room) {
   create(900, 700);
-  for (const std::string& view : shown->app().view_names()) {
+  for (const std::string& view : shown->app().panels().names()) {
     const gl::image picture = draw(view);
     if (view == "details") {
       shown->app().invoke("selection.set", selection{document_id::none, selection_kind::block, 1});

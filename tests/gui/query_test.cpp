@@ -32,7 +32,7 @@ class query_panel : public window_test {
   std::string result_of_text(const std::string& text) {
     auto asked = query::sql_database::open(app().state().active()->engine->snapshot()).value();
     auto rows = asked->prepare(text).value();
-    return rows.step().value() ? query::text_of(rows.at(0)) : std::string();
+    return rows.step().value() ? query::to_text(rows.at(0)) : std::string();
   }
 };
 

@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "app/gui/shell/recorder_process.hpp"
+#include "app/gui/shell/programs/recorder_process.hpp"
 #include "app/processes/command_line.hpp"
 #include "imgui_internal.h"
 #include "tests/gui/window_fixture.hpp"
@@ -45,7 +45,7 @@ class recording_places : public ::testing::Test {
  protected:
   recording_places() { std::filesystem::create_directories(folder); }
   ~recording_places() override { std::filesystem::remove_all(folder); }
-  static std::string place_of(const std::string& program, const std::string& in) {
+  static std::string get_place(const std::string& program, const std::string& in) {
     gui::record_request wanted;
     wanted.command = {program};
     wanted.folder = in;
@@ -58,14 +58,14 @@ class recording_places : public ::testing::Test {
 };
 
 TEST_F(recording_places, are_in_the_program_s_folder_under_a_name_that_is_free) {
-  EXPECT_EQ(place_of("/usr/bin/python", folder), folder / "python.sluice");
+  EXPECT_EQ(get_place("/usr/bin/python", folder), folder / "python.sluice");
   make("python.sluice");
-  EXPECT_EQ(place_of("/usr/bin/python", folder), folder / "python-2.sluice");
+  EXPECT_EQ(get_place("/usr/bin/python", folder), folder / "python-2.sluice");
   std::filesystem::create_symlink("/nowhere", folder / "python-2.sluice");
-  EXPECT_EQ(place_of("/usr/bin/python", folder), folder / "python-3.sluice") << "a dangling link takes the name";
-  EXPECT_EQ(place_of("python", ""), std::filesystem::current_path() / "python.sluice");
-  EXPECT_EQ(place_of("/", folder), folder / "recording.sluice");
-  EXPECT_LT(place_of(std::string(4000, 'x'), folder).size(), folder.string().size() + 255);
+  EXPECT_EQ(get_place("/usr/bin/python", folder), folder / "python-3.sluice") << "a dangling link takes the name";
+  EXPECT_EQ(get_place("python", ""), std::filesystem::current_path() / "python.sluice");
+  EXPECT_EQ(get_place("/", folder), folder / "recording.sluice");
+  EXPECT_LT(get_place(std::string(4000, 'x'), folder).size(), folder.string().size() + 255);
 }
 
 TEST_F(recording_places, are_in_the_user_s_data_folder_where_the_program_s_cannot_be_written) {
@@ -78,7 +78,7 @@ TEST_F(recording_places, are_in_the_user_s_data_folder_where_the_program_s_canno
   const char* before = std::getenv("XDG_DATA_HOME");
   const std::string was = before == nullptr ? "" : before;
   setenv("XDG_DATA_HOME", folder.c_str(), 1);
-  EXPECT_EQ(place_of("python", closed), folder / "sluice/python.sluice");
+  EXPECT_EQ(get_place("python", closed), folder / "sluice/python.sluice");
   if (was.empty()) {
     unsetenv("XDG_DATA_HOME");
   } else {
@@ -90,13 +90,13 @@ TEST_F(recording_places, are_in_the_user_s_data_folder_where_the_program_s_canno
 TEST_F(recording_places, are_elsewhere_where_no_file_can_be_made) {
   setenv("XDG_DATA_HOME", folder.c_str(), 1);
   for (const char* in : {"/proc", "/proc/", "/proc/self"})
-    EXPECT_EQ(place_of("python", in), folder / "sluice/python.sluice") << in;
+    EXPECT_EQ(get_place("python", in), folder / "sluice/python.sluice") << in;
   unsetenv("XDG_DATA_HOME");
   EXPECT_TRUE(std::filesystem::is_empty(folder)) << "the check leaves no files behind";
 }
 
 TEST_F(recording_places, need_a_folder_that_exists) {
-  EXPECT_NE(place_of("python", folder / "none").find("no such folder"), std::string::npos);
+  EXPECT_NE(get_place("python", folder / "none").find("no such folder"), std::string::npos);
 }
 
 class record_panel : public window_test {
@@ -130,8 +130,8 @@ class record_panel : public window_test {
     return wait_until(user, [&] { return read(user).find(words) != std::string::npos; });
   }
   bool is_recent(const std::string& file) {
-    const auto& all = app().remembered().recent();
-    return std::find(all.begin(), all.end(), file) != all.end();
+    const auto& whole = app().remembered().recent();
+    return std::find(whole.begin(), whole.end(), file) != whole.end();
   }
 
   const std::filesystem::path folder = std::filesystem::absolute(own_path("works here"));

@@ -30,11 +30,11 @@ class pipeline {
 
  private:
   event_base base(time_ns time) const {
-    event_base made;
-    made.time = time;
-    made.process = process_id{1};
-    made.thread = thread_id{1};
-    return made;
+    event_base output;
+    output.time = time;
+    output.process = process_id{1};
+    output.thread = thread_id{1};
+    return output;
   }
 
   template <class Row>

@@ -81,7 +81,7 @@ TEST_F(search_panel, marks_what_it_found_on_the_ruler_until_the_text_is_cleared)
     const auto is_marked = [&] {
       // The ruler is between the overview and the tracks.
       for (float up = 2; up < 60; up += 2) {
-        user.MouseTeleportToPos({place_of(begin, 0).x, top - up});
+        user.MouseTeleportToPos({get_place(begin, 0).x, top - up});
         user.Yield(3);
         if (read(user).find(words) != std::string::npos) return true;
       }

@@ -95,26 +95,26 @@ TEST_F(settings_test, that_cannot_be_read_are_left_as_they_are) {
   EXPECT_EQ(std::filesystem::file_size(folder + "/settings"), huge.size());
 }
 
-std::string layout_of(std::size_t nodes) {
-  std::string made = "[Docking][Data]\n";
+std::string get_layout(std::size_t nodes) {
+  std::string text = "[Docking][Data]\n";
   for (std::size_t i = 1; i <= nodes; ++i)
-    made +=
+    text +=
         "DockNode ID=0x" + std::to_string(10'000'000 + i) + " Parent=0x" + std::to_string(10'000'000 + i - 1) + "\n";
-  return made;
+  return text;
 }
 
 TEST_F(settings_test, of_a_layout_that_imgui_would_not_bear_are_left_as_they_are) {
   settings some(folder);
   EXPECT_EQ(some.read_layout().error().code, error_code::not_found);
   std::filesystem::create_directories(folder);
-  some.save_layout(layout_of(settings::max_dock_nodes));
-  EXPECT_EQ(some.read_layout(), layout_of(settings::max_dock_nodes));
-  std::ofstream(folder + "/layout.ini") << layout_of(100'000);
+  some.save_layout(get_layout(settings::max_dock_nodes));
+  EXPECT_EQ(some.read_layout(), get_layout(settings::max_dock_nodes));
+  std::ofstream(folder + "/layout.ini") << get_layout(100'000);
   const auto deep = some.read_layout();
   ASSERT_FALSE(deep);
   EXPECT_NE(deep.error().to_string().find("more than 256 dock nodes"), std::string::npos) << deep.error().to_string();
   some.save_layout("another");
-  EXPECT_EQ(std::filesystem::file_size(folder + "/layout.ini"), layout_of(100'000).size());
+  EXPECT_EQ(std::filesystem::file_size(folder + "/layout.ini"), get_layout(100'000).size());
 }
 
 TEST_F(settings_test, do_not_stop_the_program_where_nothing_can_be_written) {

@@ -115,54 +115,54 @@ struct meaning {
 };
 
 std::vector<meaning> layers_and_categories(const theme& t) {
-  std::vector<meaning> all;
-  for (std::size_t i = 0; i < t.layers.size(); ++i) all.push_back({"layer " + std::to_string(i), t.layers[i]});
+  std::vector<meaning> meanings;
+  for (std::size_t i = 0; i < t.layers.size(); ++i) meanings.push_back({"layer " + std::to_string(i), t.layers[i]});
   for (std::size_t i = 0; i < t.categories.size(); ++i)
-    all.push_back({std::string(index::category_name(static_cast<index::category>(i))), t.categories[i]});
-  return all;
+    meanings.push_back({std::string(index::category_name(static_cast<index::category>(i))), t.categories[i]});
+  return meanings;
 }
 
 std::vector<meaning> kernels_and_copies(const theme& t) {
-  std::vector<meaning> all;
+  std::vector<meaning> meanings;
   for (const auto kind : {query::slice_kind::kernel, query::slice_kind::h2d, query::slice_kind::d2h,
                           query::slice_kind::d2d, query::slice_kind::p2p, query::slice_kind::h2h})
-    all.push_back({"slice " + std::to_string(static_cast<int>(kind)), t.slice(kind)});
-  return all;
+    meanings.push_back({"slice " + std::to_string(static_cast<int>(kind)), t.slice(kind)});
+  return meanings;
 }
 
 std::vector<meaning> all_meanings(const theme& t) {
-  std::vector<meaning> all = layers_and_categories(t);
-  for (const meaning& each : kernels_and_copies(t)) all.push_back(each);
+  std::vector<meaning> meanings = layers_and_categories(t);
+  for (const meaning& each : kernels_and_copies(t)) meanings.push_back(each);
   for (const auto kind :
        {query::slice_kind::memset, query::slice_kind::migration, query::slice_kind::api_call, query::slice_kind::sync,
         query::slice_kind::range, query::slice_kind::file_io, query::slice_kind::graph})
-    all.push_back({"slice " + std::to_string(static_cast<int>(kind)), t.slice(kind)});
+    meanings.push_back({"slice " + std::to_string(static_cast<int>(kind)), t.slice(kind)});
   for (const auto kind : {trace::memory_kind::pinned, trace::memory_kind::managed, trace::memory_kind::host,
                           trace::memory_kind::array, trace::memory_kind::physical})
-    all.push_back({"memory " + std::to_string(static_cast<int>(kind)), t.memory[static_cast<std::size_t>(kind)]});
-  all.insert(all.end(), {{"warning", t.warning},
-                         {"failure", t.failure},
-                         {"good", t.good},
-                         {"limit", t.limit},
-                         {"accent", t.accent},
-                         {"counter", t.counter},
-                         {"untracked", t.untracked},
-                         {"profiler overhead", t.recorder}});
-  return all;
+    meanings.push_back({"memory " + std::to_string(static_cast<int>(kind)), t.memory[static_cast<std::size_t>(kind)]});
+  meanings.insert(meanings.end(), {{"warning", t.warning},
+                                   {"failure", t.failure},
+                                   {"good", t.good},
+                                   {"limit", t.limit},
+                                   {"accent", t.accent},
+                                   {"counter", t.counter},
+                                   {"untracked", t.untracked},
+                                   {"profiler overhead", t.recorder}});
+  return meanings;
 }
 
-void expect_apart(const std::vector<meaning>& all, double least, const eye& by, const char* in) {
-  for (std::size_t i = 0; i < all.size(); ++i)
-    for (std::size_t j = i + 1; j < all.size(); ++j)
-      EXPECT_GE(difference(all[i].colour, all[j].colour, by), least)
-          << all[i].name << " and " << all[j].name << ", " << by.name << ", " << in;
+void expect_apart(const std::vector<meaning>& meanings, double least, const eye& by, const char* in) {
+  for (std::size_t i = 0; i < meanings.size(); ++i)
+    for (std::size_t j = i + 1; j < meanings.size(); ++j)
+      EXPECT_GE(difference(meanings[i].colour, meanings[j].colour, by), least)
+          << meanings[i].name << " and " << meanings[j].name << ", " << by.name << ", " << in;
 }
 
-const char* name_of(const theme& t) { return t.kind == theme_kind::dark ? "dark" : "light"; }
+const char* get_name(const theme& t) { return t.kind == theme_kind::dark ? "dark" : "light"; }
 
 class theme_test : public testing::TestWithParam<theme_kind> {
  protected:
-  const theme& colours = theme_of(GetParam());
+  const theme& colours = get_theme(GetParam());
 };
 INSTANTIATE_TEST_SUITE_P(themes, theme_test, testing::Values(theme_kind::dark, theme_kind::light),
                          [](const auto& which) { return which.param == theme_kind::dark ? "dark" : "light"; });
@@ -178,11 +178,11 @@ TEST(colour_difference, agrees_with_the_published_test_data) {
 }
 
 TEST_P(theme_test, layers_and_categories_stay_apart_for_every_eye) {
-  for (const eye& by : eyes) expect_apart(layers_and_categories(colours), 15, by, name_of(colours));
+  for (const eye& by : eyes) expect_apart(layers_and_categories(colours), 15, by, get_name(colours));
 }
 
 TEST_P(theme_test, kernels_and_copies_stay_apart_for_every_eye) {
-  for (const eye& by : eyes) expect_apart(kernels_and_copies(colours), 15, by, name_of(colours));
+  for (const eye& by : eyes) expect_apart(kernels_and_copies(colours), 15, by, get_name(colours));
 }
 
 TEST_P(theme_test, copies_look_the_same_as_boxes_and_as_rates) {
@@ -195,12 +195,12 @@ TEST_P(theme_test, copies_look_the_same_as_boxes_and_as_rates) {
 }
 
 TEST_P(theme_test, no_two_meanings_share_a_colour) {
-  expect_apart(all_meanings(colours), 8, eyes[0], name_of(colours));
+  expect_apart(all_meanings(colours), 8, eyes[0], get_name(colours));
 }
 
 TEST_P(theme_test, everything_drawn_stands_out_from_the_background) {
   for (const meaning& each : all_meanings(colours))
-    EXPECT_GE(contrast(each.colour, colours.background), 3) << each.name << ", " << name_of(colours);
+    EXPECT_GE(contrast(each.colour, colours.background), 3) << each.name << ", " << get_name(colours);
   EXPECT_GE(contrast(colours.reserved, colours.background), 3);
 }
 

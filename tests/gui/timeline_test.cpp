@@ -20,15 +20,15 @@ class timeline_panel : public window_test {
   const gui::timeline_view& timeline() { return app().find<gui::timeline_view>(); }
   const query::track* track(std::string_view label) {
     for (const gui::placed_track& each : timeline().layout().tracks)
-      if (each.what->label == label) return each.what;
+      if (each.track->label == label) return each.track;
     return nullptr;
   }
-  selection of(const query::track& what) { return {app().state().active()->id, selection_kind::track, what.id}; }
+  selection of(const query::track& subject) { return {app().state().active()->id, selection_kind::track, subject.id}; }
   /// The events of a track over the whole recording, in order.
-  std::vector<query::slice> slices_of(std::string_view label) {
-    const document_slices all = app().state().active()->engine->ask_now(
+  std::vector<query::slice> get_slices(std::string_view label) {
+    const document_slices slices = app().state().active()->engine->ask_now(
         query::slices_query{track(label)->id, app().state().active()->span, 16384});
-    return (*all)->slices;
+    return (*slices)->slices;
   }
   using document_slices = result<std::shared_ptr<const query::slice_list>>;
   void select(ImGuiTestContext& user, trace::event_id event) {
@@ -55,25 +55,25 @@ TEST_F(timeline_panel, opens_on_the_time_of_the_work) {
 TEST_F(timeline_panel, hides_pins_and_moves_tracks) {
   use([&](ImGuiTestContext& user) {
     open_sample(user);
-    const std::size_t all = timeline().layout().tracks.size();
+    const std::size_t total = timeline().layout().tracks.size();
     const query::track* compute = track("compute");
     ASSERT_NE(compute, nullptr);
     app().invoke("timeline.track_pin", of(*compute));
     user.Yield(3);
-    EXPECT_EQ(timeline().layout().tracks.front().what->label, "compute");
+    EXPECT_EQ(timeline().layout().tracks.front().track->label, "compute");
     EXPECT_EQ(timeline().layout().groups.front().title, "Pinned");
     app().invoke("timeline.track_hide", of(*track("copy in")));
     user.Yield(3);
     EXPECT_EQ(track("copy in"), nullptr);
-    EXPECT_EQ(timeline().layout().tracks.size(), all - 1);
+    EXPECT_EQ(timeline().layout().tracks.size(), total - 1);
     app().invoke("timeline.show_all_tracks");
     user.Yield(3);
-    EXPECT_EQ(timeline().layout().tracks.size(), all);
+    EXPECT_EQ(timeline().layout().tracks.size(), total);
     EXPECT_NE(timeline().layout().groups.front().title, "Pinned");
     const auto place = [&](std::string_view label) {
       const auto& tracks = timeline().layout().tracks;
       return std::find_if(tracks.begin(), tracks.end(),
-                          [&](const gui::placed_track& each) { return each.what->label == label; }) -
+                          [&](const gui::placed_track& each) { return each.track->label == label; }) -
              tracks.begin();
     };
     const auto before = place("compute");
@@ -87,7 +87,7 @@ TEST_F(timeline_panel, offers_a_menu_on_the_name_of_a_track) {
   use([&](ImGuiTestContext& user) {
     open_sample(user);
     const gui::draw::rectangle& area = timeline().axis_area();
-    const std::string first = timeline().layout().tracks.front().what->label;
+    const std::string first = timeline().layout().tracks.front().track->label;
     user.MouseMoveToPos({area.min.x - 120, area.min.y + 40});
     user.MouseClick(ImGuiMouseButton_Right);
     user.Yield(3);
@@ -112,7 +112,7 @@ TEST_F(timeline_panel, explains_a_track_where_its_name_is) {
 TEST_F(timeline_panel, steps_to_the_next_event_of_the_same_name_and_back) {
   use([&](ImGuiTestContext& user) {
     open_sample(user);
-    const std::vector<query::slice> kernels = slices_of("compute");
+    const std::vector<query::slice> kernels = get_slices("compute");
     ASSERT_EQ(kernels.size(), static_cast<std::size_t>(sample::chunks));
     // Every fifth kernel has a different name.
     select(user, kernels[4].event);
@@ -130,7 +130,7 @@ TEST_F(timeline_panel, steps_to_the_next_event_of_the_same_name_and_back) {
 TEST_F(timeline_panel, shows_the_event_that_it_steps_to) {
   use([&](ImGuiTestContext& user) {
     open_sample(user);
-    const std::vector<query::slice> kernels = slices_of("compute");
+    const std::vector<query::slice> kernels = get_slices("compute");
     ASSERT_GT(kernels.size(), 9U);
     app().invoke("timeline.show", time_range{kernels[4].begin - 1000, kernels[4].end + 1000});
     select(user, kernels[4].event);
@@ -144,7 +144,7 @@ TEST_F(timeline_panel, shows_the_event_that_it_steps_to) {
 TEST_F(timeline_panel, connects_a_copy_with_the_call_that_asked_for_it) {
   use([&](ImGuiTestContext& user) {
     open_sample(user);
-    const std::vector<query::slice> copies = slices_of("copy in");
+    const std::vector<query::slice> copies = get_slices("copy in");
     ASSERT_FALSE(copies.empty());
     select(user, copies[3].event);
     ASSERT_TRUE(wait_until(user, [&] { return !timeline().flows().drawn().empty(); }));
@@ -154,7 +154,7 @@ TEST_F(timeline_panel, connects_a_copy_with_the_call_that_asked_for_it) {
     EXPECT_TRUE(std::any_of((*details)->details.begin(), (*details)->details.end(),
                             [&](const query::detail& each) { return each.link == flow.other; }));
     EXPECT_LE(flow.from.x, flow.to.x) << "from the call to the copy";
-    EXPECT_NEAR(flow.to.x, place_of(copies[3].begin, 0).x, 1.5F);
+    EXPECT_NEAR(flow.to.x, get_place(copies[3].begin, 0).x, 1.5F);
     app().invoke("selection.clear");
     user.Yield(3);
     EXPECT_TRUE(timeline().flows().drawn().empty());
@@ -170,20 +170,20 @@ TEST_F(timeline_panel, lists_the_blocks_of_the_memory_that_is_clicked) {
     const time_ns time = active.begin + active.length() / 2;
     // Moves the mouse down until it is on the area of the device's memory.
     for (float down = 16; down < 200 && !blocks.filter().range; down += 6) {
-      user.MouseMoveToPos(place_of(time, down));
+      user.MouseMoveToPos(get_place(time, down));
       user.MouseClick(0);
       user.Yield(4);
     }
     settle(user);
-    const gui::blocks_filter of = blocks.filter();
-    ASSERT_TRUE(of.range.has_value());
-    EXPECT_EQ(of.range->begin, app().state().moment());
-    EXPECT_TRUE(of.layer.has_value());
+    const gui::blocks_filter filter = blocks.filter();
+    ASSERT_TRUE(filter.range.has_value());
+    EXPECT_EQ(filter.range->begin, app().state().moment());
+    EXPECT_TRUE(filter.layer.has_value());
     EXPECT_GT(blocks.count(), 0U);
     user.MouseDoubleClick(0);
     user.Yield(4);
     EXPECT_EQ(app().state().active()->active, active);
-    EXPECT_EQ(blocks.filter().layer, of.layer) << "it shows these blocks, not those of the whole recording";
+    EXPECT_EQ(blocks.filter().layer, filter.layer) << "it shows these blocks, not those of the whole recording";
   });
 }
 
@@ -197,14 +197,14 @@ TEST_F(timeline_panel, hides_its_tooltip_when_a_key_is_pressed_until_the_mouse_m
     };
     const time_range visible = app().state().active()->visible;
     const time_ns late = visible.begin + visible.length() / 50 * 49;
-    user.MouseMoveToPos(place_of(late, 60));
+    user.MouseMoveToPos(get_place(late, 60));
     user.Yield(6);
     ASSERT_NE(tip(), nullptr);
     EXPECT_TRUE(ImGui::FindWindowByName("Timeline")->Rect().Contains(tip()->Rect())) << "the tip covers no other panel";
     user.KeyPress(ImGuiKey_B);
     user.Yield(4);
     EXPECT_EQ(tip(), nullptr);
-    user.MouseMoveToPos(place_of(late, 64));
+    user.MouseMoveToPos(get_place(late, 64));
     user.Yield(4);
     EXPECT_NE(tip(), nullptr);
   });
@@ -213,10 +213,10 @@ TEST_F(timeline_panel, hides_its_tooltip_when_a_key_is_pressed_until_the_mouse_m
 TEST_F(timeline_panel, measures_with_shift_without_selecting) {
   use([&](ImGuiTestContext& user) {
     open_sample(user);
-    const ImVec2 from = place_of(5'000'000, 200);
-    const ImVec2 to = place_of(9'000'000, 200);
+    const ImVec2 vec2 = get_place(5'000'000, 200);
+    const ImVec2 to = get_place(9'000'000, 200);
     user.KeyDown(ImGuiMod_Shift);
-    user.MouseMoveToPos(from);
+    user.MouseMoveToPos(vec2);
     user.MouseDown(0);
     user.MouseMoveToPos(to);
     user.MouseUp(0);
@@ -226,7 +226,7 @@ TEST_F(timeline_panel, measures_with_shift_without_selecting) {
     const time_ns pixel = app().state().active()->visible.length() / 400;
     EXPECT_NEAR(static_cast<double>(timeline().measured()->length()), 4e6, static_cast<double>(pixel));
     EXPECT_FALSE(app().state().range().has_value());
-    user.MouseMoveToPos(place_of(3'000'000, 200));
+    user.MouseMoveToPos(get_place(3'000'000, 200));
     user.MouseClick(0);
     user.Yield(2);
     EXPECT_FALSE(timeline().measured().has_value()) << "a click ends the measurement";

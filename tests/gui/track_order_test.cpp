@@ -8,15 +8,15 @@ namespace {
 
 using query::track_kind;
 
-query::track track_of(std::uint64_t id, track_kind kind, std::uint64_t device, std::uint64_t process = 0,
-                      double maximum = 0) {
-  query::track made;
-  made.id = id;
-  made.kind = kind;
-  made.device = trace::device_id{device};
-  made.process = trace::process_id{process};
-  made.maximum = maximum;
-  return made;
+query::track get_track(std::uint64_t id, track_kind kind, std::uint64_t device, std::uint64_t process = 0,
+                       double maximum = 0) {
+  query::track track;
+  track.id = id;
+  track.kind = kind;
+  track.device = trace::device_id{device};
+  track.process = trace::process_id{process};
+  track.maximum = maximum;
+  return track;
 }
 
 class track_order_test : public testing::Test {
@@ -35,18 +35,18 @@ class track_order_test : public testing::Test {
     bytes.id = trace::counter_id{1};
     bytes.unit = trace::counter_unit::bytes;
     tables.counters.put(bytes);
-    list.tracks = {track_of(10, track_kind::memory, 1, 0, 1000), track_of(11, track_kind::pool, 1, 1, 400),
-                   track_of(12, track_kind::stream, 1, 1),       track_of(13, track_kind::stream, 1, 2),
-                   track_of(14, track_kind::steps, 0, 1),        track_of(15, track_kind::host_thread, 0, 1)};
+    list.tracks = {get_track(10, track_kind::memory, 1, 0, 1000), get_track(11, track_kind::pool, 1, 1, 400),
+                   get_track(12, track_kind::stream, 1, 1),       get_track(13, track_kind::stream, 1, 2),
+                   get_track(14, track_kind::steps, 0, 1),        get_track(15, track_kind::host_thread, 0, 1)};
   }
   [[nodiscard]] std::vector<std::uint64_t> ids() const {
-    std::vector<std::uint64_t> all;
-    for (const placed_track& each : order.arrange(list, tables).tracks) all.push_back(each.what->id);
-    return all;
+    std::vector<std::uint64_t> values;
+    for (const placed_track& each : order.arrange(list, tables).tracks) values.push_back(each.track->id);
+    return values;
   }
   [[nodiscard]] const placed_track& placed(const track_layout& layout, std::uint64_t id) const {
     return *std::find_if(layout.tracks.begin(), layout.tracks.end(),
-                         [=](const placed_track& each) { return each.what->id == id; });
+                         [=](const placed_track& each) { return each.track->id == id; });
   }
   using numbers = std::vector<std::uint64_t>;
 
@@ -119,9 +119,9 @@ TEST_F(track_order_test, changes_its_version_with_each_change) {
 }
 
 TEST_F(track_order_test, puts_all_memory_of_a_device_on_one_scale) {
-  query::track counter = track_of(20, track_kind::counter, 1, 1, 300);
+  query::track counter = get_track(20, track_kind::counter, 1, 1, 300);
   counter.counter = trace::counter_id{1};
-  query::track network = track_of(21, track_kind::counter, 1, 1, 1e12);
+  query::track network = get_track(21, track_kind::counter, 1, 1, 1e12);
   network.counter = trace::counter_id{1};
   list.tracks.push_back(counter);
   list.tracks.push_back(network);

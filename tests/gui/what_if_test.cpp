@@ -16,11 +16,11 @@ class what_if_panel : public window_test {
  protected:
   void open_torch(ImGuiTestContext& user) {
     {
-      testing::recording made;
-      testing::replayed_program program(made);
+      testing::recording recorded;
+      testing::replayed_program program(recorded);
       testing::grow_slowly(program, 30);
-      made.close();
-      std::filesystem::copy_file(made.path(), path, std::filesystem::copy_options::overwrite_existing);
+      recorded.close();
+      std::filesystem::copy_file(recorded.path(), path, std::filesystem::copy_options::overwrite_existing);
     }
     open_panel(user);
   }
@@ -45,7 +45,7 @@ TEST_F(what_if_panel, lists_the_peak_under_each_policy) {
       EXPECT_NE(words.find(gui::setting_name(each.policy)), std::string::npos) << words;
       EXPECT_NE(words.find(format_bytes(each.metrics.peak_reserved)), std::string::npos) << each.policy;
     }
-    EXPECT_NE(words.find("The model of the current setting reproduces it"), std::string::npos);
+    EXPECT_NE(words.find("The model of the current setting reproduces this peak"), std::string::npos);
   });
 }
 

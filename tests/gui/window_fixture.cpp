@@ -26,9 +26,9 @@ void window_test::SetUp() {
   content.recordings_folder = "/nowhere";
   content.program = SLUICE_BINARY_DIR "/tests/gui/fake_demo";
   content.demos = {{"endless", "Runs until it is stopped"}, {"quick", "Ends by itself"}, {"broken", "Fails"}};
-  auto made = gui::window::create(std::move(content));
-  ASSERT_TRUE(made) << made.error().to_string();
-  window_ = std::move(*made);
+  auto output = gui::window::create(std::move(content));
+  ASSERT_TRUE(output) << output.error().to_string();
+  window_ = std::move(*output);
   // Without a GPU, drawing pixels takes three quarters of a frame's time. Everything before rasterization still runs.
   constexpr unsigned rasterizer_discard = 0x8C89;
   if (!draws_pixels) reinterpret_cast<void (*)(unsigned)>(glfwGetProcAddress("glEnable"))(rasterizer_discard);
@@ -176,7 +176,7 @@ void window_test::resize(ImGuiTestContext& user, int width, int height) {
   user.Yield(2);
 }
 
-ImVec2 window_test::place_of(time_ns time, float down) {
+ImVec2 window_test::get_place(time_ns time, float down) {
   const gui::draw::rectangle& area = app().find<gui::timeline_view>().axis_area();
   const time_range visible = app().state().active()->visible;
   const double share = static_cast<double>(time - visible.begin) / static_cast<double>(visible.length());

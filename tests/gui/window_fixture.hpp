@@ -50,7 +50,7 @@ class window_test : public ::testing::Test {
   /// Resizes the window, as if the user dragged its corner.
   void resize(ImGuiTestContext& user, int width, int height);
   /// The point on the screen at `time` on the time axis, `down` pixels below the top of the tracks.
-  ImVec2 place_of(time_ns time, float down);
+  ImVec2 get_place(time_ns time, float down);
 
   const std::string path = test::own_path("window.sluice");
   std::string config_folder;                                           ///< If empty, settings are not saved.

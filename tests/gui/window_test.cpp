@@ -43,7 +43,7 @@ TEST_F(window_test, zooms_at_the_cursor_with_the_wheel) {
   use([&](ImGuiTestContext& user) {
     open_sample(user);
     const time_ns about = 10'000'000;
-    user.MouseMoveToPos(place_of(about, 60));
+    user.MouseMoveToPos(get_place(about, 60));
     const time_ns before = app().state().active()->visible.length();
     user.MouseWheelY(4);
     settle(user);
@@ -51,7 +51,7 @@ TEST_F(window_test, zooms_at_the_cursor_with_the_wheel) {
     EXPECT_LT(visible.length(), before * 6 / 10);
     // The time under the cursor stays there, within a few pixels.
     const float x = user.UiContext->IO.MousePos.x;
-    EXPECT_NEAR(place_of(about, 0).x, x, 3);
+    EXPECT_NEAR(get_place(about, 0).x, x, 3);
     user.MouseWheelY(-12);
     settle(user);
     EXPECT_GE(app().state().active()->visible.length(), before * 99 / 100);
@@ -96,9 +96,9 @@ TEST_F(window_test, letters_typed_into_a_field_do_not_move_the_timeline) {
 TEST_F(window_test, selects_a_range_by_dragging_and_shows_its_metrics) {
   use([&](ImGuiTestContext& user) {
     open_sample(user);
-    user.MouseMoveToPos(place_of(5'000'000, 60));
+    user.MouseMoveToPos(get_place(5'000'000, 60));
     user.MouseDown(0);
-    user.MouseMoveToPos(place_of(9'000'000, 60));
+    user.MouseMoveToPos(get_place(9'000'000, 60));
     user.MouseUp(0);
     user.Yield(2);
     const auto range = app().state().range();
@@ -139,14 +139,14 @@ TEST_F(window_test, shows_the_summary_that_the_report_prints) {
     const std::string words = read(user);
     const auto asked = app().state().active()->engine->ask_now(query::report_query{});
     ASSERT_TRUE(asked);
-    const metrics::report& all = **asked;
-    EXPECT_NE(words.find(format_count(all.events)), std::string::npos);
-    ASSERT_FALSE(all.peaks.empty());
-    for (const auto& peak : all.peaks) {
+    const metrics::report& whole_report = **asked;
+    EXPECT_NE(words.find(format_count(whole_report.events)), std::string::npos);
+    ASSERT_FALSE(whole_report.peaks.empty());
+    for (const auto& peak : whole_report.peaks) {
       EXPECT_NE(words.find(format_bytes(peak.bytes)), std::string::npos);
       EXPECT_NE(words.find("at " + format_moment(peak.time)), std::string::npos);
     }
-    for (const auto& finding : all.findings)
+    for (const auto& finding : whole_report.findings)
       EXPECT_NE(words.find(finding.text.substr(0, 30)), std::string::npos) << finding.text;
   });
 }
@@ -159,7 +159,7 @@ TEST_F(window_test, selects_a_copy_by_clicking_it) {
     settle(user);
     // Moves the mouse down the tracks until it is on a box in the row of copies to the device.
     for (float down = 320; down < app().find<gui::timeline_view>().axis_area().height() - 10; down += 8) {
-      user.MouseMoveToPos(place_of(5'150'000, down));
+      user.MouseMoveToPos(get_place(5'150'000, down));
       user.MouseClick(0);
       user.Yield(2);
       if (app().state().selected().kind == selection_kind::event) break;
@@ -436,7 +436,7 @@ TEST_F(window_test, arrows_move_the_timeline_after_a_click_on_it) {
     open_sample(user);
     app().invoke("timeline.show", time_range{10'000'000, 12'000'000});
     user.Yield(2);
-    user.MouseMoveToPos(place_of(11'000'000, 60));
+    user.MouseMoveToPos(get_place(11'000'000, 60));
     user.MouseClick(0);
     user.KeyPress(ImGuiKey_RightArrow);
     user.Yield(3);
@@ -485,12 +485,12 @@ TEST_F(window_test, chooses_a_file_by_its_path) {
 TEST_F(window_test, marks_the_tab_of_messages_for_warnings_alone) {
   use([&](ImGuiTestContext& user) {
     open_sample(user);
-    EXPECT_TRUE(wait_until(user, [&] { return app().warns("Messages"); })) << "the sample has a warning";
+    EXPECT_TRUE(wait_until(user, [&] { return app().panels().warns("Messages"); })) << "the sample has a warning";
     app().open(SLUICE_SOURCE_DIR "/assets/recordings/overlap.sluice");
     EXPECT_TRUE(wait_until(user, [&] { return app().state().active()->title == "overlap.sluice"; }));
     user.Yield(4);
     settle(user);
-    EXPECT_FALSE(app().warns("Messages"));
+    EXPECT_FALSE(app().panels().warns("Messages"));
   });
 }
 

@@ -86,15 +86,15 @@ class relay {
     std::vector<std::array<int, 2>> pairs;  // Client, server.
     std::vector<char> buffer(1 << 16);
     while (!ends_) {
-      std::vector<pollfd> all{{listener_, POLLIN, 0}};
+      std::vector<pollfd> pollfds{{listener_, POLLIN, 0}};
       for (const auto& [client, server] : pairs) {
-        all.push_back({client, POLLIN, 0});
-        all.push_back({server, POLLIN, 0});
+        pollfds.push_back({client, POLLIN, 0});
+        pollfds.push_back({server, POLLIN, 0});
       }
-      if (poll(all.data(), all.size(), 20) <= 0) continue;
+      if (poll(pollfds.data(), pollfds.size(), 20) <= 0) continue;
       for (std::size_t i = pairs.size(); i-- > 0;)
         for (const std::size_t side : {std::size_t{0}, std::size_t{1}}) {
-          if ((all[1 + i * 2 + side].revents & (POLLIN | POLLHUP)) == 0) continue;
+          if ((pollfds[1 + i * 2 + side].revents & (POLLIN | POLLHUP)) == 0) continue;
           const ssize_t got = read(pairs[i][side], buffer.data(), buffer.size());
           if (got <= 0 || !write_all(pairs[i][1 - side], buffer.data(), static_cast<std::size_t>(got))) {
             for (const int each : pairs[i]) close(each);
@@ -103,7 +103,7 @@ class relay {
           }
           if (side == 0) sent_ += static_cast<std::uint64_t>(got);
         }
-      if ((all[0].revents & POLLIN) == 0) continue;
+      if ((pollfds[0].revents & POLLIN) == 0) continue;
       const int client = accept(listener_, nullptr, nullptr);
       const int server = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
       if (connect(server, reinterpret_cast<sockaddr*>(&server_), sizeof server_) == 0)
@@ -148,23 +148,23 @@ class remote_window : public window_test {
 
   /// A picture of the window, read from the display.
   static gui::gl::image picture_on_screen(int width, int height) {
-    gui::gl::image made{width, height, std::vector<std::uint8_t>(static_cast<std::size_t>(width * height) * 3)};
+    gui::gl::image image{width, height, std::vector<std::uint8_t>(static_cast<std::size_t>(width * height) * 3)};
     Display* const display = glfwGetX11Display();
     x11<int(Display*, Bool)>("XSync")(display, False);
     XImage* const shown = x11<XImage*(Display*, Drawable, int, int, unsigned, unsigned, unsigned long, int)>(
         "XGetImage")(display, glfwGetX11Window(glfwGetCurrentContext()), 0, 0, static_cast<unsigned>(width),
                      static_cast<unsigned>(height), AllPlanes, ZPixmap);
     EXPECT_TRUE(shown != nullptr && shown->bits_per_pixel == 32);
-    if (shown == nullptr || shown->bits_per_pixel != 32) return made;
+    if (shown == nullptr || shown->bits_per_pixel != 32) return image;
     for (int y = 0; y < height; ++y)
       for (int x = 0; x < width; ++x) {
         // X stores blue, green, red; the picture stores red first.
-        const char* const from = shown->data + y * shown->bytes_per_line + x * 4;
-        std::uint8_t* const to = made.pixels.data() + static_cast<std::ptrdiff_t>(y * width + x) * 3;
-        for (int channel = 0; channel < 3; ++channel) to[channel] = static_cast<std::uint8_t>(from[2 - channel]);
+        const char* const source = shown->data + y * shown->bytes_per_line + x * 4;
+        std::uint8_t* const to = image.pixels.data() + static_cast<std::ptrdiff_t>(y * width + x) * 3;
+        for (int channel = 0; channel < 3; ++channel) to[channel] = static_cast<std::uint8_t>(source[2 - channel]);
       }
     shown->f.destroy_image(shown);
-    return made;
+    return image;
   }
 
   /// Compares the display with the same frame, which is drawn completely in a separate buffer. Fails with the names of
@@ -189,9 +189,9 @@ TEST_F(remote_window, shows_the_whole_frame_after_each_step_though_it_sends_only
   use([&](ImGuiTestContext& user) {
     open_sample(user);
     expect_shown_whole(user, "opened");
-    user.MouseTeleportToPos(place_of(8'000'000, 60));
+    user.MouseTeleportToPos(get_place(8'000'000, 60));
     user.Yield(3);
-    user.MouseTeleportToPos(place_of(9'000'000, 70));
+    user.MouseTeleportToPos(get_place(9'000'000, 70));
     expect_shown_whole(user, "hover: a moved cursor and its tooltip");
     app().invoke("window.palette");
     expect_shown_whole(user, "palette");
@@ -201,7 +201,7 @@ TEST_F(remote_window, shows_the_whole_frame_after_each_step_though_it_sends_only
     expect_shown_whole(user, "palette closed");
     app().invoke("timeline.zoom_in");
     expect_shown_whole(user, "zoom");
-    user.MouseTeleportToPos(place_of(9'000'000, 70));
+    user.MouseTeleportToPos(get_place(9'000'000, 70));
     user.KeyDown(ImGuiMod_Ctrl);
     user.MouseWheelY(-4);
     user.KeyUp(ImGuiMod_Ctrl);
@@ -233,7 +233,7 @@ TEST_F(remote_window, is_compared_by_regions_that_name_a_blank_tile) {
       const gui::gl::image whole = drawn_apart(app(), width, height);
       gui::gl::image shown = picture_on_screen(width, height);
       EXPECT_EQ(differing_regions(shown, whole), "");
-      const ImVec2 corner = place_of(9'000'000, 40);
+      const ImVec2 corner = get_place(9'000'000, 40);
       for (int y = 0; y < 64; ++y)
         for (int byte = 0; byte < 64 * 3; ++byte)
           shown.pixels[static_cast<std::size_t>(

@@ -39,7 +39,7 @@ int evaluate_recording(const check_options& options) {
   if (!checked) {
     complain(checked.error().to_string());
     // Status 1 would mean that a condition is not met, so return another status.
-    return checked.error().code == error_code::cancelled ? status_of(checked.error()) : status_not_judged;
+    return checked.error().code == error_code::cancelled ? get_status(checked.error()) : status_not_judged;
   }
   checked->roots = source_roots();
   const check_format as = check_format_named(options.format).value_or(check_format::text);
@@ -49,7 +49,7 @@ int evaluate_recording(const check_options& options) {
     complain("cannot write the verdicts: the output was closed or is full");
     return status_not_judged;
   }
-  switch (metrics::verdict_of(checked->conditions)) {
+  switch (metrics::overall_verdict(checked->conditions)) {
     case metrics::verdict::met:
       return 0;
     case metrics::verdict::not_met:
@@ -88,7 +88,8 @@ action declare_check(CLI::App& command) {
       ->check(size)
       ->type_name("SIZE");
   command.add_flag("--no-leaks", wanted.no_leaks, "Require that no likely leak is found");
-  command.add_option("--max-pageable", wanted.max_pageable, "Limit on copied bytes from or to pageable host memory")
+  command
+      .add_option("--max-pageable", wanted.max_pageable, "Limit on the share of copied bytes that use pageable memory")
       ->check(share)
       ->type_name("SHARE");
   command
@@ -114,7 +115,7 @@ action declare_check(CLI::App& command) {
       ->type_name("text|json|junit|markdown|github")
       ->capture_default_str();
   add_sources_option(command, wanted.sources_from);
-  command.footer("Exit status: 0 all conditions are met, 1 one is not met, 2 one could not be checked.");
+  command.footer("Exit status: 0 if all conditions are met, 1 if one is not met, 2 if one could not be checked.");
   return [options] { return evaluate_recording(*options); };
 }
 

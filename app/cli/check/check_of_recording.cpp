@@ -23,7 +23,7 @@ result<void> put_limit(std::optional<Value>& into, const std::string& text, Read
   return fail(error_code::invalid_argument, "invalid value '" + text + "'; expected " + expected, option);
 }
 
-result<metrics::check_limits> limits_of(const check_wanted& wanted) {
+result<metrics::check_limits> get_limits(const check_wanted& wanted) {
   metrics::check_limits limits;
   constexpr auto size = "a size such as 20GiB";
   constexpr auto share = "a share such as 5% or 0.05";
@@ -57,7 +57,7 @@ std::optional<symbols::frame_line> line_of_event(query::engine& engine, trace::e
 }  // namespace
 
 result<checked_recording> check_recording(const check_wanted& wanted) {
-  const auto limits = limits_of(wanted);
+  const auto limits = get_limits(wanted);
   if (!limits) return tl::unexpected(limits.error());
   std::optional<double> tolerance = usual_tolerance;
   if (auto put = put_limit(tolerance, wanted.tolerance, share_named, "tolerance", "a share such as 3%"); !put)
@@ -66,17 +66,17 @@ result<checked_recording> check_recording(const check_wanted& wanted) {
   if (!now) return tl::unexpected(now.error());
   const metrics::report report = now->report();
 
-  checked_recording made;
-  made.path = wanted.file;
-  made.baseline = wanted.baseline;
-  made.warnings = report.warnings;
+  checked_recording recording;
+  recording.path = wanted.file;
+  recording.baseline = wanted.baseline;
+  recording.warnings = report.warnings;
   std::optional<query::engine> engine;  // Created only if a finding refers to an event.
-  const auto line_of = [&](trace::event_id event) {
+  const auto get_line = [&](trace::event_id event) {
     if (!engine) engine.emplace(now->file());
     return line_of_event(*engine, event);
   };
-  made.conditions = metrics::check({report, now->tables(), line_of}, *limits);
-  if (wanted.baseline.empty()) return made;
+  recording.conditions = metrics::check({report, now->tables(), get_line}, *limits);
+  if (wanted.baseline.empty()) return recording;
 
   auto old = metrics_of_recording::open(wanted.baseline, true, &wanted.sources_from);
   if (!old) return tl::unexpected(old.error());
@@ -85,9 +85,9 @@ result<checked_recording> check_recording(const check_wanted& wanted) {
   const metrics::compared_metrics metrics = now->compared();
   auto compared = metrics::check_baseline({old_report, old_metrics, old->tables(), old->names()},
                                           {report, metrics, now->tables(), now->names()}, *tolerance);
-  made.conditions.insert(made.conditions.end(), std::make_move_iterator(compared.begin()),
-                         std::make_move_iterator(compared.end()));
-  return made;
+  recording.conditions.insert(recording.conditions.end(), std::make_move_iterator(compared.begin()),
+                              std::make_move_iterator(compared.end()));
+  return recording;
 }
 
 }  // namespace sluice::cli

@@ -31,7 +31,7 @@ struct checked_recording {
 };
 
 /// The complete output; ends with a newline. Text from the recording is escaped as the format requires.
-[[nodiscard]] std::string check_text(const checked_recording& of, check_format as);
+[[nodiscard]] std::string check_text(const checked_recording& recording, check_format as);
 
 /// Parses a size such as "20GiB", "1.5 GB" or "4096" (KB is 1000 bytes, KiB 1024). Null if it is invalid.
 [[nodiscard]] std::optional<std::uint64_t> size_named(std::string_view text);

@@ -62,8 +62,8 @@ struct machine {
 /// Checks the free disk space in the folder for recordings.
 [[nodiscard]] check_result check_disk(const machine& where);
 
-/// Checks the command's Python: whether its stacks can be read, and which PyTorch it has. Runs that Python such that it
-/// imports nothing from the current folder.
+/// Checks the command's Python: whether its stacks can be read, and which PyTorch it has. Runs that Python in a way
+/// that imports nothing from the current folder.
 [[nodiscard]] check_result check_python(const machine& where);
 
 /// Checks whether screenshots can be drawn without a display (`sluice screenshot`). Only in builds with the window.

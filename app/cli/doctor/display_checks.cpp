@@ -11,23 +11,23 @@ namespace sluice::cli {
 namespace {
 
 /// Encodes a result as text for the parent process: "+" and the renderer's name, or the error message.
-std::string as_result(const result<std::string>& made) {
-  if (made) return "+" + *made;
-  return made.error().message + "\n" + made.error().hint;
+std::string as_result(const result<std::string>& text) {
+  if (text) return "+" + *text;
+  return text.error().message + "\n" + text.error().hint;
 }
 
 check_result judge(std::string name, const result<std::string>& result) {
-  check_result made{.name = std::move(name)};
+  check_result output{.name = std::move(name)};
   if (result && result->starts_with('+')) {
-    made.found = result->substr(1);
-    return made;
+    output.found = result->substr(1);
+    return output;
   }
-  made.state = health::missing;
+  output.state = health::missing;
   const std::string text = result ? *result : result.error().to_string() + "\nreinstall Mesa or the vendor's OpenGL";
   const auto end = text.find('\n');
-  made.found = text.substr(0, end);
-  if (end != std::string::npos) made.advice = text.substr(end + 1);
-  return made;
+  output.found = text.substr(0, end);
+  if (end != std::string::npos) output.advice = text.substr(end + 1);
+  return output;
 }
 
 }  // namespace

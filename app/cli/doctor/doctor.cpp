@@ -43,8 +43,8 @@ action declare_doctor(CLI::App& command) {
       ->capture_default_str();
   command.add_flag("--json", options->json, "The same as --format json");
   command.footer(
-      "One line per check: ok, warning (something works less well) or missing. Nothing is changed.\n"
-      "Exit status: 0 if programs can be recorded here, else 1.");
+      "Prints one line per check: ok, warning (a feature works less well) or missing. Changes nothing.\n"
+      "Exit status: 0 if programs can be recorded here, otherwise 1.");
   return [options] {
     machine here;
     here.command = options->command;

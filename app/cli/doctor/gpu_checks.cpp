@@ -52,22 +52,22 @@ std::string ask_driver(const std::string& name) {
   void* const library = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return fmt::format("-1 {}\n0\n", dlerror());
   auto* const init = symbol<int(unsigned)>(library, "cuInit");
-  auto* const version_of = symbol<int(int*)>(library, "cuDriverGetVersion");
-  auto* const count_of = symbol<int(int*)>(library, "cuDeviceGetCount");
-  auto* const name_of = symbol<int(char*, int, int)>(library, "cuDeviceGetName");
+  auto* const get_version = symbol<int(int*)>(library, "cuDriverGetVersion");
+  auto* const get_count = symbol<int(int*)>(library, "cuDeviceGetCount");
+  auto* const get_name = symbol<int(char*, int, int)>(library, "cuDeviceGetName");
   auto* const error_name = symbol<int(int, const char**)>(library, "cuGetErrorName");
-  if (init == nullptr || version_of == nullptr || count_of == nullptr || name_of == nullptr)
+  if (init == nullptr || get_version == nullptr || get_count == nullptr || get_name == nullptr)
     return fmt::format("-1 {} is not a CUDA driver\n0\n", name);
   int version = 0, count = 0;
-  version_of(&version);
+  get_version(&version);
   int status = init(0);
-  if (status == cuda_success) status = count_of(&count);
+  if (status == cuda_success) status = get_count(&count);
   const char* said = nullptr;
   if (status != cuda_success && error_name != nullptr) error_name(status, &said);
   std::string text = fmt::format("{} {}\n{}\n", status, said == nullptr ? "" : said, version);
   for (int each = 0; each < count; ++each) {
     char gpu[256] = {};
-    if (name_of(gpu, sizeof gpu, each) == cuda_success) text += std::string(gpu) + "\n";
+    if (get_name(gpu, sizeof gpu, each) == cuda_success) text += std::string(gpu) + "\n";
   }
   return text;
 }
@@ -79,18 +79,18 @@ struct driver_result {
   std::vector<std::string> gpus;
 };
 
-result<driver_result> driver_of(const machine& where) {
+result<driver_result> get_driver(const machine& where) {
   const auto text = processes::probe([&] { return ask_driver(where.driver_library); }, {.timeout = where.timeout});
   if (!text) return tl::unexpected(text.error());
   std::istringstream lines(*text);
-  driver_result made;
-  lines >> made.status;
+  driver_result output;
+  lines >> output.status;
   lines.ignore(1);
-  std::getline(lines, made.error);
-  lines >> made.version;
+  std::getline(lines, output.error);
+  lines >> output.version;
   lines.ignore(1);
-  for (std::string gpu; std::getline(lines, gpu);) made.gpus.push_back(gpu);
-  return made;
+  for (std::string gpu; std::getline(lines, gpu);) output.gpus.push_back(gpu);
+  return output;
 }
 
 std::string named_gpus(const std::vector<std::string>& gpus) {
@@ -109,16 +109,16 @@ std::string named_gpus(const std::vector<std::string>& gpus) {
 /// as programs do. Runs in a child process.
 std::string ask_cupti(const std::string& file, const std::string& driver) {
   void* const opened = dlopen(driver.c_str(), RTLD_NOW | RTLD_LOCAL);
-  auto* const cuda_of = opened == nullptr ? nullptr : symbol<int(int*)>(opened, "cuDriverGetVersion");
+  auto* const get_cuda_version = opened == nullptr ? nullptr : symbol<int(int*)>(opened, "cuDriverGetVersion");
   int cuda = 0;
-  if (cuda_of != nullptr) cuda_of(&cuda);
+  if (get_cuda_version != nullptr) get_cuda_version(&cuda);
   void* const library = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return "";
-  auto* const version_of = symbol<int(std::uint32_t*)>(library, "cuptiGetVersion");
+  auto* const get_version = symbol<int(std::uint32_t*)>(library, "cuptiGetVersion");
   std::uint32_t version = 0;
-  if (version_of == nullptr || version_of(&version) != 0) return "";
+  if (get_version == nullptr || get_version(&version) != 0) return "";
   Dl_info info{};
-  const bool known = dladdr(reinterpret_cast<const void*>(version_of), &info) != 0 && info.dli_fname != nullptr;
+  const bool known = dladdr(reinterpret_cast<const void*>(get_version), &info) != 0 && info.dli_fname != nullptr;
   return fmt::format("{}\n{} {}", known ? info.dli_fname : file.c_str(), version, cuda);
 }
 
@@ -132,51 +132,52 @@ unsigned cuda_of_cupti(std::uint32_t version) {
 }  // namespace
 
 check_result check_driver(const machine& where) {
-  check_result made{.name = "driver", .needed = true};
+  check_result output{.name = "driver", .needed = true};
   const std::string module = module_version(where);
-  const auto result = driver_of(where);
-  made.state = health::missing;
+  const auto result = get_driver(where);
+  output.state = health::missing;
   if (!result) {
-    made.found = fmt::format("{}: {}", where.driver_library, result.error().to_string());
-    made.advice = "reinstall the NVIDIA driver; dmesg may have details";
-    return made;
+    output.found = fmt::format("{}: {}", where.driver_library, result.error().to_string());
+    output.advice = "reinstall the NVIDIA driver; dmesg may have details";
+    return output;
   }
   if (result->status < 0) {
-    made.found = "no CUDA driver: " + result->error;
-    made.advice = module.empty()
-                      ? "install the NVIDIA driver (nvidia-smi must work); on a machine without a GPU, demos run on "
-                        "the simulated device"
-                      : "the kernel module is loaded; if this is a container, start it with access to the GPUs (docker "
-                        "run --gpus all)";
-    return made;
+    output.found = "no CUDA driver: " + result->error;
+    output.advice =
+        module.empty()
+            ? "install the NVIDIA driver (nvidia-smi must work); on a machine without a GPU, demos run on "
+              "the simulated device"
+            : "the kernel module is loaded; if this is a container, start it with access to the GPUs (docker "
+              "run --gpus all)";
+    return output;
   }
   const std::string version =
       fmt::format("{}CUDA {}", module.empty() ? "" : "NVIDIA driver " + module + ", ", cuda_version(result->version));
   if (result->status != cuda_success || result->gpus.empty()) {
     const bool no_device = result->status == cuda_no_device || result->status == cuda_success;
-    made.found = no_device ? version + ", but no GPU"
-                           : fmt::format("{}: cuInit failed with {} ({})", version, result->status, result->error);
-    made.advice = result->status == cuda_driver_mismatch ? "the kernel module and libcuda differ in version: reboot"
-                  : where.variables("CUDA_VISIBLE_DEVICES")
-                      ? "CUDA_VISIBLE_DEVICES is set: unset it, or name a GPU of this machine"
-                      : "nvidia-smi must list the GPU; in a container, start it with GPUs (docker run --gpus all)";
-    return made;
+    output.found = no_device ? version + ", but no GPU"
+                             : fmt::format("{}: cuInit failed with {} ({})", version, result->status, result->error);
+    output.advice = result->status == cuda_driver_mismatch ? "the kernel module and libcuda differ in version: reboot"
+                    : where.variables("CUDA_VISIBLE_DEVICES")
+                        ? "CUDA_VISIBLE_DEVICES is set: unset it, or name a GPU of this machine"
+                        : "nvidia-smi must list the GPU; in a container, start it with GPUs (docker run --gpus all)";
+    return output;
   }
-  made.state = health::ok;
-  made.found = version + ", " + named_gpus(result->gpus);
-  return made;
+  output.state = health::ok;
+  output.found = version + ", " + named_gpus(result->gpus);
+  return output;
 }
 
 check_result check_capture_library(const machine& where) {
-  check_result made{.name = "capture", .needed = true};
-  const auto library = capture::capture_library_of(where.program);
+  check_result result{.name = "capture", .needed = true};
+  const auto library = capture::find_capture_library(where.program);
   if (!library) {
-    made.state = health::missing;
-    made.found = library.error().file + ": " + library.error().message;
-    made.advice = library.error().hint;
-    return made;
+    result.state = health::missing;
+    result.found = library.error().file + ": " + library.error().message;
+    result.advice = library.error().hint;
+    return result;
   }
-  made.found = *library;
+  result.found = *library;
   const auto problem = processes::probe(
       [&]() -> std::string {
         unsetenv(ring::socket_variable);  // The probe itself must not be recorded.
@@ -184,19 +185,19 @@ check_result check_capture_library(const machine& where) {
       },
       {.timeout = where.timeout});
   if (!problem || !problem->empty()) {
-    made.state = health::missing;
-    made.found = "cannot be loaded: " + (problem ? *problem : made.found + " " + problem.error().to_string());
-    made.advice = "use the library that came with this program; it needs glibc 2.34 or later";
+    result.state = health::missing;
+    result.found = "cannot be loaded: " + (problem ? *problem : result.found + " " + problem.error().to_string());
+    result.advice = "use the library that came with this program; it needs glibc 2.34 or later";
   } else if (!capture::can_be_preloaded(*library)) {
-    made.state = health::warning;
-    made.found += " cannot be preloaded: its path has a space or a colon";
-    made.advice = "move Sluice elsewhere; until then PyTorch's blocks and sluice.py are not recorded";
+    result.state = health::warning;
+    result.found += " cannot be preloaded: its path has a space or a colon";
+    result.advice = "move Sluice elsewhere; until then PyTorch's blocks and sluice.py are not recorded";
   }
-  return made;
+  return result;
 }
 
 check_result check_cupti(const machine& where) {
-  check_result made{.name = "cupti"};
+  check_result result{.name = "cupti"};
   const std::vector<std::string> command{where.command};
   auto files = capture::find_cupti(command, where.variables);
   // As the capture library does: let the loader search by name only if no file is known.
@@ -213,63 +214,65 @@ check_result check_cupti(const machine& where) {
     int cuda = 0;
     std::getline(lines, path);
     lines >> version >> cuda;
-    made.found = fmt::format("{}, version {} (CUDA {})", path, version, cuda_of_cupti(version));
+    result.found = fmt::format("{}, version {} (CUDA {})", path, version, cuda_of_cupti(version));
     if (version < capture::layout::oldest_version) {
-      made.state = health::warning;
-      made.found = fmt::format("{} is version {}, older than CUDA 12.0", path, version);
-      made.advice = "install CUPTI 12.4 or later; until then only --mode memory works";
+      result.state = health::warning;
+      result.found = fmt::format("{} is version {}, older than CUDA 12.0", path, version);
+      result.advice = "install CUPTI 12.4 or later; until then only --mode memory works";
     } else if (cuda > 0 && static_cast<int>(cuda_of_cupti(version)) > cuda / 1000) {
-      made.state = health::warning;
-      made.found += fmt::format(", but the driver is for CUDA {}", cuda_version(cuda));
-      made.advice = fmt::format("install CUPTI for CUDA {} (pip install nvidia-cuda-cupti-cu{}) or a newer driver",
-                                cuda / 1000, cuda / 1000);
+      result.state = health::warning;
+      result.found += fmt::format(", but the driver is for CUDA {}", cuda_version(cuda));
+      result.advice = fmt::format("install CUPTI for CUDA {} (pip install nvidia-cuda-cupti-cu{}) or a newer driver",
+                                  cuda / 1000, cuda / 1000);
     }
-    return made;
+    return result;
   }
-  made.state = health::warning;
-  made.found = trouble.empty() ? "libcupti not found: --mode timeline lacks device times; --mode memory is not affected"
-                               : trouble;
-  made.advice =
+  result.state = health::warning;
+  result.found = trouble.empty()
+                     ? "libcupti not found: --mode timeline lacks device times; --mode memory is not affected"
+                     : trouble;
+  result.advice =
       "install the CUDA toolkit's CUPTI (pip install nvidia-cuda-cupti), or name the file in SLUICE_CUPTI_PATH";
-  return made;
+  return result;
 }
 
 check_result check_permissions(const machine& where) {
-  check_result made{.name = "permissions"};
+  check_result result{.name = "permissions"};
   const std::string parameters = text_of_file(where.driver_state + "/params");
   if (parameters.empty()) {
-    made.found = "the parameters of the NVIDIA kernel module are not available";
-    return made;
+    result.found = "the parameters of the NVIDIA kernel module are not available";
+    return result;
   }
   const bool restricted = parameters.find("RmProfilingAdminOnly: 1") != std::string::npos;
   if (!restricted || where.is_root) {
-    made.found = restricted ? "profiling is limited to administrators; you are one" : "profiling is open to all users";
-    return made;
+    result.found =
+        restricted ? "profiling is limited to administrators; you are one" : "profiling is open to all users";
+    return result;
   }
-  made.state = health::warning;
-  made.found = "the driver restricts performance counters to administrators (RmProfilingAdminOnly: 1)";
-  made.advice =
+  result.state = health::warning;
+  result.found = "the driver restricts performance counters to administrators (RmProfilingAdminOnly: 1)";
+  result.advice =
       "Sluice reads no counters; if --mode timeline reports insufficient privileges, load the kernel module nvidia "
       "with NVreg_RestrictProfilingToAdminUsers=0";
-  return made;
+  return result;
 }
 
 check_result check_other_profilers(const machine& where) {
-  check_result made{.name = "profilers"};
-  const auto library = capture::capture_library_of(where.program);
+  check_result result{.name = "profilers"};
+  const auto library = capture::find_capture_library(where.program);
   std::string others;
   for (const auto& [name, other] : capture::other_injections(library.value_or(""), where.variables))
     others += fmt::format("{}{}={}", others.empty() ? "" : ", ", name, other);
   if (where.variables("NSYS_PROFILING_SESSION_ID"))
     others += fmt::format("{}this shell runs under Nsight Systems", others.empty() ? "" : ", ");
   if (others.empty()) {
-    made.found = "no other profiler is configured in the environment";
-    return made;
+    result.found = "no other profiler is configured in the environment";
+    return result;
   }
-  made.state = health::warning;
-  made.found = others;
-  made.advice = "sluice record replaces it for its command; CUPTI supports one profiler at a time";
-  return made;
+  result.state = health::warning;
+  result.found = others;
+  result.advice = "sluice record replaces it for the recorded command, because CUPTI supports one profiler at a time";
+  return result;
 }
 
 }  // namespace sluice::cli

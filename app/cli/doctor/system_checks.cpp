@@ -51,20 +51,20 @@ std::string ask_python(const std::string& python, int output) {
 }
 
 /// The NAME=VALUE lines that `python_query` prints; empty if `python` could not be run.
-std::map<std::string, std::string> results_of(const std::string& python, std::chrono::milliseconds timeout) {
-  std::map<std::string, std::string> made;
+std::map<std::string, std::string> get_results(const std::string& python, std::chrono::milliseconds timeout) {
+  std::map<std::string, std::string> texts;
   std::FILE* const file = std::tmpfile();
-  if (file == nullptr) return made;
+  if (file == nullptr) return texts;
   const auto ended = processes::probe([&] { return ask_python(python, fileno(file)); }, {.timeout = timeout});
   std::rewind(file);
   char line[512];
   while (ended && std::fgets(line, sizeof line, file) != nullptr) {
     const std::string text(line, std::min(std::string_view(line).find('\n'), sizeof line));
     if (const auto equals = text.find('='); equals != std::string::npos)
-      made[text.substr(0, equals)] = text.substr(equals + 1);
+      texts[text.substr(0, equals)] = text.substr(equals + 1);
   }
   std::fclose(file);
-  return made;
+  return texts;
 }
 
 /// True if the capture library can read the stacks of this Python version.
@@ -73,7 +73,7 @@ bool stacks_are_known(unsigned minor, bool without_gil) {
                      [&](const auto& layout) { return layout.minor == minor && layout.without_gil == without_gil; });
 }
 
-const char* word_of(health state) {
+const char* get_word(health state) {
   switch (state) {
     case health::ok:
       return "ok";
@@ -88,92 +88,92 @@ const char* word_of(health state) {
 }  // namespace
 
 check_result check_shared_memory() {
-  check_result made{.name = "memory"};
+  check_result result{.name = "memory"};
   const std::size_t bytes = ring::producer_options{}.ring_bytes;
   const int file = ring::make_memory_file(bytes);
   if (file < 0) {
-    made.state = health::warning;
-    made.found = "cannot allocate shared memory for rings: " + describe_errno(errno);
-    made.advice = errno == EFBIG ? "the file size limit is too small: ulimit -f unlimited"
-                                 : "give the machine or the container more memory";
-    return made;
+    result.state = health::warning;
+    result.found = "cannot allocate shared memory for rings: " + describe_errno(errno);
+    result.advice = errno == EFBIG ? "the file size limit is too small: ulimit -f unlimited"
+                                   : "give the machine or the container more memory";
+    return result;
   }
   close(file);
-  made.found = fmt::format("{} of shared memory per recorded thread is available (/dev/shm is not used)",
-                           format_bytes(static_cast<std::uint64_t>(bytes)));
-  return made;
+  result.found = fmt::format("{} of shared memory per recorded thread is available (/dev/shm is not used)",
+                             format_bytes(static_cast<std::uint64_t>(bytes)));
+  return result;
 }
 
 check_result check_memory_reading() {
-  check_result made{.name = "sandbox"};
+  check_result result{.name = "sandbox"};
   if (capture::can_read_own_memory()) {
-    made.found = "a process may read its own memory (process_vm_readv); ptrace is not needed";
-    return made;
+    result.found = "a process may read its own memory (process_vm_readv); ptrace is not needed";
+    return result;
   }
-  made.state = health::warning;
-  made.found = "process_vm_readv is blocked: --find-duplicates and stacks of free-threaded Python do not work";
-  made.advice = "allow it in the sandbox (docker run --cap-add SYS_PTRACE)";
-  return made;
+  result.state = health::warning;
+  result.found = "process_vm_readv is blocked: --find-duplicates and stacks of free-threaded Python do not work";
+  result.advice = "allow it in the sandbox (docker run --cap-add SYS_PTRACE)";
+  return result;
 }
 
 check_result check_disk(const machine& where) {
-  check_result made{.name = "disk"};
+  check_result result{.name = "disk"};
   std::error_code none;
   const std::string folder = fs::absolute(where.folder, none).lexically_normal().string();
   struct statvfs room {};
   if (statvfs(where.folder.c_str(), &room) != 0 || access(where.folder.c_str(), W_OK | X_OK) != 0) {
-    made.state = health::warning;
-    made.found = fmt::format("{}: {}", folder, describe_errno(errno));
-    made.advice = "record into another folder: sluice record -o FILE";
-    return made;
+    result.state = health::warning;
+    result.found = fmt::format("{}: {}", folder, describe_errno(errno));
+    result.advice = "record into another folder: sluice record -o FILE";
+    return result;
   }
   const std::uint64_t free = std::uint64_t{room.f_bavail} * room.f_frsize;
-  made.found = fmt::format("{} free in {}", format_bytes(free), folder);
+  result.found = fmt::format("{} free in {}", format_bytes(free), folder);
   if (free < little_room) {
-    made.state = health::warning;
-    made.advice = "free some space, record elsewhere (-o FILE), or keep only the last part (--ring 64MiB)";
+    result.state = health::warning;
+    result.advice = "free some space, record elsewhere (-o FILE), or keep only the last part (--ring 64MiB)";
   }
-  return made;
+  return result;
 }
 
 check_result check_python(const machine& where) {
-  check_result made{.name = "python"};
+  check_result result{.name = "python"};
   const std::vector<std::string> command{where.command};
   const std::string program = capture::find_on_path(where.command, where.variables);
-  std::string python = capture::interpreter_of(command, where.variables);
+  std::string python = capture::find_interpreter(command, where.variables);
   // A script whose name starts with "python", such as pyenv's, starts some Python. Running the script shows which one.
   if (python.empty() && fs::path(program).filename().string().starts_with("python")) python = program;
   if (program.empty()) {
-    made.state = health::warning;
-    made.found = fmt::format("program {} not found", where.command);
-    made.advice = "name the Python that runs your program: sluice doctor venv/bin/python";
-    return made;
+    result.state = health::warning;
+    result.found = fmt::format("program {} not found", where.command);
+    result.advice = "name the Python that runs your program: sluice doctor venv/bin/python";
+    return result;
   }
   if (python.empty()) {
-    made.found = fmt::format("{} is not a Python program", where.command);
-    return made;
+    result.found = fmt::format("{} is not a Python program", where.command);
+    return result;
   }
-  auto said = results_of(python, where.timeout);
+  auto said = get_results(python, where.timeout);
   unsigned minor = 0;
   if (std::sscanf(said["version"].c_str(), "3.%u", &minor) != 1) {
-    made.state = health::warning;
-    made.found = python + " does not run";
-    made.advice = "name the Python that runs your program: sluice doctor venv/bin/python";
-    return made;
+    result.state = health::warning;
+    result.found = python + " does not run";
+    result.advice = "name the Python that runs your program: sluice doctor venv/bin/python";
+    return result;
   }
   const bool without_gil = said["without_gil"] == "1";
   const std::string torch = said.contains("torch") ? "PyTorch " + said["torch"] : "no PyTorch";
-  made.found =
+  result.found =
       fmt::format("{}, {} {}{}, {}", python, said["implementation"], said["version"], without_gil ? "t" : "", torch);
   if (said["implementation"] != "cpython" || !stacks_are_known(minor, without_gil)) {
-    made.state = health::warning;
+    result.state = health::warning;
     std::string versions;
     for (const auto& layout : capture::python_layouts)
       versions += fmt::format("{}3.{}{}", versions.empty() ? "" : ", ", layout.minor, layout.without_gil ? "t" : "");
-    made.found += ": its call stacks cannot be recorded";
-    made.advice = "use CPython " + versions;
+    result.found += ": its call stacks cannot be recorded";
+    result.advice = "use CPython " + versions;
   }
-  return made;
+  return result;
 }
 
 bool can_record(const std::vector<check_result>& results) {
@@ -185,7 +185,7 @@ std::string checks_as_text(const std::vector<check_result>& results) {
   std::string text;
   std::string lacking;
   for (const check_result& each : results) {
-    std::string line = fmt::format("{:<8} {:<12} {}", word_of(each.state), each.name, each.found);
+    std::string line = fmt::format("{:<8} {:<12} {}", get_word(each.state), each.name, each.found);
     if (each.state != health::ok && !each.advice.empty()) line += "; " + each.advice;
     text += printable(line) + "\n";
     if (each.needed && each.state == health::missing) lacking += (lacking.empty() ? "" : ", ") + each.name;
@@ -196,17 +196,17 @@ std::string checks_as_text(const std::vector<check_result>& results) {
 }
 
 std::string checks_as_json(const std::vector<check_result>& results) {
-  nlohmann::ordered_json all;
-  all["can_record"] = can_record(results);
-  all["checks"] = nlohmann::ordered_json::array();
+  nlohmann::ordered_json array;
+  array["can_record"] = can_record(results);
+  array["checks"] = nlohmann::ordered_json::array();
   for (const check_result& each : results) {
-    all["checks"].push_back({{"name", each.name},
-                             {"state", word_of(each.state)},
-                             {"needed", each.needed},
-                             {"found", each.found},
-                             {"advice", each.state == health::ok ? "" : each.advice}});
+    array["checks"].push_back({{"name", each.name},
+                               {"state", get_word(each.state)},
+                               {"needed", each.needed},
+                               {"found", each.found},
+                               {"advice", each.state == health::ok ? "" : each.advice}});
   }
-  return all.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return array.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace sluice::cli

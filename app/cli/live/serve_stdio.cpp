@@ -20,11 +20,11 @@ int serve_stdio(const std::string& file, const std::vector<std::string>& sources
   auto opened = open_recording(file, wanted_of_recording::metrics, &sources_from);
   if (!opened) {
     complain(opened.error().to_string());
-    return status_of(opened.error());
+    return get_status(opened.error());
   }
   if (auto done = remote::result_on(STDIN_FILENO, STDOUT_FILENO, std::move(*opened)); !done) {
     complain(done.error().to_string());
-    return status_of(done.error());
+    return get_status(done.error());
   }
   return 0;
 }

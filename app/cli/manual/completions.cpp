@@ -14,9 +14,9 @@ std::string first_line(const std::string& text) { return text.substr(0, text.fin
 
 /// Puts text into single quotes for a POSIX shell.
 std::string quoted(const std::string& text) {
-  std::string made = "'";
-  for (const char c : text) made += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return made + "'";
+  std::string line = "'";
+  for (const char c : text) line += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return line + "'";
 }
 
 /// The option's names including dashes: "-o", "--output".
@@ -27,7 +27,7 @@ std::vector<std::string> dashed(const option_facts& option) {
   return names;
 }
 
-std::string words_of(const std::vector<option_facts>& options) {
+std::string get_words(const std::vector<option_facts>& options) {
   std::string words;
   for (const option_facts& each : options)
     for (const std::string& name : dashed(each)) words += (words.empty() ? "" : " ") + name;
@@ -73,7 +73,7 @@ std::string bash_verb(const verb_facts& verb) {
         "      done\n";
   }
   text += fmt::format("      if [[ $current == -* ]]; then COMPREPLY=($(compgen -W {} -- \"$current\")); return; fi\n",
-                      quoted(words_of(verb.options)));
+                      quoted(get_words(verb.options)));
   if (!verb.positionals.empty()) text += "      " + bash_values(verb.positionals.front()) + "\n";
   if (verb.runs_command) text += "      _sluice_files -c\n";
   return text + "      ;;\n";
@@ -83,12 +83,12 @@ std::string bash_verb(const verb_facts& verb) {
 
 /// Escapes a description or message for _arguments, in which brackets and colons have a special meaning.
 std::string zsh_text(const std::string& text) {
-  std::string made;
+  std::string line;
   for (const char c : first_line(text)) {
-    if (c == '[' || c == ']' || c == ':' || c == '\\') made += '\\';
-    made += c;
+    if (c == '[' || c == ']' || c == ':' || c == '\\') line += '\\';
+    line += c;
   }
-  return made;
+  return line;
 }
 
 std::string zsh_action(const option_facts& option) {
@@ -137,12 +137,12 @@ std::string zsh_verb(const verb_facts& verb) {
 
 /// Puts text into single quotes for fish. Only the quote and the backslash are special inside them.
 std::string fish_text(const std::string& text) {
-  std::string made = "'";
+  std::string line = "'";
   for (const char c : first_line(text)) {
-    if (c == '\'' || c == '\\') made += '\\';
-    made += c;
+    if (c == '\'' || c == '\\') line += '\\';
+    line += c;
   }
-  return made + "'";
+  return line + "'";
 }
 
 std::string fish_values(const option_facts& option) {
@@ -193,7 +193,7 @@ _sluice() {
 )";
   text += "  if [[ $COMP_CWORD -eq 1 ]]; then\n";
   text += fmt::format("    if [[ $current == -* ]]; then COMPREPLY=($(compgen -W {} -- \"$current\")); return; fi\n",
-                      quoted(words_of(program.itself.options)));
+                      quoted(get_words(program.itself.options)));
   text += "    _sluice_files -f\n";
   text += fmt::format("    COMPREPLY=($(compgen -W {} -- \"$current\") \"${{COMPREPLY[@]}}\")\n    return\n  fi\n",
                       quoted(verbs));

@@ -9,53 +9,53 @@ constexpr char kept_line_end = '\x01';  ///< Stands for the request .br until th
 
 /// Escapes text for roff: special characters, and lines that roff would interpret as requests.
 std::string roff(const std::string& text) {
-  std::string made;
+  std::string line;
   bool at_start = true;
   for (const char c : text) {
-    if (at_start && (c == '.' || c == '\'')) made += "\\&";
+    if (at_start && (c == '.' || c == '\'')) line += "\\&";
     at_start = c == '\n' || (at_start && c == kept_line_end);
     if (c == '\\') {
-      made += "\\e";
+      line += "\\e";
     } else if (c == '-') {
-      made += "\\-";
+      line += "\\-";
     } else {
-      made += c;
+      line += c;
     }
   }
-  return made;
+  return line;
 }
 
 /// Keeps the line breaks of a text, except those that only wrap a full line.
 std::string lines(const std::string& text) {
   constexpr std::size_t full = 80;
-  std::string made;
+  std::string line;
   std::size_t length = 0;
   for (const char c : text) {
-    made += c;
+    line += c;
     ++length;
     if (c != '\n') continue;
-    if (length <= full) made += kept_line_end;
+    if (length <= full) line += kept_line_end;
     length = 0;
   }
-  made = roff(made);
-  for (std::size_t at = 0; (at = made.find(kept_line_end, at)) != std::string::npos;) made.replace(at, 1, ".br\n");
-  return made;
+  line = roff(line);
+  for (std::size_t at = 0; (at = line.find(kept_line_end, at)) != std::string::npos;) line.replace(at, 1, ".br\n");
+  return line;
 }
 
 std::string bold(const std::string& text) { return "\\fB" + roff(text) + "\\fR"; }
 std::string italic(const std::string& text) { return "\\fI" + roff(text) + "\\fR"; }
 
-std::string name_of(const option_facts& option) {
+std::string get_name(const option_facts& option) {
   if (!option.positional.empty()) return italic(option.positional);
-  std::string made;
-  if (!option.short_name.empty()) made += bold("-" + option.short_name);
-  if (!option.long_name.empty()) made += (made.empty() ? "" : ", ") + bold("--" + option.long_name);
-  if (!option.value.empty()) made += " " + italic(option.value);
-  return made;
+  std::string text;
+  if (!option.short_name.empty()) text += bold("-" + option.short_name);
+  if (!option.long_name.empty()) text += (text.empty() ? "" : ", ") + bold("--" + option.long_name);
+  if (!option.value.empty()) text += " " + italic(option.value);
+  return text;
 }
 
 std::string entry(const option_facts& option) {
-  std::string text = fmt::format(".TP\n{}\n{}\n", name_of(option), lines(option.description));
+  std::string text = fmt::format(".TP\n{}\n{}\n", get_name(option), lines(option.description));
   if (!option.default_value.empty()) text += ".br\nDefault: " + roff(option.default_value) + "\n";
   if (!option.variable.empty()) text += ".br\nThe environment variable " + bold(option.variable) + " also sets it.\n";
   if (option.required) text += ".br\nRequired.\n";

@@ -105,7 +105,7 @@ std::optional<json> conversation::ask_child(const tool& asked, const json& argum
   const auto scratch = scratch_folder::make();
   const auto query = [&] {
     if (scratch) setenv("TMPDIR", scratch->path().c_str(), 1);
-    return line_of(outcome_of(asked, arguments));
+    return get_line(answer_tool_call(asked, arguments));
   };
   const auto result = processes::probe(
       query, {.timeout = asked.max_time, .result_bytes = max_result, .memory_bytes = memory_of_child()}, this);

@@ -30,7 +30,7 @@ std::optional<tool> picture_tool() {
       {"view",
        {{"type", "string"},
         {"description", "Only this panel: timeline, summary, statistics, blocks, memory-map, stacks, messages"}}},
-      {"range", {{"type", "string"}, {"description", "Only this part of the recording, such as 1.5s:2s"}}},
+      {"range", {{"type", "string"}, {"description", "Only this part of the recording: FROM:TO, such as 1.5s:2s"}}},
       {"size", {{"type", "string"}, {"description", "Size in pixels, such as 1600x900"}}}};
   return tool{"screenshot", "Draws the window with a recording as a picture.",
               json{{"type", "object"},

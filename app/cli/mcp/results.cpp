@@ -37,7 +37,7 @@ json result_with(const tool& asked, json blocks, bool failed) {
 
 json text_block(std::string text) { return {{"type", "text"}, {"text", std::move(text)}}; }
 
-json outcome_of(const tool& asked, const json& arguments) {
+json answer_tool_call(const tool& asked, const json& arguments) {
   try {
     auto content = asked.call(arguments);
     if (!content) return result_with(asked, json::array({text_block(content.error().to_string())}), true);
@@ -51,6 +51,6 @@ json failed_call(const tool& asked, const std::string& message) {
   return result_with(asked, json::array({text_block(asked.name + ": " + message)}), true);
 }
 
-std::string line_of(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
+std::string get_line(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
 
 }  // namespace sluice::cli::mcp

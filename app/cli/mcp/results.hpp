@@ -5,8 +5,8 @@
 
 #include "app/cli/mcp/server.hpp"
 
-/// The results of tools. All output of a tool passes through `outcome_of`, in this process or in a child. Only
-/// `outcome_of` marks text that comes from a recording, escapes hidden characters, and cuts texts to their limit.
+/// The results of tools. All output of a tool passes through `answer_tool_call`, in this process or in a child. Only
+/// `answer_tool_call` marks text that comes from a recording, escapes hidden characters, and cuts texts to their limit.
 namespace sluice::cli::mcp {
 
 /// A content block that contains text.
@@ -23,12 +23,12 @@ inline constexpr auto data_mark =
 /// content starts with `data_mark` if the tool quotes recordings; the tool's blocks follow. Texts have at most
 /// `max_bytes`; control and hidden characters in them are escaped as in JSON (core/base/printable.hpp), so that JSON
 /// stays valid.
-[[nodiscard]] json outcome_of(const tool& asked, const json& arguments);
+[[nodiscard]] json answer_tool_call(const tool& asked, const json& arguments);
 
 /// The `result` of a call that did not complete. `message`: the reason.
 [[nodiscard]] json failed_call(const tool& asked, const std::string& message);
 
 /// Formats JSON as one line of UTF-8.
-[[nodiscard]] std::string line_of(const json& value);
+[[nodiscard]] std::string get_line(const json& value);
 
 }  // namespace sluice::cli::mcp

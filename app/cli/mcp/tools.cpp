@@ -31,22 +31,22 @@ namespace {
 /// A copy of `value` in which lists have at most `limit` entries. Adds the number of omitted entries to `left_out`.
 json shortened_lists(const json& value, std::size_t limit, std::size_t& left_out) {
   if (value.is_object()) {
-    json made = json::object();
-    for (const auto& [name, each] : value.items()) made[name] = shortened_lists(each, limit, left_out);
-    return made;
+    json object = json::object();
+    for (const auto& [name, each] : value.items()) object[name] = shortened_lists(each, limit, left_out);
+    return object;
   }
   if (!value.is_array()) return value;
-  json made = json::array();
+  json output = json::array();
   for (const json& each : value) {
-    if (made.size() == limit) break;
-    made.push_back(shortened_lists(each, limit, left_out));
+    if (output.size() == limit) break;
+    output.push_back(shortened_lists(each, limit, left_out));
   }
-  left_out += value.size() - made.size();
-  return made;
+  left_out += value.size() - output.size();
+  return output;
 }
 
 /// Formats a value exactly as it will be sent, so that its size is correct.
-std::string dumped(const json& value) { return printable_json(line_of(value)); }
+std::string dumped(const json& value) { return printable_json(get_line(value)); }
 
 json string_property(const char* about) { return {{"type", "string"}, {"description", about}}; }
 json integer_property(const char* about) { return {{"type", "integer"}, {"description", about}}; }
@@ -54,7 +54,7 @@ json word_property(const char* about, std::vector<std::string> words) {
   return {{"type", "string"}, {"description", about}, {"enum", std::move(words)}};
 }
 
-json schema_of(json properties, std::vector<std::string> required) {
+json make_schema(json properties, std::vector<std::string> required) {
   return {{"type", "object"},
           {"properties", std::move(properties)},
           {"required", std::move(required)},
@@ -66,7 +66,8 @@ json schema_of(json properties, std::vector<std::string> required) {
 constexpr std::chrono::seconds time_to_stop(2);
 
 constexpr auto file_about = "Path of the recording";
-constexpr auto range_about = "Only this part of the recording, such as 1.5s:2s, or 200ms: for the rest of it";
+constexpr auto range_about =
+    "Only this part of the recording: FROM:TO, such as 1.5s:2s. An empty TO means the end, as in 200ms:";
 
 std::string text_of_argument(const json& arguments, const char* name) {
   const auto found = arguments.find(name);
@@ -93,7 +94,7 @@ std::string small_text(const json& value, std::string& cut) {
 }
 
 /// The content blocks of a result that consists of a JSON value.
-json content_of(const json& value) {
+json make_content(const json& value) {
   std::string cut;
   json content = json::array({text_block(small_text(value, cut))});
   if (!cut.empty()) content.push_back(text_block(cut));
@@ -104,7 +105,7 @@ json content_of(const json& value) {
 result<json> content_of_text(const std::string& text) {
   const auto value = parse_json(text);
   if (!value) return tl::unexpected(value.error());
-  return content_of(*value);
+  return make_content(*value);
 }
 
 // --- report, findings -----------------------------------------------------------------------------------------------
@@ -120,7 +121,7 @@ result<opened_report> report_asked_for(const json& arguments) {
   if (!metrics) return tl::unexpected(metrics.error());
   std::optional<time_range> range;
   if (!text.empty()) {
-    const auto parsed = parse_range(text, index::time_range_of(metrics->snapshot()));
+    const auto parsed = parse_range(text, index::recorded_range(metrics->snapshot()));
     if (!parsed) return tl::unexpected(parsed.error());
     range = *parsed;
   }
@@ -144,26 +145,26 @@ result<json> report_tool(const json& arguments) {
     text.resize(text.rfind('\n', max_bytes) + 1);
     return json::array({text_block(std::move(text)), text_block("Truncated to 20 KB. Request one section.")});
   }
-  const auto all = report_as_json(arguments);
-  if (!all) return tl::unexpected(all.error());
-  const auto found = all->find(section);
-  if (found == all->end()) {
+  const auto as_json = report_as_json(arguments);
+  if (!as_json) return tl::unexpected(as_json.error());
+  const auto found = as_json->find(section);
+  if (found == as_json->end()) {
     std::string names;
-    for (const auto& [name, value] : all->items()) names += (names.empty() ? "" : ", ") + name;
+    for (const auto& [name, value] : as_json->items()) names += (names.empty() ? "" : ", ") + name;
     return fail(error_code::not_found, "no section named '" + section + "'", "section", "choose one of " + names);
   }
-  return content_of(*found);
+  return make_content(*found);
 }
 
 result<json> findings_tool(const json& arguments) {
-  const auto all = report_as_json(arguments);
-  if (!all) return tl::unexpected(all.error());
+  const auto as_json = report_as_json(arguments);
+  if (!as_json) return tl::unexpected(as_json.error());
   const std::string least = text_of_argument(arguments, "severity");
-  const auto weight = [](const std::string& of) { return of == "error" ? 2 : of == "warning" ? 1 : 0; };
+  const auto weight = [](const std::string& text) { return text == "error" ? 2 : text == "warning" ? 1 : 0; };
   json chosen = json::array();
-  for (const json& each : all->at("findings"))
+  for (const json& each : as_json->at("findings"))
     if (weight(each.at("severity").get<std::string>()) >= weight(least)) chosen.push_back(each);
-  return content_of({{"findings", std::move(chosen)}, {"warnings", all->at("warnings")}});
+  return make_content({{"findings", std::move(chosen)}, {"warnings", as_json->at("warnings")}});
 }
 
 // --- query ----------------------------------------------------------------------------------------------------------
@@ -223,18 +224,18 @@ result<json> query_tool(const tool_limits& limits, const json& arguments) {
 
 result<json> tables_tool(const json& arguments) {
   const std::string wanted = text_of_argument(arguments, "table");
-  json all = json::array();
+  json array = json::array();
   for (const query::sql_table_about& table : query::sql_schema()) {
     if (wanted.empty()) {
-      all.push_back({{"table", table.name}, {"about", table.about}});
+      array.push_back({{"table", table.name}, {"about", table.about}});
       continue;
     }
     if (table.name != wanted) continue;
     for (const query::sql_column_about& column : table.columns)
-      all.push_back({{"column", column.name}, {"type", column.type}, {"about", column.about}});
+      array.push_back({{"column", column.name}, {"type", column.type}, {"about", column.about}});
   }
-  if (all.empty()) return fail(error_code::not_found, "no table named '" + wanted + "'", "table");
-  return content_of(all);
+  if (array.empty()) return fail(error_code::not_found, "no table named '" + wanted + "'", "table");
+  return make_content(array);
 }
 
 // --- diff, check ----------------------------------------------------------------------------------------------------
@@ -281,11 +282,11 @@ result<json> whatif_tool(const json& arguments) {
   wanted.batch = text_of_argument(arguments, "batch");
   const auto result = result_whatif(wanted);
   if (!result) return tl::unexpected(result.error());
-  json made = whatif_json(*result);
+  json object = whatif_json(*result);
   // The policy already contains this sum.
-  for (auto& each : made["policies"])
+  for (auto& each : object["policies"])
     if (each["devices"].size() == 1) each.erase("devices");
-  return content_of(made);
+  return make_content(object);
 }
 
 // --- blocks_at ------------------------------------------------------------------------------------------------------
@@ -293,7 +294,7 @@ result<json> whatif_tool(const json& arguments) {
 std::optional<trace::layer> layer_named(const std::string& name) {
   for (const trace::layer each :
        {trace::layer::driver, trace::layer::pool, trace::layer::framework, trace::layer::user})
-    if (name == trace::name_of(each)) return each;
+    if (name == trace::get_name(each)) return each;
   return std::nullopt;
 }
 
@@ -331,61 +332,61 @@ result<json> blocks_at_tool(const json& arguments) {
   for (std::size_t i = 0; i < table.rows.size(); ++i) {
     const query::block_row& row = table.rows[i];
     const bool freed = row.died != trace::unknown_time;
-    const bool tagged = row.category.what != index::category::none;
+    const bool tagged = row.category.kind != index::category::none;
     blocks.push_back({{"block", raw(row.block)},
                       {"event", raw(row.alloc)},
                       {"bytes", row.bytes},
                       {"device", index::short_label(row.device, tables)},
-                      {"kind", trace::name_of(row.kind)},
+                      {"kind", trace::get_name(row.kind)},
                       {"born_ns", row.born},
                       {"freed_ns", freed ? json(row.died) : json(nullptr)},
                       {"name", tables.text(row.name)},
-                      {"category", tagged ? json(index::category_name(row.category.what)) : json(nullptr)},
+                      {"category", tagged ? json(index::category_name(row.category.kind)) : json(nullptr)},
                       {"line", table.names[table.asked_by[i]]}});
   }
-  return content_of({{"time_ns", *time},
-                     {"layer", layer ? json(trace::name_of(*layer)) : json(nullptr)},
-                     {"live_blocks", table.count},
-                     {"live_bytes", table.total_bytes},
-                     {"listed", table.rows.size()},
-                     {"largest", std::move(blocks)}});
+  return make_content({{"time_ns", *time},
+                       {"layer", layer ? json(trace::get_name(*layer)) : json(nullptr)},
+                       {"live_blocks", table.count},
+                       {"live_bytes", table.total_bytes},
+                       {"listed", table.rows.size()},
+                       {"largest", std::move(blocks)}});
 }
 
 }  // namespace
 
 std::vector<tool> all_tools(const tool_limits& limits) {
-  std::vector<tool> all;
-  const auto add = [&](tool made) {
-    if (made.max_time == made.max_time.zero()) made.max_time = limits.call_time;
-    all.push_back(std::move(made));
+  std::vector<tool> tools;
+  const auto add = [&](tool output) {
+    if (output.max_time == output.max_time.zero()) output.max_time = limits.call_time;
+    tools.push_back(std::move(output));
   };
   add({"findings", "Lists the problems in a recording, most important first, with advice and savings.",
-       schema_of({{"file", string_property(file_about)},
-                  {"severity", word_property("Omit findings below this severity", {"info", "warning", "error"})},
-                  {"range", string_property(range_about)}},
-                 {"file"}),
+       make_schema({{"file", string_property(file_about)},
+                    {"severity", word_property("Omit findings below this severity", {"info", "warning", "error"})},
+                    {"range", string_property(range_about)}},
+                   {"file"}),
        findings_tool});
   add({"report",
        "Returns the metrics of a recording as text; with a section, that member of the JSON report (memory, transfers, "
        "steps, kernels, pools, unfreed, devices, processes, marks, ...).",
-       schema_of({{"file", string_property(file_about)},
-                  {"section", string_property("Name of a member of the JSON report")},
-                  {"range", string_property(range_about)}},
-                 {"file"}),
+       make_schema({{"file", string_property(file_about)},
+                    {"section", string_property("Name of a member of the JSON report")},
+                    {"range", string_property(range_about)}},
+                   {"file"}),
        report_tool});
   add({"query", "Runs an SQL query on a recording (SQLite, one SELECT). The tool tables lists tables and columns.",
-       schema_of({{"file", string_property(file_about)},
-                  {"sql", string_property("One SELECT statement")},
-                  {"limit", integer_property("Maximum number of rows, up to 200")}},
-                 {"file", "sql"}),
+       make_schema({{"file", string_property(file_about)},
+                    {"sql", string_property("One SELECT statement")},
+                    {"limit", integer_property("Maximum number of rows, up to 200")}},
+                   {"file", "sql"}),
        [limits](const json& arguments) { return query_tool(limits, arguments); }, true,
        limits.query_time + time_to_stop});
   add({"tables", "Lists the tables for query, or the columns of one table.",
-       schema_of({{"table", string_property("Name of a table")}}, {}), tables_tool, false});
+       make_schema({{"table", string_property("Name of a table")}}, {}), tables_tool, false});
   add({"blocks_at",
-       "Lists the blocks that are live at a time, largest first, with ids and the lines that allocated "
+       "Lists the blocks that are live at a given time, largest first, with ids and the lines that allocated "
        "them. Default: at the peak, in the highest recorded layer.",
-       schema_of(
+       make_schema(
            {{"file", string_property(file_about)},
             {"time_ns", integer_property("Time in ns from the start of the recording")},
             {"layer", word_property("Layer of the blocks; layers are nested", {"driver", "pool", "framework", "user"})},
@@ -393,36 +394,37 @@ std::vector<tool> all_tools(const tool_limits& limits) {
            {"file"}),
        blocks_at_tool});
   add({"diff", "Compares memory and copies of two recordings, by line.",
-       schema_of({{"before", string_property("Path of the older recording")},
-                  {"after", string_property("Path of the newer recording")}},
-                 {"before", "after"}),
+       make_schema({{"before", string_property("Path of the older recording")},
+                    {"after", string_property("Path of the newer recording")}},
+                   {"before", "after"}),
        diff_tool});
   add({"check", "Checks a recording against limits, or against an older recording.",
-       schema_of({{"file", string_property(file_about)},
-                  {"max_peak", string_property("Size such as 20GiB: limit of the peak of device memory")},
-                  {"max_reserved", string_property("Size: limit of memory reserved from the driver")},
-                  {"max_growth", string_property("Size: limit of growth per step")},
-                  {"no_leaks", {{"type", "boolean"}, {"description", "Require that no likely leak is found"}}},
-                  {"max_pageable", string_property("Share such as 5%: limit of the pageable part of copied bytes")},
-                  {"max_idle", string_property("Share: limit of the idle part of the active time")},
-                  {"baseline", string_property("Path of an older recording")},
-                  {"tolerance", string_property("Share: allowed increase over the baseline")},
-                  {"fail_on", word_property("No finding of this severity or above", {"note", "warning", "error"})}},
-                 {"file"}),
+       make_schema(
+           {{"file", string_property(file_about)},
+            {"max_peak", string_property("Size such as 20GiB: limit on the peak of device memory")},
+            {"max_reserved", string_property("Size: limit on memory reserved from the driver")},
+            {"max_growth", string_property("Size: limit on memory growth per step")},
+            {"no_leaks", {{"type", "boolean"}, {"description", "Require that no likely leak is found"}}},
+            {"max_pageable", string_property("Share such as 5%: limit on the pageable share of copied bytes")},
+            {"max_idle", string_property("Share: limit on a device's idle share of the active time")},
+            {"baseline", string_property("Path of an older recording")},
+            {"tolerance", string_property("Share: allowed increase over the baseline")},
+            {"fail_on", word_property("Require no finding of this severity or above", {"note", "warning", "error"})}},
+           {"file"}),
        check_tool});
   add({"whatif",
        "Predicts PyTorch's reserved memory for the recorded requests under other settings, or with another "
        "batch size.",
-       schema_of(
+       make_schema(
            {{"file", string_property("Path of the recording; with batch, FILE@64 states its batch size, here 64")},
             {"policy", string_property("Setting as in PYTORCH_CUDA_ALLOC_CONF, compared with native; default: "
                                        "a standard set")},
             {"batch", string_property("Factor of the batch size, such as 2x")},
             {"second", string_property("With batch: a recording of the same program with another batch size")},
-            {"third", string_property("With batch: one more")}},
+            {"third", string_property("With batch: another recording, with a third batch size")}},
            {"file"}),
        whatif_tool});
-  return all;
+  return tools;
 }
 
 }  // namespace sluice::cli::mcp

@@ -14,9 +14,9 @@ result<std::optional<std::string>> failure_line(const std::string& path) {
   constexpr bool whole = false;
   auto opened = metrics_of_recording::open(path, whole);
   if (!opened) return tl::unexpected<error>(opened.error());
-  const metrics::report all = opened->report();
-  if (all.failures.empty()) return std::nullopt;
-  const metrics::failed_allocation& failed = all.failures.back();
+  const metrics::report whole_report = opened->report();
+  if (whole_report.failures.empty()) return std::nullopt;
+  const metrics::failed_allocation& failed = whole_report.failures.back();
   const trace::tables& tables = opened->tables();
   std::string text = fmt::format("out of memory: {} requested", format_bytes(failed.bytes));
   if (tables.devices.rows().size() > 1) text += " on " + index::short_label(failed.device, tables);
@@ -29,9 +29,9 @@ result<std::optional<std::string>> failure_line(const std::string& path) {
   if (!read) return tl::unexpected<error>(read.error());
   const metrics::naming names{opened->names()};
   metrics::code_places places(tables, names);
-  if (const std::string place = text_of(places.of(stack)); !place.empty()) text += " by " + place;
+  if (const std::string place = to_text(places.of(stack)); !place.empty()) text += " by " + place;
 
-  const metrics::report until = opened->report(time_range{all.whole.range.begin, failed.time});
+  const metrics::report until = opened->report(time_range{whole_report.whole.range.begin, failed.time});
   std::uint64_t in_use = 0;
   for (const metrics::memory_statistics& each : until.whole.memory) {
     if (each.device == failed.device && each.layer == failed.layer && each.kind == failed.kind)

@@ -16,7 +16,7 @@ namespace sluice::cli {
     const std::string_view mark = tables.text(frame.function);
     return mark.starts_with(trace::inferred_mark) && mark.find("while this ran") == std::string_view::npos;
   });
-  return is_of_backward ? "probably in the backward pass" : "inferred from what ran then";
+  return is_of_backward ? "probably in the backward pass" : "inferred from the code that ran then";
 }
 
 }  // namespace sluice::cli

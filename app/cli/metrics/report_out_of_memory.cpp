@@ -22,7 +22,7 @@ constexpr std::size_t place_columns = 72;
 
 class failure_writer {
  public:
-  failure_writer(const report_subject& subject, const out_of_memory_report& of) : subject_(subject), of_(of) {}
+  failure_writer(const report_subject& subject, const out_of_memory_report& report) : subject_(subject), of_(report) {}
 
   std::string all() {
     const bool on_device = of_.metrics.device != trace::device_id::none;
@@ -68,37 +68,37 @@ class failure_writer {
     text_table table("rrrl");
     for (const oom_line& each : of_.categories.lines)
       table.row({format_bytes(each.bytes), share(each.bytes), format_some(each.blocks, "block"),
-                 std::string(index::category_name(each.what))});
+                 std::string(index::category_name(each.category))});
     text_ += table.text(4);
   }
 
   static std::string category(const oom_line& line) {
-    return line.what == index::category::none ? std::string() : std::string(index::category_name(line.what));
+    return line.category == index::category::none ? std::string() : std::string(index::category_name(line.category));
   }
 
   static std::string place(const oom_line& line) {
-    std::string text = metrics::text_of(line.place);
+    std::string text = metrics::to_text(line.place);
     if (text.empty()) return "no stack recorded";
-    const std::string caller = symbols::place_of(line.place.caller);
+    const std::string caller = symbols::get_place(line.place.caller);
     if (line.place.caller != line.place.line && !caller.empty()) text += ", called at " + caller;
     return shortened(text, place_columns);
   }
 
-  void lines(std::string_view words, const oom_list& of) {
-    if (of.lines.empty()) return;
+  void lines(std::string_view words, const oom_list& list) {
+    if (list.lines.empty()) return;
     title(words);
     text_table table("rrrll");
-    for (const oom_line& each : of.lines)
+    for (const oom_line& each : list.lines)
       table.row({format_bytes(each.bytes), share(each.bytes), format_some(each.blocks, "block"), category(each),
                  place(each)});
-    rest(of, table);
+    rest(list, table);
     text_ += table.text(4);
   }
 
-  void rest(const oom_list& of, text_table& table) const {
-    if (of.other_blocks > 0)
-      table.row(
-          {format_bytes(of.other_bytes), share(of.other_bytes), format_some(of.other_blocks, "block"), "", "others"});
+  void rest(const oom_list& list, text_table& table) const {
+    if (list.other_blocks > 0)
+      table.row({format_bytes(list.other_bytes), share(list.other_bytes), format_some(list.other_blocks, "block"), "",
+                 "others"});
   }
 
   void modules() {
@@ -111,7 +111,7 @@ class failure_writer {
 
   void unused() {
     if (!of_.metrics.uses_known) return;
-    if (of_.unused.lines.empty()) return title("No longer used: none, as far as uses were recorded");
+    if (of_.unused.lines.empty()) return title("No longer used: no blocks, according to the recorded uses");
     title(fmt::format("No longer used: {} in {}", format_bytes(of_.unused.bytes),
                       format_some(of_.unused.blocks, "block")));
     text_table table("rrrlll");
@@ -135,9 +135,9 @@ class failure_writer {
   }
 
   void others() {
-    const auto& all = subject_.of.failures;
+    const auto& failures = subject_.report.failures;
     std::uint64_t more = 0;
-    for (const metrics::failed_allocation& each : all) more += each.event != of_.metrics.event ? 1 : 0;
+    for (const metrics::failed_allocation& each : failures) more += each.event != of_.metrics.event ? 1 : 0;
     if (more > 0) title(fmt::format("{} also failed: see \"Failed allocations\"", format_some(more, "allocation")));
   }
 
@@ -146,43 +146,44 @@ class failure_writer {
   std::string text_;
 };
 
-json place_json(const metrics::code_place& of) {
-  if (!of.known) return nullptr;
+json place_json(const metrics::code_place& code_place) {
+  if (!code_place.known) return nullptr;
   const auto text = [](const std::string& words) { return words.empty() ? json(nullptr) : json(words); };
-  return {{"function", text(symbols::name_of(of.line))},
-          {"file", text(of.line.file)},
-          {"line", count_or_null(of.line.line)},
-          {"caller", of.caller != of.line ? text(symbols::place_of(of.caller)) : json(nullptr)},
-          {"module", text(of.module)}};
+  return {
+      {"function", text(symbols::get_name(code_place.line))},
+      {"file", text(code_place.line.file)},
+      {"line", count_or_null(code_place.line.line)},
+      {"caller", code_place.caller != code_place.line ? text(symbols::get_place(code_place.caller)) : json(nullptr)},
+      {"module", text(code_place.module)}};
 }
 
-json category_json(index::category what) {
-  return what == index::category::none ? json(nullptr) : json(index::category_name(what));
+json category_json(index::category wanted) {
+  return wanted == index::category::none ? json(nullptr) : json(index::category_name(wanted));
 }
 
-json list_json(const oom_list& of, bool by_module = false) {
+json list_json(const oom_list& list, bool by_module = false) {
   json lines = json::array();
-  for (const oom_line& each : of.lines)
+  for (const oom_line& each : list.lines)
     lines.push_back({{"where", by_module ? json{{"module", each.place.module}} : place_json(each.place)},
-                     {"category", category_json(each.what)},
+                     {"category", category_json(each.category)},
                      {"blocks", each.blocks},
                      {"bytes", each.bytes},
                      {"pinned_bytes", each.pinned_bytes},
                      {"largest_block", id_or_null(each.largest)},
                      {"largest_bytes", each.largest_bytes},
                      {"last_use_ns", time_or_null(each.last_use)}});
-  return {{"blocks", of.blocks},
-          {"bytes", of.bytes},
+  return {{"blocks", list.blocks},
+          {"bytes", list.bytes},
           {"lines", std::move(lines)},
-          {"other_blocks", of.other_blocks},
-          {"other_bytes", of.other_bytes}};
+          {"other_blocks", list.other_blocks},
+          {"other_bytes", list.other_bytes}};
 }
 
-std::string_view word_of(metrics::remedy what) {
+std::string_view get_word(metrics::remedy remedy) {
   constexpr auto words = std::to_array<std::string_view>(
       {"free_unused", "expandable_segments", "move_idle_state", "checkpoint", "smaller_batch"});
   static_assert(words.size() == metrics::remedy_count);
-  return words[static_cast<std::size_t>(what)];
+  return words[static_cast<std::size_t>(remedy)];
 }
 
 json limit_json(metrics::memory_limit limit) {
@@ -194,18 +195,18 @@ json limit_json(metrics::memory_limit limit) {
 
 std::string out_of_memory_text(const report_subject& subject) {
   std::string text;
-  for (const out_of_memory_report& each : subject.of.out_of_memory) text += failure_writer(subject, each).all();
+  for (const out_of_memory_report& each : subject.report.out_of_memory) text += failure_writer(subject, each).all();
   return text;
 }
 
 json out_of_memory_json(const report_subject& subject) {
-  if (subject.of.out_of_memory.empty()) return nullptr;
-  const out_of_memory_report& of = subject.of.out_of_memory.front();
-  const metrics::out_of_memory& metrics = of.metrics;
+  if (subject.report.out_of_memory.empty()) return nullptr;
+  const out_of_memory_report& report = subject.report.out_of_memory.front();
+  const metrics::out_of_memory& metrics = report.metrics;
   json changes = json::array();
-  for (const metrics::oom_change& each : of.changes)
+  for (const metrics::oom_change& each : report.changes)
     changes.push_back(
-        {{"kind", word_of(each.what)},
+        {{"kind", get_word(each.kind)},
          {"text", each.text},
          {"advice", each.advice},
          {"checked_by", each.checked_by == metrics::remedy_check::layout ? "layout" : "replay"},
@@ -217,10 +218,10 @@ json out_of_memory_json(const report_subject& subject) {
           {"time_ns", metrics.time},
           {"process", id_or_null(metrics.process)},
           {"device", id_or_null(metrics.device)},
-          {"layer", name_of(metrics.layer)},
-          {"kind", name_of(metrics.kind)},
+          {"layer", get_name(metrics.layer)},
+          {"kind", get_name(metrics.kind)},
           {"call", std::string(subject.tables.text(metrics.call))},
-          {"where", place_json(of.where)},
+          {"where", place_json(report.where)},
           {"asked_bytes", metrics.asked},
           {"needed_bytes", metrics.needed},
           {"missing_bytes", metrics.missing},
@@ -235,14 +236,14 @@ json out_of_memory_json(const report_subject& subject) {
           {"segments", metrics.segments},
           {"largest_hole_bytes", metrics.largest_hole},
           {"seen_from_ns", time_or_null(metrics.seen_from)},
-          {"categories", list_json(of.categories)},
-          {"lines", list_json(of.lines)},
-          {"modules", list_json(of.modules, true)},
-          {"unused", metrics.uses_known ? list_json(of.unused) : json(nullptr)},
-          {"grown", metrics.compared == trace::unknown_time ? json(nullptr) : list_json(of.grown)},
+          {"categories", list_json(report.categories)},
+          {"lines", list_json(report.lines)},
+          {"modules", list_json(report.modules, true)},
+          {"unused", metrics.uses_known ? list_json(report.unused) : json(nullptr)},
+          {"grown", metrics.compared == trace::unknown_time ? json(nullptr) : list_json(report.grown)},
           {"compared_ns", time_or_null(metrics.compared)},
-          {"pins", list_json(of.pins)},
-          {"verdict", of.verdict},
+          {"pins", list_json(report.pins)},
+          {"verdict", report.verdict},
           {"only_together", metrics.only_together},
           {"changes", std::move(changes)}};
 }

@@ -20,14 +20,14 @@ constexpr std::size_t categories_shown = 2;
 constexpr std::size_t max_rows = 16;
 
 /// The largest categories at the rank's peak: "activation 60 %, weight 25 %".
-std::string composition_of(const rank_metrics& of) {
+std::string get_composition(const rank_metrics& subject) {
   std::string text;
   std::size_t shown = 0;
-  for (const metrics::category_share& share : of.shares) {
-    if (share.what == index::category::none || shown == categories_shown) continue;
+  for (const metrics::category_share& share : subject.shares) {
+    if (share.category == index::category::none || shown == categories_shown) continue;
     text += fmt::format(
-        "{}{} {}", text.empty() ? "" : ", ", category_name(share.what),
-        format_share(static_cast<double>(share.bytes) / static_cast<double>(std::max<std::uint64_t>(of.peak, 1))));
+        "{}{} {}", text.empty() ? "" : ", ", category_name(share.category),
+        format_share(static_cast<double>(share.bytes) / static_cast<double>(std::max<std::uint64_t>(subject.peak, 1))));
     ++shown;
   }
   return text;
@@ -38,20 +38,20 @@ std::string composition_of(const rank_metrics& of) {
 std::string extremes_text(const std::vector<rank_metrics>& ranks) {
   text_table table("lrrr");
   table.row({"", "lowest", "median", "highest"});
-  const auto add = [&](const char* title, auto member, auto&& text_of) {
+  const auto add = [&](const char* title, auto member, auto&& to_text) {
     std::vector<const rank_metrics*> sorted;
     for (const rank_metrics& each : ranks) sorted.push_back(&each);
     std::stable_sort(sorted.begin(), sorted.end(),
                      [&](const auto* a, const auto* b) { return a->*member < b->*member; });
     if (sorted.back()->*member == 0) return;
-    const auto with_rank = [&](const rank_metrics& of) {
-      return fmt::format("{} (rank {})", text_of(of.*member), of.rank);
+    const auto with_rank = [&](const rank_metrics& subject) {
+      return fmt::format("{} (rank {})", to_text(subject.*member), subject.rank);
     };
-    table.row({title, with_rank(*sorted.front()), text_of(sorted[(sorted.size() - 1) / 2]->*member),
+    table.row({title, with_rank(*sorted.front()), to_text(sorted[(sorted.size() - 1) / 2]->*member),
                with_rank(*sorted.back())});
   };
-  const auto bytes = [](std::uint64_t of) { return format_bytes(of); };
-  const auto time = [](trace::time_ns of) { return format_time(of); };
+  const auto bytes = [](std::uint64_t value) { return format_bytes(value); };
+  const auto time = [](trace::time_ns when) { return format_time(when); };
   add("peak", &rank_metrics::peak, bytes);
   add("reserved", &rank_metrics::reserved, bytes);
   add("untracked", &rank_metrics::untracked, bytes);
@@ -66,24 +66,24 @@ std::string extremes_text(const std::vector<rank_metrics>& ranks) {
 }  // namespace
 
 std::string ranks_text(const report_subject& subject) {
-  const auto& ranks = subject.of.waste.ranks;
+  const auto& ranks = subject.report.waste.ranks;
   if (ranks.size() < 2) return {};
-  const auto bytes = [](std::uint64_t of) { return of > 0 ? format_bytes(of) : std::string("-"); };
-  const auto time = [](trace::time_ns of) { return of > 0 ? format_time(of) : std::string("-"); };
+  const auto bytes = [](std::uint64_t value) { return value > 0 ? format_bytes(value) : std::string("-"); };
+  const auto time = [](trace::time_ns when) { return when > 0 ? format_time(when) : std::string("-"); };
   std::string text =
-      "\nRanks (waits: time in collectives beyond that of the rank that needed least; rare waits: those of a length "
-      "that occurs fewer than four times, such as connecting)\n";
+      "\nRanks (waits: time in collectives beyond the time of the fastest rank; rare waits: waits of a length that "
+      "occurs fewer than four times, such as waits for connecting)\n";
   if (ranks.size() > max_rows) return text + extremes_text(ranks);
   text_table table("rllrlrrrrrrrl");
   table.row({"rank", "", "", "peak", "at", "reserved", "untracked", "step", "kernels", "collectives", "waits",
              "rare waits", ""});
-  for (const rank_metrics& of : ranks) {
-    const bool waits_known = of.collectives > 0;
-    table.row({fmt::format("{}", of.rank), index::short_label(of.device, subject.tables),
-               std::string(name_of(of.layer)), format_bytes(of.peak), format_moment(of.peak_time), bytes(of.reserved),
-               bytes(of.untracked), time(of.median_step), time(of.computing), time(of.collective_time),
-               waits_known ? format_time(of.waiting) : "-", waits_known ? format_time(of.waiting_rarely) : "-",
-               composition_of(of)});
+  for (const rank_metrics& target : ranks) {
+    const bool waits_known = target.collectives > 0;
+    table.row({fmt::format("{}", target.rank), index::short_label(target.device, subject.tables),
+               std::string(get_name(target.layer)), format_bytes(target.peak), format_moment(target.peak_time),
+               bytes(target.reserved), bytes(target.untracked), time(target.median_step), time(target.computing),
+               time(target.collective_time), waits_known ? format_time(target.waiting) : "-",
+               waits_known ? format_time(target.waiting_rarely) : "-", get_composition(target)});
   }
   return text + table.text(2);
 }

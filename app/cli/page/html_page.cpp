@@ -29,12 +29,12 @@ constexpr std::uint64_t max_part_bytes = std::uint64_t{64} << 20;
 constexpr std::size_t piece_bytes = std::size_t{3} << 18;  // Must be a multiple of 3: see `base64`.
 
 /// Writes a file as base64 into an element that page_start.js reads and no browser executes.
-result<void> write_part(exports::job& what, exports::output& to, std::string_view attribute, const std::string& name,
-                        const regular_file& file) {
+result<void> write_part(exports::job& export_job, exports::output& to, std::string_view attribute,
+                        const std::string& name, const regular_file& file) {
   to.write("<script type=\"text/plain\" data-" + std::string(attribute) + "=\"" + as_html(name) + "\">");
   std::string piece(piece_bytes, '\0');
   for (std::uint64_t at = 0; at < file.bytes();) {
-    if (what.cancelled()) return fail(error_code::cancelled, "cancelled", name);
+    if (export_job.cancelled()) return fail(error_code::cancelled, "cancelled", name);
     const std::size_t wanted = std::min<std::uint64_t>(piece_bytes, file.bytes() - at);
     const ssize_t got = ::pread(file.descriptor(), piece.data(), wanted, static_cast<off_t>(at));
     if (got < 0 && errno == EINTR) continue;
@@ -45,40 +45,43 @@ result<void> write_part(exports::job& what, exports::output& to, std::string_vie
   return to.write("</script>\n");
 }
 
-result<void> write_part(exports::job& what, exports::output& to, std::string_view attribute, const std::string& name,
-                        const std::string& path, std::uint64_t max_bytes) {
+result<void> write_part(exports::job& export_job, exports::output& to, std::string_view attribute,
+                        const std::string& name, const std::string& path, std::uint64_t max_bytes) {
   const auto file = regular_file::open(path, max_bytes);
   if (!file) return tl::unexpected(file.error());
-  return write_part(what, to, attribute, name, *file);
+  return write_part(export_job, to, attribute, name, *file);
 }
 
 /// True if the recording's file can be copied into the page unchanged: it is complete, and all of it is exported.
-bool is_taken_whole(const exports::job& what) {
-  return what.whole() && !what.wanted().redact.any() && what.trace().complete() &&
-         importing::recognise(what.trace().path()) == importing::format::sluice;
+bool is_taken_whole(const exports::job& export_job) {
+  return export_job.whole() && !export_job.wanted().redact.any() && export_job.trace().complete() &&
+         importing::recognise(export_job.trace().path()) == importing::format::sluice;
 }
 
-result<void> write_recording(exports::job& what, exports::output& to) {
-  const trace::snapshot& from = what.trace();
-  const std::string& given = what.wanted().name;
+result<void> write_recording(exports::job& export_job, exports::output& to) {
+  const trace::snapshot& recording = export_job.trace();
+  const std::string& given = export_job.wanted().name;
   const std::string name =
-      std::string(what.text(given.empty() ? fs::path(from.path()).stem().string() : given, query::text_role::plain)) +
+      std::string(export_job.text(given.empty() ? fs::path(recording.path()).stem().string() : given,
+                                  query::text_role::plain)) +
       ".sluice";
-  std::string path = from.path();
+  std::string path = recording.path();
   std::optional<scratch_folder> scratch;
-  if (is_taken_whole(what)) {
+  if (is_taken_whole(export_job)) {
     std::uint64_t rows = 0;
-    for (const trace::chunk_info& chunk : from.chunks()) rows += chunk.rows;
-    what.count_rows(rows);
+    for (const trace::chunk_info& chunk : recording.chunks()) rows += chunk.rows;
+    export_job.count_rows(rows);
   } else {
     auto folder = scratch_folder::make();
     if (!folder) return tl::unexpected(folder.error());
     path = folder->path() + "/recording.sluice";
     scratch.emplace(std::move(*folder));
-    const auto cut =
-        exports::trim(from, {what.range(), what.wanted().redact, {&what.cancelled(), what.wanted().progress}}, path);
+    const auto cut = exports::trim(
+        recording,
+        {export_job.range(), export_job.wanted().redact, {&export_job.cancelled(), export_job.wanted().progress}},
+        path);
     if (!cut) return tl::unexpected(cut.error());
-    what.count_rows(cut->events);
+    export_job.count_rows(cut->events);
   }
   const auto file = regular_file::open(path);
   if (!file) return tl::unexpected(file.error());
@@ -86,12 +89,12 @@ result<void> write_recording(exports::job& what, exports::output& to) {
     return fail(error_code::invalid_argument,
                 "the recording is " + format_bytes(static_cast<double>(file->bytes())) + "; a page holds at most " +
                     format_bytes(static_cast<double>(max_html_bytes)),
-                from.path(), "export a part of it with --range");
-  return write_part(what, to, "recording", printable(name), *file);
+                recording.path(), "export a part of it with --range");
+  return write_part(export_job, to, "recording", printable(name), *file);
 }
 
-result<void> write_html(exports::job& what, exports::output& to) {
-  const exports::options& wanted = what.wanted();
+result<void> write_html(exports::job& export_job, exports::output& to) {
+  const exports::options& wanted = export_job.wanted();
   if (!wanted.only.empty() || !wanted.tables.empty() || !wanted.measure.empty())
     return fail(error_code::invalid_argument,
                 "a page holds a whole recording or a --range: --only, --table and --measure are not supported");
@@ -108,10 +111,10 @@ result<void> write_html(exports::job& what, exports::output& to) {
   for (const file& each : files) {
     if (!each.is_gzip) continue;
     const auto done =
-        write_part(what, to, "part", std::string(each.name), *folder + "/" + each.on_disk(), max_part_bytes);
+        write_part(export_job, to, "part", std::string(each.name), *folder + "/" + each.on_disk(), max_part_bytes);
     if (!done) return done;
   }
-  if (auto done = write_recording(what, to); !done) return done;
+  if (auto done = write_recording(export_job, to); !done) return done;
   to.write("<script>\n" + *start + "</script>");
   return to.write(std::string_view(*frame).substr(script + start_of_page.size()));
 }

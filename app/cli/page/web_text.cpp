@@ -20,29 +20,29 @@ std::string base64(std::string_view bytes) {
 }
 
 std::string as_html(std::string_view text) {
-  std::string made;
+  std::string line;
   for (const char c : text) {
     switch (c) {
       case '&':
-        made += "&amp;";
+        line += "&amp;";
         break;
       case '<':
-        made += "&lt;";
+        line += "&lt;";
         break;
       case '>':
-        made += "&gt;";
+        line += "&gt;";
         break;
       case '"':
-        made += "&quot;";
+        line += "&quot;";
         break;
       case '\'':
-        made += "&#39;";
+        line += "&#39;";
         break;
       default:
-        made += c;
+        line += c;
     }
   }
-  return made;
+  return line;
 }
 
 }  // namespace sluice::cli

@@ -141,7 +141,7 @@ class connection : public std::enable_shared_from_this<connection> {
   void send_more() {
     if (left_ == 0) return sent();
     const auto wanted = static_cast<std::size_t>(std::min<std::uint64_t>(left_, http_server::chunk_bytes));
-    const char* from = nullptr;
+    const char* source = nullptr;
     std::size_t bytes = wanted;
     if (result_.part) {
       chunk_.resize(http_server::chunk_bytes);
@@ -150,15 +150,16 @@ class connection : public std::enable_shared_from_this<connection> {
       if (!got || *got == 0) return cut_off();  // The file has become shorter: the client sees an incomplete body.
       bytes = *got;
       part.first += bytes;
-      from = chunk_.data();
+      source = chunk_.data();
     } else {
-      from = result_.text.data() + (result_.text.size() - left_);
+      source = result_.text.data() + (result_.text.size() - left_);
     }
     left_ -= bytes;
     stream_.expires_after(std::chrono::seconds(http_server::chunk_seconds));
-    asio::async_write(stream_, asio::buffer(from, bytes), [self = shared_from_this()](error_code failed, std::size_t) {
-      if (!failed) self->send_more();
-    });
+    asio::async_write(stream_, asio::buffer(source, bytes),
+                      [self = shared_from_this()](error_code failed, std::size_t) {
+                        if (!failed) self->send_more();
+                      });
   }
 
   void sent() {
@@ -233,23 +234,23 @@ struct http_server::state {
   }
 };
 
-http_server::http_server(std::unique_ptr<state> made) : state_(std::move(made)) {}
+http_server::http_server(std::unique_ptr<state> output) : state_(std::move(output)) {}
 http_server::http_server(http_server&&) noexcept = default;
 http_server::~http_server() = default;
 
 result<http_server> http_server::listen(std::uint16_t port) {
-  auto made = std::make_unique<state>();
+  auto output = std::make_unique<state>();
   const asio::ip::tcp::endpoint place(asio::ip::address_v4::loopback(), port);
   error_code failed;
-  made->listener.open(place.protocol(), failed);
-  if (!failed) made->listener.set_option(asio::socket_base::reuse_address(true), failed);
-  if (!failed) made->listener.bind(place, failed);
-  if (!failed) made->listener.listen(asio::socket_base::max_listen_connections, failed);
+  output->listener.open(place.protocol(), failed);
+  if (!failed) output->listener.set_option(asio::socket_base::reuse_address(true), failed);
+  if (!failed) output->listener.bind(place, failed);
+  if (!failed) output->listener.listen(asio::socket_base::max_listen_connections, failed);
   if (failed)
     return fail(sluice::error_code::unavailable,
                 "cannot listen on 127.0.0.1:" + std::to_string(port) + ": " + failed.message(), {},
                 port == 0 ? "" : "choose another port, or omit --port");
-  return http_server(std::move(made));
+  return http_server(std::move(output));
 }
 
 std::uint16_t http_server::port() const {

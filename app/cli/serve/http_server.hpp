@@ -69,7 +69,7 @@ class http_server {
 
  private:
   struct state;
-  explicit http_server(std::unique_ptr<state> made);
+  explicit http_server(std::unique_ptr<state> output);
   std::unique_ptr<state> state_;
 };
 

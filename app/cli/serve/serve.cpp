@@ -103,13 +103,14 @@ action declare_serve(CLI::App& command) {
   command.add_flag("--open", wanted->open, "Open the address in the browser of this desktop");
   command.add_flag(
       "--stdio", wanted->stdio,
-      "Serve one recording to a window on another machine, on standard input and output; started by `sluice open "
+      "Serve one recording to a window on another machine, over standard input and output; started by `sluice open "
       "ssh://HOST/PATH`");
   add_sources_option(command, wanted->sources_from);
   command.footer(
-      "The printed address contains a secret, new for each run; requests without it are refused. For a folder, the\n"
-      "recordings directly in it are served, recognized by their content, and no links. From another machine:\n"
-      "ssh -L N:127.0.0.1:N HOST, then `sluice serve --port N` there, and the printed address in the browser here.");
+      "The printed address contains a secret, which is new for each run; requests without the secret are refused.\n"
+      "A folder serves the recordings directly inside it, recognized by their content; links are not served.\n"
+      "To view recordings of another machine, connect with ssh -L N:127.0.0.1:N HOST, run `sluice serve --port N`\n"
+      "there, and open the printed address in your own browser.");
   return [wanted] {
     if (wanted->stdio) {
       if (wanted->files.size() == 1) return serve_stdio(wanted->files.front(), wanted->sources_from);
@@ -119,7 +120,7 @@ action declare_serve(CLI::App& command) {
     const auto ended = serve_until_signal(*wanted);
     if (!ended) {
       complain(ended.error().to_string());
-      return status_of(ended.error());
+      return get_status(ended.error());
     }
     return 128 + *ended;
   };

@@ -11,7 +11,7 @@ namespace sluice::cli::serve {
 namespace {
 
 /// Identifies a file. Includes the creation time, because a new file may reuse the inode number of a deleted file.
-std::string id_of(const regular_file& file) {
+std::string get_id(const regular_file& file) {
   struct statx about {};
   if (::statx(file.descriptor(), "", AT_EMPTY_PATH, STATX_INO | STATX_BTIME, &about) != 0) return "0";
   return fmt::format("{:x}-{:x}-{:x}-{:x}-{:x}", about.stx_dev_major, about.stx_dev_minor, about.stx_ino,
@@ -20,7 +20,7 @@ std::string id_of(const regular_file& file) {
 
 }  // namespace
 
-served_files::kept& served_files::kept_of(const std::string& key) {
+served_files::kept& served_files::find_kept(const std::string& key) {
   const auto found = std::find_if(all_.begin(), all_.end(), [&](const kept& each) { return each.key == key; });
   if (found != all_.end()) {
     all_.splice(all_.begin(), all_, found);
@@ -41,20 +41,21 @@ result<file_version> served_files::newest(const std::string& key, const opener& 
   auto opened = open();
   if (!opened) return tl::unexpected(opened.error());
   const auto known = std::find_if(all_.begin(), all_.end(), [&](const kept& each) { return each.key == key; });
-  std::string id = id_of(*opened);
+  std::string id = get_id(*opened);
   if (known != all_.end() && !known->versions.empty() && known->versions.back().id == id)
-    return kept_of(key).versions.back();
+    return find_kept(key).versions.back();
   if (!may_be_served(*opened)) return fail(error_code::foreign, "is not a recording", key);
-  kept& of = kept_of(key);
-  return add(of, {std::move(id), trace::local_source_of(std::move(*opened), key)});
+  kept& subject = find_kept(key);
+  return add(subject, {std::move(id), trace::make_local_source(std::move(*opened), key)});
 }
 
 file_version served_files::newest_live(const std::string& key, const std::shared_ptr<trace::byte_source>& first) {
-  kept& of = kept_of(key);
+  kept& subject = find_kept(key);
   const auto next_id = [this] { return fmt::format("live-{}", ++live_versions_); };
-  if (of.versions.empty()) return add(of, {next_id(), first});
-  if (const auto next = of.versions.back().source->successor(); next && *next) return add(of, {next_id(), *next});
-  return of.versions.back();
+  if (subject.versions.empty()) return add(subject, {next_id(), first});
+  if (const auto next = subject.versions.back().source->successor(); next && *next)
+    return add(subject, {next_id(), *next});
+  return subject.versions.back();
 }
 
 file_version served_files::find(const std::string& key, std::string_view id) const {

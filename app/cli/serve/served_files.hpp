@@ -43,7 +43,7 @@ class served_files {
     std::string key;
     std::vector<file_version> versions;  ///< The newest is last.
   };
-  kept& kept_of(const std::string& key);
+  kept& find_kept(const std::string& key);
   static file_version add(kept& to, file_version newest);
 
   std::list<kept> all_;  ///< The most recently used is first.

@@ -52,37 +52,37 @@ bool equal_in_constant_time(std::string_view given, std::string_view secret) {
 
 /// Percent-encodes `text` for the path or the query of an address.
 std::string encoded(std::string_view text, std::string_view also_plain = {}) {
-  std::string made;
+  std::string line;
   for (const char c : text) {
     const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
                        std::string_view("-._~").find(c) != std::string_view::npos ||
                        also_plain.find(c) != std::string_view::npos;
-    made += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
+    line += plain ? std::string(1, c) : fmt::format("%{:02X}", static_cast<unsigned char>(c));
   }
-  return made;
+  return line;
 }
 
 std::optional<std::string> decoded(std::string_view text) {
-  std::string made;
+  std::string line;
   for (std::size_t i = 0; i < text.size(); ++i) {
     if (text[i] != '%') {
-      made += text[i];
+      line += text[i];
       continue;
     }
     unsigned byte = 0;
     const char* const begin = text.data() + i + 1;
     if (text.size() - i < 3 || std::from_chars(begin, begin + 2, byte, 16).ptr != begin + 2) return std::nullopt;
-    made += static_cast<char>(byte);
+    line += static_cast<char>(byte);
     i += 2;
   }
-  return made;
+  return line;
 }
 
-std::string path_of(std::size_t number, std::string_view name) {
+std::string make_path(std::size_t number, std::string_view name) {
   return fmt::format("{}{}/{}", recordings, number, encoded(name));
 }
-std::string query_of(std::size_t number, std::string_view name) {
-  return "file=" + encoded(path_of(number, name), "/");
+std::string make_query(std::size_t number, std::string_view name) {
+  return "file=" + encoded(make_path(number, name), "/");
 }
 
 /// A part of a file. Both ends are included.
@@ -103,10 +103,10 @@ asked_for read_range(std::string_view text, std::uint64_t size, byte_range& rang
   constexpr std::string_view unit = "bytes=";
   const std::size_t dash = text.find('-');
   if (!text.starts_with(unit) || dash == std::string_view::npos) return asked_for::all;
-  const std::string_view from = text.substr(unit.size(), dash - unit.size()), to = text.substr(dash + 1);
-  const auto first = whole(from), last = whole(to);
-  if ((!from.empty() && !first) || (!to.empty() && !last) || (from.empty() && to.empty())) return asked_for::all;
-  if (from.empty()) {
+  const std::string_view source = text.substr(unit.size(), dash - unit.size()), to = text.substr(dash + 1);
+  const auto first = whole(source), last = whole(to);
+  if ((!source.empty() && !first) || (!to.empty() && !last) || (source.empty() && to.empty())) return asked_for::all;
+  if (source.empty()) {
     if (*last == 0 || size == 0) return asked_for::nothing_there;
     range = {size - std::min(*last, size), size - 1};
     return asked_for::part;
@@ -142,7 +142,7 @@ http_response file_result(std::shared_ptr<const trace::byte_source> file, std::u
 
 http_response file_result(regular_file file, const char* type, std::string_view wanted) {
   const std::uint64_t size = file.bytes();
-  return file_result(trace::local_source_of(std::move(file), {}), size, type, wanted);
+  return file_result(trace::make_local_source(std::move(file), {}), size, type, wanted);
 }
 
 http_response recording_result(const file_version& about, const file_version& newest, std::string_view wanted) {
@@ -210,11 +210,11 @@ result<site> site::make(const std::vector<std::string>& named, const std::vector
 }
 
 std::string site::address() const {
-  std::string made = "http://127.0.0.1:" + port_ + "/" + token_ + "/";
+  std::string text = "http://127.0.0.1:" + port_ + "/" + token_ + "/";
   if (std::any_of(places_.begin(), places_.end(), [](const place& each) { return each.folder >= 0; }))
-    return made.append(recordings);
-  for (std::size_t i = 0; i < places_.size(); ++i) made += (i == 0 ? '?' : '&') + query_of(i + 1, places_[i].name);
-  return made;
+    return text.append(recordings);
+  for (std::size_t i = 0; i < places_.size(); ++i) text += (i == 0 ? '?' : '&') + make_query(i + 1, places_[i].name);
+  return text;
 }
 
 http_response site::respond(const http_request& request) {
@@ -262,7 +262,7 @@ http_response site::recording(std::string_view path, std::string_view version, s
   if (!number || *number == 0 || *number > places_.size() || !name) return not_here();
   const place& in = places_[static_cast<std::size_t>(*number - 1)];
   if (!is_name(*name) || (in.folder < 0 && *name != in.name)) return not_here();
-  const std::string key = path_of(static_cast<std::size_t>(*number), *name);
+  const std::string key = make_path(static_cast<std::size_t>(*number), *name);
   const auto open = [&] { return in.folder < 0 ? regular_file::open(in.path) : file_of_folder(in.folder, *name); };
   const auto newest = in.live ? result<file_version>(files_.newest_live(key, in.live))
                               : files_.newest(key, open, in.folder < 0 ? is_anything : is_recording);
@@ -284,8 +284,8 @@ http_response site::sample(std::string_view path, std::string_view range) const 
 http_response site::list() const {
   std::string items;
   const auto add = [&](std::size_t number, const std::string& name) {
-    items +=
-        fmt::format("<li><a href=\"../?{}\">{}</a></li>\n", as_html(query_of(number, name)), as_html(printable(name)));
+    items += fmt::format("<li><a href=\"../?{}\">{}</a></li>\n", as_html(make_query(number, name)),
+                         as_html(printable(name)));
   };
   for (std::size_t i = 0; i < places_.size(); ++i) {
     if (places_[i].folder < 0) {

@@ -29,47 +29,47 @@ const metrics::memory_statistics* find(const metrics::range_statistics& in, trac
 }
 
 /// The devices that the recording describes, followed by those that only its memory refers to.
-std::vector<trace::device_row> devices_of(const metrics::report& of, const trace::tables& tables) {
-  std::vector<trace::device_row> all(tables.devices.rows().begin(), tables.devices.rows().end());
-  for (const metrics::memory_statistics& each : of.whole.memory) {
-    const bool known = std::any_of(all.begin(), all.end(), [&](const auto& row) { return row.id == each.device; });
+std::vector<trace::device_row> get_devices(const metrics::report& subject, const trace::tables& tables) {
+  std::vector<trace::device_row> rows(tables.devices.rows().begin(), tables.devices.rows().end());
+  for (const metrics::memory_statistics& each : subject.whole.memory) {
+    const bool known = std::any_of(rows.begin(), rows.end(), [&](const auto& row) { return row.id == each.device; });
     if (known || each.device == trace::device_id::none || !index::is_device_resident(each.kind)) continue;
-    all.emplace_back().id = each.device;
+    rows.emplace_back().id = each.device;
   }
-  return all;
+  return rows;
 }
 
-constexpr double seconds_of(trace::time_ns from, trace::time_ns to) {
-  return (static_cast<double>(to) - static_cast<double>(from)) / 1e9;
+constexpr double to_seconds(trace::time_ns begin, trace::time_ns to) {
+  return (static_cast<double>(to) - static_cast<double>(begin)) / 1e9;
 }
 
 /// Seconds since the last event. Null unless the recording is growing, and if its time of day is unknown or ahead of
 /// this machine's clock.
-std::optional<double> age_of(const trace::snapshot& latest) {
+std::optional<double> find_age(const trace::snapshot& latest) {
   if (!latest.growing() || latest.realtime_origin() == 0 || latest.end() < latest.begin()) return std::nullopt;
   const trace::time_ns now =
       std::chrono::duration_cast<std::chrono::nanoseconds>(std::chrono::system_clock::now().time_since_epoch()).count();
-  const double age = seconds_of(latest.realtime_origin(), now) - seconds_of(0, latest.end());
+  const double age = to_seconds(latest.realtime_origin(), now) - to_seconds(0, latest.end());
   return age >= 0 ? std::optional(age) : std::nullopt;
 }
 
-copy_rate rate_of(const metrics::range_statistics& recent, const metrics::range_statistics& whole,
-                  trace::device_id device, trace::direction way) {
-  copy_rate made;
+copy_rate compute_rate(const metrics::range_statistics& recent, const metrics::range_statistics& whole,
+                       trace::device_id device, trace::direction way) {
+  copy_rate rate;
   for (const metrics::transfer_statistics& each : whole.transfers)
-    if (each.device == device && each.direction == way) made.known = true;
+    if (each.device == device && each.direction == way) rate.known = true;
   const auto length = static_cast<double>(recent.range.length());
   for (const metrics::transfer_statistics& each : recent.transfers) {
     if (each.device != device || each.direction != way || !(length > 0)) continue;
-    made.now = each.bytes / length * 1e9;
-    made.while_copying = each.mean_bandwidth;
-    made.peak = each.link_peak;
-    made.busy = static_cast<double>(each.busy) / length;
+    rate.now = each.bytes / length * 1e9;
+    rate.while_copying = each.mean_bandwidth;
+    rate.peak = each.link_peak;
+    rate.busy = static_cast<double>(each.busy) / length;
   }
-  return made;
+  return rate;
 }
 
-std::string command_of(const metrics::process_metric& process) {
+std::string get_command(const metrics::process_metric& process) {
   std::string text = process.command;
   if (process.exit_status >= 0) {
     text += fmt::format(" (exit status {})", process.exit_status);
@@ -92,63 +92,63 @@ std::shared_ptr<const typename Query::result_type> queries::settled(query::slot<
   return result.complete ? result.value : nullptr;
 }
 
-result<std::optional<top_metrics>> queries::ask(query::engine& from, const trace::snapshot& latest) {
-  engine_ = &from;
-  trace_ = from.snapshot();
+result<std::optional<top_metrics>> queries::ask(query::engine& engine, const trace::snapshot& latest) {
+  engine_ = &engine;
+  trace_ = engine.snapshot();
   waiting_ = false;
   errors_.clear();
-  const auto report = report_.ask(from, {});
+  const auto report = report_.ask(engine, {});
   if (report.failure) return tl::unexpected(*report.failure);
   if (!report.complete) return std::nullopt;
-  const metrics::report& of = *report.value;
-  judged_ = metrics::most_telling_memory(of);
-  top_metrics made;
-  made.span = of.span;
-  made.complete = of.complete;
-  made.growing = trace_->growing();
-  made.simulated = of.simulated;
-  made.seconds_since = age_of(latest);
-  made.seconds_behind = std::max(0.0, seconds_of(trace_->end(), latest.end()));
-  made.events = of.events;
-  made.lost = of.whole.lost_events;
-  made.failed = of.whole.failed_allocations;
+  const metrics::report& subject = *report.value;
+  judged_ = metrics::most_telling_memory(subject);
+  top_metrics output;
+  output.span = subject.span;
+  output.complete = subject.complete;
+  output.growing = trace_->growing();
+  output.simulated = subject.simulated;
+  output.seconds_since = find_age(latest);
+  output.seconds_behind = std::max(0.0, to_seconds(trace_->end(), latest.end()));
+  output.events = subject.events;
+  output.lost = subject.whole.lost_events;
+  output.failed = subject.whole.failed_allocations;
   if (judged_)
-    made.memory = fmt::format("{} layer, {} memory", trace::name_of(judged_->layer), trace::name_of(judged_->kind));
-  for (const metrics::finding& each : of.findings)
-    if (each.severity == trace::severity::error) made.errors.push_back(each.text);
-  if (of.span.length() > 0) {
-    put_gpus(made, of);
-    put_copies(made, of);
-    put_processes(made, of);
-    put_held(made, of);
+    output.memory = fmt::format("{} layer, {} memory", trace::get_name(judged_->layer), trace::get_name(judged_->kind));
+  for (const metrics::finding& each : subject.findings)
+    if (each.severity == trace::severity::error) output.errors.push_back(each.text);
+  if (subject.span.length() > 0) {
+    put_gpus(output, subject);
+    put_copies(output, subject);
+    put_processes(output, subject);
+    put_held(output, subject);
   }
   if (waiting_) return std::nullopt;
-  made.errors.insert(made.errors.end(), errors_.begin(), errors_.end());
-  return std::optional(std::move(made));
+  output.errors.insert(output.errors.end(), errors_.begin(), errors_.end());
+  return std::optional(std::move(output));
 }
 
-void queries::put_gpus(top_metrics& into, const metrics::report& of) {
-  into.minute = last(one_minute, of.span);
+void queries::put_gpus(top_metrics& into, const metrics::report& subject) {
+  into.minute = last(one_minute, subject.span);
   const auto minute = settled(minute_, {into.minute});
   const auto tracks = settled(tracks_, {});
-  for (const trace::device_row& device : devices_of(of, trace_->tables())) {
+  for (const trace::device_row& device : get_devices(subject, trace_->tables())) {
     gpu_row row;
     row.label = index::short_label(device.id, trace_->tables());
     row.name = std::string(trace_->tables().text(device.name));
     row.memory_bytes = device.memory_bytes;
-    row.reserved = metrics::reserved_bytes(of.whole, device.id, trace_->tables(), metrics::memory_moment::at_end);
-    if (const auto* used = judged_ ? find(of.whole, device.id, *judged_) : nullptr) {
+    row.reserved = metrics::reserved_bytes(subject.whole, device.id, trace_->tables(), metrics::memory_moment::at_end);
+    if (const auto* used = judged_ ? find(subject.whole, device.id, *judged_) : nullptr) {
       row.used = used->at_end;
       const auto* before = minute ? find(*minute, device.id, *judged_) : nullptr;
       row.change =
           static_cast<std::int64_t>(used->at_end) - static_cast<std::int64_t>(before != nullptr ? before->at_begin : 0);
     }
-    for (const metrics::untracked_statistics& each : of.whole.untracked)
+    for (const metrics::untracked_statistics& each : subject.whole.untracked)
       if (each.device == device.id) row.untracked = each.at_end;
     if (tracks) {
       for (const query::track& each : tracks->tracks) {
         if (each.kind != query::track_kind::memory || each.device != device.id) continue;
-        const auto curves = settled(curves_[each.id], {.track = each.id, .range = last(1, of.span), .width = 1});
+        const auto curves = settled(curves_[each.id], {.track = each.id, .range = last(1, subject.span), .width = 1});
         if (!curves) break;
         for (const query::band& band : curves->bands)
           if (band.role == query::band_role::total && !band.bins.empty())
@@ -159,24 +159,24 @@ void queries::put_gpus(top_metrics& into, const metrics::report& of) {
   }
 }
 
-void queries::put_copies(top_metrics& into, const metrics::report& of) {
+void queries::put_copies(top_metrics& into, const metrics::report& subject) {
   // Times of copies arrive later than calls. Up to the following time, all copies are known.
-  time_range known = of.span;
+  time_range known = subject.span;
   if (const auto tracks = settled(tracks_, {}); tracks && tracks->complete_until != trace::unknown_time)
     known.end = std::clamp(tracks->complete_until, known.begin, known.end);
   into.second = last(one_second, known);
   const auto recent = settled(second_, {into.second});
   if (!recent) return;
   std::size_t place = 0;
-  for (const trace::device_row& device : devices_of(of, trace_->tables())) {
+  for (const trace::device_row& device : get_devices(subject, trace_->tables())) {
     gpu_row& row = into.gpus[place++];
-    row.to_device = rate_of(*recent, of.whole, device.id, trace::direction::h2d);
-    row.to_host = rate_of(*recent, of.whole, device.id, trace::direction::d2h);
+    row.to_device = compute_rate(*recent, subject.whole, device.id, trace::direction::h2d);
+    row.to_host = compute_rate(*recent, subject.whole, device.id, trace::direction::d2h);
   }
 }
 
-void queries::put_processes(top_metrics& into, const metrics::report& of) {
-  const time_range now = last(1, of.span);
+void queries::put_processes(top_metrics& into, const metrics::report& subject) {
+  const time_range now = last(1, subject.span);
   const trace::tables& tables = trace_->tables();
   /// Bytes of each process in one device, layer and kind of memory.
   const auto by_process = [&](trace::device_id device, trace::layer layer, trace::memory_kind kind) {
@@ -193,12 +193,12 @@ void queries::put_processes(top_metrics& into, const metrics::report& of) {
     return bytes;
   };
   std::map<trace::process_id, std::vector<process_row>> rows;
-  for (const trace::device_row& device : devices_of(of, tables)) {
+  for (const trace::device_row& device : get_devices(subject, tables)) {
     std::map<trace::process_id, std::uint64_t> used;
     if (judged_) used = by_process(device.id, judged_->layer, judged_->kind);
     // Computed as in the report for a device, but from the process's own memory only.
     std::map<trace::process_id, metrics::range_statistics> own;
-    for (const metrics::memory_statistics& each : of.whole.memory) {
+    for (const metrics::memory_statistics& each : subject.whole.memory) {
       if (each.device != device.id || each.layer != trace::layer::driver || each.at_end == 0 ||
           !index::is_device_resident(each.kind))
         continue;
@@ -208,7 +208,7 @@ void queries::put_processes(top_metrics& into, const metrics::report& of) {
         own[process].memory.push_back(part);
       }
     }
-    for (const metrics::pool_statistics& each : of.whole.pools) {
+    for (const metrics::pool_statistics& each : subject.whole.pools) {
       const trace::pool_row* about = tables.pools.find(each.pool);
       if (about != nullptr && about->device == device.id && each.reserved_at_end > 0)
         own[about->process].pools.push_back(each);
@@ -222,13 +222,13 @@ void queries::put_processes(top_metrics& into, const metrics::report& of) {
       if (row.used > 0 || row.reserved > 0) rows[process].push_back(std::move(row));
     }
   }
-  for (const metrics::process_metric& process : of.processes) {
+  for (const metrics::process_metric& process : subject.processes) {
     auto& of_process = rows[process.process];
     if (of_process.empty()) of_process.emplace_back();
     for (process_row& row : of_process) {
       row.pid = process.pid;
       row.rank = process.rank;
-      row.command = command_of(process);
+      row.command = get_command(process);
       into.processes.push_back(std::move(row));
     }
   }
@@ -237,36 +237,36 @@ void queries::put_processes(top_metrics& into, const metrics::report& of) {
   });
 }
 
-void queries::put_held(top_metrics& into, const metrics::report& of) {
+void queries::put_held(top_metrics& into, const metrics::report& subject) {
   if (!judged_) return;
   trace::device_id most{};
   std::uint64_t highest = 0;
   bool found = false;
-  for (const metrics::memory_statistics& each : of.whole.memory) {
+  for (const metrics::memory_statistics& each : subject.whole.memory) {
     if (each.layer != judged_->layer || each.kind != judged_->kind || (found && each.at_end <= highest)) continue;
     most = each.device;
     highest = each.at_end;
     found = true;
   }
-  const auto view = settled(held_, {.range = of.span,
+  const auto view = settled(held_, {.range = subject.span,
                                     .measure = query::stack_measure::live,
-                                    .at = of.span.end - 1,
+                                    .at = subject.span.end - 1,
                                     .layer = judged_->layer,
                                     .device = most,
                                     .kind = judged_->kind,
-                                    .grouping = {true, of.grouping}});
+                                    .grouping = {true, subject.grouping}});
   if (!view) return;
   into.stacks = view->recorded;
   into.held_title =
-      fmt::format("{}, {}: {}, by {}", index::short_label(most, trace_->tables()), trace::name_of(judged_->layer),
-                  trace::name_of(judged_->kind), symbols::name_of(of.grouping));
+      fmt::format("{}, {}: {}, by {}", index::short_label(most, trace_->tables()), trace::get_name(judged_->layer),
+                  trace::get_name(judged_->kind), symbols::get_name(subject.grouping));
   const std::vector<metrics::stack_node>& nodes = view->tree.nodes;
   for (std::size_t at = 1; at < nodes.size() && into.held.size() < max_held; at = nodes[at].end) {
-    const metrics::stack_metrics& all = nodes[at].all;
+    const metrics::stack_metrics& stack_metrics = nodes[at].all;
     const std::uint64_t total = nodes[0].all.bytes;
-    into.held.push_back({all.bytes, all.count,
-                         total > 0 ? static_cast<double>(all.bytes) / static_cast<double>(total) : 0,
-                         symbols::place_and_name_of(view->lines[nodes[at].line])});
+    into.held.push_back({stack_metrics.bytes, stack_metrics.count,
+                         total > 0 ? static_cast<double>(stack_metrics.bytes) / static_cast<double>(total) : 0,
+                         symbols::format_place_and_name(view->lines[nodes[at].line])});
   }
 }
 

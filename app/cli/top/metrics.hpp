@@ -68,7 +68,8 @@ struct top_metrics {
   std::uint64_t failed = 0;   ///< Failed allocations that were not retried successfully.
   time_range minute, second;  ///< Periods over which `change` and the rates are measured; shorter at the start of a
                               ///< recording.
-  std::string memory;         ///< What `used` counts: "framework layer, device memory". Empty: no memory was used.
+  std::string memory;         ///< The memory that `used` counts: "framework layer, device memory". Empty: no memory was
+                              ///< used.
   std::vector<gpu_row> gpus;
   std::vector<process_row> processes;  ///< Sorted by memory, largest first.
   std::string held_title;              ///< Title of `held`: "GPU 0, framework: device, by line".
@@ -82,7 +83,7 @@ class queries {
  public:
   /// Returns the metrics of the engine's snapshot, or null until all of them are ready. `latest`: the current state of
   /// the file, which the engine may not have read yet. Errors: those of reading.
-  [[nodiscard]] result<std::optional<top_metrics>> ask(query::engine& from, const trace::snapshot& latest);
+  [[nodiscard]] result<std::optional<top_metrics>> ask(query::engine& engine, const trace::snapshot& latest);
 
  private:
   using memory_of_device = std::tuple<trace::device_id, trace::layer, trace::memory_kind>;
@@ -90,10 +91,10 @@ class queries {
   /// Returns the result of `query` if it is complete; otherwise sets `waiting_` or adds to `errors_`, and returns null.
   template <class Query>
   std::shared_ptr<const typename Query::result_type> settled(query::slot<Query>& slot, const Query& query);
-  void put_gpus(top_metrics& into, const metrics::report& of);
-  void put_copies(top_metrics& into, const metrics::report& of);
-  void put_processes(top_metrics& into, const metrics::report& of);
-  void put_held(top_metrics& into, const metrics::report& of);
+  void put_gpus(top_metrics& into, const metrics::report& subject);
+  void put_copies(top_metrics& into, const metrics::report& subject);
+  void put_processes(top_metrics& into, const metrics::report& subject);
+  void put_held(top_metrics& into, const metrics::report& subject);
 
   query::engine* engine_ = nullptr;  ///< Set only while `ask` runs.
   std::shared_ptr<const trace::snapshot> trace_;

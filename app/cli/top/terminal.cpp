@@ -79,17 +79,17 @@ void screen::measure() {
 }
 
 bool screen::show(const std::vector<view_line>& lines) const {
-  std::string all = "\033[H";
+  std::string text = "\033[H";
   for (std::size_t i = 0; i < lines.size(); ++i) {
-    if (i > 0) all += "\r\n";
+    if (i > 0) text += "\r\n";
     if (lines[i].heading) {
-      all.append(begin_heading).append(lines[i].text).append(clear_to_end_of_line).append(end_heading);
+      text.append(begin_heading).append(lines[i].text).append(clear_to_end_of_line).append(end_heading);
     } else {
-      all.append(lines[i].text).append(clear_to_end_of_line);
+      text.append(lines[i].text).append(clear_to_end_of_line);
     }
   }
-  all.append(clear_below);
-  return put(all);
+  text.append(clear_below);
+  return put(text);
 }
 
 input screen::wait(int milliseconds) {

@@ -78,7 +78,7 @@ class watched {
 
   [[nodiscard]] std::vector<top::view_line> view(std::size_t columns, std::size_t rows) const {
     if (!shown_) return {{"Reading " + title_ + "..."}};
-    return top::view_of(*shown_, {title_, rate_, columns, rows});
+    return top::make_view(*shown_, {title_, rate_, columns, rows});
   }
 
  private:
@@ -100,7 +100,7 @@ result<std::vector<std::string>> chosen(const top_options& wanted) {
     if (std::error_code unknown; !each.file.empty() && std::filesystem::exists(each.file, unknown))
       files.push_back(each.file);
   if (files.empty())
-    return fail(error_code::not_found, "you have no running `sluice record` on this machine", {},
+    return fail(error_code::not_found, "no `sluice record` of this user is running on this machine", {},
                 "name a recording: sluice top FILE");
   return files;
 }
@@ -198,7 +198,7 @@ action declare_top(CLI::App& command) {
     }();
     if (!shown) {
       complain(shown.error().to_string());
-      return status_of(shown.error());
+      return get_status(shown.error());
     }
     return *shown;
   };

@@ -43,18 +43,18 @@ struct section {
 };
 
 /// Makes a section. The first row of `table` becomes the heading.
-section section_of(const text_table& table) {
-  section made;
+section find_section(const text_table& table) {
+  section output;
   std::istringstream lines(table.text(0));
-  std::getline(lines, made.heading);
-  for (std::string line; std::getline(lines, line);) made.rows.push_back(std::move(line));
-  return made;
+  std::getline(lines, output.heading);
+  for (std::string line; std::getline(lines, line);) output.rows.push_back(std::move(line));
+  return output;
 }
 
-section gpu_section(const top_metrics& of) {
+section gpu_section(const top_metrics& subject) {
   text_table table("lrrrrrrl");
   table.row({"GPU", "used", "in 1 min", "reserved", "untracked", "whole GPU", "in use", "name"});
-  for (const gpu_row& gpu : of.gpus) {
+  for (const gpu_row& gpu : subject.gpus) {
     const bool share = gpu.whole && gpu.memory_bytes > 0;
     table.row({gpu.label, bytes_or_dash(gpu.used), gpu.used ? change_in_words(gpu.change) : nothing,
                gpu.reserved > 0 ? format_bytes(gpu.reserved) : nothing, bytes_or_dash(gpu.untracked),
@@ -62,13 +62,13 @@ section gpu_section(const top_metrics& of) {
                share ? format_share(static_cast<double>(*gpu.whole) / static_cast<double>(gpu.memory_bytes)) : nothing,
                gpu.name});
   }
-  return section_of(table);
+  return find_section(table);
 }
 
-section copy_section(const top_metrics& of) {
+section copy_section(const top_metrics& subject) {
   text_table table("llrrrr");
   table.row({"GPU", "copies", "last second", "while copying", "of link", "copying"});
-  for (const gpu_row& gpu : of.gpus) {
+  for (const gpu_row& gpu : subject.gpus) {
     for (const auto& [name, rate] :
          {std::pair("host to device", gpu.to_device), std::pair("device to host", gpu.to_host)}) {
       if (!rate.known) continue;
@@ -77,74 +77,74 @@ section copy_section(const top_metrics& of) {
                  share ? format_share(*share) : nothing, format_share(rate.busy)});
     }
   }
-  return section_of(table);
+  return find_section(table);
 }
 
-section process_section(const top_metrics& of) {
-  const bool ranks =
-      std::any_of(of.processes.begin(), of.processes.end(), [](const process_row& each) { return each.rank >= 0; });
+section process_section(const top_metrics& subject) {
+  const bool ranks = std::any_of(subject.processes.begin(), subject.processes.end(),
+                                 [](const process_row& each) { return each.rank >= 0; });
   text_table table(ranks ? "rrlrrl" : "rlrrl");
   const auto put = [&](std::vector<std::string> cells, const std::string& rank) {
     if (ranks) cells.insert(cells.begin() + 1, rank);
     table.row(std::move(cells));
   };
   put({"PID", "GPU", "used", "reserved", "command"}, "rank");
-  for (const process_row& each : of.processes)
+  for (const process_row& each : subject.processes)
     put({std::to_string(each.pid), each.gpu.empty() ? nothing : each.gpu,
          each.gpu.empty() ? nothing : format_bytes(each.used),
          each.reserved > 0 ? format_bytes(each.reserved) : nothing, each.command},
         each.rank >= 0 ? std::to_string(each.rank) : nothing);
-  return section_of(table);
+  return find_section(table);
 }
 
-section held_section(const top_metrics& of) {
+section held_section(const top_metrics& subject) {
   text_table table("rrrl");
-  for (const held_row& each : of.held)
+  for (const held_row& each : subject.held)
     table.row({format_bytes(each.bytes), format_share(each.share), format_some(each.blocks, "block"), each.text});
-  section made = section_of(table);
+  section output = find_section(table);
   // This table has no heading row.
-  if (!of.held.empty()) made.rows.insert(made.rows.begin(), std::move(made.heading));
-  made.heading = "Live memory: " + printable(of.held_title);
-  if (of.held.empty()) made.rows.emplace_back("none");
-  return made;
+  if (!subject.held.empty()) output.rows.insert(output.rows.begin(), std::move(output.heading));
+  output.heading = "Live memory: " + printable(subject.held_title);
+  if (subject.held.empty()) output.rows.emplace_back("none");
+  return output;
 }
 
-section error_section(const top_metrics& of) {
-  section made;
-  made.heading = "Errors";
-  for (const std::string& each : of.errors) made.rows.push_back(printable(each));
-  return made;
+section error_section(const top_metrics& subject) {
+  section output;
+  output.heading = "Errors";
+  for (const std::string& each : subject.errors) output.rows.push_back(printable(each));
+  return output;
 }
 
-std::string state_of(const top_metrics& of) {
-  std::string text = format_time(of.span.length());
-  if (of.simulated) text += " on the simulated device";
-  if (of.complete) return text + ", finished";
-  if (!of.growing) return text + ", cut short: the recorder ended early";
+std::string get_state(const top_metrics& subject) {
+  std::string text = format_time(subject.span.length());
+  if (subject.simulated) text += " on the simulated device";
+  if (subject.complete) return text + ", finished";
+  if (!subject.growing) return text + ", cut short: the recorder ended early";
   text += ", being written";
   constexpr double worth_saying = 3;
-  if (of.seconds_behind >= worth_saying) {
-    text += fmt::format(", metrics {:.0f} s old", of.seconds_behind);
-  } else if (of.seconds_since && *of.seconds_since >= worth_saying) {
-    text += fmt::format(", nothing new for {:.0f} s", *of.seconds_since);
+  if (subject.seconds_behind >= worth_saying) {
+    text += fmt::format(", metrics {:.0f} s old", subject.seconds_behind);
+  } else if (subject.seconds_since && *subject.seconds_since >= worth_saying) {
+    text += fmt::format(", no new events for {:.0f} s", *subject.seconds_since);
   }
   return text;
 }
 
-std::string counts_of(const top_metrics& of, std::optional<double> events_per_second) {
-  const double seconds = static_cast<double>(of.span.length()) / 1e9;
+std::string format_counts(const top_metrics& subject, std::optional<double> events_per_second) {
+  const double seconds = static_cast<double>(subject.span.length()) / 1e9;
   const bool mean = !events_per_second;
-  const double rate = events_per_second.value_or(seconds > 0 ? static_cast<double>(of.events) / seconds : 0);
-  std::string text = fmt::format("{}, {} per second{}, {} lost, {}", format_some(of.events, "event"),
+  const double rate = events_per_second.value_or(seconds > 0 ? static_cast<double>(subject.events) / seconds : 0);
+  std::string text = fmt::format("{}, {} per second{}, {} lost, {}", format_some(subject.events, "event"),
                                  format_count(static_cast<std::uint64_t>(rate)), mean ? " (mean)" : "",
-                                 format_count(of.lost), format_some(of.failed, "failed allocation"));
+                                 format_count(subject.lost), format_some(subject.failed, "failed allocation"));
   return text;
 }
 
 /// Explains the memory columns.
-std::string meaning_of(const top_metrics& of) {
-  if (of.memory.empty()) return "no device memory was used";
-  return "used: " + of.memory + "; reserved: from the driver";
+std::string find_meaning(const top_metrics& subject) {
+  if (subject.memory.empty()) return "no device memory was used";
+  return "used: " + subject.memory + "; reserved: from the driver";
 }
 
 /// Gives each section one more row in turn, until no more rows fit. Omits sections for which not even one row fits.
@@ -175,16 +175,16 @@ void fit(std::vector<section>& sections, std::size_t rows) {
 
 }  // namespace
 
-std::vector<view_line> view_of(const top_metrics& of, const view_options& with) {
+std::vector<view_line> make_view(const top_metrics& subject, const view_options& with) {
   std::vector<view_line> lines;
-  lines.push_back({printable(with.title) + ": " + state_of(of)});
-  lines.push_back({counts_of(of, with.events_per_second)});
-  lines.push_back({meaning_of(of)});
+  lines.push_back({printable(with.title) + ": " + get_state(subject)});
+  lines.push_back({format_counts(subject, with.events_per_second)});
+  lines.push_back({find_meaning(subject)});
   std::vector<section> sections;
-  if (!of.errors.empty()) sections.push_back(error_section(of));
-  for (section made : {gpu_section(of), copy_section(of), process_section(of)})
-    if (!made.rows.empty()) sections.push_back(std::move(made));
-  if (of.stacks) sections.push_back(held_section(of));
+  if (!subject.errors.empty()) sections.push_back(error_section(subject));
+  for (section output : {gpu_section(subject), copy_section(subject), process_section(subject)})
+    if (!output.rows.empty()) sections.push_back(std::move(output));
+  if (subject.stacks) sections.push_back(held_section(subject));
   fit(sections, with.rows > lines.size() ? with.rows - lines.size() : 0);
   for (const section& each : sections) {
     lines.emplace_back();

@@ -23,6 +23,6 @@ struct view_options {
 };
 
 /// A frame of at most `rows` lines, each of at most `columns` characters. 80 x 24 shows the essentials of a few GPUs.
-[[nodiscard]] std::vector<view_line> view_of(const top_metrics& of, const view_options& with);
+[[nodiscard]] std::vector<view_line> make_view(const top_metrics& subject, const view_options& with);
 
 }  // namespace sluice::cli::top

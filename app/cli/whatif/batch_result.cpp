@@ -24,8 +24,8 @@ using replay::allocator_requests;
 
 constexpr double max_times = 1e6;
 
-std::uint64_t native_peak(const allocator_requests& of) {
-  allocator_requests unlimited = of;
+std::uint64_t native_peak(const allocator_requests& requests) {
+  allocator_requests unlimited = requests;
   unlimited.limit = 0;
   return replay::replay_policy(unlimited, {}).peak_reserved;
 }
@@ -33,7 +33,7 @@ std::uint64_t native_peak(const allocator_requests& of) {
 /// The requests of the first recording, scaled to the batch size `to` by the law that the other recordings imply.
 std::vector<allocator_requests> scaled(const batch_source& first, std::span<const batch_source* const> others,
                                        double to, const replay::batch_law& law, law_kind& by) {
-  std::vector<allocator_requests> made;
+  std::vector<allocator_requests> items;
   by = law.fitted ? law_kind::block : law_kind::assumed;
   for (std::size_t i = 0; i < first.requests.size(); ++i) {
     std::vector<replay::batch_recording> same;
@@ -42,34 +42,34 @@ std::vector<allocator_requests> scaled(const batch_source& first, std::span<cons
     auto one = same.size() == others.size() ? replay::with_batch_by_block(first.requests[i], first.batch, same, to)
                                             : std::nullopt;
     if (!one && law.fitted) by = law_kind::category;
-    made.push_back(one ? std::move(*one)
-                       : replay::with_batch(first.requests[i], first.categories[i], law, first.batch, to));
+    items.push_back(one ? std::move(*one)
+                        : replay::with_batch(first.requests[i], first.categories[i], law, first.batch, to));
   }
-  return made;
+  return items;
 }
 
-replay::batch_law law_of(const batch_source& first, std::span<const batch_source* const> others) {
+replay::batch_law fit_law(const batch_source& first, std::span<const batch_source* const> others) {
   std::vector<replay::batch_point> points{{first.batch, first.bytes}};
   for (const batch_source* each : others) points.push_back({each->batch, each->bytes});
-  return replay::law_of(points);
+  return replay::fit_law(points);
 }
 
 /// Predicts each recording except the first. With three or more recordings, uses a law derived from all but the
 /// predicted one; with two, the law derived from both.
-std::vector<batch_check> checks_of(const std::vector<batch_source>& all) {
-  std::vector<batch_check> made;
-  for (std::size_t i = 1; i < all.size(); ++i) {
+std::vector<batch_check> list_checks(const std::vector<batch_source>& sources) {
+  std::vector<batch_check> checks;
+  for (std::size_t i = 1; i < sources.size(); ++i) {
     std::vector<const batch_source*> others;
-    for (std::size_t j = 1; j < all.size(); ++j)
-      if (j != i || all.size() == 2) others.push_back(&all[j]);
-    batch_check check{all[i].path, all[i].batch, 0, 0};
+    for (std::size_t j = 1; j < sources.size(); ++j)
+      if (j != i || sources.size() == 2) others.push_back(&sources[j]);
+    batch_check check{sources[i].path, sources[i].batch, 0, 0};
     law_kind by{};
-    for (const allocator_requests& each : all[i].requests) check.recorded += native_peak(each);
-    for (const allocator_requests& each : scaled(all[0], others, all[i].batch, law_of(all[0], others), by))
+    for (const allocator_requests& each : sources[i].requests) check.recorded += native_peak(each);
+    for (const allocator_requests& each : scaled(sources[0], others, sources[i].batch, fit_law(sources[0], others), by))
       check.foretold += native_peak(each);
-    made.push_back(std::move(check));
+    checks.push_back(std::move(check));
   }
-  return made;
+  return checks;
 }
 
 std::string size_text(double batch) { return fmt::format("{:.6g}", batch); }
@@ -78,7 +78,7 @@ constexpr std::array words_of_laws{"assumed", "category", "block"};
 
 }  // namespace
 
-batch_file batch_file_of(const std::string& text) {
+batch_file parse_batch_file(const std::string& text) {
   const std::size_t at = text.rfind('@');
   std::error_code ignored;
   if (at == std::string::npos || std::filesystem::exists(text, ignored)) return {text, {}};
@@ -96,32 +96,32 @@ result<double> batch_factor(const std::string& text) {
               "--batch");
 }
 
-result<batch_source> open_batch_source(const batch_file& of, std::optional<std::int64_t> device) {
-  auto recorded = requests_recorded_in(of.path, device);
+result<batch_source> open_batch_source(const batch_file& file, std::optional<std::int64_t> device) {
+  auto recorded = requests_recorded_in(file.path, device);
   if (!recorded) return tl::unexpected(recorded.error());
-  batch_source made;
-  made.path = of.path;
-  made.given = of.batch;
-  made.snapshot = std::move(recorded->snapshot);
-  made.requests = std::move(recorded->requests);
+  batch_source source;
+  source.path = file.path;
+  source.given = file.batch;
+  source.snapshot = std::move(recorded->snapshot);
+  source.requests = std::move(recorded->requests);
   const index::growing_index& index = *recorded->index;
-  const auto facts = index.tensors(*made.snapshot);
-  for (const allocator_requests& each : made.requests) {
-    made.categories.push_back(replay::categories_of(each, index.memory(), facts->categories));
-    const replay::by_category bytes = replay::highest_bytes(each, made.categories.back());
-    for (std::size_t what = 0; what < bytes.size(); ++what) made.bytes[what] += bytes[what];
+  const auto facts = index.tensors(*source.snapshot);
+  for (const allocator_requests& each : source.requests) {
+    source.categories.push_back(replay::get_categories(each, index.memory(), facts->categories));
+    const replay::by_category bytes = replay::highest_bytes(each, source.categories.back());
+    for (std::size_t value = 0; value < bytes.size(); ++value) source.bytes[value] += bytes[value];
     for (const replay::request& request : each.requests)
-      if (request.what == replay::request_kind::allocate &&
-          made.categories.back()[request.block] == index::category::input)
-        made.largest_input = std::max(made.largest_input, request.bytes);
+      if (request.kind == replay::request_kind::allocate &&
+          source.categories.back()[request.block] == index::category::input)
+        source.largest_input = std::max(source.largest_input, request.bytes);
   }
-  return made;
+  return source;
 }
 
-result<void> find_batches(std::vector<batch_source>& all) {
-  batch_source& first = all.front();
+result<void> find_batches(std::vector<batch_source>& sources) {
+  batch_source& first = sources.front();
   first.batch = first.given.value_or(1);
-  for (batch_source& each : all) {
+  for (batch_source& each : sources) {
     if (&each == &first) continue;
     if (first.given && each.given) {
       each.batch = *each.given;
@@ -134,9 +134,10 @@ result<void> find_batches(std::vector<batch_source>& all) {
                   each.path, "name each recording as FILE@N, where N is the batch size");
     each.batch = first.batch * static_cast<double>(each.largest_input) / static_cast<double>(first.largest_input);
   }
-  const bool same = std::all_of(all.begin(), all.end(), [&](const auto& each) { return each.batch == first.batch; });
-  if (all.size() > 1 && same)
-    return fail(error_code::invalid_argument, "the recordings have the same batch size", all.back().path,
+  const bool same =
+      std::all_of(sources.begin(), sources.end(), [&](const auto& each) { return each.batch == first.batch; });
+  if (sources.size() > 1 && same)
+    return fail(error_code::invalid_argument, "the recordings have the same batch size", sources.back().path,
                 "name recordings with different batch sizes, or give the batch size as FILE@N");
   return {};
 }
@@ -148,42 +149,43 @@ std::optional<double> batch_result::error() const {
   return most;
 }
 
-batch_result result_batch(const std::vector<batch_source>& all, double factor, std::optional<std::uint64_t> memory) {
-  const batch_source& first = all.front();
-  batch_result made;
-  made.factor = factor;
-  made.from = first.batch;
-  made.to = first.batch * factor;
-  made.sizes_given = first.given.has_value();
-  made.recorded = first.bytes;
+batch_result result_batch(const std::vector<batch_source>& sources, double factor,
+                          std::optional<std::uint64_t> memory) {
+  const batch_source& first = sources.front();
+  batch_result result;
+  result.factor = factor;
+  result.from = first.batch;
+  result.to = first.batch * factor;
+  result.sizes_given = first.given.has_value();
+  result.recorded = first.bytes;
   std::vector<const batch_source*> others;
-  for (std::size_t i = 1; i < all.size(); ++i) others.push_back(&all[i]);
-  made.law = law_of(first, others);
-  made.requests = scaled(first, others, made.to, made.law, made.by);
-  made.checks = checks_of(all);
-  made.left_out = all.size() > 2;
-  for (allocator_requests& each : made.requests) {
-    made.memory.push_back(memory.value_or(each.limit));
+  for (std::size_t i = 1; i < sources.size(); ++i) others.push_back(&sources[i]);
+  result.law = fit_law(first, others);
+  result.requests = scaled(first, others, result.to, result.law, result.by);
+  result.checks = list_checks(sources);
+  result.left_out = sources.size() > 2;
+  for (allocator_requests& each : result.requests) {
+    result.memory.push_back(memory.value_or(each.limit));
     each.limit = 0;
   }
-  return made;
+  return result;
 }
 
-void judge_batch(const std::vector<replay::policy_result>& results, batch_result& of) {
+void judge_batch(const std::vector<replay::policy_result>& results, batch_result& result) {
   for (const replay::policy_result& each : results) {
     std::optional<bool> fits;
-    for (std::size_t i = 0; i < of.requests.size(); ++i) {
-      if (of.memory[i] == 0) continue;
-      bool one = each.metrics[i].peak_reserved <= of.memory[i];
+    for (std::size_t i = 0; i < result.requests.size(); ++i) {
+      if (result.memory[i] == 0) continue;
+      bool one = each.metrics[i].peak_reserved <= result.memory[i];
       if (!one) {
         // The program may still fit, because the allocator returns cached memory before it fails.
-        allocator_requests limited = of.requests[i];
-        limited.limit = of.memory[i];
+        allocator_requests limited = result.requests[i];
+        limited.limit = result.memory[i];
         one = replay::replay_policy(limited, each.by).failures == 0;
       }
       fits = fits.value_or(true) && one;
     }
-    of.fits.push_back(fits);
+    result.fits.push_back(fits);
   }
 }
 
@@ -193,76 +195,76 @@ std::int64_t whole(double bytes) { return saturating_cast<std::int64_t>(std::rou
 
 }  // namespace
 
-json batch_json(const batch_result& of) {
-  json made{{"factor", of.factor},
-            {"from", of.sizes_given ? json(of.from) : json(nullptr)},
-            {"to", of.sizes_given ? json(of.to) : json(nullptr)},
-            {"law", words_of_laws[static_cast<std::size_t>(of.by)]}};
-  made["categories"] = json::array();
-  for (std::size_t what = 0; what < of.recorded.size(); ++what) {
-    const auto category = static_cast<index::category>(what);
-    if (of.recorded[what] <= 0) continue;
-    made["categories"].push_back({{"category", index::category_name(category)},
-                                  {"recorded_bytes", whole(of.recorded[what])},
-                                  {"foretold_bytes", whole(of.law.bytes(category, of.to))},
-                                  {"constant_bytes", whole(of.law.constant[what])},
-                                  {"bytes_per_batch", of.law.per_batch[what]}});
+json batch_json(const batch_result& result) {
+  json object{{"factor", result.factor},
+              {"from", result.sizes_given ? json(result.from) : json(nullptr)},
+              {"to", result.sizes_given ? json(result.to) : json(nullptr)},
+              {"law", words_of_laws[static_cast<std::size_t>(result.by)]}};
+  object["categories"] = json::array();
+  for (std::size_t value = 0; value < result.recorded.size(); ++value) {
+    const auto category = static_cast<index::category>(value);
+    if (result.recorded[value] <= 0) continue;
+    object["categories"].push_back({{"category", index::category_name(category)},
+                                    {"recorded_bytes", whole(result.recorded[value])},
+                                    {"foretold_bytes", whole(result.law.bytes(category, result.to))},
+                                    {"constant_bytes", whole(result.law.constant[value])},
+                                    {"bytes_per_batch", result.law.per_batch[value]}});
   }
-  made["checks"] = json::array();
-  for (const batch_check& each : of.checks)
-    made["checks"].push_back({{"file", each.path},
-                              {"batch", each.batch},
-                              {"recorded_reserved_bytes", each.recorded},
-                              {"foretold_reserved_bytes", each.foretold},
-                              {"error", each.error()}});
-  made["left_out"] = of.left_out;
-  made["error"] = of.error() ? json(*of.error()) : json(nullptr);
+  object["checks"] = json::array();
+  for (const batch_check& each : result.checks)
+    object["checks"].push_back({{"file", each.path},
+                                {"batch", each.batch},
+                                {"recorded_reserved_bytes", each.recorded},
+                                {"foretold_reserved_bytes", each.foretold},
+                                {"error", each.error()}});
+  object["left_out"] = result.left_out;
+  object["error"] = result.error() ? json(*result.error()) : json(nullptr);
   std::uint64_t memory = 0;
-  for (const std::uint64_t each : of.memory) memory += each;
-  made["memory_bytes"] = memory == 0 ? json(nullptr) : json(memory);
-  return made;
+  for (const std::uint64_t each : result.memory) memory += each;
+  object["memory_bytes"] = memory == 0 ? json(nullptr) : json(memory);
+  return object;
 }
 
-std::string batch_text(const batch_result& of, const std::vector<replay::policy_result>& results) {
-  std::string text = fmt::format("Batch size times {}", size_text(of.factor));
-  if (of.sizes_given) text += fmt::format(" ({} instead of {})", size_text(of.to), size_text(of.from));
-  switch (of.by) {
+std::string batch_text(const batch_result& result, const std::vector<replay::policy_result>& results) {
+  std::string text = fmt::format("Batch size times {}", size_text(result.factor));
+  if (result.sizes_given) text += fmt::format(" ({} instead of {})", size_text(result.to), size_text(result.from));
+  switch (result.by) {
     case law_kind::assumed:
       text +=
           ". With one recording, weights, gradients and optimizer state are assumed\n"
           "constant, and everything else proportional to the batch size. The error is unknown.\n";
       break;
     case law_kind::category:
-      text += fmt::format(", by a fit of each category over {} recordings.\n", of.checks.size() + 1);
+      text += fmt::format(", by a fit of each category over {} recordings.\n", result.checks.size() + 1);
       break;
     case law_kind::block:
-      text += fmt::format(", by a fit of each block over {} recordings.\n", of.checks.size() + 1);
+      text += fmt::format(", by a fit of each block over {} recordings.\n", result.checks.size() + 1);
       break;
   }
-  for (const batch_check& each : of.checks)
+  for (const batch_check& each : result.checks)
     text += fmt::format("  {} (batch size {}): {} reserved, {} {} ({}{})\n", each.path, size_text(each.batch),
                         format_bytes(each.recorded), format_bytes(each.foretold),
-                        of.left_out ? "predicted without it" : "by the fit", each.error() < 0 ? "-" : "+",
+                        result.left_out ? "predicted without it" : "by the fit", each.error() < 0 ? "-" : "+",
                         format_share(std::abs(each.error())));
   text += "\n";
   text_table table("lrr");
   table.row({"category", "peak live", "predicted"});
-  for (std::size_t what = 0; what < of.recorded.size(); ++what) {
-    const auto category = static_cast<index::category>(what);
-    if (of.recorded[what] <= 0) continue;
-    table.row({std::string(index::category_name(category)), format_bytes(of.recorded[what]),
-               format_bytes(of.law.bytes(category, of.to))});
+  for (std::size_t value = 0; value < result.recorded.size(); ++value) {
+    const auto category = static_cast<index::category>(value);
+    if (result.recorded[value] <= 0) continue;
+    table.row({std::string(index::category_name(category)), format_bytes(result.recorded[value]),
+               format_bytes(result.law.bytes(category, result.to))});
   }
   text += table.text(2) + "\n";
-  if (results.empty() || of.fits.empty()) return text;
+  if (results.empty() || result.fits.empty()) return text;
   std::uint64_t memory = 0;
-  for (const std::uint64_t each : of.memory) memory += each;
-  if (!of.fits.front()) return text + "The GPU's memory size was not recorded: set it with --memory.\n\n";
+  for (const std::uint64_t each : result.memory) memory += each;
+  if (!result.fits.front()) return text + "The GPU's memory size was not recorded: set it with --memory.\n\n";
   const double needed = static_cast<double>(results.front().sum.peak_reserved);
-  const double error = of.error().value_or(0);
+  const double error = result.error().value_or(0);
   const bool close = needed * (1 - error) <= static_cast<double>(memory) &&
                      needed * (1 + error) > static_cast<double>(memory) && error > 0;
-  text += fmt::format("{} under {}: {} of {}{}.\n\n", *of.fits.front() ? "It fits" : "It does not fit",
+  text += fmt::format("{} under {}: {} of {}{}.\n\n", *result.fits.front() ? "It fits" : "It does not fit",
                       results.front().by.text, format_bytes(results.front().sum.peak_reserved), format_bytes(memory),
                       close ? ", but the difference is within the error" : "");
   return text;

@@ -22,7 +22,7 @@ struct batch_file {
 };
 /// Splits "train.sluice@64" into path and batch size. If a file of exactly that name exists, the whole text is the
 /// path.
-[[nodiscard]] batch_file batch_file_of(const std::string& text);
+[[nodiscard]] batch_file parse_batch_file(const std::string& text);
 /// Parses "2x", "0.5x" or "2". Error: invalid_argument.
 [[nodiscard]] result<double> batch_factor(const std::string& text);
 
@@ -42,7 +42,7 @@ struct batch_source {
 /// if the recording has no requests.
 [[nodiscard]] result<batch_source> open_batch_source(const batch_file& file, std::optional<std::int64_t> device);
 /// Derives the batch sizes that the user did not give. Error: invalid_argument if one of them cannot be derived.
-[[nodiscard]] result<void> find_batches(std::vector<batch_source>& all);
+[[nodiscard]] result<void> find_batches(std::vector<batch_source>& sources);
 
 enum class law_kind : std::uint8_t { assumed, category, block };
 
@@ -80,12 +80,12 @@ struct batch_result {
 
 /// `all`: the recording to scale, then other recordings, all with batch sizes. `memory`: overrides the size of the
 /// device's memory.
-[[nodiscard]] batch_result result_batch(const std::vector<batch_source>& all, double factor,
+[[nodiscard]] batch_result result_batch(const std::vector<batch_source>& sources, double factor,
                                         std::optional<std::uint64_t> memory);
 /// Fills in `of.fits`.
-void judge_batch(const std::vector<replay::policy_result>& results, batch_result& of);
-[[nodiscard]] nlohmann::ordered_json batch_json(const batch_result& of);
+void judge_batch(const std::vector<replay::policy_result>& results, batch_result& result);
+[[nodiscard]] nlohmann::ordered_json batch_json(const batch_result& result);
 /// A few lines of text: the prediction, the scaling law, and whether the program fits.
-[[nodiscard]] std::string batch_text(const batch_result& of, const std::vector<replay::policy_result>& results);
+[[nodiscard]] std::string batch_text(const batch_result& result, const std::vector<replay::policy_result>& results);
 
 }  // namespace sluice::cli

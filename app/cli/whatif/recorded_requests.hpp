@@ -21,7 +21,7 @@ struct recorded_requests {
 };
 
 /// The number of a device in the recorded program's numbering; -1 if unknown.
-[[nodiscard]] std::int64_t ordinal_of(trace::device_id device, const trace::tables& tables);
+[[nodiscard]] std::int64_t find_ordinal(trace::device_id device, const trace::tables& tables);
 
 /// Opens a recording and reads its requests; if `device` is set, only the requests to the device with that number.
 /// Errors: those of opening; not_found if the recording has no requests; invalid_argument if it has none to that

@@ -24,7 +24,7 @@ int print(const whatif_options& wanted) {
   const auto found = result_whatif(wanted.wanted);
   if (!found) {
     complain(found.error().to_string());
-    return status_of(found.error());
+    return get_status(found.error());
   }
   const bool as_json = wanted.format == "json";
   const std::string text =
@@ -42,7 +42,7 @@ action declare_whatif(CLI::App& command) {
   auto wanted = std::make_shared<whatif_options>();
   command
       .add_option("FILE", wanted->wanted.files,
-                  "Recording, or a memory snapshot of PyTorch; with --batch, up to two more of other batch sizes. "
+                  "Recording, or a memory snapshot of PyTorch; with --batch, up to two more with other batch sizes. "
                   "FILE@64 states the batch size")
       ->required()
       ->expected(1, 3)

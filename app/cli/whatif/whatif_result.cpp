@@ -13,45 +13,45 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-std::uint64_t pid_of(trace::process_id process, const trace::tables& tables) {
+std::uint64_t get_pid(trace::process_id process, const trace::tables& tables) {
   const trace::process_row* row = tables.processes.find(process);
   return row == nullptr ? 0 : row->pid;
 }
 
 /// Parses the policies. If `texts` is empty, so is the result, and the recording's default policies apply.
-result<std::vector<replay::policy>> policies_of(const std::vector<std::string>& texts) {
-  std::vector<replay::policy> all;
+result<std::vector<replay::policy>> list_policies(const std::vector<std::string>& texts) {
+  std::vector<replay::policy> policies;
   for (const std::string& text : texts) {
     auto one = replay::parse_policy(text);
     if (!one) return tl::unexpected(one.error());
-    all.push_back(std::move(*one));
+    policies.push_back(std::move(*one));
   }
-  return all;
+  return policies;
 }
 
 /// Opens the recordings, and determines their batch sizes.
 result<std::vector<batch_source>> batch_sources(const whatif_wanted& wanted) {
-  std::vector<batch_source> all;
+  std::vector<batch_source> sources;
   for (const std::string& file : wanted.files) {
-    auto opened = open_batch_source(batch_file_of(file), wanted.device);
+    auto opened = open_batch_source(parse_batch_file(file), wanted.device);
     if (!opened) return tl::unexpected(opened.error());
-    all.push_back(std::move(*opened));
+    sources.push_back(std::move(*opened));
   }
-  if (const auto found = find_batches(all); !found) return tl::unexpected(found.error());
-  return all;
+  if (const auto found = find_batches(sources); !found) return tl::unexpected(found.error());
+  return sources;
 }
 
 /// Limitations of the result, as lines of text.
-std::vector<std::string> notes_of(const whatif_result& of) {
+std::vector<std::string> list_notes(const whatif_result& subject) {
   std::vector<std::string> notes;
   const auto note = [&](const replay::allocator_requests& about, const std::string& text) {
-    const trace::tables& tables = of.snapshot->tables();
-    notes.push_back(of.requests.size() == 1 ? text
-                                            : fmt::format("process {}, GPU {}: {}", pid_of(about.process, tables),
-                                                          ordinal_of(about.device, tables), text));
+    const trace::tables& tables = subject.snapshot->tables();
+    notes.push_back(subject.requests.size() == 1 ? text
+                                                 : fmt::format("process {}, GPU {}: {}", get_pid(about.process, tables),
+                                                               find_ordinal(about.device, tables), text));
   };
-  for (std::size_t i = 0; i < of.requests.size(); ++i) {
-    const auto& each = of.requests[i];
+  for (std::size_t i = 0; i < subject.requests.size(); ++i) {
+    const auto& each = subject.requests[i];
     if (!each.recorded.segments_known) note(each, "no segments were recorded: all blocks are treated as one stream's");
     if (each.recorded.empty_segments > 0)
       note(each,
@@ -59,9 +59,9 @@ std::vector<std::string> notes_of(const whatif_result& of) {
                        "the policies' metrics exclude them",
                        format_some(each.recorded.empty_segments, "segment"), format_bytes(each.recorded.empty_bytes)));
     if (each.recorded.mapped) note(each, "recorded under expandable_segments: block sizes are used as requested sizes");
-    const auto asks_for = [&](replay::policy::emptying what) {
-      return std::any_of(of.results.begin(), of.results.end(),
-                         [&](const replay::policy_result& result) { return result.by.empties == what; });
+    const auto asks_for = [&](replay::policy::emptying emptying) {
+      return std::any_of(subject.results.begin(), subject.results.end(),
+                         [&](const replay::policy_result& result) { return result.by.empties == emptying; });
     };
     if (each.step_begins.empty() && asks_for(replay::policy::emptying::each_step))
       note(each, "no steps are known: empty_cache:step has no effect");
@@ -69,7 +69,7 @@ std::vector<std::string> notes_of(const whatif_result& of) {
       note(each, "no allocation failed: empty_cache:failure has no effect");
     if (each.limit_inferred)
       note(each, fmt::format("the cache was emptied near a limit of about {}", format_bytes(each.limit)));
-    const auto& error = of.errors[i];
+    const auto& error = subject.errors[i];
     if (!error || error->exact()) continue;
     note(each, fmt::format("the native model differs from the recording: peak {}{}, segments {:+}, driver calls {:+}",
                            error->peak_reserved < 0 ? "-" : "+",
@@ -113,7 +113,7 @@ std::optional<replay::native_error> summed(const std::vector<std::optional<repla
 }  // namespace
 
 result<whatif_result> result_whatif(const whatif_wanted& wanted) {
-  const auto policies = policies_of(wanted.policies);
+  const auto policies = list_policies(wanted.policies);
   if (!policies) return tl::unexpected(policies.error());
   if (wanted.batch.empty() && wanted.files.size() > 1)
     return fail(error_code::invalid_argument, "several recordings require --batch", wanted.files[1]);
@@ -124,50 +124,50 @@ result<whatif_result> result_whatif(const whatif_wanted& wanted) {
     if (!read) return tl::unexpected(read.error());
     factor = *read;
   }
-  whatif_result made;
+  whatif_result output;
   if (factor) {
     auto sources = batch_sources(wanted);
     if (!sources) return tl::unexpected(sources.error());
-    made.snapshot = sources->front().snapshot;
-    made.requests = sources->front().requests;
-    made.batch = result_batch(*sources, *factor, wanted.memory);
+    output.snapshot = sources->front().snapshot;
+    output.requests = sources->front().requests;
+    output.batch = result_batch(*sources, *factor, wanted.memory);
   } else {
     auto recorded = requests_recorded_in(wanted.files.front(), wanted.device);
     if (!recorded) return tl::unexpected(recorded.error());
-    made.snapshot = std::move(recorded->snapshot);
-    made.requests = std::move(recorded->requests);
+    output.snapshot = std::move(recorded->snapshot);
+    output.requests = std::move(recorded->requests);
   }
-  const auto& replayed = made.batch ? made.batch->requests : made.requests;
-  made.results = replay::replay_policies(replayed, policies->empty() ? replay::policies_for(replayed) : *policies);
-  if (made.batch) judge_batch(made.results, *made.batch);
-  for (const replay::allocator_requests& each : made.requests)
-    made.errors.push_back(replay::error_of(each, replay::replay_policy(each, {})));
-  return made;
+  const auto& replayed = output.batch ? output.batch->requests : output.requests;
+  output.results = replay::replay_policies(replayed, policies->empty() ? replay::policies_for(replayed) : *policies);
+  if (output.batch) judge_batch(output.results, *output.batch);
+  for (const replay::allocator_requests& each : output.requests)
+    output.errors.push_back(replay::to_error(each, replay::replay_policy(each, {})));
+  return output;
 }
 
-nlohmann::ordered_json whatif_json(const whatif_result& of) {
-  const trace::tables& tables = of.snapshot->tables();
-  json all;
-  all["schema"] = 1;
-  all["policies"] = json::array();
-  for (std::size_t at = 0; at < of.results.size(); ++at) {
-    const replay::policy_result& each = of.results[at];
+nlohmann::ordered_json whatif_json(const whatif_result& result) {
+  const trace::tables& tables = result.snapshot->tables();
+  json array;
+  array["schema"] = 1;
+  array["policies"] = json::array();
+  for (std::size_t at = 0; at < result.results.size(); ++at) {
+    const replay::policy_result& each = result.results[at];
     json one{{"policy", each.by.text}};
     put(each.sum, one);
-    if (of.batch) one["fits"] = of.batch->fits[at] ? json(*of.batch->fits[at]) : json(nullptr);
+    if (result.batch) one["fits"] = result.batch->fits[at] ? json(*result.batch->fits[at]) : json(nullptr);
     one["devices"] = json::array();
     for (std::size_t i = 0; i < each.metrics.size(); ++i) {
-      json part{{"process", pid_of(of.requests[i].process, tables)},
-                {"device", ordinal_of(of.requests[i].device, tables)}};
+      json part{{"process", get_pid(result.requests[i].process, tables)},
+                {"device", find_ordinal(result.requests[i].device, tables)}};
       put(each.metrics[i], part);
       one["devices"].push_back(std::move(part));
     }
-    all["policies"].push_back(std::move(one));
+    array["policies"].push_back(std::move(one));
   }
-  all["recorded"] = json::array();
-  for (std::size_t i = 0; i < of.requests.size(); ++i) {
-    const auto& each = of.requests[i];
-    json one{{"process", pid_of(each.process, tables)}, {"device", ordinal_of(each.device, tables)}};
+  array["recorded"] = json::array();
+  for (std::size_t i = 0; i < result.requests.size(); ++i) {
+    const auto& each = result.requests[i];
+    json one{{"process", get_pid(each.process, tables)}, {"device", find_ordinal(each.device, tables)}};
     one["allocations"] = each.blocks;
     one["arenas"] = each.arenas;
     const bool known = each.recorded.segments_known;
@@ -177,29 +177,29 @@ nlohmann::ordered_json whatif_json(const whatif_result& of) {
     one["empty_segments"] = each.recorded.empty_segments;
     one["empty_bytes"] = each.recorded.empty_bytes;
     one["limit_bytes"] = each.limit != 0 ? json(each.limit) : json(nullptr);
-    one["native_error"] = error_json(of.errors[i]);
-    all["recorded"].push_back(std::move(one));
+    one["native_error"] = error_json(result.errors[i]);
+    array["recorded"].push_back(std::move(one));
   }
-  all["native_error"] = error_json(summed(of.errors));
-  all["notes"] = notes_of(of);
-  if (of.batch) all["batch"] = batch_json(*of.batch);
-  return all;
+  array["native_error"] = error_json(summed(result.errors));
+  array["notes"] = list_notes(result);
+  if (result.batch) array["batch"] = batch_json(*result.batch);
+  return array;
 }
 
-std::string whatif_text(const whatif_result& of) {
+std::string whatif_text(const whatif_result& result) {
   std::uint64_t recorded = 0;
-  for (const auto& each : of.requests) recorded += each.recorded.peak_reserved;
+  for (const auto& each : result.requests) recorded += each.recorded.peak_reserved;
   std::string text = fmt::format("Recorded: peak {} reserved\n\n", format_bytes(recorded));
-  if (of.batch) text += batch_text(*of.batch, of.results);
-  const bool failed = std::any_of(of.requests.begin(), of.requests.end(),
+  if (result.batch) text += batch_text(*result.batch, result.results);
+  const bool failed = std::any_of(result.requests.begin(), result.requests.end(),
                                   [](const replay::allocator_requests& each) { return !each.failures.empty(); });
   text_table table(failed ? "lrrrrrr" : "lrrrrr");
   std::vector<std::string> titles{"setting", "reserved", "allocated", "segments", "driver calls", "largest hole"};
   if (failed) titles.emplace_back("reserved at failure");
   table.row(std::move(titles));
-  for (std::size_t at = 0; at < of.results.size(); ++at) {
-    const replay::policy_result& each = of.results[at];
-    const bool fails = each.sum.failures > 0 || (of.batch && of.batch->fits[at] == false);
+  for (std::size_t at = 0; at < result.results.size(); ++at) {
+    const replay::policy_result& each = result.results[at];
+    const bool fails = each.sum.failures > 0 || (result.batch && result.batch->fits[at] == false);
     std::vector<std::string> row{each.by.text + (fails ? " (out of memory)" : ""),
                                  format_bytes(each.sum.peak_reserved),
                                  format_bytes(each.sum.peak_allocated),
@@ -210,7 +210,7 @@ std::string whatif_text(const whatif_result& of) {
     table.row(std::move(row));
   }
   text += table.text(2);
-  const auto notes = notes_of(of);
+  const auto notes = list_notes(result);
   if (!notes.empty()) text += "\n";
   for (const std::string& note : notes) text += "Note: " + note + "\n";
   return text;

@@ -39,7 +39,7 @@ struct whatif_result {
 /// Replays the requests. Errors: those of opening; invalid_argument and not_found, worded for the command line.
 [[nodiscard]] result<whatif_result> result_whatif(const whatif_wanted& wanted);
 /// JSON as documented in `app/cli/README.md`.
-[[nodiscard]] nlohmann::ordered_json whatif_json(const whatif_result& of);
-[[nodiscard]] std::string whatif_text(const whatif_result& of);
+[[nodiscard]] nlohmann::ordered_json whatif_json(const whatif_result& result);
+[[nodiscard]] std::string whatif_text(const whatif_result& result);
 
 }  // namespace sluice::cli

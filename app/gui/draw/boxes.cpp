@@ -15,15 +15,15 @@ namespace sluice::gui::draw {
 void simplify(std::vector<box>& boxes, float units, float rows) {
   if (!(units > 0) || !(rows >= 1)) return;
   const float per_row = units / rows;
-  const auto row_of = [per_row](float value) { return std::floor(value / per_row + 0.5F); };
+  const auto make_row = [per_row](float value) { return std::floor(value / per_row + 0.5F); };
   // The last box of each height, indexed by the height's hash. A collision only means that adjacent boxes are not
   // joined.
   std::array<std::size_t, 64> last{};
   last.fill(SIZE_MAX);
   std::size_t kept = 0;
   for (box now : boxes) {
-    const float low = row_of(now.low);
-    const float high = now.high > now.low ? std::max(row_of(now.high), low + 1) : low;
+    const float low = make_row(now.low);
+    const float high = now.high > now.low ? std::max(make_row(now.high), low + 1) : low;
     now.low = low * per_row;
     now.high = high * per_row;
     std::size_t& before = last[(std::bit_cast<std::uint32_t>(low) * 2'654'435'761U) >> 26U];
@@ -125,16 +125,16 @@ struct box_renderer::call {
 result<box_renderer::shader> box_renderer::build(std::string_view fragment) {
   auto built = gl::program::build("box", embedded::text(embedded::box_vertex()), fragment);
   if (!built) return tl::unexpected(built.error());
-  shader made;
-  made.program = std::move(*built);
-  made.origin_ns = made.program.uniform("origin_ns");
-  made.pixels_per_ns = made.program.uniform("pixels_per_ns");
-  made.area = made.program.uniform("area");
-  made.units = made.program.uniform("units");
-  made.viewport = made.program.uniform("viewport");
-  made.background = made.program.uniform("background");
-  made.pitch = made.program.uniform("pitch");
-  return made;
+  shader output;
+  output.program = std::move(*built);
+  output.origin_ns = output.program.uniform("origin_ns");
+  output.pixels_per_ns = output.program.uniform("pixels_per_ns");
+  output.area = output.program.uniform("area");
+  output.units = output.program.uniform("units");
+  output.viewport = output.program.uniform("viewport");
+  output.background = output.program.uniform("background");
+  output.pitch = output.program.uniform("pitch");
+  return output;
 }
 
 result<void> box_renderer::start() {
@@ -150,26 +150,26 @@ result<void> box_renderer::start() {
 void box_renderer::add(ImDrawList& list, const box_batch& batch, const rectangle& area, time_range visible, float units,
                        ImU32 background) {
   if (batch.count_ == 0 || visible.length() <= 0 || area.width() < 1 || area.height() < 1 || !(units > 0)) return;
-  call what{batch.patterned_ ? &patterned_ : &plain_,
-            batch.vertex_array_,
-            static_cast<GLsizei>(batch.count_),
-            static_cast<float>(batch.origin_ - visible.begin),
-            static_cast<float>(static_cast<double>(area.width()) / static_cast<double>(visible.length())),
-            area,
-            units,
-            background};
+  call subject{batch.patterned_ ? &patterned_ : &plain_,
+               batch.vertex_array_,
+               static_cast<GLsizei>(batch.count_),
+               static_cast<float>(batch.origin_ - visible.begin),
+               static_cast<float>(static_cast<double>(area.width()) / static_cast<double>(visible.length())),
+               area,
+               units,
+               background};
   list.PushClipRect(area.min, area.max, true);
-  list.AddCallback(&box_renderer::run, &what, sizeof what);
+  list.AddCallback(&box_renderer::run, &subject, sizeof subject);
   list.AddCallback(ImGui::GetPlatformIO().DrawCallback_ResetRenderState, nullptr);
   list.PopClipRect();
 }
 
 void box_renderer::run(const ImDrawList* /*list*/, const ImDrawCmd* command) {
-  const call& what = *static_cast<const call*>(command->UserCallbackData);
-  render(what, *command);
+  const call& subject = *static_cast<const call*>(command->UserCallbackData);
+  render(subject, *command);
 }
 
-void box_renderer::render(const call& what, const ImDrawCmd& command) {
+void box_renderer::render(const call& subject, const ImDrawCmd& command) {
   const ImDrawData* frame = ImGui::GetDrawData();
   const ImVec2 scale = frame->FramebufferScale;
   const float height = frame->DisplaySize.y * scale.y;
@@ -180,20 +180,20 @@ void box_renderer::render(const call& what, const ImDrawCmd& command) {
   glScissor(static_cast<GLint>(clip.x), static_cast<GLint>(height - clip.w), static_cast<GLsizei>(clip.z - clip.x),
             static_cast<GLsizei>(clip.w - clip.y));
   glDisable(GL_BLEND);
-  const shader& with = *what.with;
+  const shader& with = *subject.with;
   glUseProgram(with.program.id());
-  glUniform1f(with.origin_ns, what.origin_ns);
-  glUniform1f(with.pixels_per_ns, what.pixels_per_ns * scale.x);
-  glUniform4f(with.area, (what.area.min.x - frame->DisplayPos.x) * scale.x,
-              (what.area.min.y - frame->DisplayPos.y) * scale.y, what.area.width() * scale.x,
-              what.area.height() * scale.y);
-  glUniform1f(with.units, what.units);
+  glUniform1f(with.origin_ns, subject.origin_ns);
+  glUniform1f(with.pixels_per_ns, subject.pixels_per_ns * scale.x);
+  glUniform4f(with.area, (subject.area.min.x - frame->DisplayPos.x) * scale.x,
+              (subject.area.min.y - frame->DisplayPos.y) * scale.y, subject.area.width() * scale.x,
+              subject.area.height() * scale.y);
+  glUniform1f(with.units, subject.units);
   glUniform2f(with.viewport, frame->DisplaySize.x * scale.x, height);
-  const ImVec4 behind = ImGui::ColorConvertU32ToFloat4(what.background);
+  const ImVec4 behind = ImGui::ColorConvertU32ToFloat4(subject.background);
   glUniform4f(with.background, behind.x, behind.y, behind.z, 1);
   glUniform1f(with.pitch, 6.0F * scale.x);
-  glBindVertexArray(what.vertex_array);
-  glDrawElements(GL_TRIANGLES, what.count * 6, GL_UNSIGNED_INT, nullptr);
+  glBindVertexArray(subject.vertex_array);
+  glDrawElements(GL_TRIANGLES, subject.count * 6, GL_UNSIGNED_INT, nullptr);
 }
 
 }  // namespace sluice::gui::draw

@@ -84,7 +84,7 @@ class box_renderer {
  private:
   struct call;
   static void run(const ImDrawList* list, const ImDrawCmd* command);
-  static void render(const call& what, const ImDrawCmd& command);
+  static void render(const call& subject, const ImDrawCmd& command);
 
   struct shader {
     gl::program program;

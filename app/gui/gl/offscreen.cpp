@@ -36,17 +36,17 @@ F* egl_symbol(const char* name) {
 
 proc_address load_from_egl(const char* name) { return egl_get_proc(name); }
 
-tl::unexpected<error> no_picture(std::string what) {
-  return fail(error_code::unavailable, std::move(what), "EGL",
+tl::unexpected<error> no_picture(std::string subject) {
+  return fail(error_code::unavailable, std::move(subject), "EGL",
               "install libegl1 and libgl1-mesa-dri, or use `sluice report`");
 }
 
 }  // namespace
 
 result<std::unique_ptr<offscreen_context>> offscreen_context::create(int width, int height) {
-  std::unique_ptr<offscreen_context> made(new offscreen_context);
-  if (auto started = made->start(width, height); !started) return tl::unexpected(started.error());
-  return made;
+  std::unique_ptr<offscreen_context> context(new offscreen_context);
+  if (auto started = context->start(width, height); !started) return tl::unexpected(started.error());
+  return context;
 }
 
 result<void> offscreen_context::start(int width, int height) {
@@ -128,7 +128,7 @@ image read_framebuffer(unsigned framebuffer, int width, int height) {
   return picture;
 }
 
-image part_of(const image& whole, int left, int top, int right, int bottom) {
+image get_part(const image& whole, int left, int top, int right, int bottom) {
   left = std::clamp(left, 0, whole.width);
   right = std::clamp(right, 0, whole.width);
   top = std::clamp(top, 0, whole.height);

@@ -51,6 +51,6 @@ class offscreen_context {
 
 /// The part of `whole` from (left, top) to (right, bottom), in pixels, clipped to the image. If the part is empty, all
 /// of `whole`.
-[[nodiscard]] image part_of(const image& whole, int left, int top, int right, int bottom);
+[[nodiscard]] image get_part(const image& whole, int left, int top, int right, int bottom);
 
 }  // namespace sluice::gui::gl

@@ -39,21 +39,21 @@ result<program> program::build(std::string_view name, std::string_view vertex, s
   if (!front) return tl::unexpected(front.error());
   const auto back = compile(name, GL_FRAGMENT_SHADER, fragment);
   if (!back) return tl::unexpected(back.error());
-  program made;
-  made.id_ = glCreateProgram();
-  glAttachShader(made.id_, *front);
-  glAttachShader(made.id_, *back);
-  glLinkProgram(made.id_);
+  program new_program;
+  new_program.id_ = glCreateProgram();
+  glAttachShader(new_program.id_, *front);
+  glAttachShader(new_program.id_, *back);
+  glLinkProgram(new_program.id_);
   glDeleteShader(*front);
   glDeleteShader(*back);
   GLint good = 0;
-  glGetProgramiv(made.id_, GL_LINK_STATUS, &good);
+  glGetProgramiv(new_program.id_, GL_LINK_STATUS, &good);
   if (good == 0) {
     char log[512] = {};
-    glGetProgramInfoLog(made.id_, sizeof log, nullptr, log);
+    glGetProgramInfoLog(new_program.id_, sizeof log, nullptr, log);
     return fail(error_code::unavailable, "the driver could not link a shader: " + std::string(log), std::string(name));
   }
-  return made;
+  return new_program;
 }
 
 program::~program() {

@@ -42,9 +42,9 @@ std::string text_of_chord(ImGuiKeyChord chord) {
 
 }  // namespace
 
-void command_registry::add(command what) {
-  IM_ASSERT(find(what.id) == nullptr);
-  commands_.push_back(std::move(what));
+void command_registry::add(command subject) {
+  IM_ASSERT(find(subject.id) == nullptr);
+  commands_.push_back(std::move(subject));
 }
 
 const command* command_registry::find(std::string_view id) const {
@@ -60,8 +60,8 @@ bool command_registry::run_queued() {
   const auto queued = std::exchange(queue_, {});
   ran_.clear();
   for (const auto& [id, with] : queued)
-    if (const command* what = find(id); what != nullptr && enabled(*what)) {
-      if (what->run) what->run(with);
+    if (const command* subject = find(id); subject != nullptr && enabled(*subject)) {
+      if (subject->run) subject->run(with);
       ran_.push_back(id);
     }
   return !queued.empty();
@@ -74,11 +74,11 @@ bool command_registry::just_ran(std::string_view id) const {
 void command_registry::take_keys() const {
   // While a menu or pop-up is open, it gets all keys; Escape closes it.
   if (ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel)) return;
-  for (const command& what : commands_)
-    for (const ImGuiKeyChord chord : what.keys) {
+  for (const command& subject : commands_)
+    for (const ImGuiKeyChord chord : subject.keys) {
       const ImGuiInputFlags flags =
-          ImGuiInputFlags_RouteGlobal | (what.repeats ? ImGuiInputFlags_Repeat : ImGuiInputFlags_None);
-      if (ImGui::Shortcut(chord, flags)) invoke(what.id);
+          ImGuiInputFlags_RouteGlobal | (subject.repeats ? ImGuiInputFlags_Repeat : ImGuiInputFlags_None);
+      if (ImGui::Shortcut(chord, flags)) invoke(subject.id);
     }
 }
 
@@ -90,13 +90,13 @@ void command_registry::set_key(std::string_view id, std::optional<ImGuiKeyChord>
   found->remapped = true;
 }
 
-int match_of(const command& what, std::string_view typed) {
+int match_score(const command& subject, std::string_view typed) {
   const std::string wanted = lower_case(std::string(typed));
-  const std::string title = lower_case(what.group + " " + what.title);
-  const std::string all = title + " " + lower_case(what.words);
+  const std::string title = lower_case(subject.group + " " + subject.title);
+  const std::string text = title + " " + lower_case(subject.words);
   std::istringstream words(wanted);
   bool each_occurs = true;
-  for (std::string word; words >> word;) each_occurs = each_occurs && all.find(word) != std::string::npos;
+  for (std::string word; words >> word;) each_occurs = each_occurs && text.find(word) != std::string::npos;
   if (each_occurs) return 2;
   std::size_t at = 0;
   for (const char c : title)
@@ -104,11 +104,11 @@ int match_of(const command& what, std::string_view typed) {
   return at == wanted.size() ? 1 : 0;
 }
 
-std::string key_text(const command& what) {
-  return what.keys.empty() ? std::string() : text_of_chord(what.keys.front());
+std::string key_text(const command& subject) {
+  return subject.keys.empty() ? std::string() : text_of_chord(subject.keys.front());
 }
 
-std::optional<ImGuiKeyChord> chord_of(std::string_view text) {
+std::optional<ImGuiKeyChord> parse_chord(std::string_view text) {
   ImGuiKeyChord chord = 0;
   for (const auto& [name, modifier] : {std::pair{std::string_view("Ctrl+"), ImGuiMod_Ctrl},
                                        {"Shift+", ImGuiMod_Shift},

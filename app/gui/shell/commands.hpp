@@ -40,12 +40,12 @@ struct command {
 
 class command_registry {
  public:
-  void add(command what);
+  void add(command subject);
   /// Replaces the keys of a command by `key`; if `key` is null, removes them. Ignores unknown ids.
   void set_key(std::string_view id, std::optional<ImGuiKeyChord> key);
   [[nodiscard]] const command* find(std::string_view id) const;
   [[nodiscard]] const std::vector<command>& all() const { return commands_; }
-  [[nodiscard]] bool enabled(const command& what) const { return !what.enabled || what.enabled(); }
+  [[nodiscard]] bool enabled(const command& subject) const { return !subject.enabled || subject.enabled(); }
 
   /// Queues command `id`. It runs before the next frame is built, so that no view changes data that it is drawing.
   /// Unknown or disabled commands are ignored. This function is const because views have only const access.
@@ -68,12 +68,12 @@ class command_registry {
 
 /// How well the text that a user typed matches a command. 2: each word of the text occurs in the group, title or words.
 /// 1: the letters occur in this order in group and title ("zi" finds "Zoom in"). 0: no match. Ignores case.
-[[nodiscard]] int match_of(const command& what, std::string_view typed);
+[[nodiscard]] int match_score(const command& subject, std::string_view typed);
 
 /// Parses a key chord in the format of `key_text`; nullopt if `text` is not a chord.
-[[nodiscard]] std::optional<ImGuiKeyChord> chord_of(std::string_view text);
+[[nodiscard]] std::optional<ImGuiKeyChord> parse_chord(std::string_view text);
 
 /// The command's first key as text, e.g. "Ctrl+P" or "F".
-[[nodiscard]] std::string key_text(const command& what);
+[[nodiscard]] std::string key_text(const command& subject);
 
 }  // namespace sluice::gui

@@ -3,13 +3,14 @@
 #include <chrono>
 #include <cstdint>
 #include <functional>
-#include <future>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "app/gui/shell/document_loader.hpp"
 #include "app/gui/shell/kept_view.hpp"
 #include "app/gui/shell/selection.hpp"
+#include "app/gui/shell/view_history.hpp"
 #include "core/query/engine/engine.hpp"
 
 namespace sluice::gui {
@@ -43,11 +44,14 @@ struct document {
   query::slot<query::tracks_query> about;  ///< The query from whose result `active` is taken.
   /// How panels group memory unless the user chooses: `metrics::report::grouping`. While the recording grows, the
   /// grouping does not change unless the user chooses "automatic" again. None until known. The first panel that is
-  /// drawn sets it (`grouping_of`).
+  /// drawn sets it (`choose_grouping`).
   mutable std::optional<symbols::attribution> grouping;
 
   [[nodiscard]] bool ready() const { return engine != nullptr && span.length() > 0; }
 };
+
+/// Limits `wanted` to `span` with a margin, and to at least the smallest width that the window can show.
+[[nodiscard]] time_range clamp_view(time_range wanted, time_range span);
 
 /// The open documents, the selection and the navigation history: all state of the window except ImGui's. Commands
 /// change this state, and views read it. Use only on the window's thread.
@@ -57,9 +61,8 @@ class documents {
   explicit documents(std::function<void()> wake);
   ~documents();
 
-  /// Starts to open `path`, or an address (core/remote/address.hpp), in the background. First imports a foreign file,
-  /// or summarizes a large unfinished recording. If the recording is already open, activates it instead, unless `live`.
-  /// `live`: keep reading data that is appended to the recording.
+  /// Starts to open `path`, or an address (core/remote/address.hpp), in the background. If the recording is already
+  /// open, activates it instead, unless `live`. `live`: keep reading data that is appended to the recording.
   void open(const std::string& path, bool live = false);
   /// Opens the active document again, with the current `sources_from`.
   void reopen();
@@ -77,14 +80,10 @@ class documents {
   [[nodiscard]] bool ready() const { return active() != nullptr && active()->ready(); }
   [[nodiscard]] document* find(document_id id);
   [[nodiscard]] const std::vector<std::unique_ptr<document>>& all() const { return documents_; }
-  [[nodiscard]] bool opening() const { return !loads_.empty(); }
-  [[nodiscard]] const std::string& opening_path() const;
-  /// Progress of the import or summary, 0..1. 0 while the file is only being opened.
-  [[nodiscard]] float opening_progress() const;
-  /// Describes what is being done to the file, e.g. "Importing a.json".
-  [[nodiscard]] std::string opening_words() const;
-  /// Cancels the opening of files. Their import or summary stops soon afterwards.
-  void cancel_opening();
+  [[nodiscard]] bool opening() const { return loader_.count() > 0; }
+  /// Describes the files that are being opened.
+  [[nodiscard]] const document_loader& loader() const { return loader_; }
+  void cancel_opening() { loader_.cancel(); }
   /// True while a query of any document is running or a file is being opened.
   [[nodiscard]] bool busy() const;
 
@@ -100,13 +99,11 @@ class documents {
   [[nodiscard]] const selection& selected() const { return here_.selected; }
   [[nodiscard]] const std::optional<time_range>& range() const { return here_.range; }
   [[nodiscard]] const std::optional<time_ns>& moment() const { return here_.moment; }
-  /// Starts a user action: all changes until the next call form one step in the history. If this is never called, each
-  /// change is a step of its own.
-  void begin_action() { action_ = action::begun; }
-  /// True if a step was added to the history since `begin_action`.
-  [[nodiscard]] bool in_step() const { return action_ == action::remembered; }
+  [[nodiscard]] const view_history& history() const { return history_; }
+  /// See `view_history::begin_action`.
+  void begin_action() { history_.begin_action(); }
   /// Changes the selection. `back` undoes the change.
-  void select(const selection& what);
+  void select(const selection& chosen);
   void select_range(std::optional<time_range> range);
   /// Marks a place in time. If `range` is a moment (`is_moment`), sets the moment and clears the selected range;
   /// otherwise selects the range. `back` undoes the change.
@@ -117,48 +114,39 @@ class documents {
   void set_moment(std::optional<time_ns> moment) { here_.moment = moment; }
   /// The most recent request to bring something onto the screen. Its number is 0 if there was none.
   [[nodiscard]] const reveal_request& revealed() const { return revealed_; }
-  void reveal(const selection& what, time_range span, std::uint64_t track) {
-    revealed_ = {revealed_.number + 1, what, span, track};
+  void reveal(const selection& chosen, time_range span, std::uint64_t track) {
+    revealed_ = {revealed_.number + 1, chosen, span, track};
   }
   /// Moves the view to `visible`: smoothly if `animate`, otherwise at once. Adds no step to the history.
   void show(time_range visible, bool animate);
   /// Moves the view like `show`, as a step that `back` undoes.
   void go_to(time_range visible, bool animate);
-  [[nodiscard]] bool can_go_back() const { return !back_.empty(); }
-  [[nodiscard]] bool can_go_forward() const { return !forward_.empty(); }
   void back();
   void forward();
   /// True while the view is moving.
   [[nodiscard]] bool moving() const;
-  /// Limits `wanted` to `span` with a margin, and to at least the smallest allowed width.
-  [[nodiscard]] static time_range clamp(time_range wanted, time_range span);
 
   bool animations = true;
   std::vector<std::string> sources_from;  ///< Applies to documents opened from now on; see trace::reader_options.
-  std::function<std::shared_ptr<trace::byte_source>(const std::string& path)> source_of;  ///< See `platform_services`.
+  std::function<std::shared_ptr<trace::byte_source>(const std::string& path)> get_source;  ///< See `platform_services`.
   std::size_t memory_bytes = query::engine_options{}.memory_bytes;  ///< Memory limit of each document opened from now
                                                                     ///< on.
   bool memory_by_category = true;  ///< Memory tracks show the categories of framework blocks.
 
  private:
-  struct load;
-  enum class action : std::uint8_t { single, begun, remembered };
-  void remember();
   void apply(const location& where);
-  void take_loads();
+  void add_loaded();
   void follow(document& which);
 
   std::function<void()> wake_;
   std::vector<std::unique_ptr<document>> documents_;
-  std::vector<std::unique_ptr<load>> loads_;
+  document_loader loader_;
   std::vector<error> failures_;
   document_id active_ = document_id::none;
   std::uint32_t next_id_ = 1;
   location here_;
-  action action_ = action::single;
   reveal_request revealed_;
-  std::vector<location> back_;
-  std::vector<location> forward_;
+  view_history history_;
 };
 
 }  // namespace sluice::gui

@@ -18,7 +18,7 @@ constexpr std::size_t longest_words = 4096;  // bytes
 constexpr std::array<std::string_view, query::memory_grouping_count> grouping_words = {
     "line", "caller", "module", "package", "owner", "stream", "process"};
 
-tl::unexpected<error> wrong(const std::string& what) { return fail(error_code::corrupt, "has no valid " + what); }
+tl::unexpected<error> wrong(const std::string& subject) { return fail(error_code::corrupt, "has no valid " + subject); }
 
 /// Reads the members of an object. Records the first invalid member; after that, the other members are ignored.
 class members {
@@ -61,11 +61,11 @@ class members {
   /// The index, among `count` words, of the word that the member `name` contains; nullopt if the member is missing or
   /// contains any other text.
   template <class Word>
-  std::optional<std::size_t> word(const char* name, std::size_t count, Word&& word_of) {
+  std::optional<std::size_t> word(const char* name, std::size_t count, Word&& get_word) {
     const json* found = find(name, &json::is_string);
     if (found == nullptr) return std::nullopt;
     for (std::size_t i = 0; i < count; ++i)
-      if (word_of(i) == found->get_ref<const std::string&>()) return i;
+      if (get_word(i) == found->get_ref<const std::string&>()) return i;
     wrong_ = name;
     return std::nullopt;
   }
@@ -73,16 +73,16 @@ class members {
 
  private:
   using check = bool (json::*)() const noexcept;
-  const json* find(const char* name, check is) {
+  const json* find(const char* name, check current) {
     if (!wrong_.empty()) return nullptr;
     const auto found = in_.find(name);
     if (found == in_.end()) return nullptr;
-    if ((*found.*is)()) return &*found;
+    if ((*found.*current)()) return &*found;
     wrong_ = name;
     return nullptr;
   }
   template <class Take>
-  void each(const char* name, std::size_t most, check is, Take&& take) {
+  void each(const char* name, std::size_t most, check current, Take&& take) {
     const json* list = find(name, &json::is_array);
     if (list == nullptr) return;
     if (list->size() > most) {
@@ -90,7 +90,7 @@ class members {
       return;
     }
     for (const json& one : *list) {
-      if (!(one.*is)()) wrong_ = name;
+      if (!(one.*current)()) wrong_ = name;
       if (!wrong_.empty()) return;
       take(one);
     }
@@ -101,111 +101,111 @@ class members {
 };
 
 std::string_view category_word(std::size_t i) { return index::category_name(static_cast<index::category>(i)); }
-std::string_view layer_word(std::size_t i) { return name_of(static_cast<trace::layer>(i)); }
-std::string_view kind_word(std::size_t i) { return name_of(static_cast<trace::memory_kind>(i)); }
+std::string_view layer_word(std::size_t i) { return get_name(static_cast<trace::layer>(i)); }
+std::string_view kind_word(std::size_t i) { return get_name(static_cast<trace::memory_kind>(i)); }
 
 json filter_out(const blocks_filter& filter) {
-  json made = json::object();
-  if (!filter.text.empty()) made["text"] = filter.text;
-  if (filter.range) made["time"] = json::array({filter.range->begin, filter.range->end});
-  if (filter.layer) made["layer"] = name_of(*filter.layer);
-  if (filter.category) made["category"] = index::category_name(*filter.category);
-  if (filter.min_bytes > 0) made["least_bytes"] = filter.min_bytes;
-  if (filter.only_unfreed) made["never_freed"] = true;
-  if (filter.only_unused) made["never_used"] = true;
-  if (filter.device) made["device"] = trace::raw(*filter.device);
-  if (filter.kind) made["kind"] = name_of(*filter.kind);
-  if (filter.process != trace::process_id::none) made["process"] = trace::raw(filter.process);
-  if (!filter.group_words.empty()) made["group_words"] = filter.group_words;
+  json object = json::object();
+  if (!filter.text.empty()) object["text"] = filter.text;
+  if (filter.range) object["time"] = json::array({filter.range->begin, filter.range->end});
+  if (filter.layer) object["layer"] = get_name(*filter.layer);
+  if (filter.category) object["category"] = index::category_name(*filter.category);
+  if (filter.min_bytes > 0) object["least_bytes"] = filter.min_bytes;
+  if (filter.only_unfreed) object["never_freed"] = true;
+  if (filter.only_unused) object["never_used"] = true;
+  if (filter.device) object["device"] = trace::raw(*filter.device);
+  if (filter.kind) object["kind"] = get_name(*filter.kind);
+  if (filter.process != trace::process_id::none) object["process"] = trace::raw(filter.process);
+  if (!filter.group_words.empty()) object["group_words"] = filter.group_words;
   if (filter.groups)
-    made["groups"] = {{"by", grouping_words[static_cast<std::size_t>(filter.groups->by)]},
-                      {"keys", filter.groups->keys},
-                      {"except", filter.groups->except}};
-  return made;
+    object["groups"] = {{"by", grouping_words[static_cast<std::size_t>(filter.groups->by)]},
+                        {"keys", filter.groups->keys},
+                        {"except", filter.groups->except}};
+  return object;
 }
 
-result<blocks_filter> filter_in(const json& from) {
-  blocks_filter made;
-  members in(from);
-  in.text("text", made.text);
+result<blocks_filter> filter_in(const json& value) {
+  blocks_filter filter;
+  members in(value);
+  in.text("text", filter.text);
   std::vector<time_ns> time;
   in.times("time", time, 2);
-  if (from.contains("time") && time.size() != 2) return wrong("time of blocks");
-  if (time.size() == 2) made.range = time_range{time[0], time[1]};
-  if (const auto at = in.word("layer", trace::layer_count, layer_word)) made.layer = static_cast<trace::layer>(*at);
+  if (value.contains("time") && time.size() != 2) return wrong("time of blocks");
+  if (time.size() == 2) filter.range = time_range{time[0], time[1]};
+  if (const auto at = in.word("layer", trace::layer_count, layer_word)) filter.layer = static_cast<trace::layer>(*at);
   if (const auto at = in.word("category", index::category_count, category_word))
-    made.category = static_cast<index::category>(*at);
+    filter.category = static_cast<index::category>(*at);
   if (const auto at = in.word("kind", trace::memory_kind_count, kind_word))
-    made.kind = static_cast<trace::memory_kind>(*at);
-  in.number("least_bytes", made.min_bytes);
-  in.flag("never_freed", made.only_unfreed);
-  in.flag("never_used", made.only_unused);
-  if (from.contains("device")) {
+    filter.kind = static_cast<trace::memory_kind>(*at);
+  in.number("least_bytes", filter.min_bytes);
+  in.flag("never_freed", filter.only_unfreed);
+  in.flag("never_used", filter.only_unused);
+  if (value.contains("device")) {
     std::uint64_t device = 0;
     in.number("device", device);
-    made.device = trace::device_id{device};
+    filter.device = trace::device_id{device};
   }
   std::uint64_t process = 0;
   in.number("process", process);
-  made.process = trace::process_id{process};
-  in.text("group_words", made.group_words);
-  made.group_words = printable(made.group_words);
+  filter.process = trace::process_id{process};
+  in.text("group_words", filter.group_words);
+  filter.group_words = printable(filter.group_words);
   if (const json* groups = in.object("groups")) {
-    members of(*groups);
-    made.groups.emplace();
-    if (const auto by = of.word("by", grouping_words.size(), [](std::size_t i) { return grouping_words[i]; }))
-      made.groups->by = static_cast<query::memory_grouping>(*by);
-    of.ids("keys", made.groups->keys, query::memory_groups::limit);
-    of.flag("except", made.groups->except);
-    if (!of.wrong().empty()) return wrong("groups of blocks: \"" + of.wrong() + "\"");
+    members subject(*groups);
+    filter.groups.emplace();
+    if (const auto by = subject.word("by", grouping_words.size(), [](std::size_t i) { return grouping_words[i]; }))
+      filter.groups->by = static_cast<query::memory_grouping>(*by);
+    subject.ids("keys", filter.groups->keys, query::memory_groups::limit);
+    subject.flag("except", filter.groups->except);
+    if (!subject.wrong().empty()) return wrong("groups of blocks: \"" + subject.wrong() + "\"");
   }
   if (!in.wrong().empty()) return wrong("filter of blocks: \"" + in.wrong() + "\"");
-  return made;
+  return filter;
 }
 
 }  // namespace
 
 json kept_view_out(const kept_view& view) {
-  json made = json::object();
-  if (!view.pinned.empty()) made["pinned_tracks"] = view.pinned;
-  if (!view.hidden.empty()) made["hidden_tracks"] = view.hidden;
-  if (!view.order.empty()) made["order_of_tracks"] = view.order;
-  if (view.by_process) made["by_process"] = true;
-  if (!view.generations.empty()) made["generations_ns"] = view.generations;
-  if (view.blocks) made["blocks"] = filter_out(*view.blocks);
-  if (!view.queries.empty()) made["queries"] = view.queries;
-  return made;
+  json object = json::object();
+  if (!view.pinned.empty()) object["pinned_tracks"] = view.pinned;
+  if (!view.hidden.empty()) object["hidden_tracks"] = view.hidden;
+  if (!view.order.empty()) object["order_of_tracks"] = view.order;
+  if (view.by_process) object["by_process"] = true;
+  if (!view.generations.empty()) object["generations_ns"] = view.generations;
+  if (view.blocks) object["blocks"] = filter_out(*view.blocks);
+  if (!view.queries.empty()) object["queries"] = view.queries;
+  return object;
 }
 
-result<kept_view> kept_view_in(const json& from) {
-  if (!from.is_object()) return wrong("state of the views");
-  kept_view made;
-  members in(from);
-  in.ids("pinned_tracks", made.pinned, kept_view::max_tracks);
-  in.ids("hidden_tracks", made.hidden, kept_view::max_tracks);
-  in.ids("order_of_tracks", made.order, kept_view::max_tracks);
-  in.flag("by_process", made.by_process);
-  in.times("generations_ns", made.generations, kept_view::max_generations);
-  in.texts("queries", made.queries, kept_view::max_queries);
+result<kept_view> kept_view_in(const json& value) {
+  if (!value.is_object()) return wrong("state of the views");
+  kept_view view;
+  members in(value);
+  in.ids("pinned_tracks", view.pinned, kept_view::max_tracks);
+  in.ids("hidden_tracks", view.hidden, kept_view::max_tracks);
+  in.ids("order_of_tracks", view.order, kept_view::max_tracks);
+  in.flag("by_process", view.by_process);
+  in.times("generations_ns", view.generations, kept_view::max_generations);
+  in.texts("queries", view.queries, kept_view::max_queries);
   if (const json* blocks = in.object("blocks")) {
     auto filter = filter_in(*blocks);
     if (!filter) return tl::unexpected(filter.error());
-    made.blocks = std::move(*filter);
+    view.blocks = std::move(*filter);
   }
   if (!in.wrong().empty()) return wrong("\"" + in.wrong() + "\"");
-  return made;
+  return view;
 }
 
-std::string text_of(const kept_view& view) {
+std::string to_text(const kept_view& view) {
   return kept_view_out(view).dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
-result<kept_view> kept_view_of(const std::string& text) {
-  const auto all = parse_json(text);
-  if (!all)
-    return fail(error_code::corrupt, "has no valid state of the views: " + all.error().message, {}, {},
-                all.error().offset);
-  return kept_view_in(*all);
+result<kept_view> parse_kept_view(const std::string& text) {
+  const auto whole = parse_json(text);
+  if (!whole)
+    return fail(error_code::corrupt, "has no valid state of the views: " + whole.error().message, {}, {},
+                whole.error().offset);
+  return kept_view_in(*whole);
 }
 
 }  // namespace sluice::gui

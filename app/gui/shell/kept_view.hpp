@@ -28,9 +28,9 @@ struct kept_view {
 };
 
 /// Formats `view` as one line of JSON.
-[[nodiscard]] std::string text_of(const kept_view& view);
-/// Parses the output of `text_of`; accepts any other text safely. Missing members get their defaults. Errors: corrupt,
+[[nodiscard]] std::string to_text(const kept_view& view);
+/// Parses the output of `to_text`; accepts any other text safely. Missing members get their defaults. Errors: corrupt,
 /// with a description of the problem.
-[[nodiscard]] result<kept_view> kept_view_of(const std::string& text);
+[[nodiscard]] result<kept_view> parse_kept_view(const std::string& text);
 
 }  // namespace sluice::gui

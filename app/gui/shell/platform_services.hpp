@@ -18,7 +18,7 @@ struct platform_services {
                                       ///< own dialog.
   std::string saves_to;               ///< The folder for all saved files. Empty: the user is asked for a path.
   /// Returns the bytes of the recording at a path; null if they are in the file at that path.
-  std::function<std::shared_ptr<trace::byte_source>(const std::string& path)> source_of;
+  std::function<std::shared_ptr<trace::byte_source>(const std::string& path)> get_source;
 };
 
 }  // namespace sluice::gui

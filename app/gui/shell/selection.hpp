@@ -49,7 +49,7 @@ struct blocks_filter {
 /// with that of the last request it handled.
 struct reveal_request {
   std::uint64_t number = 0;
-  selection what;
+  selection target;
   time_range span;          ///< Time range of the event, or lifetime of the block.
   std::uint64_t track = 0;  ///< The track that shows the item; 0: none.
 };

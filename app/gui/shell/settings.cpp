@@ -19,7 +19,7 @@ namespace fs = std::filesystem;
 constexpr std::uint64_t largest_file = std::uint64_t{1} << 20;    // bytes; the files written here are much smaller
 constexpr std::uint64_t largest_layout = std::uint64_t{4} << 20;  // bytes; real layouts are much smaller
 
-std::size_t dock_nodes_of(std::string_view layout) {
+std::size_t get_dock_nodes(std::string_view layout) {
   constexpr std::string_view word = "DockNode";
   std::size_t count = 0;
   for (std::size_t at = layout.find(word); at != layout.npos; at = layout.find(word, at + word.size())) ++count;
@@ -94,9 +94,10 @@ void settings::read(std::istream& lines) {
     }
     if (key == "open" && last_session.size() < recent_limit) {
       std::istringstream words(value);
-      open_document made;
-      if (words >> made.begin >> made.end && std::getline(words >> std::ws, made.path) && made.begin < made.end)
-        last_session.push_back(std::move(made));
+      open_document document;
+      if (words >> document.begin >> document.end && std::getline(words >> std::ws, document.path) &&
+          document.begin < document.end)
+        last_session.push_back(std::move(document));
     }
     if (key == "views" && !last_session.empty() && value.size() <= longest_views) last_session.back().views = value;
     if (key == "command" && commands_.size() < command_limit) commands_.push_back(unescaped(value));
@@ -164,7 +165,7 @@ void settings::save() const {
 result<std::string> settings::read_layout() {
   if (folder_.empty()) return fail(error_code::not_found, "no folder for settings");
   auto text = read_regular_file(layout_file(), largest_layout);
-  if (text && dock_nodes_of(*text) > max_dock_nodes)
+  if (text && get_dock_nodes(*text) > max_dock_nodes)
     text = fail(error_code::foreign, "has more than " + std::to_string(max_dock_nodes) + " dock nodes", layout_file());
   layout_unread_ = !text && text.error().code != error_code::not_found;
   return text;

@@ -41,7 +41,7 @@ class settings {
     std::string path;
     std::int64_t begin = 0;
     std::int64_t end = 0;
-    std::string views{};  ///< View state, as `text_of` formats a kept_view; empty if there is none.
+    std::string views{};  ///< View state, as `to_text` formats a kept_view; empty if there is none.
   };
   static constexpr std::size_t longest_views = std::size_t{32} << 10;  ///< Longer `views` are not stored.
   /// The recordings of the last session, at most `recent_limit`. Set this before calling `save`.

@@ -53,8 +53,8 @@ std::optional<time_range> range_in(const json& in, const char* name) {
 
 json range_out(time_range range) { return {{"begin_ns", range.begin}, {"end_ns", range.end}}; }
 
-json identity_out(const recording_identity& of) {
-  return {{"name", of.name}, {"realtime_origin_ns", of.realtime_origin}, {"begin_ns", of.begin}};
+json identity_out(const recording_identity& identity) {
+  return {{"name", identity.name}, {"realtime_origin_ns", identity.realtime_origin}, {"begin_ns", identity.begin}};
 }
 
 std::optional<recording_identity> identity_in(const json& in) {
@@ -71,39 +71,40 @@ std::optional<recording_identity> identity_in(const json& in) {
   return recording_identity{*name, *origin, *begin};
 }
 
-const char* word_of(selection_kind kind) {
+const char* get_word(selection_kind kind) {
   return kind == selection_kind::block ? "block" : kind == selection_kind::event ? "event" : "none";
 }
 
 std::pair<selection_kind, std::uint64_t> target_in(const json& in) {
   for (const selection_kind kind : {selection_kind::block, selection_kind::event})
-    if (const auto id = integer(in, word_of(kind)); id && *id > 0) return {kind, static_cast<std::uint64_t>(*id)};
+    if (const auto id = integer(in, get_word(kind)); id && *id > 0) return {kind, static_cast<std::uint64_t>(*id)};
   return {selection_kind::none, 0};
 }
 
 /// Reads and parses a JSON object whose member `key` is the version number 1.
-result<json> read_object(const std::string& path, const char* key, const char* what) {
+result<json> read_object(const std::string& path, const char* key, const char* subject) {
   const auto bytes = read_regular_file(path, largest_side_file);
   if (!bytes) return tl::unexpected(bytes.error());
-  auto all = parse_json(*bytes);
-  if (!all)
+  auto whole = parse_json(*bytes);
+  if (!whole)
     return fail(error_code::corrupt,
-                fmt::format("is not a file of {}: {}; expected a JSON object", what, all.error().message), path, {},
-                all.error().offset);
-  if (!all->is_object())
-    return fail(error_code::corrupt, fmt::format("is not a file of {}: expected a JSON object", what), path, {}, 0);
-  const auto version = integer(*all, key);
-  if (!version) return fail(error_code::foreign, fmt::format("is not a file of {}: it has no \"{}\"", what, key), path);
+                fmt::format("is not a file of {}: {}; expected a JSON object", subject, whole.error().message), path,
+                {}, whole.error().offset);
+  if (!whole->is_object())
+    return fail(error_code::corrupt, fmt::format("is not a file of {}: expected a JSON object", subject), path, {}, 0);
+  const auto version = integer(*whole, key);
+  if (!version)
+    return fail(error_code::foreign, fmt::format("is not a file of {}: it has no \"{}\"", subject, key), path);
   if (*version != 1)
     return fail(error_code::newer_version, fmt::format("was written by a newer Sluice: {} {}", key, *version), path);
-  return all;
+  return whole;
 }
 
-result<void> write_object(const std::string& path, const json& all) {
+result<void> write_object(const std::string& path, const json& array) {
   auto place = replacement::of_file(path);
   if (!place) return tl::unexpected(place.error());
   std::ofstream file(place->path(), std::ios::binary);
-  file << all.dump(1, ' ', false, json::error_handler_t::replace) << '\n';
+  file << array.dump(1, ' ', false, json::error_handler_t::replace) << '\n';
   file.close();
   if (!file) return fail(error_code::io, "cannot be written", path);
   return place->commit();
@@ -111,20 +112,20 @@ result<void> write_object(const std::string& path, const json& all) {
 
 }  // namespace
 
-recording_identity identity_of(const document& of) {
-  const auto snapshot = of.engine->snapshot();
-  return {fs::path(of.path).filename().string(), snapshot->realtime_origin(), of.span.begin};
+recording_identity identify_recording(const document& subject) {
+  const auto snapshot = subject.engine->snapshot();
+  return {fs::path(subject.path).filename().string(), snapshot->realtime_origin(), subject.span.begin};
 }
 
-result<std::vector<user_note>> read_notes(const std::string& path, const recording_identity& of) {
-  const auto all = read_object(path, "sluice_notes", "notes");
-  if (!all) return tl::unexpected(all.error());
-  const auto about = identity_in(*all);
+result<std::vector<user_note>> read_notes(const std::string& path, const recording_identity& identity) {
+  const auto object = read_object(path, "sluice_notes", "notes");
+  if (!object) return tl::unexpected(object.error());
+  const auto about = identity_in(*object);
   if (!about) return fail(error_code::corrupt, "does not say which recording its notes are about", path);
-  if (!about->matches(of))
+  if (!about->matches(identity))
     return fail(error_code::foreign, "its notes belong to another recording", path, "rename or remove the file");
-  const auto list = all->find("notes");
-  if (list == all->end() || !list->is_array()) return fail(error_code::corrupt, "has no list of notes", path);
+  const auto list = object->find("notes");
+  if (list == object->end() || !list->is_array()) return fail(error_code::corrupt, "has no list of notes", path);
   if (list->size() > user_note::most)
     return fail(error_code::corrupt, fmt::format("has {} notes; at most {} are read", list->size(), user_note::most),
                 path);
@@ -144,15 +145,16 @@ result<std::vector<user_note>> read_notes(const std::string& path, const recordi
   return notes;
 }
 
-result<void> write_notes(const std::string& path, const recording_identity& of, const std::vector<user_note>& notes) {
-  json all = {{"sluice_notes", 1}, {"recording", identity_out(of)}, {"notes", json::array()}};
+result<void> write_notes(const std::string& path, const recording_identity& identity,
+                         const std::vector<user_note>& notes) {
+  json array = {{"sluice_notes", 1}, {"recording", identity_out(identity)}, {"notes", json::array()}};
   for (const user_note& each : notes) {
     json one = {{"time", range_out(each.range)}};
-    if (each.about != selection_kind::none) one[word_of(each.about)] = each.id;
+    if (each.about != selection_kind::none) one[get_word(each.about)] = each.id;
     one["text"] = each.text;
-    all["notes"].push_back(std::move(one));
+    array["notes"].push_back(std::move(one));
   }
-  return write_object(path, all);
+  return write_object(path, array);
 }
 
 std::string notes_path(const std::string& recording) { return recording + ".notes.json"; }
@@ -167,41 +169,41 @@ std::string notes_path_in(const std::string& config_folder, const std::string& r
 bool is_saved_view(const std::string& path) { return path.ends_with(".sluiceview"); }
 
 result<saved_view> read_saved_view(const std::string& path) {
-  const auto all = read_object(path, "sluice_view", "a saved view");
-  if (!all) return tl::unexpected(all.error());
-  const auto of = identity_in(*all);
-  if (!of) return fail(error_code::corrupt, "does not name the recording it is about", path);
-  const auto visible = range_in(*all, "visible");
+  const auto object = read_object(path, "sluice_view", "a saved view");
+  if (!object) return tl::unexpected(object.error());
+  const auto subject = identity_in(*object);
+  if (!subject) return fail(error_code::corrupt, "does not name the recording it is about", path);
+  const auto visible = range_in(*object, "visible");
   if (!visible || visible->length() <= 0) return fail(error_code::corrupt, "has no valid visible range", path);
-  saved_view made;
-  made.of = *of;
-  made.visible = *visible;
-  made.range = range_in(*all, "range");
-  if (const auto moment = integer(*all, "moment_ns")) made.moment = bounded(*moment);
-  if (const auto selected = all->find("selected"); selected != all->end() && selected->is_object())
-    std::tie(made.selected, made.id) = target_in(*selected);
-  if (const auto category = all->find("memory_by_category"); category != all->end() && category->is_boolean())
-    made.memory_by_category = category->get<bool>();
-  if (const auto views = all->find("views"); views != all->end()) {
+  saved_view view;
+  view.recording = *subject;
+  view.visible = *visible;
+  view.range = range_in(*object, "range");
+  if (const auto moment = integer(*object, "moment_ns")) view.moment = bounded(*moment);
+  if (const auto selected = object->find("selected"); selected != object->end() && selected->is_object())
+    std::tie(view.selected, view.id) = target_in(*selected);
+  if (const auto category = object->find("memory_by_category"); category != object->end() && category->is_boolean())
+    view.memory_by_category = category->get<bool>();
+  if (const auto views = object->find("views"); views != object->end()) {
     auto kept = kept_view_in(*views);
     if (!kept) return fail(kept.error().code, kept.error().message, path);
-    made.kept = std::move(*kept);
+    view.kept = std::move(*kept);
   }
-  return made;
+  return view;
 }
 
 result<void> write_saved_view(const std::string& path, const saved_view& view) {
-  json all = {{"sluice_view", 1}, {"recording", identity_out(view.of)}, {"visible", range_out(view.visible)}};
-  if (view.range) all["range"] = range_out(*view.range);
-  if (view.moment) all["moment_ns"] = *view.moment;
-  if (view.selected != selection_kind::none) all["selected"] = json{{word_of(view.selected), view.id}};
-  all["memory_by_category"] = view.memory_by_category;
-  if (view.kept != kept_view{}) all["views"] = kept_view_out(view.kept);
-  return write_object(path, all);
+  json array = {{"sluice_view", 1}, {"recording", identity_out(view.recording)}, {"visible", range_out(view.visible)}};
+  if (view.range) array["range"] = range_out(*view.range);
+  if (view.moment) array["moment_ns"] = *view.moment;
+  if (view.selected != selection_kind::none) array["selected"] = json{{get_word(view.selected), view.id}};
+  array["memory_by_category"] = view.memory_by_category;
+  if (view.kept != kept_view{}) array["views"] = kept_view_out(view.kept);
+  return write_object(path, array);
 }
 
-std::string recording_of(const std::string& view_path, const saved_view& view) {
-  return (fs::path(view_path).parent_path() / view.of.name).string();
+std::string find_recording(const std::string& view_path, const saved_view& view) {
+  return (fs::path(view_path).parent_path() / view.recording.name).string();
 }
 
 }  // namespace sluice::gui

@@ -25,7 +25,7 @@ struct recording_identity {
     return realtime_origin == other.realtime_origin && begin == other.begin;
   }
 };
-[[nodiscard]] recording_identity identity_of(const document& of);
+[[nodiscard]] recording_identity identify_recording(const document& subject);
 
 /// A text that the user attached to a moment, a range, a block or an event.
 struct user_note {
@@ -41,9 +41,9 @@ struct user_note {
 
 /// Reads a file of notes. `of`: the recording that the notes must belong to. Errors: not_found if there is no file; io,
 /// corrupt, foreign.
-[[nodiscard]] result<std::vector<user_note>> read_notes(const std::string& path, const recording_identity& of);
+[[nodiscard]] result<std::vector<user_note>> read_notes(const std::string& path, const recording_identity& identity);
 /// Writes the file atomically. Errors: those of `replacement`.
-[[nodiscard]] result<void> write_notes(const std::string& path, const recording_identity& of,
+[[nodiscard]] result<void> write_notes(const std::string& path, const recording_identity& identity,
                                        const std::vector<user_note>& notes);
 
 /// "a.sluice.notes.json", next to the recording.
@@ -54,7 +54,7 @@ struct user_note {
 
 /// What the window shows of a recording. Refers to the recording by its file name, in the folder of the view's file.
 struct saved_view {
-  recording_identity of;
+  recording_identity recording;
   time_range visible;
   std::optional<time_range> range;
   std::optional<time_ns> moment;
@@ -70,6 +70,6 @@ struct saved_view {
 [[nodiscard]] result<saved_view> read_saved_view(const std::string& path);
 [[nodiscard]] result<void> write_saved_view(const std::string& path, const saved_view& view);
 /// The path of a view's recording, in the folder of the view's file.
-[[nodiscard]] std::string recording_of(const std::string& view_path, const saved_view& view);
+[[nodiscard]] std::string find_recording(const std::string& view_path, const saved_view& view);
 
 }  // namespace sluice::gui

@@ -9,7 +9,7 @@ namespace sluice::gui {
 namespace {
 
 /// How recently the window was used, as a rank; -1 if the window is not on the screen.
-int recency_of(const ImGuiWindow* window) {
+int get_recency(const ImGuiWindow* window) {
   return window == nullptr || !window->WasActive || window->Hidden ? -1 : window->FocusOrder;
 }
 
@@ -17,7 +17,7 @@ int recency_of(const ImGuiWindow* window) {
 unsigned last_panel() {
   const ImGuiWindow* last = nullptr;
   for (const ImGuiWindow* each : ImGui::GetCurrentContext()->Windows)
-    if (each->DockIsActive && each->DockTabIsVisible && (last == nullptr || recency_of(each) > recency_of(last)))
+    if (each->DockIsActive && each->DockTabIsVisible && (last == nullptr || get_recency(each) > get_recency(last)))
       last = each;
   return last == nullptr ? 0 : last->ID;
 }
@@ -48,7 +48,7 @@ unsigned table_choice::nearest() const {
   if (const unsigned here = in(last_panel()); here != 0) return here;
   if (std::any_of(on_screen_.begin(), on_screen_.end(), [this](const drawn& each) { return each.table == chosen_; }))
     return chosen_;
-  const auto recent = [](const drawn& each) { return recency_of(ImGui::FindWindowByID(each.panel)); };
+  const auto recent = [](const drawn& each) { return get_recency(ImGui::FindWindowByID(each.panel)); };
   const auto last = std::max_element(on_screen_.begin(), on_screen_.end(),
                                      [&](const drawn& a, const drawn& b) { return recent(a) < recent(b); });
   return last == on_screen_.end() ? 0 : last->table;

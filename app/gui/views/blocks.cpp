@@ -26,7 +26,7 @@ constexpr float min_width = 1060;  // narrower tables scroll sideways
 constexpr auto unsorted = static_cast<block_column>(0xff);
 
 struct column {
-  block_cell what;
+  block_cell cell;
   const char* title;
   const char* csv;  ///< The column's heading in CSV.
   block_column sort;
@@ -62,9 +62,9 @@ constexpr std::array<column, 16> columns = {{
 }};
 
 constexpr std::array<table_column, columns.size()> block_columns = [] {
-  std::array<table_column, columns.size()> made{};
-  for (std::size_t i = 0; i < columns.size(); ++i) made[i] = {columns[i].title, columns[i].csv};
-  return made;
+  std::array<table_column, columns.size()> output{};
+  for (std::size_t i = 0; i < columns.size(); ++i) output[i] = {columns[i].title, columns[i].csv};
+  return output;
 }();
 
 constexpr std::array<std::uint64_t, 5> sizes = {0, 1 << 20, 16 << 20, 256 << 20, std::uint64_t{1} << 30};
@@ -121,14 +121,14 @@ void blocks_view::start_over() {
   wanted_rows_ = query::block_table::first_rows;
 }
 
-void blocks_view::keep(document_id of, kept_view& into) const {
-  if (of == document_ && layer_chosen_) into.blocks = filter_;
+void blocks_view::keep(document_id id, kept_view& into) const {
+  if (id == document_ && layer_chosen_) into.blocks = filter_;
 }
 
-void blocks_view::restore(const view_context& with, const kept_view& from) {
-  if (!from.blocks) return;
+void blocks_view::restore(const view_context& with, const kept_view& view) {
+  if (!view.blocks) return;
   document_ = with.state.active()->id;
-  filter_ = *from.blocks;
+  filter_ = *view.blocks;
   layer_chosen_ = true;
   start_over();
 }
@@ -138,8 +138,8 @@ void blocks_view::follow(const view_context& with) {
   const reveal_request& last = with.state.revealed();
   if (last.number == revealed_) return;
   revealed_ = last.number;
-  if (last.what.kind != selection_kind::block || !visible) return;
-  wanted_ = {static_cast<trace::block_id>(last.what.id), last.span.begin, 0};
+  if (last.target.kind != selection_kind::block || !visible) return;
+  wanted_ = {static_cast<trace::block_id>(last.target.id), last.span.begin, 0};
   bring_forward();
 }
 
@@ -161,7 +161,7 @@ void blocks_view::draw(view_context& with) {
   wanted.descending = descending_;
   wanted.filter = filter_.text;
   wanted.rows = wanted_rows_;
-  wanted.by = by_ ? by_ : grouping_of(with, report).by;
+  wanted.by = by_ ? by_ : choose_grouping(with, report).by;
   wanted.category = filter_.category;
   wanted.min_bytes = filter_.min_bytes;
   wanted.only_unused = filter_.only_unused;
@@ -175,11 +175,11 @@ void blocks_view::draw(view_context& with) {
   if (!result) return;
   if (result.complete && !shown.live) {
     // If all rows are known, sorting by any column and filtering are fast.
-    query::blocks_query all;
-    all.range = shown.span;
-    all.sort = block_column::born;
-    all.rows = 0;
-    ahead_.ask(*shown.engine, all);
+    query::blocks_query blocks_query;
+    blocks_query.range = shown.span;
+    blocks_query.sort = block_column::born;
+    blocks_query.rows = 0;
+    ahead_.ask(*shown.engine, blocks_query);
   }
   const query::block_table& table = *result.value;
   count_ = table.count;
@@ -193,7 +193,7 @@ void blocks_view::draw(view_context& with) {
                        : no_filter ? "Nothing was allocated in this range."
                                    : "No block in this range matches the filters above.");
   }
-  if (whole_wanted_ && result.complete) take_whole(with, content_of(with, table), table);
+  if (whole_wanted_ && result.complete) take_whole(with, make_content(with, table), table);
   const bool footer = ImGui::GetContentRegionAvail().y > with.px(min_for_footer);
   draw_table(with, table, footer);
   if (footer) draw_footer(with, table);
@@ -264,11 +264,11 @@ void blocks_view::draw_filters(const view_context& with, const query::query_resu
 void blocks_view::draw_filter_choices(const view_context& with, const query::query_result<metrics::report>& report) {
   place_control(with.px(118));
   ImGui::SetNextItemWidth(with.px(118));
-  if (ImGui::BeginCombo("##layer", filter_.layer ? name_of(*filter_.layer).data() : "all layers")) {
+  if (ImGui::BeginCombo("##layer", filter_.layer ? get_name(*filter_.layer).data() : "all layers")) {
     if (ImGui::Selectable("all layers", !filter_.layer)) filter_.layer.reset();
     for (std::size_t i = 0; i < trace::layer_count; ++i) {
       const auto layer = static_cast<trace::layer>(i);
-      if (ImGui::Selectable(name_of(layer).data(), filter_.layer == layer)) filter_.layer = layer;
+      if (ImGui::Selectable(get_name(layer).data(), filter_.layer == layer)) filter_.layer = layer;
     }
     ImGui::EndCombo();
   }
@@ -278,8 +278,9 @@ void blocks_view::draw_filter_choices(const view_context& with, const query::que
                         filter_.category ? index::category_name(*filter_.category).data() : "all categories")) {
     if (ImGui::Selectable("all categories", !filter_.category)) filter_.category.reset();
     for (std::size_t i = 1; i < index::category_count; ++i) {
-      const auto what = static_cast<index::category>(i);
-      if (ImGui::Selectable(index::category_name(what).data(), filter_.category == what)) filter_.category = what;
+      const auto subject = static_cast<index::category>(i);
+      if (ImGui::Selectable(index::category_name(subject).data(), filter_.category == subject))
+        filter_.category = subject;
     }
     ImGui::EndCombo();
   }
@@ -303,7 +304,7 @@ void blocks_view::draw_filter_choices(const view_context& with, const query::que
   }
   place_control(with.px(190), with.px(between_choices));
   ImGui::SetNextItemWidth(with.px(190));
-  attribution_combo(with, "##by", by_, grouping_of(with, report));
+  attribution_combo(with, "##by", by_, choose_grouping(with, report));
 }
 
 /// Draws the filter by moment: "at the peak", or the time that a link from another panel chose.
@@ -332,7 +333,7 @@ void blocks_view::draw_group_filter(const view_context& with) {
   place_control(with.px(140), with.px(between_choices));
   constexpr std::size_t longest = 40;  // characters
   bool on = true;
-  if (check_box(with, (label_of(shortened(filter_.group_words, longest)) + "###group").c_str(), &on)) {
+  if (check_box(with, (make_label(shortened(filter_.group_words, longest)) + "###group").c_str(), &on)) {
     filter_.groups.reset();
     filter_.device.reset();
     filter_.kind.reset();
@@ -410,7 +411,7 @@ void blocks_view::draw_table(const view_context& with, const query::block_table&
     specs->SpecsDirty = false;
   }
   if (known < std::min(rows, first_ + fits)) wanted_rows_ = query::block_table::row_limit;
-  const table_content content = content_of(with, table);
+  const table_content content = make_content(with, table);
   for (std::int64_t i = first_; i < std::min(known, first_ + fits); ++i)
     draw_row(with, content, table, static_cast<std::size_t>(i));
   ImGui::EndTable();
@@ -419,11 +420,11 @@ void blocks_view::draw_table(const view_context& with, const query::block_table&
 
 /// Sorts by the column that a command named. Has the same effect as a click on the column's heading.
 void blocks_view::sort_as_wanted() {
-  const auto is =
+  const auto found =
       std::find_if(columns.begin(), columns.end(), [this](const column& c) { return c.title == sort_wanted_; });
-  if (is != columns.end() && is->sort != unsorted)
-    ImGui::TableSetColumnSortDirection(static_cast<int>(is - columns.begin()),
-                                       is->metrics ? ImGuiSortDirection_Descending : ImGuiSortDirection_Ascending,
+  if (found != columns.end() && found->sort != unsorted)
+    ImGui::TableSetColumnSortDirection(static_cast<int>(found - columns.begin()),
+                                       found->metrics ? ImGuiSortDirection_Descending : ImGuiSortDirection_Ascending,
                                        false);
   sort_wanted_.clear();
 }
@@ -461,32 +462,32 @@ void blocks_view::draw_row(const view_context& with, const table_content& conten
     if (first) {
       const ImVec2 begin = ImGui::GetCursorPos();
       if (menu_.item(with, content, at, selected, ImGuiSelectableFlags_AllowDoubleClick)) {
-        with.commands.invoke("selection.set", block_of(with, row.block));
+        with.commands.invoke("selection.set", select_block(with, row.block));
         if (ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) with.commands.invoke("selection.reveal");
       }
       ImGui::SetCursorPos(begin);
     }
     first = false;
-    draw_cell(with, table, at, each.what);
+    draw_cell(with, table, at, each.cell);
   }
   ImGui::PopID();
 }
 
-table_content blocks_view::content_of(const view_context& with, const query::block_table& table) {
+table_content blocks_view::make_content(const view_context& with, const query::block_table& table) {
   const std::span<const column> shown = shown_columns(with);
-  table_content made{"Blocks", std::span(block_columns).first(shown.size()), table.rows.size()};
-  made.cells = [&, shown](std::size_t row, std::vector<table_cell>& to) {
-    for (const column& each : shown) to.push_back(cell(with, table, row, each.what));
+  table_content content{"Blocks", std::span(block_columns).first(shown.size()), table.rows.size()};
+  content.cells = [&, shown](std::size_t row, std::vector<table_cell>& to) {
+    for (const column& each : shown) to.push_back(cell(with, table, row, each.cell));
   };
-  made.target = [&](std::size_t row) {
+  content.target = [&](std::size_t row) {
     row_target target;
-    target.shows = block_of(with, table.rows[row].block);
+    target.shows = select_block(with, table.rows[row].block);
     target.lists_blocks = false;
     return target;
   };
-  made.more = [&](std::size_t row) { filter_entries(with, table, row); };
-  made.whole = [this](bool save) { whole_wanted_ = save; };
-  return made;
+  content.more = [&](std::size_t row) { filter_entries(with, table, row); };
+  content.whole = [this](bool save) { whole_wanted_ = save; };
+  return content;
 }
 
 /// Adds menu entries that limit the list to blocks similar to this one.
@@ -497,10 +498,10 @@ void blocks_view::filter_entries(const view_context& with, const query::block_ta
   if (ImGui::MenuItem(table.by == symbols::attribution::line ? "Only blocks of this line" : "Only blocks of this group",
                       nullptr, false, !who.empty()))
     filter_.text = who;
-  if (row.category.what != index::category::none && ImGui::MenuItem("Only blocks of this category"))
-    filter_.category = row.category.what;
+  if (row.category.kind != index::category::none && ImGui::MenuItem("Only blocks of this category"))
+    filter_.category = row.category.kind;
   if (ImGui::MenuItem("Only blocks of at least this size")) filter_.min_bytes = row.bytes;
-  if (ImGui::MenuItem("Only blocks that are live when it is allocated"))
+  if (ImGui::MenuItem("Only blocks that are live when this block is allocated"))
     filter_.range = time_range{row.born, row.born + 1};
   if (has_several_processes(with) && ImGui::MenuItem("Only blocks of this process")) filter_.process = row.process;
   if (ImGui::MenuItem("Remove all filters", nullptr, false, filter_ != blocks_filter{})) filter_ = {};
@@ -509,32 +510,33 @@ void blocks_view::filter_entries(const view_context& with, const query::block_ta
 }
 
 void blocks_view::draw_cell(const view_context& with, const query::block_table& table, std::size_t at,
-                            block_cell what) {
+                            block_cell subject) {
   const query::block_row& row = table.rows[at];
-  if (what == block_cell::category) return draw_category(with, row.category);
-  if (what == block_cell::layer) swatch(with, with.colours.layers[static_cast<std::size_t>(row.layer)]);
-  const table_cell value = cell(with, table, at, what);
-  const auto is = std::find_if(columns.begin(), columns.end(), [what](const column& c) { return c.what == what; });
-  if (is->metrics) return right_text(value.shown(), value.muted());
+  if (subject == block_cell::category) return draw_category(with, row.category);
+  if (subject == block_cell::layer) swatch(with, with.colours.layers[static_cast<std::size_t>(row.layer)]);
+  const table_cell value = cell(with, table, at, subject);
+  const auto found =
+      std::find_if(columns.begin(), columns.end(), [subject](const column& c) { return c.cell == subject; });
+  if (found->metrics) return right_text(value.shown(), value.muted());
   clipped_text(value.shown(), ImGui::GetContentRegionAvail().x);
 }
 
 table_cell blocks_view::cell(const view_context& with, const query::block_table& table, std::size_t at,
-                             block_cell what) {
+                             block_cell subject) {
   const query::block_row& row = table.rows[at];
   const bool kept = row.died == trace::unknown_time;
   const auto use = [&](time_ns time) {
     if (!table.uses_known) return table_cell::none();
     return time == trace::unknown_time ? table_cell::none("never") : table_cell::moment(time);
   };
-  switch (what) {
+  switch (subject) {
     case block_cell::size:
       return table_cell::bytes(row.bytes);
     case block_cell::line:
       return table_cell::text(at < table.asked_by.size() ? table.names[table.asked_by[at]] : std::string());
     case block_cell::category:
-      return table_cell::text(row.category.what == index::category::none ? ""
-                                                                         : index::category_name(row.category.what));
+      return table_cell::text(row.category.kind == index::category::none ? ""
+                                                                         : index::category_name(row.category.kind));
     case block_cell::born:
       return table_cell::moment(row.born);
     case block_cell::died:
@@ -556,9 +558,9 @@ table_cell blocks_view::cell(const view_context& with, const query::block_table&
     case block_cell::address:
       return table_cell::address(row.address);
     case block_cell::layer:
-      return table_cell::text(name_of(row.layer));
+      return table_cell::text(get_name(row.layer));
     case block_cell::kind:
-      return table_cell::text(name_of(row.kind));
+      return table_cell::text(get_name(row.kind));
     case block_cell::name:
       return table_cell::text(with.text(row.name));
     case block_cell::process:
@@ -567,12 +569,12 @@ table_cell blocks_view::cell(const view_context& with, const query::block_table&
   return table_cell::none();
 }
 
-void blocks_view::draw_category(const view_context& with, const index::block_category& is) {
-  if (is.what == index::category::none) return;
-  swatch(with, with.colours.categories[static_cast<std::size_t>(is.what)]);
-  clipped_text(index::category_name(is.what), ImGui::GetContentRegionAvail().x);
+void blocks_view::draw_category(const view_context& with, const index::block_category& category) {
+  if (category.kind == index::category::none) return;
+  swatch(with, with.colours.categories[static_cast<std::size_t>(category.kind)]);
+  clipped_text(index::category_name(category.kind), ImGui::GetContentRegionAvail().x);
   if (!ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal)) return;
-  ImGui::SetTooltip("%s: %s", is.exact() ? "exact" : "inferred", index::words_of(is.why).data());
+  ImGui::SetTooltip("%s: %s", category.exact() ? "exact" : "inferred", index::get_words(category.why).data());
 }
 
 }  // namespace sluice::gui

@@ -41,8 +41,8 @@ class blocks_view final : public view {
   void reset() override;
   void follow(const view_context& with) override;
   void draw(view_context& with) override;
-  void keep(document_id of, kept_view& into) const override;
-  void restore(const view_context& with, const kept_view& from) override;
+  void keep(document_id id, kept_view& into) const override;
+  void restore(const view_context& with, const kept_view& source) override;
 
   /// The filter of the list; for tests.
   [[nodiscard]] const blocks_filter& filter() const { return filter_; }
@@ -71,13 +71,13 @@ class blocks_view final : public view {
   static void draw_headings();
   void draw_row(const view_context& with, const table_content& content, const query::block_table& table,
                 std::size_t at);
-  static void draw_cell(const view_context& with, const query::block_table& table, std::size_t at, block_cell what);
+  static void draw_cell(const view_context& with, const query::block_table& table, std::size_t at, block_cell subject);
   [[nodiscard]] static table_cell cell(const view_context& with, const query::block_table& table, std::size_t at,
-                                       block_cell what);
-  [[nodiscard]] table_content content_of(const view_context& with, const query::block_table& table);
+                                       block_cell subject);
+  [[nodiscard]] table_content make_content(const view_context& with, const query::block_table& table);
   void filter_entries(const view_context& with, const query::block_table& table, std::size_t at);
   void take_whole(const view_context& with, const table_content& content, const query::block_table& table);
-  static void draw_category(const view_context& with, const index::block_category& is);
+  static void draw_category(const view_context& with, const index::block_category& category);
 
   screen_slot<query::blocks_query> query_;
   screen_slot<query::blocks_query> ahead_;  ///< Lists the blocks of a long recording until the sorted list is ready.
@@ -87,7 +87,7 @@ class blocks_view final : public view {
   blocks_filter filter_;
   document_id document_ = document_id::none;  ///< The document whose blocks are listed.
   bool layer_chosen_ = false;                 ///< False: the view chooses the innermost layer.
-  std::optional<symbols::attribution> by_;    ///< None: the attribution of `grouping_of` applies.
+  std::optional<symbols::attribution> by_;    ///< None: the attribution of `choose_grouping` applies.
   query::block_column sort_ = query::block_column::bytes;
   bool descending_ = true;
   std::string sort_wanted_;  ///< Title of the column to sort by next; empty if none.

@@ -52,10 +52,11 @@ class details_view final : public view {
     };
     content.target = [&](std::size_t row) {
       const query::detail& each = found.details[row];
-      row_target made;
-      made.shows = each.link != trace::event_id::none ? event_of(with, each.link) : block_of(with, each.block);
-      if (made.shows.kind == selection_kind::none) made.shows = with.state.selected();
-      return made;
+      row_target target;
+      target.shows =
+          each.link != trace::event_id::none ? make_event_selection(with, each.link) : select_block(with, each.block);
+      if (target.shows.kind == selection_kind::none) target.shows = with.state.selected();
+      return target;
     };
     for (std::size_t row = 0; row < found.details.size(); ++row) {
       const query::detail& each = found.details[row];

@@ -1,4 +1,4 @@
-// Shows when GPUs were idle, and what the host did meanwhile.
+// Shows when GPUs were idle, and the host's activity meanwhile.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -36,7 +36,7 @@ constexpr std::array<table_column, 5> gap_columns = {{{"host activity", "what_th
 /// Describes the cause of a gap as findings do: "Synchronization (cuStreamSynchronize), at train.py:12 (step)".
 /// `is_next`: `place` belongs to what ran after the gap.
 std::string words_for(metrics::gap_cause cause, std::string_view call, const std::string& place, bool is_next) {
-  std::string words{metrics::words_of(cause)};
+  std::string words{metrics::get_words(cause)};
   if (!call.empty()) words += " (" + std::string(call) + ")";
   if (place.empty()) return words;
   return words + (is_next && call.empty() ? ", before " : ", at ") + place;
@@ -129,18 +129,18 @@ class idle_gaps_view final : public view {
       if (!only_ || shown_->gaps[i].gap.device == *only_) rows_.push_back(i);
   }
 
-  void draw_head(const view_context& with, const metrics::range_statistics& all, time_range range, ImVec2 room) {
+  void draw_head(const view_context& with, const metrics::range_statistics& statistics, time_range range, ImVec2 room) {
     range_line(with, range);
-    draw_devices(with, all);
+    draw_devices(with, statistics);
     if (shown_ == nullptr) return remark(with, "Reading GPU and host activity.");
     draw_lengths(with, {room.x, with.px(chart_height)});
     draw_causes(with);
   }
 
-  void draw_devices(const view_context& with, const metrics::range_statistics& all) {
+  void draw_devices(const view_context& with, const metrics::range_statistics& statistics) {
     if (!begin_metrics("devices", {"device", "idle", "share of time", "gaps"})) return;
     std::vector<const device_activity*> shown;
-    for (const device_activity& each : all.devices)
+    for (const device_activity& each : statistics.devices)
       if (has_gaps(each)) shown.push_back(&each);
     table_content content{"Idle time by device", idle_device_columns, shown.size()};
     content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
@@ -150,7 +150,7 @@ class idle_gaps_view final : public view {
       to.push_back(table_cell::duration(working - each.busy));
       to.push_back(working > 0 ? table_cell::share(1 - static_cast<double>(each.busy) / static_cast<double>(working))
                                : table_cell::none());
-      const auto found = shown_ == nullptr ? nullptr : lengths_of(each.device);
+      const auto found = shown_ == nullptr ? nullptr : find_lengths(each.device);
       to.push_back(found == nullptr ? table_cell::none() : table_cell::count(found->count));
     };
     for (std::size_t i = 0; i < shown.size(); ++i) {
@@ -160,7 +160,7 @@ class idle_gaps_view final : public view {
         take_only(only_ == each.device ? std::nullopt : std::optional(each.device));
       if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal))
         ImGui::SetTooltip(
-            "Idle: the time between the first and the last work in which nothing ran.\n"
+            "Idle: the time between the first and the last GPU work during which nothing ran.\n"
             "Gaps: idle times of at least 10 µs. Click to show only this device.");
       row_menu::draw_cells(table_.cells(content, i));
       ImGui::PopID();
@@ -168,7 +168,7 @@ class idle_gaps_view final : public view {
     ImGui::EndTable();
   }
 
-  [[nodiscard]] const gap_lengths* lengths_of(trace::device_id device) const {
+  [[nodiscard]] const gap_lengths* find_lengths(trace::device_id device) const {
     const auto found = shown_->lengths.find(device);
     return found == shown_->lengths.end() ? nullptr : &found->second;
   }
@@ -254,10 +254,10 @@ class idle_gaps_view final : public view {
       to.push_back(table_cell::duration(each.saved));
     };
     content.target = [&](std::size_t row) {
-      row_target made;
-      made.range = lines[row]->longest_gap;
-      if (!lines[row]->place.empty()) made.line = lines[row]->line;
-      return made;
+      row_target target;
+      target.range = lines[row]->longest_gap;
+      if (!lines[row]->place.empty()) target.line = lines[row]->line;
+      return target;
     };
     for (std::size_t i = 0; i < lines.size(); ++i) {
       const query::gap_line& each = *lines[i];
@@ -276,16 +276,17 @@ class idle_gaps_view final : public view {
       ImGui::PopID();
     }
     ImGui::EndTable();
-    remark(with, "As in the report, gaps below 1 ms count only if a call takes up the time.");
+    remark(with, "As in the report, gaps below 1 ms count only if a call fills them.");
   }
 
   void draw_gaps(const view_context& with) {
     if (shown_ == nullptr) return;
-    std::uint64_t all = 0;
+    std::uint64_t total = 0;
     for (const auto& [device, lengths] : shown_->lengths)
-      if (!only_ || device == *only_) all += lengths.count;
-    heading(with, rows_.size() < all ? "The longest " + format_count(rows_.size()) + " of " + format_some(all, "gap")
-                                     : format_some(all, "gap") + ", longest first");
+      if (!only_ || device == *only_) total += lengths.count;
+    heading(with, rows_.size() < total
+                      ? "The longest " + format_count(rows_.size()) + " of " + format_some(total, "gap")
+                      : format_some(total, "gap") + ", longest first");
     if (rows_.empty()) return remark(with, "No gap of at least 10 µs.");
     const bool several = shown_->lengths.size() > 1 && !only_;
     if (!begin_metrics("gaps", {"host activity", "until", "length", "at"})) return;
@@ -301,11 +302,11 @@ class idle_gaps_view final : public view {
     };
     content.target = [&](std::size_t row) {
       const query::listed_gap& each = shown_->gaps[rows_[row]];
-      row_target made;
-      made.shows = event_of(with, each.gap.after);
-      made.range = each.gap.span;
-      if (!each.place.empty()) made.line = each.line;
-      return made;
+      row_target target;
+      target.shows = make_event_selection(with, each.gap.after);
+      target.range = each.gap.span;
+      if (!each.place.empty()) target.line = each.line;
+      return target;
     };
     ImGuiListClipper rows;
     rows.Begin(static_cast<int>(rows_.size()));

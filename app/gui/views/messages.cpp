@@ -125,9 +125,9 @@ class messages_view final : public view {
       to.push_back(table_cell::count(each.times));
     };
     content.target = [&](std::size_t row) {
-      row_target made;
-      if (lines[row].time != 0) made.range = time_range{lines[row].time, lines[row].time};
-      return made;
+      row_target target;
+      if (lines[row].time != 0) target.range = time_range{lines[row].time, lines[row].time};
+      return target;
     };
     widest_ = 0;
     for (const line& each : lines) widest_ = std::max(widest_, ImGui::CalcTextSize(each.detail.c_str()).x);

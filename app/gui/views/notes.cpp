@@ -107,21 +107,21 @@ class notes_view final : public view {
 
   /// Reads the notes of a recording when the recording is first activated.
   void follow(const view_context& with) override {
-    const document* of = with.state.active();
-    if (of != nullptr && of->ready() && !all_.contains(of->id)) load(*of);
+    const document* subject = with.state.active();
+    if (subject != nullptr && subject->ready() && !all_.contains(subject->id)) load(*subject);
   }
 
   void draw(view_context& with) override {
-    const document& of = *with.state.active();
+    const document& subject = *with.state.active();
     const std::vector<user_note>& notes = list(with.state);
     command_button(with, "notes.add");
     ImGui::SameLine();
     command_button(with, "notes.delete", "Delete");
     ImGui::SameLine();
     command_button(with, "view.save");
-    if (const std::string& said = all_[of.id].said; !said.empty())
+    if (const std::string& said = all_[subject.id].said; !said.empty())
       clipped_text(printable(said), ImGui::GetContentRegionAvail().x);
-    if (const std::string& trouble = all_[of.id].trouble; !trouble.empty()) {
+    if (const std::string& trouble = all_[subject.id].trouble; !trouble.empty()) {
       ImGui::PushStyleColor(ImGuiCol_Text, with.colours.warning);
       ImGui::TextWrapped("%s", printable(trouble).c_str());
       ImGui::PopStyleColor();
@@ -145,40 +145,41 @@ class notes_view final : public view {
     return notes_->by_document[state.active()->id];
   }
 
-  void load(const document& of) {
-    notes_of_document& made = all_[of.id];
-    for (const std::string& path : {notes_path(of.path), notes_path_in(config_folder_, of.path)}) {
+  void load(const document& subject) {
+    notes_of_document& of_document = all_[subject.id];
+    for (const std::string& path : {notes_path(subject.path), notes_path_in(config_folder_, subject.path)}) {
       if (path.empty()) continue;
-      auto found = read_notes(path, identity_of(of));
+      auto found = read_notes(path, identify_recording(subject));
       if (!found && found.error().code == error_code::not_found) continue;
       if (!found) {
-        made.trouble = "The notes were not read and will not be saved: " + found.error().to_string();
-        made.read_failed = true;
+        of_document.trouble = "The notes were not read and will not be saved: " + found.error().to_string();
+        of_document.read_failed = true;
         return;
       }
-      std::vector<user_note>& notes = notes_->by_document[of.id];
+      std::vector<user_note>& notes = notes_->by_document[subject.id];
       notes = std::move(*found);
       sort(notes);
       return;
     }
   }
 
-  void save(const document& of) {
-    notes_of_document& all = all_[of.id];
-    if (all.read_failed || of.removed_at_close) return;
-    all.trouble.clear();
-    const auto written = write_notes(notes_path(of.path), identity_of(of), notes_->by_document[of.id]);
+  void save(const document& subject) {
+    notes_of_document& of_document = all_[subject.id];
+    if (of_document.read_failed || subject.removed_at_close) return;
+    of_document.trouble.clear();
+    const auto written =
+        write_notes(notes_path(subject.path), identify_recording(subject), notes_->by_document[subject.id]);
     if (written) return;
-    const std::string other = notes_path_in(config_folder_, of.path);
+    const std::string other = notes_path_in(config_folder_, subject.path);
     if (other.empty()) {
-      all.trouble = "The notes were not saved: " + written.error().to_string();
+      of_document.trouble = "The notes were not saved: " + written.error().to_string();
       return;
     }
     std::error_code ignored;
     std::filesystem::create_directories(std::filesystem::path(other).parent_path(), ignored);
-    const auto kept = write_notes(other, identity_of(of), notes_->by_document[of.id]);
-    all.trouble = kept ? "The recording's folder is not writable. The notes are stored in " + other
-                       : "The notes were not saved: " + kept.error().to_string();
+    const auto kept = write_notes(other, identify_recording(subject), notes_->by_document[subject.id]);
+    of_document.trouble = kept ? "The recording's folder is not writable. The notes are stored in " + other
+                               : "The notes were not saved: " + kept.error().to_string();
   }
 
   static void sort(std::vector<user_note>& notes) {
@@ -188,40 +189,40 @@ class notes_view final : public view {
   }
 
   void add(const documents& state, const command_registry& commands, const argument& with) {
-    const document& of = *state.active();
-    std::vector<user_note>& notes = notes_->by_document[of.id];
-    if (all_[of.id].read_failed || notes.size() >= user_note::most) return;
-    user_note made;
+    const document& subject = *state.active();
+    std::vector<user_note>& notes = notes_->by_document[subject.id];
+    if (all_[subject.id].read_failed || notes.size() >= user_note::most) return;
+    user_note note;
     const selection& selected = state.selected();
     if (selected.kind == selection_kind::block || selected.kind == selection_kind::event) {
-      made.about = selected.kind;
-      made.id = selected.id;
+      note.about = selected.kind;
+      note.id = selected.id;
     }
-    const time_ns now = state.moment().value_or((of.visible.begin + of.visible.end) / 2);
-    made.range = state.range().value_or(time_range{now, now});
-    if (const auto* words = std::get_if<std::string>(&with)) made.text = words->substr(0, user_note::longest_text);
-    notes.push_back(made);
+    const time_ns now = state.moment().value_or((subject.visible.begin + subject.visible.end) / 2);
+    note.range = state.range().value_or(time_range{now, now});
+    if (const auto* words = std::get_if<std::string>(&with)) note.text = words->substr(0, user_note::longest_text);
+    notes.push_back(note);
     sort(notes);
-    chosen_ = static_cast<std::size_t>(std::find(notes.begin(), notes.end(), made) - notes.begin());
-    save(of);
+    chosen_ = static_cast<std::size_t>(std::find(notes.begin(), notes.end(), note) - notes.begin());
+    save(subject);
     commands.invoke("panel.focus.Notes");
-    if (!made.text.empty()) return;
+    if (!note.text.empty()) return;
     editing_ = chosen_;
     focus_ = fresh_ = true;
   }
 
-  void remove(const document& of, std::size_t which) {
-    std::vector<user_note>& notes = notes_->by_document[of.id];
+  void remove(const document& subject, std::size_t which) {
+    std::vector<user_note>& notes = notes_->by_document[subject.id];
     notes.erase(notes.begin() + static_cast<std::ptrdiff_t>(which));
     chosen_ = no_note;
-    save(of);
+    save(subject);
   }
 
-  void set_text(const document& of, std::size_t which, const std::string& words) {
-    std::vector<user_note>& notes = notes_->by_document[of.id];
+  void set_text(const document& subject, std::size_t which, const std::string& words) {
+    std::vector<user_note>& notes = notes_->by_document[subject.id];
     if (which >= notes.size()) return;
     notes[which].text = words.substr(0, user_note::longest_text);
-    save(of);
+    save(subject);
   }
 
   void step(const documents& state, const command_registry& commands, bool forward) {
@@ -235,18 +236,18 @@ class notes_view final : public view {
   }
 
   static void go_to(const documents& state, const command_registry& commands, const user_note& to) {
-    const document& of = *state.active();
+    const document& subject = *state.active();
     commands.invoke("moment.set", time_range{to.range.begin, to.range.begin});
     if (to.range.length() > 0) commands.invoke("selection.range", to.range);
-    if (to.about != selection_kind::none) commands.invoke("selection.set", selection{of.id, to.about, to.id});
-    const bool shown = to.range.begin >= of.visible.begin && to.range.end <= of.visible.end;
+    if (to.about != selection_kind::none) commands.invoke("selection.set", selection{subject.id, to.about, to.id});
+    const bool shown = to.range.begin >= subject.visible.begin && to.range.end <= subject.visible.end;
     if (shown) return;
-    const time_ns half = std::max<time_ns>({of.visible.length() / 2, to.range.length(), 1});
+    const time_ns half = std::max<time_ns>({subject.visible.length() / 2, to.range.length(), 1});
     const time_ns middle = to.range.begin + to.range.length() / 2;
     commands.invoke("timeline.go_to", time_range{middle - half, middle + half});
   }
 
-  static std::string words_of(const user_note& each) {
+  static std::string get_words(const user_note& each) {
     if (each.about == selection_kind::block) return "block " + std::to_string(each.id);
     if (each.about == selection_kind::event) return "event " + std::to_string(each.id);
     return each.range.length() > 0 ? "range of " + format_time(each.range.length()) : "moment";
@@ -262,16 +263,16 @@ class notes_view final : public view {
     table_content content{"Notes", note_columns, notes.size()};
     content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
       to.push_back(table_cell::moment(notes[row].range.begin));
-      to.push_back(table_cell::text(words_of(notes[row])));
+      to.push_back(table_cell::text(get_words(notes[row])));
       to.push_back(table_cell::text(printable(notes[row].text)));
       to.push_back(table_cell::moment(notes[row].range.end));
     };
     content.target = [&](std::size_t row) {
-      row_target made;
-      made.range = notes[row].range;
+      row_target target;
+      target.range = notes[row].range;
       if (notes[row].about != selection_kind::none)
-        made.shows = {with.state.active()->id, notes[row].about, notes[row].id};
-      return made;
+        target.shows = {with.state.active()->id, notes[row].about, notes[row].id};
+      return target;
     };
     content.more = [&](std::size_t row) {
       chosen_ = row;  // The commands of the menu apply to the chosen note.
@@ -301,7 +302,7 @@ class notes_view final : public view {
     ImGui::SameLine(0, 0);
     ImGui::TextUnformatted(format_moment(each.range.begin).c_str());
     ImGui::TableNextColumn();
-    ImGui::TextDisabled("%s", words_of(each).c_str());
+    ImGui::TextDisabled("%s", get_words(each).c_str());
     ImGui::TableNextColumn();
     if (row == editing_) {
       draw_editor(*with.state.active(), row);
@@ -313,9 +314,9 @@ class notes_view final : public view {
     ImGui::PopID();
   }
 
-  void draw_editor(const document& of, std::size_t row) {
+  void draw_editor(const document& subject, std::size_t row) {
     if (focus_) {
-      draft_ = notes_->by_document[of.id][row].text;
+      draft_ = notes_->by_document[subject.id][row].text;
       ImGui::SetKeyboardFocusHere();
       focus_ = false;
     }
@@ -324,32 +325,32 @@ class notes_view final : public view {
                                                   &draft_, ImGuiInputTextFlags_EnterReturnsTrue);
     if (!entered && !ImGui::IsItemDeactivated()) return;
     if (fresh_ && !entered && draft_.empty()) {
-      remove(of, row);
+      remove(subject, row);
     } else {
-      set_text(of, row, draft_);
+      set_text(subject, row, draft_);
     }
     fresh_ = false;
     editing_ = no_note;
   }
 
   void write_view(const documents& state, const std::string& wanted) {
-    const document& of = *state.active();
+    const document& subject = *state.active();
     const std::string path = is_saved_view(wanted) ? wanted : wanted + ".sluiceview";
-    saved_view made;
-    made.of = identity_of(of);
-    made.visible = of.target;
-    made.range = state.range();
-    made.moment = state.moment();
+    saved_view output;
+    output.recording = identify_recording(subject);
+    output.visible = subject.target;
+    output.range = state.range();
+    output.moment = state.moment();
     const selection& selected = state.selected();
     if (selected.kind == selection_kind::block || selected.kind == selection_kind::event) {
-      made.selected = selected.kind;
-      made.id = selected.id;
+      output.selected = selected.kind;
+      output.id = selected.id;
     }
-    made.memory_by_category = state.memory_by_category;
-    if (state.kept) made.kept = state.kept(of.id);
-    const auto written = write_saved_view(path, made);
-    all_[of.id].trouble = written ? "" : "The view was not saved: " + written.error().to_string();
-    all_[of.id].said =
+    output.memory_by_category = state.memory_by_category;
+    if (state.kept) output.kept = state.kept(subject.id);
+    const auto written = write_saved_view(path, output);
+    all_[subject.id].trouble = written ? "" : "The view was not saved: " + written.error().to_string();
+    all_[subject.id].said =
         written ? "The view was saved in " + path + ". To share it, send it together with the recording." : "";
   }
 

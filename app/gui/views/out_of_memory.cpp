@@ -46,10 +46,11 @@ class out_of_memory_view final : public view {
     const auto result = query_.ask(*shown->engine, {});
     asking_ = !result && !result.failure;
     if (!result || !result.complete) return;
-    const metrics::report& all = *result.value;
+    const metrics::report& whole_report = *result.value;
     failed_at_.reset();
-    if (all.out_of_memory.empty()) return;
-    failed_at_ = failure{shown->id, all.out_of_memory.front().metrics.event, moment_of(all), range_before(all)};
+    if (whole_report.out_of_memory.empty()) return;
+    failed_at_ = failure{shown->id, whole_report.out_of_memory.front().metrics.event, get_moment(whole_report),
+                         range_before(whole_report)};
     // Only once, because the user may go elsewhere afterwards.
     if (opened_.insert(shown->id).second && with.state.selected().kind == selection_kind::none)
       with.commands.invoke("failure.show");
@@ -61,7 +62,7 @@ class out_of_memory_view final : public view {
     if (!result) return;
     if (result.value->out_of_memory.empty())
       return empty_state(with, icon::info, "No allocation failed",
-                         "No allocation in this recording ran out of memory.");
+                         "No allocation in this recording failed for lack of memory.");
     draw_failure(with, *result.value, result.value->out_of_memory.front());
   }
 
@@ -73,15 +74,17 @@ class out_of_memory_view final : public view {
     time_range range;
   };
 
-  static time_ns moment_of(const metrics::report& all) { return all.out_of_memory.front().metrics.time; }
+  static time_ns get_moment(const metrics::report& whole_report) {
+    return whole_report.out_of_memory.front().metrics.time;
+  }
 
   /// The range from the previous step to the failure; without steps, from a tenth of the active time before the
   /// failure. Adds a tenth of the range.
-  static time_range range_before(const metrics::report& all) {
-    const metrics::out_of_memory& of = all.out_of_memory.front().metrics;
-    time_ns length = std::max<time_ns>(all.whole.active.length() / 10, 1000);
-    if (of.compared != trace::unknown_time) length = std::max<time_ns>(of.time - of.compared, 1000);
-    return {of.time - length, of.time + length / 10 + 1};
+  static time_range range_before(const metrics::report& whole_report) {
+    const metrics::out_of_memory& memory = whole_report.out_of_memory.front().metrics;
+    time_ns length = std::max<time_ns>(whole_report.whole.active.length() / 10, 1000);
+    if (memory.compared != trace::unknown_time) length = std::max<time_ns>(memory.time - memory.compared, 1000);
+    return {memory.time - length, memory.time + length / 10 + 1};
   }
 
   void show_failure(const command_registry& commands) {
@@ -91,20 +94,21 @@ class out_of_memory_view final : public view {
     commands.invoke(std::string("panel.focus.") + name());  // Last, because the selection brings Details to the front.
   }
 
-  void draw_failure(const view_context& with, const metrics::report& all, const metrics::out_of_memory_report& of) {
-    heading(with, "Out of memory at " + format_moment(of.metrics.time));
-    table_content facts{"Out of memory", fact_columns, of.facts.size()};
+  void draw_failure(const view_context& with, const metrics::report& whole_report,
+                    const metrics::out_of_memory_report& report) {
+    heading(with, "Out of memory at " + format_moment(report.metrics.time));
+    table_content facts{"Out of memory", fact_columns, report.facts.size()};
     facts.cells = [&](std::size_t row, std::vector<table_cell>& to) {
-      to.push_back(table_cell::text(of.facts[row].first));
-      to.push_back(table_cell::text(of.facts[row].second));
+      to.push_back(table_cell::text(report.facts[row].first));
+      to.push_back(table_cell::text(report.facts[row].second));
     };
     facts.target = [&](std::size_t) {
-      row_target made;
-      made.shows = event_of(with, of.metrics.event);
-      return made;
+      row_target target;
+      target.shows = make_event_selection(with, report.metrics.event);
+      return target;
     };
-    for (std::size_t row = 0; row < of.facts.size(); ++row) {
-      const auto& [label, said] = of.facts[row];
+    for (std::size_t row = 0; row < report.facts.size(); ++row) {
+      const auto& [label, said] = report.facts[row];
       ImGui::PushID(static_cast<int>(row));
       const ImVec2 begin = ImGui::GetCursorPos();
       const float room = std::max(1.0F, ImGui::GetContentRegionAvail().x - with.px(90));
@@ -116,26 +120,26 @@ class out_of_memory_view final : public view {
     if (link(with, "Show this moment")) with.commands.invoke("failure.show");
     ImGui::SameLine();
     if (link(with, "Show memory map")) {
-      with.commands.invoke("moment.set", time_range{of.metrics.time, of.metrics.time});
+      with.commands.invoke("moment.set", time_range{report.metrics.time, report.metrics.time});
       with.commands.invoke("map.open");
     }
-    draw_changes(with, of);
-    draw_list(with, of, "Memory at the failure, by category", of.categories, by::category);
-    draw_list(with, of, "Memory at the failure, by line", of.lines, by::line);
-    draw_list(with, of, "Memory at the failure, by module", of.modules, by::module);
-    draw_list(with, of, "No longer used", of.unused, by::line);
-    draw_list(with, of, "Growth since the same moment in the previous step", of.grown, by::line);
-    draw_list(with, of, "Live blocks that pin partly free segments", of.pins, by::line);
-    const std::size_t more = all.failures.size() - 1;
+    draw_changes(with, report);
+    draw_list(with, report, "Memory at the failure, by category", report.categories, by::category);
+    draw_list(with, report, "Memory at the failure, by line", report.lines, by::line);
+    draw_list(with, report, "Memory at the failure, by module", report.modules, by::module);
+    draw_list(with, report, "No longer used", report.unused, by::line);
+    draw_list(with, report, "Growth since the same moment in the previous step", report.grown, by::line);
+    draw_list(with, report, "Live blocks that pin partly free segments", report.pins, by::line);
+    const std::size_t more = whole_report.failures.size() - 1;
     if (more > 0) ImGui::TextDisabled("%s also failed.", format_some(more, "allocation").c_str());
   }
 
-  static void draw_changes(const view_context& with, const metrics::out_of_memory_report& of) {
-    heading(with, "Changes that would have let it fit");
+  static void draw_changes(const view_context& with, const metrics::out_of_memory_report& report) {
+    heading(with, "Changes with which the allocation would have fit");
     ImGui::PushTextWrapPos(0);
-    ImGui::TextUnformatted(of.verdict.c_str());
+    ImGui::TextUnformatted(report.verdict.c_str());
     int number = 0;
-    for (const metrics::oom_change& each : of.changes) {
+    for (const metrics::oom_change& each : report.changes) {
       ImGui::PushID(number++);
       ImGui::Bullet();
       ImGui::BeginGroup();
@@ -155,67 +159,67 @@ class out_of_memory_view final : public view {
 
   enum class by : std::uint8_t { category, line, module };
 
-  static std::string words_of(const metrics::oom_line& line, by what) {
-    if (what == by::category) return std::string(index::category_name(line.what));
-    if (what == by::module) return line.place.module;
-    const std::string text = metrics::text_of(line.place);
+  static std::string get_words(const metrics::oom_line& line, by subject) {
+    if (subject == by::category) return std::string(index::category_name(line.category));
+    if (subject == by::module) return line.place.module;
+    const std::string text = metrics::to_text(line.place);
     return text.empty() ? "no stack recorded" : text;
   }
 
-  static table_content content_of(const view_context& with, const metrics::out_of_memory_report& of, const char* title,
-                                  const metrics::oom_list& list, by what) {
-    table_content made{title, holder_columns, list.lines.size()};
-    made.cells = [&, what](std::size_t row, std::vector<table_cell>& to) {
+  static table_content make_content(const view_context& with, const metrics::out_of_memory_report& report,
+                                    const char* title, const metrics::oom_list& list, by subject) {
+    table_content content{title, holder_columns, list.lines.size()};
+    content.cells = [&, subject](std::size_t row, std::vector<table_cell>& to) {
       const metrics::oom_line& each = list.lines[row];
       const bool pins = each.pinned_bytes > 0;
-      std::string text = words_of(each, what) + ", " + format_some(each.blocks, "block");
+      std::string text = get_words(each, subject) + ", " + format_some(each.blocks, "block");
       if (pins) text += " of " + format_bytes(each.bytes);
-      if (&list == &of.unused)
+      if (&list == &report.unused)
         text += each.last_use == trace::unknown_time
                     ? ", never used"
-                    : ", last used " + format_time(of.metrics.time - each.last_use) + " earlier";
+                    : ", last used " + format_time(report.metrics.time - each.last_use) + " earlier";
       to.push_back(table_cell::bytes(pins ? each.pinned_bytes : each.bytes));
-      to.push_back(table_cell::words(text, words_of(each, what)));
+      to.push_back(table_cell::words(text, get_words(each, subject)));
       to.push_back(table_cell::count(each.blocks));
       to.push_back(table_cell::bytes(each.bytes));
       to.push_back(each.last_use == trace::unknown_time ? table_cell::none() : table_cell::moment(each.last_use));
     };
-    made.target = [&, what](std::size_t row) {
+    content.target = [&, subject](std::size_t row) {
       const metrics::oom_line& each = list.lines[row];
       row_target target;
-      target.shows = block_of(with, each.largest);
-      if (what != by::category && each.place.known) target.line = each.place.line;
+      target.shows = select_block(with, each.largest);
+      if (subject != by::category && each.place.known) target.line = each.place.line;
       blocks_filter blocks;
-      blocks.layer = of.metrics.layer;
-      blocks.range = time_range{of.metrics.time, of.metrics.time + 1};
-      if (what == by::category) blocks.category = each.what;
-      if (what == by::module) blocks.text = each.place.module;
-      if (what == by::line && each.place.known) blocks.text = symbols::place_and_name_of(each.place.line);
+      blocks.layer = report.metrics.layer;
+      blocks.range = time_range{report.metrics.time, report.metrics.time + 1};
+      if (subject == by::category) blocks.category = each.category;
+      if (subject == by::module) blocks.text = each.place.module;
+      if (subject == by::line && each.place.known) blocks.text = symbols::format_place_and_name(each.place.line);
       target.blocks = blocks;
       return target;
     };
-    return made;
+    return content;
   }
 
   /// Draws a list. Clicking a row selects and shows the row's largest block.
-  void draw_list(const view_context& with, const metrics::out_of_memory_report& of, const char* title,
-                 const metrics::oom_list& list, by what) {
+  void draw_list(const view_context& with, const metrics::out_of_memory_report& report, const char* title,
+                 const metrics::oom_list& list, by subject) {
     if (list.lines.empty()) return;
     heading(with, title);
     ImGui::PushID(title);
-    const table_content content = content_of(with, of, title, list, what);
+    const table_content content = make_content(with, report, title, list, subject);
     for (std::size_t row = 0; row < list.lines.size(); ++row) {
       const metrics::oom_line& each = list.lines[row];
       ImGui::PushID(static_cast<int>(row));
       const std::vector<table_cell>& cells = rows_.cells(content, row);
       const std::string amount = cells[0].shown(), text = cells[1].shown();
-      const float left = with.px(what == by::category ? 115 : 100);
+      const float left = with.px(subject == by::category ? 115 : 100);
       const ImVec2 begin = ImGui::GetCursorPos();
       const float room = std::max(1.0F, begin.x + ImGui::GetContentRegionAvail().x - left);
       if (rows_.item(with, content, row, false, 0, {0, ImGui::CalcTextSize(text.c_str(), nullptr, false, room).y}))
         select(with, each.largest);
       ImGui::SetCursorPos(begin);
-      if (what == by::category) swatch(with, with.colours.categories[static_cast<std::size_t>(each.what)]);
+      if (subject == by::category) swatch(with, with.colours.categories[static_cast<std::size_t>(each.category)]);
       ImGui::TextDisabled("%s", amount.c_str());
       ImGui::SameLine(left);
       ImGui::PushTextWrapPos(0);

@@ -13,7 +13,7 @@ void overview_strip::draw(view_context& with, const query::track_list& tracks, c
   const document& shown = *with.state.active();
   ImDrawList& list = *ImGui::GetWindowDrawList();
   const time_range span =
-      documents::clamp({shown.span.begin - shown.span.length(), shown.span.end + shown.span.length()}, shown.span);
+      clamp_view({shown.span.begin - shown.span.length(), shown.span.end + shown.span.length()}, shown.span);
   const row_frame where{header, area, span, ImGui::IsWindowHovered() && area.contains(ImGui::GetMousePos()),
                         ImGui::GetMousePos()};
   if (theme_ != with.colours.kind) {
@@ -36,8 +36,8 @@ void overview_strip::draw(view_context& with, const query::track_list& tracks, c
   draw_name(with, tracks, header, list);
 
   // Mark the visible range of the timeline only with a frame, so that no pixel is painted twice.
-  const float left = std::floor(std::clamp(where.x_of(shown.visible.begin), area.min.x, area.max.x));
-  const float right = std::floor(std::clamp(where.x_of(shown.visible.end), area.min.x, area.max.x));
+  const float left = std::floor(std::clamp(where.to_x(shown.visible.begin), area.min.x, area.max.x));
+  const float right = std::floor(std::clamp(where.to_x(shown.visible.end), area.min.x, area.max.x));
   if (right - left < area.width() - 1) {
     const ImU32 veil = (with.colours.background & ~IM_COL32_A_MASK) | (0xA0U << IM_COL32_A_SHIFT);
     list.AddRectFilled(area.min, {left, area.max.y}, veil);
@@ -49,12 +49,12 @@ void overview_strip::draw(view_context& with, const query::track_list& tracks, c
                          with.colours.accent, with.px(2));
   }
   if (const auto& range = with.state.range()) {
-    const float from = std::floor(where.x_of(range->begin));
-    const float to = std::max(from + 1, std::floor(where.x_of(range->end)));
-    list.AddRectFilled({from, area.max.y - with.px(3)}, {to, area.max.y}, with.colours.accent);
+    const float begin = std::floor(where.to_x(range->begin));
+    const float to = std::max(begin + 1, std::floor(where.to_x(range->end)));
+    list.AddRectFilled({begin, area.max.y - with.px(3)}, {to, area.max.y}, with.colours.accent);
   }
   if (with.hovered_time && !where.hovered) {
-    const float x = std::floor(where.x_of(*with.hovered_time));
+    const float x = std::floor(where.to_x(*with.hovered_time));
     if (x >= area.min.x && x < area.max.x) list.AddLineV(x, area.min.y, area.max.y, with.colours.muted);
   }
   list.AddLineH(header.min.x, area.max.x, area.max.y, with.colours.line);
@@ -65,8 +65,8 @@ void overview_strip::draw(view_context& with, const query::track_list& tracks, c
 void overview_strip::draw_left_out(const view_context& with, const row_frame& where, time_range active,
                                    ImDrawList& list) {
   if (active.length() <= 0) return;
-  const float begin = std::clamp(std::floor(where.x_of(active.begin)), where.area.min.x, where.area.max.x);
-  const float end = std::clamp(std::floor(where.x_of(active.end)), where.area.min.x, where.area.max.x);
+  const float begin = std::clamp(std::floor(where.to_x(active.begin)), where.area.min.x, where.area.max.x);
+  const float end = std::clamp(std::floor(where.to_x(active.end)), where.area.min.x, where.area.max.x);
   const float pitch = with.px(8);
   const float height = where.area.height();
   for (const auto& [left, right] : {std::pair(where.area.min.x, begin), std::pair(end, where.area.max.x)}) {
@@ -102,7 +102,7 @@ void overview_strip::draw_name(const view_context& with, const query::track_list
   ImGui::PopFont();
 }
 
-void overview_strip::draw_streams(view_context& with, query::engine& from, const query::track_list& tracks,
+void overview_strip::draw_streams(view_context& with, query::engine& engine, const query::track_list& tracks,
                                   time_range span, const draw::rectangle& area, ImDrawList& list) {
   const float height = with.px(5);
   std::size_t next = 0;
@@ -115,7 +115,7 @@ void overview_strip::draw_streams(view_context& with, query::engine& from, const
                                  {area.max.x, area.min.y + height * static_cast<float>(next + 1) - 1}};
       ++next;
       const auto result =
-          drawn.query.ask(from, {each.id, span, static_cast<std::uint32_t>(std::max(1.0F, area.width()))});
+          drawn.query.ask(engine, {each.id, span, static_cast<std::uint32_t>(std::max(1.0F, area.width()))});
       if (!result) continue;
       if (result.value != drawn.shown) {
         drawn.shown = result.value;
@@ -139,14 +139,14 @@ void overview_strip::draw_streams(view_context& with, query::engine& from, const
 
 void overview_strip::handle_mouse(view_context& with, const row_frame& where) {
   const document& shown = *with.state.active();
-  const float left = where.x_of(shown.visible.begin);
-  const float right = where.x_of(shown.visible.end);
+  const float left = where.to_x(shown.visible.begin);
+  const float right = where.to_x(shown.visible.end);
   const float reach = with.px(5);
   const auto over = [&] {
     if (std::fabs(where.mouse.x - left) <= reach) return grip::left;
     if (std::fabs(where.mouse.x - right) <= reach) return grip::right;
-    const bool all = right - left >= where.area.width() - 1;
-    return where.mouse.x > left && where.mouse.x < right && !all ? grip::move : grip::fresh;
+    const bool complete = right - left >= where.area.width() - 1;
+    return where.mouse.x > left && where.mouse.x < right && !complete ? grip::move : grip::fresh;
   };
   ImGui::SetCursorScreenPos(where.area.min);
   ImGui::InvisibleButton("overview", {where.area.width(), where.area.height()});

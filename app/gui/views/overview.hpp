@@ -20,7 +20,7 @@ class overview_strip {
   void reset() { *this = overview_strip(); }
 
  private:
-  void draw_streams(view_context& with, query::engine& from, const query::track_list& tracks, time_range span,
+  void draw_streams(view_context& with, query::engine& engine, const query::track_list& tracks, time_range span,
                     const draw::rectangle& area, ImDrawList& list);
   static void draw_left_out(const view_context& with, const row_frame& where, time_range active, ImDrawList& list);
   static void draw_name(const view_context& with, const query::track_list& tracks, const draw::rectangle& header,

@@ -42,9 +42,9 @@ void metric_cell(std::string_view text, bool muted) {
   right_text(text, muted);
 }
 
-bool is_empty(const metrics::range_statistics& all) {
-  return all.memory.empty() && all.transfers.empty() && all.devices.empty() && all.calls.empty() &&
-         all.threads.empty() && all.untracked.empty();
+bool is_empty(const metrics::range_statistics& statistics) {
+  return statistics.memory.empty() && statistics.transfers.empty() && statistics.devices.empty() &&
+         statistics.calls.empty() && statistics.threads.empty() && statistics.untracked.empty();
 }
 
 void no_memory_recorded(const view_context& with) {
@@ -59,26 +59,26 @@ void remark(const view_context& with, std::string_view text) {
   ImGui::PopStyleColor();
 }
 
-automatic_grouping grouping_of(const view_context& with, const query::query_result<metrics::report>& report) {
-  const document& of = *with.state.active();
-  automatic_grouping made{of.grouping, std::nullopt};
-  if (!report) return made;
+automatic_grouping choose_grouping(const view_context& with, const query::query_result<metrics::report>& report) {
+  const document& subject = *with.state.active();
+  automatic_grouping grouping{subject.grouping, std::nullopt};
+  if (!report) return grouping;
   // The first blocks of a growing recording are not representative.
   constexpr std::uint64_t min_blocks = 16;
   const metrics::memory_peak* peak = main_peak(*report.value);
   const bool enough = peak != nullptr && !peak->lines.empty() && peak->blocks >= min_blocks;
   // Once the recording has ended, group it in the way in which it will be grouped when it is opened again.
-  const bool decides = of.live ? enough && !of.grouping : report.complete;
-  if (decides) of.grouping = report->grouping;
-  made.by = of.grouping.value_or(report->grouping);
-  if (*made.by != report->grouping) made.now = report->grouping;
-  return made;
+  const bool decides = subject.live ? enough && !subject.grouping : report.complete;
+  if (decides) subject.grouping = report->grouping;
+  grouping.by = subject.grouping.value_or(report->grouping);
+  if (*grouping.by != report->grouping) grouping.now = report->grouping;
+  return grouping;
 }
 
 void attribution_combo(const view_context& with, const char* id, std::optional<symbols::attribution>& chosen,
                        const automatic_grouping& automatic) {
   const auto by = automatic.by.value_or(symbols::attribution::line);
-  const std::string words = std::string("Group by: ") + title_of(chosen.value_or(by));
+  const std::string words = std::string("Group by: ") + get_title(chosen.value_or(by));
   if (ImGui::BeginCombo(id, words.c_str())) {
     if (ImGui::Selectable("automatic: the most even split of the peak", !chosen)) {
       chosen.reset();
@@ -86,7 +86,7 @@ void attribution_combo(const view_context& with, const char* id, std::optional<s
     }
     for (std::size_t i = 0; i < symbols::attribution_count; ++i) {
       const auto each = static_cast<symbols::attribution>(i);
-      if (ImGui::Selectable(title_of(each), chosen == each)) chosen = each;
+      if (ImGui::Selectable(get_title(each), chosen == each)) chosen = each;
     }
     ImGui::EndCombo();
   }
@@ -94,8 +94,8 @@ void attribution_combo(const view_context& with, const char* id, std::optional<s
   const bool outdated = automatic.now && !chosen;
   std::string more;
   if (outdated)
-    more = std::string("\nThe recording has grown: \"") + title_of(*automatic.now) +
-           "\" now splits it more evenly. Choose \"automatic\" again to group by that.";
+    more = std::string("\nThe recording has grown: \"") + get_title(*automatic.now) +
+           "\" now splits the peak more evenly. Choose \"automatic\" again to use this grouping.";
   ImGui::SetTooltip(
       "How memory is attributed: to your code line, the caller of that line's function, the module "
       "(Class.forward), the package, or the library that called the driver.%s",
@@ -135,7 +135,7 @@ void draw_time_axis(const view_context& with, const time_chart& at) {
   list.AddLineH(at.area.min.x, at.area.max.x, std::floor(at.area.max.y), with.colours.line);
   const auto times = format::time_ticks(at.span, std::max(2, static_cast<int>(at.area.width() / with.px(110))));
   for (const auto& [time, label] : times.ticks) {
-    const float x = std::floor(at.x_of(time));
+    const float x = std::floor(at.to_x(time));
     const float wide = small_width(with, label);
     if (x < at.area.min.x || x + wide * 0.5F > at.area.max.x) continue;
     list.AddLineV(x, at.area.max.y, at.area.max.y + with.px(4), with.colours.line);
@@ -165,7 +165,7 @@ time_chart begin_value_chart(const view_context& with, ImVec2 corner, ImVec2 siz
   if (!at.fits(with)) return at;
   ImDrawList& list = *ImGui::GetWindowDrawList();
   for (const format::tick& each : values.ticks) {
-    const float y = std::floor(at.y_of(each.value));
+    const float y = std::floor(at.to_y(each.value));
     list.AddLineH(at.area.min.x, at.area.max.x, y, with.colours.grid);
     list.AddText(with.fonts.regular, text,
                  {at.area.min.x - with.px(6) - small_width(with, each.label), y - text * 0.5F - 1}, with.colours.muted,
@@ -183,10 +183,10 @@ void zoom_with_wheel(const view_context& with, const time_chart& at) {
     return;
   }
   const double factor = std::pow(1.25, -static_cast<double>(io.MouseWheel));
-  const time_range from = with.state.active()->target;
+  const time_range range = with.state.active()->target;
   const double share = static_cast<double>((io.MousePos.x - at.area.min.x) / at.area.width());
-  const double length = std::max(static_cast<double>(from.length()) * factor, 2.0);
-  const auto middle = from.begin + static_cast<time_ns>(share * static_cast<double>(from.length()));
+  const double length = std::max(static_cast<double>(range.length()) * factor, 2.0);
+  const auto middle = range.begin + static_cast<time_ns>(share * static_cast<double>(range.length()));
   const auto begin = middle - static_cast<time_ns>(share * length);
   with.commands.invoke("timeline.glide", time_range{begin, begin + static_cast<time_ns>(length)});
 }

@@ -23,7 +23,7 @@ void first_cell(std::string_view text);
 void metric_cell(std::string_view text, bool muted = false);
 
 /// True if a range contains nothing: no memory in use, no copies, no device work, no calls, no threads.
-[[nodiscard]] bool is_empty(const metrics::range_statistics& all);
+[[nodiscard]] bool is_empty(const metrics::range_statistics& statistics);
 /// Suggests a reason for which a recording is empty.
 inline constexpr const char* nothing_recorded =
     "No allocation, copy, kernel or CUDA call was seen. Does the recorded command itself use the GPU?";
@@ -43,8 +43,8 @@ struct automatic_grouping {
   std::optional<symbols::attribution> now;  ///< The attribution that suits the current data best, if it differs from
                                             ///< `by` because the recording has grown.
 };
-[[nodiscard]] automatic_grouping grouping_of(const view_context& with,
-                                             const query::query_result<metrics::report>& report);
+[[nodiscard]] automatic_grouping choose_grouping(const view_context& with,
+                                                 const query::query_result<metrics::report>& report);
 
 /// Draws a combo box to choose the attribution of memory. If `chosen` is none, `automatic` applies.
 void attribution_combo(const view_context& with, const char* id, std::optional<symbols::attribution>& chosen,
@@ -65,7 +65,7 @@ struct time_chart {
   time_range span;
   double top = 1;  ///< The value at the upper edge of `area`; 0 is at the lower edge.
 
-  [[nodiscard]] float x_of(time_ns time) const {
+  [[nodiscard]] float to_x(time_ns time) const {
     return area.min.x + static_cast<float>(static_cast<double>(time - span.begin) /
                                            static_cast<double>(std::max<time_ns>(span.length(), 1)) *
                                            static_cast<double>(area.width()));
@@ -74,7 +74,7 @@ struct time_chart {
     const double share = static_cast<double>((x - area.min.x) / std::max(area.width(), 1.0F));
     return span.begin + static_cast<time_ns>(share * static_cast<double>(span.length()));
   }
-  [[nodiscard]] float y_of(double value) const { return area.max.y - static_cast<float>(value / top) * area.height(); }
+  [[nodiscard]] float to_y(double value) const { return area.max.y - static_cast<float>(value / top) * area.height(); }
   /// False if the area is too small to draw anything in it.
   [[nodiscard]] bool fits(const view_context& with) const {
     return area.width() >= with.px(40) && area.height() >= with.px(30);

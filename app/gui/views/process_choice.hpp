@@ -11,12 +11,12 @@ namespace sluice::gui {
 [[nodiscard]] bool has_several_processes(const view_context& with);
 
 /// The display name of a process: "Rank 3", or "python (4710)" if it has no rank. Printable.
-[[nodiscard]] std::string process_words(const trace::snapshot& of, trace::process_id process);
+[[nodiscard]] std::string process_words(const trace::snapshot& recording, trace::process_id process);
 /// The same, for a process of the active recording.
 [[nodiscard]] std::string process_words(const view_context& with, trace::process_id process);
 
 /// The display name of a device: "GPU 0", or a longer name if several devices have that number. Printable.
-[[nodiscard]] std::string device_words(const trace::snapshot& of, trace::device_id device);
+[[nodiscard]] std::string device_words(const trace::snapshot& recording, trace::device_id device);
 /// The same, for a device of the active recording.
 [[nodiscard]] std::string device_words(const view_context& with, trace::device_id device);
 

@@ -25,7 +25,7 @@ constexpr std::uint64_t rows_to_measure = 256;
 constexpr std::uint64_t max_copied = 100'000;
 
 struct example {
-  const char* what;
+  const char* title;
   const char* text;
 };
 constexpr std::array<example, 6> examples = {
@@ -48,8 +48,8 @@ constexpr std::array<example, 6> examples = {
 bool ready(const std::future<void>& one) { return one.wait_for(std::chrono::seconds(0)) == std::future_status::ready; }
 
 /// The event or block to which a cell refers, as a selection; nullopt if the cell contains no id of such an item.
-std::optional<selection> target_of(const query::sql_result& shown, std::uint64_t row, std::size_t column,
-                                   document_id in) {
+std::optional<selection> find_target(const query::sql_result& shown, std::uint64_t row, std::size_t column,
+                                     document_id in) {
   const query::id_kind kind = shown.columns[column].id;
   const bool event = kind == query::id_kind::event;
   if (!event && kind != query::id_kind::block) return std::nullopt;
@@ -59,9 +59,9 @@ std::optional<selection> target_of(const query::sql_result& shown, std::uint64_t
 }
 
 /// The selection for the first cell in the row that refers to an event or block.
-std::optional<selection> target_of(const query::sql_result& shown, std::uint64_t row, document_id in) {
+std::optional<selection> find_target(const query::sql_result& shown, std::uint64_t row, document_id in) {
   for (std::size_t i = 0; i < shown.columns.size(); ++i)
-    if (const auto found = target_of(shown, row, i, in)) return found;
+    if (const auto found = find_target(shown, row, i, in)) return found;
   return std::nullopt;
 }
 
@@ -70,7 +70,7 @@ void draw_headings(const query::sql_result& shown, std::size_t columns) {
   ImGui::TableNextRow(ImGuiTableRowFlags_Headers);
   for (std::size_t i = 0; i < columns; ++i) {
     if (!ImGui::TableSetColumnIndex(static_cast<int>(i))) continue;
-    const std::string name = label_of(printable(shown.columns[i].name));
+    const std::string name = make_label(printable(shown.columns[i].name));
     const float room = ImGui::GetContentRegionAvail().x - ImGui::CalcTextSize(name.c_str()).x;
     if (shown.is_number(0, i) && room > 0) ImGui::SetCursorPosX(ImGui::GetCursorPosX() + room);
     ImGui::PushID(static_cast<int>(i));
@@ -127,7 +127,7 @@ void query_view::add_commands(const command_home& home) {
                                 const argument&) { commands.invoke("timeline.add_query", task_->text()); },
                      .enabled =
                          [this, rows_here] {
-                           return rows_here() && task_ && query::track_columns_of(result_->columns).has_value();
+                           return rows_here() && task_ && query::find_track_columns(result_->columns).has_value();
                          }});
   home.commands.add({.id = "query.save",
                      .title = "Save all rows as CSV...",
@@ -170,18 +170,18 @@ void query_view::cancel() {
 
 void query_view::copy() const {
   if (!result_) return;
-  std::string all;
+  std::string content;
   const auto cell = [&](bool first, std::string_view text) {
-    if (!first) all += ',';
-    append_csv(all, text);
+    if (!first) content += ',';
+    append_csv(content, text);
   };
   for (std::size_t i = 0; i < result_->columns.size(); ++i) cell(i == 0, result_->columns[i].name);
-  all += '\n';
+  content += '\n';
   for (std::uint64_t row = 0; row < std::min(result_->rows, max_copied); ++row) {
     for (std::size_t i = 0; i < result_->columns.size(); ++i) cell(i == 0, result_->text(row, i));
-    all += '\n';
+    content += '\n';
   }
-  ImGui::SetClipboardText(printable(all, line_ends::keep).c_str());
+  ImGui::SetClipboardText(printable(content, line_ends::keep).c_str());
 }
 
 void query_view::save(const std::string& path) {
@@ -214,7 +214,7 @@ void query_view::begin(const view_context& with) {
   place_ = 0;
   trace_ = with.state.active()->engine->snapshot();
   if (const auto& by = with.state.active()->answerer) {
-    task_ = std::make_unique<query::sql_task>(text_, query::sql_asked_of(by), wake_);
+    task_ = std::make_unique<query::sql_task>(text_, query::make_sql_asker(by), wake_);
     return;
   }
   query::sql_task_options options;
@@ -257,13 +257,13 @@ void query_view::draw_history(const view_context& with) {
     ImGui::PushID(static_cast<int>(i));
     std::string line = history()[i];
     std::replace(line.begin(), line.end(), '\n', ' ');
-    if (ImGui::Selectable(label_of(printable(shortened(line, 90))).c_str())) text_ = history()[i];
+    if (ImGui::Selectable(make_label(printable(shortened(line, 90))).c_str())) text_ = history()[i];
     ImGui::PopID();
   }
   if (!history().empty()) ImGui::Separator();
   ImGui::TextDisabled("Examples");
   for (const example& each : examples)
-    if (ImGui::Selectable(each.what)) text_ = each.text;
+    if (ImGui::Selectable(each.title)) text_ = each.text;
   ImGui::EndPopup();
 }
 
@@ -341,7 +341,7 @@ void query_view::draw_result(const view_context& with) {
   }
   if (result_->columns.empty()) return;
   if (result_->rows == 0 && result_->done && !result_->failure)
-    return empty_state(with, icon::search, "No rows", "The query ran, and nothing matches.");
+    return empty_state(with, icon::search, "No rows", "The query ran, but no row matches.");
   if (result_->rows > 0) draw_rows(with, *result_);
 }
 
@@ -350,7 +350,7 @@ void query_view::measure(const view_context& with, const query::sql_result& show
   if (widths_.size() != columns) {
     widths_.assign(columns, 0);
     for (std::size_t i = 0; i < columns; ++i)
-      widths_[i] = ImGui::CalcTextSize(label_of(printable(shown.columns[i].name)).c_str()).x;
+      widths_[i] = ImGui::CalcTextSize(make_label(printable(shown.columns[i].name)).c_str()).x;
     measured_ = 0;
   }
   for (; measured_ < std::min(shown.rows, rows_to_measure); ++measured_)
@@ -387,20 +387,20 @@ void query_view::draw_rows(const view_context& with, const query::sql_result& sh
   const auto columns = static_cast<int>(widths_.size());
   if (ImGui::BeginTable("answer", columns, flags, {room.x - bar - with.px(2), room.y})) {
     for (std::size_t i = 0; i < widths_.size(); ++i)
-      ImGui::TableSetupColumn(label_of(printable(shown.columns[i].name)).c_str(), ImGuiTableColumnFlags_WidthFixed,
+      ImGui::TableSetupColumn(make_label(printable(shown.columns[i].name)).c_str(), ImGuiTableColumnFlags_WidthFixed,
                               widths_[i] + with.px(4));
     draw_headings(shown, widths_.size());
-    std::vector<table_column> all;
-    for (std::size_t i = 0; i < widths_.size(); ++i) all.push_back({"", shown.columns[i].name.c_str()});
-    table_content content{"Query", all, static_cast<std::size_t>(rows)};
+    std::vector<table_column> items;
+    for (std::size_t i = 0; i < widths_.size(); ++i) items.push_back({"", shown.columns[i].name.c_str()});
+    table_content content{"Query", items, static_cast<std::size_t>(rows)};
     content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
-      for (std::size_t i = 0; i < all.size(); ++i)
+      for (std::size_t i = 0; i < items.size(); ++i)
         to.push_back(table_cell::text(printable(shown.text(row, i), line_ends::keep)));
     };
     content.target = [&](std::size_t row) {
-      row_target made;
-      made.shows = target_of(shown, row, with.state.active()->id).value_or(selection{});
-      return made;
+      row_target target;
+      target.shows = find_target(shown, row, with.state.active()->id).value_or(selection{});
+      return target;
     };
     content.whole = [&](bool save) { with.commands.invoke(save ? "query.save" : "query.copy"); };
     for (std::int64_t i = first_; i < std::min(rows, first_ + fits); ++i)
@@ -415,7 +415,7 @@ void query_view::draw_rows(const view_context& with, const query::sql_result& sh
 void query_view::draw_row(const view_context& with, const table_content& content, const query::sql_result& shown,
                           std::uint64_t row) {
   const document_id in = with.state.active()->id;
-  const auto leads_to = target_of(shown, row, in);
+  const auto leads_to = find_target(shown, row, in);
   const selection& chosen = with.state.selected();
   const bool selected = leads_to && chosen.kind == leads_to->kind && chosen.id == leads_to->id;
   ImGui::TableNextRow();
@@ -430,7 +430,7 @@ void query_view::draw_row(const view_context& with, const table_content& content
       ImGui::SetCursorPos(at);
     }
     const std::string text = printable(shown.text(row, i), line_ends::keep);
-    const bool link = target_of(shown, row, i, in).has_value();
+    const bool link = find_target(shown, row, i, in).has_value();
     if (link) ImGui::PushStyleColor(ImGuiCol_Text, with.colours.accent);
     if (shown.is_number(row, i)) {
       right_text(text);
@@ -447,7 +447,7 @@ void query_view::draw_row(const view_context& with, const table_content& content
   std::optional<selection> target = leads_to;
   if (const int column = ImGui::TableGetHoveredColumn();
       column >= 0 && static_cast<std::size_t>(column) < widths_.size())
-    if (const auto own = target_of(shown, row, static_cast<std::size_t>(column), in)) target = own;
+    if (const auto own = find_target(shown, row, static_cast<std::size_t>(column), in)) target = own;
   if (!target) return;
   with.commands.invoke("selection.set", *target);
   if (ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) with.commands.invoke("selection.reveal");

@@ -42,16 +42,16 @@ struct compared_rank {
 /// A row of the maps: one of the devices of a rank.
 struct rank_strip {
   std::size_t rank = 0;  ///< Index of the rank in the table.
-  query::shown_rank of;
+  query::shown_rank shown;
   std::string name;     ///< "Rank 0"; for a rank with several devices "Rank 0, GPU 1".
   bool shared = false;  ///< Other processes use the device too, so its curve is not that of the rank.
 };
 
 template <class Values, class Value>
-auto median_of_others(const Values& all, std::size_t but, Value&& value) {
-  std::vector<decltype(value(all[0]))> others;
-  for (std::size_t i = 0; i < all.size(); ++i)
-    if (i != but) others.push_back(value(all[i]));
+auto median_of_others(const Values& whole, std::size_t but, Value&& value) {
+  std::vector<decltype(value(whole[0]))> others;
+  for (std::size_t i = 0; i < whole.size(); ++i)
+    if (i != but) others.push_back(value(whole[i]));
   const auto middle = others.begin() + static_cast<std::ptrdiff_t>((others.size() - 1) / 2);
   std::nth_element(others.begin(), middle, others.end());
   return *middle;
@@ -98,70 +98,70 @@ class ranks_view final : public view {
     const auto result = report_.ask(*with.state.active()->engine, {});
     progress_line(with, result.complete, result.progress);
     if (!result) return;
-    const metrics::report& all = *result.value;
-    if (all.waste.ranks.size() < 2)
+    const metrics::report& whole_report = *result.value;
+    if (whole_report.waste.ranks.size() < 2)
       return empty_state(
           with, icon::chart, "Fewer than two ranks",
           "This panel compares the ranks of a job. Record them together, with `torchrun ...` as the program (File, "
           "Record a program), or join their recordings with `sluice merge`.");
     if (result.value != compared_from_) {
       compared_from_ = result.value;
-      compare(all);
+      compare(whole_report);
     }
     const ImVec2 room = ImGui::GetContentRegionAvail();
     const bool beside = room.x >= with.px(min_beside);
     if (ImGui::BeginChild("table", beside ? ImVec2(room.x * 0.46F, 0) : ImVec2(0, room.y * 0.5F)))
-      draw_table(with, all);
+      draw_table(with, whole_report);
     ImGui::EndChild();
     if (beside) ImGui::SameLine(0, with.px(16));
-    if (ImGui::BeginChild("maps")) draw_maps(with, all);
+    if (ImGui::BeginChild("maps")) draw_maps(with, whole_report);
     ImGui::EndChild();
   }
 
  private:
-  /// Collects the metrics, and sorts the ranks such that outliers come first.
-  void compare(const metrics::report& all) {
+  /// Collects the metrics, and sorts the ranks so that outliers come first.
+  void compare(const metrics::report& whole_report) {
     ranks_.clear();
-    for (std::size_t i = 0; i < all.waste.ranks.size(); ++i) {
-      const rank_metrics& of = all.waste.ranks[i];
-      compared_rank& made = ranks_.emplace_back();
-      made.place = i;
-      for (const metrics::device_activity& each : all.whole.devices)
-        if (each.device == of.device && each.kernels > 0 && each.last > each.first)
-          made.idle = 1 - static_cast<double>(each.busy) / static_cast<double>(each.last - each.first);
+    for (std::size_t i = 0; i < whole_report.waste.ranks.size(); ++i) {
+      const rank_metrics& subject = whole_report.waste.ranks[i];
+      compared_rank& rank = ranks_.emplace_back();
+      rank.place = i;
+      for (const metrics::device_activity& each : whole_report.whole.devices)
+        if (each.device == subject.device && each.kernels > 0 && each.last > each.first)
+          rank.idle = 1 - static_cast<double>(each.busy) / static_cast<double>(each.last - each.first);
     }
-    for (std::size_t i = 0; i < ranks_.size(); ++i) judge(all, i);
-    const auto peak_of = [&](const compared_rank& each) { return all.waste.ranks[each.place].peak; };
+    for (std::size_t i = 0; i < ranks_.size(); ++i) judge(whole_report, i);
+    const auto get_peak = [&](const compared_rank& each) { return whole_report.waste.ranks[each.place].peak; };
     std::stable_sort(ranks_.begin(), ranks_.end(), [&](const compared_rank& a, const compared_rank& b) {
-      return std::pair(a.outlying >= outlying, peak_of(a)) > std::pair(b.outlying >= outlying, peak_of(b));
+      return std::pair(a.outlying >= outlying, get_peak(a)) > std::pair(b.outlying >= outlying, get_peak(b));
     });
   }
 
   /// Computes how far a rank is from the median of the others: in its peak, its step time, how busy its GPU is, and how
   /// long it works without waiting for the others. If there are only two ranks, only the one with the higher value is
   /// an outlier, because it is not known which one is normal.
-  void judge(const metrics::report& all, std::size_t at) {
-    compared_rank& of = ranks_[at];
+  void judge(const metrics::report& whole_report, std::size_t at) {
+    compared_rank& subject = ranks_[at];
     const auto differs = [&](auto&& value) {
-      const auto mine = static_cast<double>(value(of));
+      const auto mine = static_cast<double>(value(subject));
       const auto usual = static_cast<double>(median_of_others(ranks_, at, value));
       if (usual > 0 && (ranks_.size() > 2 || mine > usual))
-        of.outlying = std::max(of.outlying, std::abs(mine - usual) / usual);
+        subject.outlying = std::max(subject.outlying, std::abs(mine - usual) / usual);
     };
-    differs([&](const compared_rank& each) { return all.waste.ranks[each.place].peak; });
-    differs([&](const compared_rank& each) { return all.waste.ranks[each.place].median_step; });
+    differs([&](const compared_rank& each) { return whole_report.waste.ranks[each.place].peak; });
+    differs([&](const compared_rank& each) { return whole_report.waste.ranks[each.place].median_step; });
     differs([&](const compared_rank& each) {
-      const rank_metrics& rank = all.waste.ranks[each.place];
-      return std::max<time_ns>(all.whole.active.length() - (rank.waiting - rank.waiting_rarely), 0);
+      const rank_metrics& rank = whole_report.waste.ranks[each.place];
+      return std::max<time_ns>(whole_report.whole.active.length() - (rank.waiting - rank.waiting_rarely), 0);
     });
-    if (of.idle) differs([](const compared_rank& each) { return 1 - each.idle.value_or(1); });
+    if (subject.idle) differs([](const compared_rank& each) { return 1 - each.idle.value_or(1); });
   }
 
   // --- the table ----------------------------------------------------------------------------------------------------
 
-  void draw_table(const view_context& with, const metrics::report& all) {
+  void draw_table(const view_context& with, const metrics::report& whole_report) {
     // Show the report's findings about ranks.
-    for (const metrics::finding& each : all.findings) {
+    for (const metrics::finding& each : whole_report.findings) {
       if (each.kind != metrics::finding_kind::rank_imbalance) continue;
       ImGui::PushStyleColor(ImGuiCol_Text, with.colours.warning);
       ImGui::TextUnformatted(icon::warning);
@@ -175,43 +175,46 @@ class ranks_view final : public view {
     const auto snapshot = with.state.active()->engine->snapshot();
     table_content content{"Ranks", rank_columns, ranks_.size()};
     content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
-      const rank_metrics& of = all.waste.ranks[ranks_[row].place];
-      const std::string device = printable(index::label_beside_rank(of.device, snapshot->tables()));
-      to.push_back(table_cell::words("Rank " + std::to_string(of.rank) + ",  " + device, std::to_string(of.rank)));
-      to.push_back(table_cell::bytes(of.peak));
-      to.push_back(table_cell::moment(of.peak_time));
-      to.push_back(of.reserved > 0 ? table_cell::bytes(of.reserved) : table_cell::none());
-      to.push_back(of.median_step > 0 ? table_cell::duration(of.median_step) : table_cell::none());
-      to.push_back(of.collectives > 0 ? table_cell::duration(of.waiting) : table_cell::none());
+      const rank_metrics& subject = whole_report.waste.ranks[ranks_[row].place];
+      const std::string device = printable(index::label_beside_rank(subject.device, snapshot->tables()));
+      to.push_back(
+          table_cell::words("Rank " + std::to_string(subject.rank) + ",  " + device, std::to_string(subject.rank)));
+      to.push_back(table_cell::bytes(subject.peak));
+      to.push_back(table_cell::moment(subject.peak_time));
+      to.push_back(subject.reserved > 0 ? table_cell::bytes(subject.reserved) : table_cell::none());
+      to.push_back(subject.median_step > 0 ? table_cell::duration(subject.median_step) : table_cell::none());
+      to.push_back(subject.collectives > 0 ? table_cell::duration(subject.waiting) : table_cell::none());
       to.push_back(ranks_[row].idle ? table_cell::share(*ranks_[row].idle) : table_cell::none());
       to.push_back(table_cell::text(device));
     };
     content.target = [&](std::size_t row) {
-      const rank_metrics& of = all.waste.ranks[ranks_[row].place];
-      row_target made;
-      made.range = time_range{of.peak_time, of.peak_time};
-      return made;
+      const rank_metrics& target = whole_report.waste.ranks[ranks_[row].place];
+      row_target output;
+      output.range = time_range{target.peak_time, target.peak_time};
+      return output;
     };
     for (std::size_t at = 0; at < ranks_.size(); ++at) {
       const compared_rank& each = ranks_[at];
-      const rank_metrics& of = all.waste.ranks[each.place];
+      const rank_metrics& owner = whole_report.waste.ranks[each.place];
       ImGui::PushID(static_cast<int>(at));
-      if (rows_.begin_row(with, content, at)) go_to_moment(with, all, of.peak_time);
+      if (rows_.begin_row(with, content, at)) go_to_moment(with, whole_report, owner.peak_time);
       if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal) && begin_tip(with)) {
-        const auto process = std::find_if(all.processes.begin(), all.processes.end(),
-                                          [&](const auto& row) { return row.process == of.process; });
-        if (process != all.processes.end())
+        const auto process = std::find_if(whole_report.processes.begin(), whole_report.processes.end(),
+                                          [&](const auto& row) { return row.process == owner.process; });
+        if (process != whole_report.processes.end())
           ImGui::TextUnformatted(
               ("Process " + std::to_string(process->pid) + ": " + process->command.substr(0, 200)).c_str());
-        tip_field(with, "device", printable(index::device_label(of.device, snapshot->tables())), with.px(70));
-        tip_field(with, "share of it", share_of_device(with, of.device, static_cast<double>(of.peak)), with.px(70));
-        if (of.collectives > 0)
-          tip_field(with, "collectives",
-                    format_count(of.collectives) + ", " + format_time(of.collective_time) + ", including " +
-                        format_time(of.waiting) + " waiting for other ranks" +
-                        (of.waiting_rarely > 0 ? " (" + format_time(of.waiting_rarely) + " in a few long waits)" : ""),
-                    with.px(70));
-        ImGui::TextDisabled("Click to go to its peak.");
+        tip_field(with, "device", printable(index::device_label(owner.device, snapshot->tables())), with.px(70));
+        tip_field(with, "peak share", share_of_device(with, owner.device, static_cast<double>(owner.peak)),
+                  with.px(70));
+        if (owner.collectives > 0)
+          tip_field(
+              with, "collectives",
+              format_count(owner.collectives) + ", " + format_time(owner.collective_time) + ", including " +
+                  format_time(owner.waiting) + " waiting for other ranks" +
+                  (owner.waiting_rarely > 0 ? " (" + format_time(owner.waiting_rarely) + " in a few long waits)" : ""),
+              with.px(70));
+        ImGui::TextDisabled("Click to go to the rank's peak.");
         end_tip();
       }
       if (each.outlying >= outlying) ImGui::PushStyleColor(ImGuiCol_Text, with.colours.warning);
@@ -230,40 +233,40 @@ class ranks_view final : public view {
   static std::string share_of_device(const view_context& with, trace::device_id device, double bytes) {
     const auto snapshot = with.state.active()->engine->snapshot();
     const trace::device_row* row = snapshot->tables().devices.find(device);
-    const std::uint64_t all = row == nullptr ? 0 : row->memory_bytes;
-    return all == 0 ? std::string("unknown") : format_share(bytes / static_cast<double>(all));
+    const std::uint64_t total = row == nullptr ? 0 : row->memory_bytes;
+    return total == 0 ? std::string("unknown") : format_share(bytes / static_cast<double>(total));
   }
 
-  static void go_to_moment(const view_context& with, const metrics::report& all, time_ns time) {
-    with.commands.invoke("timeline.go_to", shown_range({time, time}, all.whole.active, all.steps));
+  static void go_to_moment(const view_context& with, const metrics::report& whole_report, time_ns time) {
+    with.commands.invoke("timeline.go_to", shown_range({time, time}, whole_report.whole.active, whole_report.steps));
     with.commands.invoke("moment.set", time_range{time, time});
   }
 
   // --- the maps -----------------------------------------------------------------------------------------------------
 
   /// Finds the devices of each rank: that of the rank's peak, and those of its streams and pools.
-  void find_strips(const view_context& with, const metrics::report& all, const query::track_list& tracks) {
+  void find_strips(const view_context& with, const metrics::report& whole_report, const query::track_list& tracks) {
     const auto snapshot = with.state.active()->engine->snapshot();
-    std::map<trace::process_id, std::set<trace::device_id>> devices_of;
-    std::map<trace::device_id, std::set<trace::process_id>> users_of;
+    std::map<trace::process_id, std::set<trace::device_id>> get_devices;
+    std::map<trace::device_id, std::set<trace::process_id>> users_by_device;
     const auto uses = [&](trace::process_id process, trace::device_id device) {
       if (process == trace::process_id::none || device == trace::device_id::none) return;
-      devices_of[process].insert(device);
-      users_of[device].insert(process);
+      get_devices[process].insert(device);
+      users_by_device[device].insert(process);
     };
     for (const query::track& each : tracks.tracks) uses(each.process, each.device);
-    for (const rank_metrics& each : all.waste.ranks) uses(each.process, each.device);
+    for (const rank_metrics& each : whole_report.waste.ranks) uses(each.process, each.device);
     strips_.clear();
     for (std::size_t at = 0; at < ranks_.size(); ++at) {
-      const rank_metrics& of = all.waste.ranks[ranks_[at].place];
-      const std::set<trace::device_id>& devices = devices_of[of.process];
+      const rank_metrics& subject = whole_report.waste.ranks[ranks_[at].place];
+      const std::set<trace::device_id>& devices = get_devices[subject.process];
       for (const trace::device_id device : devices) {
-        rank_strip& made = strips_.emplace_back();
-        made.rank = at;
-        made.of = {of.process, {device, of.layer, of.kind}};
-        made.name = "Rank " + std::to_string(of.rank);
-        if (devices.size() > 1) made.name += ", " + printable(index::label_beside_rank(device, snapshot->tables()));
-        made.shared = users_of[device].size() > 1;
+        rank_strip& strip = strips_.emplace_back();
+        strip.rank = at;
+        strip.shown = {subject.process, {device, subject.layer, subject.kind}};
+        strip.name = "Rank " + std::to_string(subject.rank);
+        if (devices.size() > 1) strip.name += ", " + printable(index::label_beside_rank(device, snapshot->tables()));
+        strip.shared = users_by_device[device].size() > 1;
       }
     }
     own_.clear();
@@ -274,30 +277,31 @@ class ranks_view final : public view {
   /// The rows of the maps for all strips. Where ranks share a device, the rank's memory is summed from its blocks.
   const query::rank_rows& rows_of_strips(const view_context& with, const query::query_result<query::rank_rows>& result,
                                          const query::ranks_query& asked) {
-    std::vector<std::shared_ptr<const void>> from{result.value};
+    std::vector<std::shared_ptr<const void>> items{result.value};
     for (std::size_t i = 0; i < strips_.size(); ++i) {
       if (!strips_[i].shared) continue;
       query::memory_groups_query wanted{
           .range = asked.range, .width = asked.width, .by = query::memory_grouping::process};
-      std::tie(wanted.layer, wanted.device, wanted.kind, wanted.process) = std::tie(
-          strips_[i].of.memory.layer, strips_[i].of.memory.device, strips_[i].of.memory.kind, strips_[i].of.process);
+      std::tie(wanted.layer, wanted.device, wanted.kind, wanted.process) =
+          std::tie(strips_[i].shown.memory.layer, strips_[i].shown.memory.device, strips_[i].shown.memory.kind,
+                   strips_[i].shown.process);
       const auto own = own_[i].ask(*with.state.active()->engine, wanted);
       progress_line(with, own.complete, own.progress);
-      from.push_back(own.value);
+      items.push_back(own.value);
     }
-    if (from == rows_from_) return drawn_;
-    rows_from_ = from;
+    if (items == rows_from_) return drawn_;
+    rows_from_ = items;
     drawn_ = *result.value;
     std::size_t next = 1;
     for (std::size_t i = 0; i < strips_.size(); ++i) {
       if (!strips_[i].shared) continue;
-      const auto own = std::static_pointer_cast<const query::memory_groups>(from[next++]);
+      const auto own = std::static_pointer_cast<const query::memory_groups>(items[next++]);
       query::put_own_memory(own != nullptr ? *own : query::memory_groups{}, drawn_.range, drawn_.rows[i]);
     }
     return drawn_;
   }
 
-  void draw_maps(const view_context& with, const metrics::report& all) {
+  void draw_maps(const view_context& with, const metrics::report& whole_report) {
     const document& shown = *with.state.active();
     const ImVec2 room = ImGui::GetContentRegionAvail();
     query::ranks_query wanted;
@@ -307,9 +311,9 @@ class ranks_view final : public view {
     if (!tracks) return;
     if (strips_from_ != std::pair(compared_from_, tracks.value)) {
       strips_from_ = {compared_from_, tracks.value};
-      find_strips(with, all, *tracks.value);
+      find_strips(with, whole_report, *tracks.value);
     }
-    for (const rank_strip& each : strips_) wanted.ranks.push_back(each.of);
+    for (const rank_strip& each : strips_) wanted.ranks.push_back(each.shown);
     const auto result = over_time_.ask(*shown.engine, wanted);
     progress_line(with, result.complete, result.progress);
     if (!result || result.value->rows.size() != strips_.size()) return;
@@ -329,17 +333,17 @@ class ranks_view final : public view {
         std::clamp((room.y - beside * static_cast<float>(maps)) / rows_in_all, with.px(min_row), with.px(highest_row));
     map_look look{with.colours.slice(query::slice_kind::kernel), 1 / most, high};
     draw_map(
-        with, all, rows, "Memory, full colour: " + format_bytes(most), look,
+        with, whole_report, rows, "Memory, full colour: " + format_bytes(most), look,
         [](const query::rank_row& row, std::size_t part) { return row.memory[part]; },
         [&](std::size_t strip, double value) {
-          return format_bytes(value) + ", " + share_of_device(with, strips_[strip].of.memory.device, value) +
+          return format_bytes(value) + ", " + share_of_device(with, strips_[strip].shown.memory.device, value) +
                  " of the device";
         });
     look = {with.colours.warning, 1, high};
     const auto shares = [](std::size_t, double value) { return format_share(value) + " of the time"; };
     if (idle)
       draw_map(
-          with, all, rows, "GPU idle", look,
+          with, whole_report, rows, "GPU idle", look,
           [](const query::rank_row& row, std::size_t part) {
             return part < row.idle.size() ? static_cast<double>(row.idle[part]) : 0.0;
           },
@@ -347,7 +351,7 @@ class ranks_view final : public view {
     look.colour = with.colours.slice(query::slice_kind::h2d);
     if (waiting)
       draw_map(
-          with, all, rows, "Host waiting for GPU", look,
+          with, whole_report, rows, "Host waiting for GPU", look,
           [](const query::rank_row& row, std::size_t part) {
             return part < row.waiting.size() ? static_cast<double>(row.waiting[part]) : 0.0;
           },
@@ -361,7 +365,7 @@ class ranks_view final : public view {
   };
 
   template <class Value, class Words>
-  void draw_map(const view_context& with, const metrics::report& all, const query::rank_rows& rows,
+  void draw_map(const view_context& with, const metrics::report& whole_report, const query::rank_rows& rows,
                 const std::string& title, const map_look& look, Value&& value, Words&& words) {
     heading(with, title);
     ImGui::PushID(title.c_str(), title.c_str() + std::min<std::size_t>(title.find(','), title.size()));
@@ -394,7 +398,7 @@ class ranks_view final : public view {
       draw_row(with, at, rows.rows[row], top, bottom - (look.row > with.px(6) ? 1.0F : 0.0F), look, value);
     }
     draw_time_axis(with, at);
-    if (hovered && at.area.contains(ImGui::GetMousePos())) draw_hit(with, all, rows, at, look, value, words);
+    if (hovered && at.area.contains(ImGui::GetMousePos())) draw_hit(with, whole_report, rows, at, look, value, words);
   }
 
   template <class Value>
@@ -402,19 +406,19 @@ class ranks_view final : public view {
                        float bottom, const map_look& look, Value&& value) {
     ImDrawList& list = *ImGui::GetWindowDrawList();
     const std::size_t parts = row.memory.size();
-    const auto shade_of = [&](std::size_t part) {
+    const auto choose_shade = [&](std::size_t part) {
       return static_cast<int>(std::lround(std::clamp(value(row, part) * look.scale, 0.0, 1.0) * shades));
     };
     for (std::size_t part = 0; part < parts;) {
-      const int shade = shade_of(part);
+      const int shade = choose_shade(part);
       std::size_t next = part + 1;
-      while (next < parts && shade_of(next) == shade) ++next;
-      const auto x_of = [&](std::size_t edge) {
+      while (next < parts && choose_shade(next) == shade) ++next;
+      const auto to_x = [&](std::size_t edge) {
         return std::floor(at.area.min.x + at.area.width() * static_cast<float>(edge) / static_cast<float>(parts));
       };
       // Strong colours mean high values: the higher a value, the more its colour contrasts with the background of the
       // theme.
-      list.AddRectFilled({x_of(part), top}, {x_of(next), bottom},
+      list.AddRectFilled({to_x(part), top}, {to_x(next), bottom},
                          mix(look.colour, with.colours.background,
                              0.94F - 0.94F * static_cast<float>(shade) / static_cast<float>(shades)));
       part = next;
@@ -422,7 +426,7 @@ class ranks_view final : public view {
   }
 
   template <class Value, class Words>
-  void draw_hit(const view_context& with, const metrics::report& all, const query::rank_rows& rows,
+  void draw_hit(const view_context& with, const metrics::report& whole_report, const query::rank_rows& rows,
                 const time_chart& at, const map_look& look, Value&& value, Words&& words) const {
     const ImVec2 mouse = ImGui::GetMousePos();
     const auto strip = std::min(rows.rows.size() - 1, static_cast<std::size_t>((mouse.y - at.area.min.y) / look.row));
@@ -433,7 +437,7 @@ class ranks_view final : public view {
         static_cast<std::size_t>((mouse.x - at.area.min.x) / at.area.width() * static_cast<float>(row.memory.size())));
     const time_ns time = at.time_at(mouse.x);
     ImGui::GetWindowDrawList()->AddLineV(std::floor(mouse.x), at.area.min.y, at.area.max.y, with.colours.muted);
-    if (ImGui::IsMouseClicked(ImGuiMouseButton_Left)) go_to_moment(with, all, time);
+    if (ImGui::IsMouseClicked(ImGuiMouseButton_Left)) go_to_moment(with, whole_report, time);
     if (!begin_tip(with)) return;
     ImGui::TextUnformatted(strips_[strip].name.c_str());
     ImGui::TextUnformatted(words(strip, value(row, part)).c_str());
@@ -444,7 +448,7 @@ class ranks_view final : public view {
   screen_slot<query::report_query> report_;
   screen_slot<query::ranks_query> over_time_;
   std::shared_ptr<const metrics::report> compared_from_;
-  std::vector<compared_rank> ranks_;  ///< Sorted such that outliers come first.
+  std::vector<compared_rank> ranks_;  ///< Sorted so that outliers come first.
   screen_slot<query::tracks_query> tracks_;
   std::vector<rank_strip> strips_;  ///< Sorted by rank as in `ranks_`, then by device.
   std::pair<std::shared_ptr<const metrics::report>, std::shared_ptr<const query::track_list>> strips_from_;

@@ -32,7 +32,7 @@ const ImGuiWindow* current_panel() {
 
 /// Identifies the table, because a panel may have several tables with the same name. The last id on ImGui's stack is
 /// excluded, because it is that of the row.
-ImGuiID key_of(const table_content& content) {
+ImGuiID get_key(const table_content& content) {
   const ImVector<ImGuiID>& ids = ImGui::GetCurrentWindow()->IDStack;
   return ImHashStr(content.name, 0, ids.Size > 1 ? ids[ids.Size - 2] : ids[0]);
 }
@@ -60,9 +60,9 @@ void menu_title(const view_context& with, std::string_view text) {
 // --- cells -----------------------------------------------------------------------------------------------------------
 
 table_cell table_cell::words(std::string_view shown, std::string_view plain) {
-  table_cell made{unit::words, shown, 0, 0};
-  made.plain_ = plain;
-  return made;
+  table_cell cell{unit::words, shown, 0, 0};
+  cell.plain_ = plain;
+  return cell;
 }
 
 std::string table_cell::shown() const {
@@ -114,63 +114,63 @@ std::string table_cell::plain() const {
 
 // --- copying ---------------------------------------------------------------------------------------------------------
 
-std::string csv_of(const table_content& content) {
-  std::string made;
+std::string to_csv(const table_content& content) {
+  std::string text;
   for (const table_column& each : content.columns) {
-    if (&each != content.columns.data()) made += ',';
-    append_csv(made, each.csv);
+    if (&each != content.columns.data()) text += ',';
+    append_csv(text, each.csv);
   }
-  made += '\n';
+  text += '\n';
   std::vector<table_cell> cells;
   for (std::size_t row = 0; row < content.rows; ++row) {
     cells.clear();
     content.cells(row, cells);
     for (std::size_t i = 0; i < cells.size(); ++i) {
-      if (i > 0) made += ',';
-      append_csv(made, cells[i].plain());
+      if (i > 0) text += ',';
+      append_csv(text, cells[i].plain());
     }
-    made += '\n';
+    text += '\n';
   }
-  return made;
+  return text;
 }
 
 std::string text_of_row(const table_content& content, std::size_t row) {
   std::vector<table_cell> cells;
   content.cells(row, cells);
-  std::string made;
+  std::string text;
   bool first = true;
   for (std::size_t i = 0; i < cells.size(); ++i) {
     if (content.columns[i].title == nullptr) continue;
-    if (!first) made += '\t';
+    if (!first) text += '\t';
     first = false;
     std::string shown = cells[i].shown();
     std::replace_if(
         shown.begin(), shown.end(), [](char c) { return c == '\t' || c == '\n' || c == '\r'; }, ' ');
-    made += shown;
+    text += shown;
   }
-  return made;
+  return text;
 }
 
-table_content part_of(const table_content& content, const row_set& chosen) {
+table_content get_part(const table_content& content, const row_set& chosen) {
   std::vector<std::size_t> rows;
   rows.reserve(chosen.size());
   for (const row_set::run& each : chosen.runs())
     for (std::size_t row = each.begin; row < std::min(each.end, content.rows); ++row) rows.push_back(row);
-  table_content made{content.name, content.columns, rows.size()};
-  made.cells = [&content, rows = std::move(rows)](std::size_t row, std::vector<table_cell>& to) {
+  table_content output{content.name, content.columns, rows.size()};
+  output.cells = [&content, rows = std::move(rows)](std::size_t row, std::vector<table_cell>& to) {
     content.cells(rows[row], to);
   };
-  return made;
+  return output;
 }
 
-std::string words_of(const table_content& content, const row_set& chosen) {
-  std::string made = format_some(chosen.size(), "row") + " selected";
-  if (chosen.empty()) return made;
+std::string get_words(const table_content& content, const row_set& chosen) {
+  std::string text = format_some(chosen.size(), "row") + " selected";
+  if (chosen.empty()) return text;
   std::vector<table_cell> cells;
   content.cells(chosen.runs().front().begin, cells);
   const auto has_size = [](const table_cell& each) { return each.size().has_value(); };
   const auto found = std::find_if(cells.begin(), cells.end(), has_size);
-  if (found == cells.end()) return made;
+  if (found == cells.end()) return text;
   const auto column = static_cast<std::size_t>(found - cells.begin());
   const bool only = std::count_if(cells.begin(), cells.end(), has_size) == 1;
   std::uint64_t sum = 0;
@@ -180,34 +180,35 @@ std::string words_of(const table_content& content, const row_set& chosen) {
       content.cells(row, cells);
       sum += cells[column].size().value_or(0);
     }
-  const table_column& of = content.columns[column];
-  return made + ", " + (only || of.title == nullptr ? std::string() : std::string(of.title) + " ") + format_bytes(sum);
+  const table_column& subject = content.columns[column];
+  return text + ", " + (only || subject.title == nullptr ? std::string() : std::string(subject.title) + " ") +
+         format_bytes(sum);
 }
 
-void copy_csv(const table_content& content) { ImGui::SetClipboardText(csv_of(content).c_str()); }
+void copy_csv(const table_content& content) { ImGui::SetClipboardText(to_csv(content).c_str()); }
 
 void save_csv(const view_context& with, const table_content& content) {
-  with.commands.invoke("table.save", table_text{content.name, csv_of(content)});
+  with.commands.invoke("table.save", table_text{content.name, to_csv(content)});
 }
 
 // --- entries of menus ------------------------------------------------------------------------------------------------
 
-selection event_of(const view_context& with, trace::event_id event) {
+selection make_event_selection(const view_context& with, trace::event_id event) {
   if (event == trace::event_id::none) return {};
   return {with.state.active()->id, selection_kind::event, trace::raw(event)};
 }
 
-selection block_of(const view_context& with, trace::block_id block) {
+selection select_block(const view_context& with, trace::block_id block) {
   if (block == trace::block_id::none) return {};
   return {with.state.active()->id, selection_kind::block, trace::raw(block)};
 }
 
 void command_entry(const view_context& with, std::string_view id) {
-  const command* what = with.commands.find(id);
-  if (what == nullptr) return;
-  const std::string keys = key_text(*what);
-  if (ImGui::MenuItem(what->title.c_str(), keys.empty() ? nullptr : keys.c_str(), what->checked && what->checked(),
-                      with.commands.enabled(*what)))
+  const command* subject = with.commands.find(id);
+  if (subject == nullptr) return;
+  const std::string keys = key_text(*subject);
+  if (ImGui::MenuItem(subject->title.c_str(), keys.empty() ? nullptr : keys.c_str(),
+                      subject->checked && subject->checked(), with.commands.enabled(*subject)))
     with.commands.invoke(id);
 }
 
@@ -221,7 +222,7 @@ void line_entries(const view_context& with, const symbols::frame_line* line) {
   if (line != nullptr) place = has_file ? line->file + ":" + std::to_string(line->line) : line->module;
   if (ImGui::MenuItem("Copy file:line", nullptr, false, !place.empty())) ImGui::SetClipboardText(place.c_str());
   if (ImGui::MenuItem("Copy function name", nullptr, false, line != nullptr))
-    ImGui::SetClipboardText(symbols::name_of(*line).c_str());
+    ImGui::SetClipboardText(symbols::get_name(*line).c_str());
   if (ImGui::MenuItem("Copy source line", nullptr, false, line != nullptr && !line->source.empty()))
     ImGui::SetClipboardText(line->source.c_str());
   if (ImGui::MenuItem("Open in editor", nullptr, false, has_file)) with.commands.invoke("source.open", place);
@@ -247,7 +248,7 @@ void target_entries(const view_context& with, const row_target& target) {
   if ((leads || line != nullptr) && !target.blocks && target.lists_blocks &&
       ImGui::MenuItem("List blocks of this line", nullptr, false, line != nullptr)) {
     blocks_filter filter;
-    filter.text = symbols::place_and_name_of(*line);
+    filter.text = symbols::format_place_and_name(*line);
     with.commands.invoke("blocks.show", filter);
   }
   if (!target.find.empty() && ImGui::MenuItem("Find this name in Search"))
@@ -352,7 +353,7 @@ void row_menu::follow(const view_context& with, const table_content& content, st
     }
   }
   const bool has_focus = ImGui::IsItemFocused();
-  const ImGuiID table = key_of(content);
+  const ImGuiID table = get_key(content);
   with.tables.choice.note(table, current_panel()->ID);
   if (has_focus) {
     focused_ = row;
@@ -374,20 +375,20 @@ void row_menu::follow(const view_context& with, const table_content& content, st
 }
 
 void row_menu::start_at(const table_content& content, std::size_t row) {
-  selected_.table = key_of(content);
+  selected_.table = get_key(content);
   selected_.anchor = row;
   selected_.rows.clear();
   note_selected(content);
 }
 
 void row_menu::extend_to(const table_content& content, std::size_t row) {
-  if (selected_.table != key_of(content) || selected_.anchor >= content.rows) start_at(content, row);
+  if (selected_.table != get_key(content) || selected_.anchor >= content.rows) start_at(content, row);
   selected_.rows.choose(selected_.anchor, row);
   note_selected(content);
 }
 
 void row_menu::add_or_remove(const table_content& content, std::size_t row) {
-  const bool here = selected_.table == key_of(content) && selected_.anchor < content.rows;
+  const bool here = selected_.table == get_key(content) && selected_.anchor < content.rows;
   if (!here) {
     start_at(content, row);
   } else if (selected_.rows.empty() && row != selected_.anchor) {
@@ -400,7 +401,7 @@ void row_menu::add_or_remove(const table_content& content, std::size_t row) {
 
 void row_menu::select_all(const table_content& content) {
   if (content.rows == 0) return;
-  selected_.table = key_of(content);
+  selected_.table = get_key(content);
   selected_.rows.choose(0, content.rows - 1);
   note_selected(content);
 }
@@ -408,7 +409,7 @@ void row_menu::select_all(const table_content& content) {
 bool row_menu::selects(const table_content& content, std::optional<std::size_t> row) const {
   // A single selected row is equivalent to the focused row.
   if (selected_.table == 0 || selected_.rows.empty() || selected_.words.empty()) return false;
-  return selected_.table == key_of(content) && (!row || selected_.rows.contains(*row));
+  return selected_.table == get_key(content) && (!row || selected_.rows.contains(*row));
 }
 
 void row_menu::note_selected(const table_content& content) {
@@ -420,7 +421,7 @@ void row_menu::note_selected(const table_content& content) {
   selected_.first = text_of_row(content, selected_.rows.runs().front().begin);
   selected_.last = text_of_row(content, selected_.rows.runs().back().end - 1);
   // The panel may have only the first rows of the table.
-  selected_.words = selected_.all && content.whole ? "All rows selected" : words_of(content, selected_.rows);
+  selected_.words = selected_.all && content.whole ? "All rows selected" : get_words(content, selected_.rows);
 }
 
 void row_menu::check_selected(const table_content& content) {
@@ -463,20 +464,20 @@ void row_menu::draw_selected(const view_context& with) const {
 void row_menu::copy_rows(const table_content& content, std::size_t row, bool selected) const {
   if (!selected) return ImGui::SetClipboardText(text_of_row(content, row).c_str());
   if (selected_.all && content.whole) return content.whole(false);
-  std::string made;
+  std::string text;
   std::size_t copied = 0;
   for (const row_set::run& each : selected_.rows.runs())
     for (std::size_t at = each.begin; at < each.end && copied < max_rows_copied; ++at, ++copied) {
-      if (copied > 0) made += '\n';
-      made += text_of_row(content, at);
+      if (copied > 0) text += '\n';
+      text += text_of_row(content, at);
     }
-  ImGui::SetClipboardText(made.c_str());
+  ImGui::SetClipboardText(text.c_str());
 }
 
 void row_menu::take_csv(const view_context& with, const table_content& content, bool save, bool selected) const {
   const bool some = selected && !selected_.all;
   if (!some && content.whole) return content.whole(save);
-  const table_content part = some ? part_of(content, selected_.rows) : content;
+  const table_content part = some ? get_part(content, selected_.rows) : content;
   if (save) {
     save_csv(with, part);
   } else {

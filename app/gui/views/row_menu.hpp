@@ -13,8 +13,8 @@
 #include "app/gui/views/view.hpp"
 #include "core/symbols/frames.hpp"
 
-/// What all tables, lists and boxes of the panels share: the focused row, copying of rows and tables, and context
-/// menus.
+/// Features that all tables, lists and boxes of the panels share: the focused row, copying of rows and tables, and
+/// context menus.
 namespace sluice::gui {
 
 /// A value in a table, in two formats: as the panel shows it, and as CSV contains it. Numbers are stored as numbers and
@@ -52,8 +52,8 @@ class table_cell {
 
  private:
   enum class unit : std::uint8_t { text, bytes, count, duration, moment, rate, share, address, none, words };
-  table_cell(unit is, std::string_view text, std::uint64_t whole, double real)
-      : unit_(is), text_(text), whole_(whole), real_(real) {}
+  table_cell(unit current, std::string_view text, std::uint64_t whole, double real)
+      : unit_(current), text_(text), whole_(whole), real_(real) {}
 
   unit unit_;
   std::string text_;
@@ -67,7 +67,7 @@ struct table_column {
   const char* csv;    ///< The heading in CSV, with the unit: "bytes", "duration_ns".
 };
 
-/// What a row, a box or a band represents. Menus offer the actions that apply to the members that are set.
+/// The object that a row, a box or a band represents. Menus offer the actions that apply to the members that are set.
 struct row_target {
   selection shows{};                  ///< The event or block that it represents.
   std::optional<time_range> range{};  ///< The time range of the event or block.
@@ -85,22 +85,22 @@ struct table_content {
   std::size_t rows = 0;
   /// Appends one cell for each column to `to`.
   std::function<void(std::size_t row, std::vector<table_cell>& to)> cells{};
-  std::function<row_target(std::size_t row)> target{};  ///< What the row represents; may be empty.
+  std::function<row_target(std::size_t row)> target{};  ///< The object that the row represents; may be empty.
   std::function<void(std::size_t row)> more{};          ///< Adds entries at the top of the menu; may be empty.
   /// Copies (or, if `save`, saves) the whole table, if the table has more rows than `rows`; may be empty.
   std::function<void(bool save)> whole{};
 };
 
 /// The rows of `content` as CSV (RFC 4180, but lines end with \n), with a header line. O(rows).
-[[nodiscard]] std::string csv_of(const table_content& content);
+[[nodiscard]] std::string to_csv(const table_content& content);
 /// One row as the panel shows it, with tabs between the cells.
 [[nodiscard]] std::string text_of_row(const table_content& content, std::size_t row);
 /// A table that contains only the rows in `chosen`. `content` must outlive the result. O(rows of `chosen`).
-[[nodiscard]] table_content part_of(const table_content& content, const row_set& chosen);
+[[nodiscard]] table_content get_part(const table_content& content, const row_set& chosen);
 /// Describes the selected rows: "3 rows selected, 12.0 MiB". The size is the sum of the first column of sizes, if there
 /// is such a column; if there are several, the text also names the column. O(rows of `chosen`) if there is a sum,
 /// otherwise O(1).
-[[nodiscard]] std::string words_of(const table_content& content, const row_set& chosen);
+[[nodiscard]] std::string get_words(const table_content& content, const row_set& chosen);
 void copy_csv(const table_content& content);
 /// Asks the user for a path, and saves the table there.
 void save_csv(const view_context& with, const table_content& content);
@@ -115,8 +115,8 @@ void panel_entries(const view_context& with);
 void panel_context_menu(const view_context& with);
 
 /// A selection that consists of an event of the active document; an empty selection for `event_id::none`.
-[[nodiscard]] selection event_of(const view_context& with, trace::event_id event);
-[[nodiscard]] selection block_of(const view_context& with, trace::block_id block);
+[[nodiscard]] selection make_event_selection(const view_context& with, trace::event_id event);
+[[nodiscard]] selection select_block(const view_context& with, trace::block_id block);
 
 /// The rows of the tables of one view. The row with the keyboard focus is highlighted. A click focuses a row, and the
 /// arrow keys move the focus. A click or an arrow key with Shift selects all rows up to the new focus, Ctrl with a

@@ -100,22 +100,22 @@ void search_view::find(const std::string& text) {
 }
 
 void search_view::step(const documents& state, const command_registry& commands, int by) const {
-  const std::vector<query::found_event>& all = found_->events;
+  const std::vector<query::found_event>& rows = found_->events;
   const document& shown = *state.active();
   const selection& chosen = state.selected();
-  auto at = std::find_if(all.begin(), all.end(), [&](const query::found_event& each) {
+  auto at = std::find_if(rows.begin(), rows.end(), [&](const query::found_event& each) {
     return chosen.kind == selection_kind::event && trace::raw(each.event) == chosen.id;
   });
-  const bool selected = at != all.end();
+  const bool selected = at != rows.end();
   if (!selected)
-    at = std::lower_bound(all.begin(), all.end(), shown.visible.begin,
+    at = std::lower_bound(rows.begin(), rows.end(), shown.visible.begin,
                           [](const query::found_event& each, time_ns time) { return each.begin < time; });
-  std::ptrdiff_t place = at - all.begin();
+  std::ptrdiff_t place = at - rows.begin();
   if (selected || by < 0) place += by;
-  const auto count = static_cast<std::ptrdiff_t>(all.size());
+  const auto count = static_cast<std::ptrdiff_t>(rows.size());
   place = (place % count + count) % count;  // Wraps around after the last.
   commands.invoke("selection.set",
-                  selection{shown.id, selection_kind::event, trace::raw(all[static_cast<std::size_t>(place)].event)});
+                  selection{shown.id, selection_kind::event, trace::raw(rows[static_cast<std::size_t>(place)].event)});
   commands.invoke("selection.reveal");
 }
 
@@ -186,15 +186,15 @@ void search_view::draw_lines(const view_context& with, const query::search_resul
   content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
     to.push_back(table_cell::text(found.lines[row]));
   };
-  const auto filter_of = [&](std::size_t row) {
+  const auto make_filter = [&](std::size_t row) {
     blocks_filter filter;
     filter.text = found.lines[row];
     return filter;
   };
   content.target = [&](std::size_t row) {
-    row_target made;
-    made.blocks = filter_of(row);
-    return made;
+    row_target target;
+    target.blocks = make_filter(row);
+    return target;
   };
   for (std::size_t i = 0; i < found.lines.size() && i < most; ++i) {
     ImGui::PushID(static_cast<int>(i));
@@ -202,7 +202,7 @@ void search_view::draw_lines(const view_context& with, const query::search_resul
     bool follow = rows_.item(with, content, i);
     ImGui::SetCursorPos(begin);
     follow = link(with, found.lines[i]) || follow;
-    if (follow) with.commands.invoke("blocks.show", filter_of(i));
+    if (follow) with.commands.invoke("blocks.show", make_filter(i));
     ImGui::PopID();
   }
   if (found.lines.size() > most) ImGui::TextDisabled("more: narrow the search");
@@ -232,9 +232,9 @@ void search_view::draw_table(const view_context& with, const query::search_resul
     to.push_back(length > 0 ? table_cell::duration(length) : table_cell::none(""));
   };
   content.target = [&](std::size_t row) {
-    row_target made;
-    made.shows = event_of(with, found.names[row].first.event);
-    return made;
+    row_target target;
+    target.shows = make_event_selection(with, found.names[row].first.event);
+    return target;
   };
   ImGuiListClipper clipper;
   clipper.Begin(static_cast<int>(found.names.size()));

@@ -14,7 +14,7 @@
 
 namespace sluice::gui {
 
-/// What a view needs to draw one frame. Views do not modify this state; they invoke commands.
+/// The data that a view needs to draw one frame. Views do not modify this state; they invoke commands.
 struct view_context {
   const documents& state;
   const command_registry& commands;

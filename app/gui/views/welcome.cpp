@@ -41,8 +41,8 @@ bool entry(const view_context& with, const char* sign, const std::string& name, 
   const float room = width - (text_left - at.x) - pad;
   const float line = ImGui::GetTextLineHeight();
   const float height = words.empty() ? line + pad * 1.5F : line * 2 + pad * 1.5F + 1;
-  ImGui::PushID(label_of(title).c_str());
-  ImGui::PushID(label_of(words).c_str());
+  ImGui::PushID(make_label(title).c_str());
+  ImGui::PushID(make_label(words).c_str());
   const bool clicked = ImGui::InvisibleButton("entry", {width, std::floor(height)});
   ImGui::PopID();
   ImGui::PopID();
@@ -135,7 +135,7 @@ void welcome_view::draw(view_context& with, const settings& remembered, const st
   ImGui::TextUnformatted("Sluice");
   ImGui::PopFont();
   ImGui::SetCursorPosX(left);
-  ImGui::TextDisabled("%s", "Where GPU memory goes, and what moves it.");
+  ImGui::TextDisabled("%s", "Shows where GPU memory goes and which copies move data.");
   ImGui::Dummy({0, with.px(10)});
   ImGui::SetCursorPosX(left);
   command_button(with, "file.open", "Open a recording...");

@@ -31,8 +31,8 @@ constexpr std::array<table_column, 7> policy_columns = {{{"setting", "policy"},
 
 /// True if an allocation of the recorded program failed. The last column then shows the reserved bytes at the time of
 /// the failure.
-bool knows_failure(const replayed_allocator& of) {
-  return std::any_of(of.policies.begin(), of.policies.end(),
+bool knows_failure(const replayed_allocator& allocator) {
+  return std::any_of(allocator.policies.begin(), allocator.policies.end(),
                      [](const replayed_policy& each) { return each.metrics.at_failure > 0; });
 }
 
@@ -89,40 +89,41 @@ class what_if_view final : public view {
   }
 
  private:
-  void draw_result(const view_context& with, const query::what_if_curves& all) {
-    if (all.too_many)
+  void draw_result(const view_context& with, const query::what_if_curves& curves) {
+    if (curves.too_many)
       return empty_state(with, icon::chart, "Too many blocks to replay in the window",
                          "`sluice whatif` replays recordings of any size.");
-    if (all.allocators.empty()) {
+    if (curves.allocators.empty()) {
       if (!replay_->replaying())
         empty_state(with, icon::chart, "No PyTorch allocations",
-                    "Only requests to PyTorch's caching allocator can be replayed under its other settings.");
+                    "Only requests to PyTorch's caching allocator can be replayed under other settings.");
       return;
     }
-    chosen_ = std::min(chosen_, all.allocators.size() - 1);
-    const replayed_allocator& of = all.allocators[chosen_];
-    draw_head(with, all, of);
+    chosen_ = std::min(chosen_, curves.allocators.size() - 1);
+    const replayed_allocator& allocator = curves.allocators[chosen_];
+    draw_head(with, curves, allocator);
     const ImVec2 room = ImGui::GetContentRegionAvail();
     const bool beside = room.x >= with.px(min_beside);
     if (beside) {
-      if (ImGui::BeginChild("policies", {std::min(with.px(widest_table), room.x * 0.5F), 0})) draw_table(with, of);
+      if (ImGui::BeginChild("policies", {std::min(with.px(widest_table), room.x * 0.5F), 0}))
+        draw_table(with, allocator);
       ImGui::EndChild();
       ImGui::SameLine(0, with.px(16));
-      draw_chart(with, all, of, ImGui::GetContentRegionAvail());
+      draw_chart(with, curves, allocator, ImGui::GetContentRegionAvail());
     } else {
-      draw_chart(with, all, of, {room.x, std::max(with.px(min_chart), room.y * 0.45F)});
-      if (ImGui::BeginChild("policies")) draw_table(with, of);
+      draw_chart(with, curves, allocator, {room.x, std::max(with.px(min_chart), room.y * 0.45F)});
+      if (ImGui::BeginChild("policies")) draw_table(with, allocator);
       ImGui::EndChild();
     }
   }
 
-  void draw_head(const view_context& with, const query::what_if_curves& all, const replayed_allocator& of) {
-    if (all.allocators.size() > 1) {
+  void draw_head(const view_context& with, const query::what_if_curves& curves, const replayed_allocator& allocator) {
+    if (curves.allocators.size() > 1) {
       ImGui::SetNextItemWidth(with.px(240));
-      if (ImGui::BeginCombo("##allocator", label_of(of.label).c_str())) {
-        for (std::size_t i = 0; i < all.allocators.size(); ++i) {
+      if (ImGui::BeginCombo("##allocator", make_label(allocator.label).c_str())) {
+        for (std::size_t i = 0; i < curves.allocators.size(); ++i) {
           ImGui::PushID(static_cast<int>(i));
-          if (ImGui::Selectable(label_of(all.allocators[i].label).c_str(), i == chosen_)) chosen_ = i;
+          if (ImGui::Selectable(make_label(curves.allocators[i].label).c_str(), i == chosen_)) chosen_ = i;
           ImGui::PopID();
         }
         ImGui::EndCombo();
@@ -130,10 +131,11 @@ class what_if_view final : public view {
       place_control(with.px(360));
     }
     std::string words = "Reserved memory under each setting";
-    if (of.recorded_peak > 0) {
-      words = "Recorded: up to " + format_bytes(of.recorded_peak) + " reserved.  ";
-      words += of.reproduced ? "The model of the current setting reproduces it; the others are usually within 10 %."
-                             : "The model of the current setting does not reproduce it exactly.";
+    if (allocator.recorded_peak > 0) {
+      words = "Recorded: up to " + format_bytes(allocator.recorded_peak) + " reserved.  ";
+      words += allocator.reproduced
+                   ? "The model of the current setting reproduces this peak; other settings are usually within 10 %."
+                   : "The model of the current setting does not reproduce this peak exactly.";
     }
     if (replay_->replaying()) {
       command_button(with, "what_if.stop", "Stop");
@@ -143,11 +145,11 @@ class what_if_view final : public view {
     remark(with, words);
   }
 
-  void draw_table(const view_context& with, const replayed_allocator& of) {
+  void draw_table(const view_context& with, const replayed_allocator& allocator) {
     const ImGuiTableFlags flags =
         ImGuiTableFlags_SizingFixedFit | ImGuiTableFlags_NoSavedSettings | ImGuiTableFlags_BordersInnerH;
     hovered_row_ = none;
-    const int columns = knows_failure(of) ? 6 : 5;
+    const int columns = knows_failure(allocator) ? 6 : 5;
     if (!ImGui::BeginTable("policies", columns, flags)) return;
     ImGui::TableSetupColumn("setting", ImGuiTableColumnFlags_WidthStretch);
     for (int column = 1; column < columns; ++column)
@@ -161,27 +163,27 @@ class what_if_view final : public view {
         right_text(ImGui::TableGetColumnName(column), true);
       }
     }
-    table_content content{"What if", policy_columns, of.policies.size()};
-    content.cells = [&](std::size_t row, std::vector<table_cell>& to) { add_cells(of, row, to); };
+    table_content content{"What if", policy_columns, allocator.policies.size()};
+    content.cells = [&](std::size_t row, std::vector<table_cell>& to) { add_cells(allocator, row, to); };
     content.more = [&](std::size_t row) {
       if (ImGui::MenuItem(is_hidden(row) ? "Show curve" : "Hide curve")) hide(row, !is_hidden(row));
       if (ImGui::MenuItem("Show only this curve"))
-        for (std::size_t i = 0; i < of.policies.size(); ++i) hide(i, i != row);
+        for (std::size_t i = 0; i < allocator.policies.size(); ++i) hide(i, i != row);
       if (ImGui::MenuItem("Show all curves")) hidden_.clear();
     };
-    for (std::size_t i = 0; i < of.policies.size(); ++i) {
+    for (std::size_t i = 0; i < allocator.policies.size(); ++i) {
       ImGui::PushID(static_cast<int>(i));
-      draw_row(with, content, i, of.policies[i].metrics.failures > 0, static_cast<std::size_t>(columns));
+      draw_row(with, content, i, allocator.policies[i].metrics.failures > 0, static_cast<std::size_t>(columns));
       ImGui::PopID();
     }
     ImGui::EndTable();
   }
 
-  static void add_cells(const replayed_allocator& of, std::size_t row, std::vector<table_cell>& to) {
-    const replay::replay_metrics& metrics = of.policies[row].metrics;
-    const std::uint64_t native = of.policies.front().metrics.peak_reserved;
+  static void add_cells(const replayed_allocator& allocator, std::size_t row, std::vector<table_cell>& to) {
+    const replay::replay_metrics& metrics = allocator.policies[row].metrics;
+    const std::uint64_t native = allocator.policies.front().metrics.peak_reserved;
     const bool fails = metrics.failures > 0;
-    to.push_back(table_cell::words(setting_name(of.policies[row].policy), of.policies[row].policy));
+    to.push_back(table_cell::words(setting_name(allocator.policies[row].policy), allocator.policies[row].policy));
     to.push_back(fails ? table_cell::words("out of memory", "") : table_cell::bytes(metrics.peak_reserved));
     if (row == 0 || fails) {
       to.push_back(table_cell::none());
@@ -223,63 +225,63 @@ class what_if_view final : public view {
   }
 
   /// Draws the curves.
-  void draw_chart(const view_context& with, const query::what_if_curves& all, const replayed_allocator& of,
+  void draw_chart(const view_context& with, const query::what_if_curves& curves, const replayed_allocator& allocator,
                   ImVec2 size) const {
     const ImVec2 corner = ImGui::GetCursorScreenPos();
     ImGui::InvisibleButton("##chart", {std::max(size.x, 1.0F), std::max(size.y, 1.0F)});
     const bool hovered = ImGui::IsItemHovered();
     panel_context_menu(with);
     std::uint64_t highest = 0;
-    for (std::size_t i = 0; i < of.policies.size(); ++i)
-      if (!is_hidden(i)) highest = std::max(highest, of.policies[i].metrics.peak_reserved);
+    for (std::size_t i = 0; i < allocator.policies.size(); ++i)
+      if (!is_hidden(i)) highest = std::max(highest, allocator.policies[i].metrics.peak_reserved);
     const time_chart at =
-        begin_time_chart(with, corner, size, all.span, static_cast<double>(highest), format::value_unit::bytes);
+        begin_time_chart(with, corner, size, curves.span, static_cast<double>(highest), format::value_unit::bytes);
     if (!at.fits(with)) return;
     const draw::rectangle& area = at.area;
     ImDrawList& list = *ImGui::GetWindowDrawList();
     list.PushClipRect({area.min.x, area.min.y - 2}, {area.max.x, area.max.y + 2}, true);
-    for (std::size_t i = of.policies.size(); i-- > 0;)
-      if (!is_hidden(i) && i != hovered_row_) draw_curve(with, at, all, of.policies[i], i);
-    if (hovered_row_ < of.policies.size() && !is_hidden(hovered_row_))
-      draw_curve(with, at, all, of.policies[hovered_row_], hovered_row_);
+    for (std::size_t i = allocator.policies.size(); i-- > 0;)
+      if (!is_hidden(i) && i != hovered_row_) draw_curve(with, at, curves, allocator.policies[i], i);
+    if (hovered_row_ < allocator.policies.size() && !is_hidden(hovered_row_))
+      draw_curve(with, at, curves, allocator.policies[hovered_row_], hovered_row_);
     list.PopClipRect();
-    if (hovered && area.contains(ImGui::GetMousePos())) draw_tip(with, at, all, of, list);
+    if (hovered && area.contains(ImGui::GetMousePos())) draw_tip(with, at, curves, allocator, list);
   }
 
-  void draw_curve(const view_context& with, const time_chart& at, const query::what_if_curves& all,
+  void draw_curve(const view_context& with, const time_chart& at, const query::what_if_curves& curves,
                   const replayed_policy& policy, std::size_t which) const {
     const bool dimmed = hovered_row_ != none && hovered_row_ != which;
     const ImU32 colour = policy_colour(which, with.colours);
-    draw_reserved(at, all, policy, dimmed ? mix(colour, with.colours.background, 0.7F) : colour,
+    draw_reserved(at, curves, policy, dimmed ? mix(colour, with.colours.background, 0.7F) : colour,
                   with.px(hovered_row_ == which ? 2.5F : 1.5F));
   }
 
-  void draw_tip(const view_context& with, const time_chart& at, const query::what_if_curves& all,
-                const replayed_allocator& of, ImDrawList& list) const {
+  void draw_tip(const view_context& with, const time_chart& at, const query::what_if_curves& curves,
+                const replayed_allocator& allocator, ImDrawList& list) const {
     const float x = std::floor(ImGui::GetMousePos().x);
-    const std::size_t part = replayed_part_at(all, at.time_at(x)).value_or(query::what_if_curves::parts - 1);
+    const std::size_t part = replayed_part_at(curves, at.time_at(x)).value_or(query::what_if_curves::parts - 1);
     list.AddLineV(x, at.area.min.y, at.area.max.y, with.colours.muted);
     std::vector<std::size_t> order;
-    for (std::size_t i = 0; i < of.policies.size(); ++i)
-      if (!is_hidden(i) && part < of.policies[i].reserved.size()) order.push_back(i);
+    for (std::size_t i = 0; i < allocator.policies.size(); ++i)
+      if (!is_hidden(i) && part < allocator.policies[i].reserved.size()) order.push_back(i);
     // Sort by the order of the curves from top to bottom.
     std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-      return of.policies[a].reserved[part] > of.policies[b].reserved[part];
+      return allocator.policies[a].reserved[part] > allocator.policies[b].reserved[part];
     });
     for (const std::size_t i : order)
-      list.AddCircleFilled({x, at.y_of(static_cast<double>(of.policies[i].reserved[part]))}, with.px(3),
+      list.AddCircleFilled({x, at.to_y(static_cast<double>(allocator.policies[i].reserved[part]))}, with.px(3),
                            policy_colour(i, with.colours));
     if (!begin_tip(with)) return;
-    ImGui::TextDisabled("%s", ("reserved at " + format_moment(replayed_time_of(all, part))).c_str());
+    ImGui::TextDisabled("%s", ("reserved at " + format_moment(get_replayed_time(curves, part))).c_str());
     float wide = 0;
     for (const std::size_t i : order)
-      wide = std::max(wide, ImGui::CalcTextSize(setting_name(of.policies[i].policy).c_str()).x);
+      wide = std::max(wide, ImGui::CalcTextSize(setting_name(allocator.policies[i].policy).c_str()).x);
     for (const std::size_t i : order) {
       swatch(with, policy_colour(i, with.colours));
-      const float from = ImGui::GetCursorPosX();
-      ImGui::TextUnformatted(setting_name(of.policies[i].policy).c_str());
-      ImGui::SameLine(from + wide + with.px(16));
-      ImGui::TextUnformatted(format_bytes(of.policies[i].reserved[part]).c_str());
+      const float begin = ImGui::GetCursorPosX();
+      ImGui::TextUnformatted(setting_name(allocator.policies[i].policy).c_str());
+      ImGui::SameLine(begin + wide + with.px(16));
+      ImGui::TextUnformatted(format_bytes(allocator.policies[i].reserved[part]).c_str());
     }
     end_tip();
   }

@@ -37,19 +37,19 @@ std::string setting_name(const std::string& policy) {
 /// palette.
 ImU32 policy_colour(std::size_t policy, const theme& colours) {
   using index::category;
-  const auto of = [&](category what) { return colours.categories[static_cast<std::size_t>(what)]; };
-  const ImU32 all[] = {colours.text,
+  const auto subject = [&](category wanted) { return colours.categories[static_cast<std::size_t>(wanted)]; };
+  const ImU32 u32[] = {colours.text,
                        colours.directions[static_cast<std::size_t>(trace::direction::h2d)],
-                       of(category::gradient),
-                       of(category::workspace),
-                       of(category::optimizer_state),
-                       of(category::activation),
-                       of(category::input),
-                       of(category::weight),
+                       subject(category::gradient),
+                       subject(category::workspace),
+                       subject(category::optimizer_state),
+                       subject(category::activation),
+                       subject(category::input),
+                       subject(category::weight),
                        colours.muted,
                        colours.directions[static_cast<std::size_t>(trace::direction::d2h)],
                        colours.warning};
-  return all[policy % std::size(all)];
+  return u32[policy % std::size(u32)];
 }
 
 std::optional<std::size_t> replayed_part_at(const query::what_if_curves& curves, time_ns time) {
@@ -60,7 +60,7 @@ std::optional<std::size_t> replayed_part_at(const query::what_if_curves& curves,
                   static_cast<std::size_t>(share * static_cast<double>(query::what_if_curves::parts)));
 }
 
-time_ns replayed_time_of(const query::what_if_curves& curves, std::size_t part) {
+time_ns get_replayed_time(const query::what_if_curves& curves, std::size_t part) {
   const double share = static_cast<double>(part) / static_cast<double>(query::what_if_curves::parts);
   return curves.span.begin + static_cast<time_ns>(share * static_cast<double>(curves.span.length()));
 }
@@ -69,12 +69,12 @@ void draw_reserved(const time_chart& at, const query::what_if_curves& curves, co
                    ImU32 colour, float thickness) {
   static thread_local std::vector<ImVec2> points;
   points.clear();
-  const auto time_of = [&](std::size_t part) { return replayed_time_of(curves, part); };
+  const auto get_time = [&](std::size_t part) { return get_replayed_time(curves, part); };
   for (std::size_t part = 0; part < policy.reserved.size(); ++part) {
-    if (time_of(part + 1) < at.span.begin || time_of(part) > at.span.end) continue;
-    const float y = at.y_of(static_cast<double>(policy.reserved[part]));
-    if (points.empty() || points.back().y != y) points.emplace_back(at.x_of(time_of(part)), y);
-    points.emplace_back(at.x_of(time_of(part + 1)), y);
+    if (get_time(part + 1) < at.span.begin || get_time(part) > at.span.end) continue;
+    const float y = at.to_y(static_cast<double>(policy.reserved[part]));
+    if (points.empty() || points.back().y != y) points.emplace_back(at.to_x(get_time(part)), y);
+    points.emplace_back(at.to_x(get_time(part + 1)), y);
     const std::size_t count = points.size();
     if (count > 2 && points[count - 3].y == y) points.erase(points.end() - 2);
   }

@@ -49,7 +49,7 @@ class what_if_replay {
 [[nodiscard]] std::optional<std::size_t> replayed_part_at(const query::what_if_curves& curves, time_ns time);
 
 /// The time at which a part of `curves.span` starts.
-[[nodiscard]] time_ns replayed_time_of(const query::what_if_curves& curves, std::size_t part);
+[[nodiscard]] time_ns get_replayed_time(const query::what_if_curves& curves, std::size_t part);
 
 /// Draws a policy's reserved bytes into `at`, whose time range may differ from that of the replay. O(parts).
 void draw_reserved(const time_chart& at, const query::what_if_curves& curves, const query::replayed_policy& policy,

@@ -32,13 +32,13 @@ std::string_view readable(std::string_view symbol) {
 
 void plain(std::string_view text) { ImGui::TextUnformatted(text.data(), text.data() + text.size()); }
 
-float width_of(std::string_view text) { return ImGui::CalcTextSize(text.data(), text.data() + text.size()).x; }
+float measure_width(std::string_view text) { return ImGui::CalcTextSize(text.data(), text.data() + text.size()).x; }
 
 /// Draws as much of the text as fits into `room` (`format::fitted`). If the user copies the window's text, all of this
 /// text is copied.
 void draw_fitted(ImVec2 at, std::string_view text, float room) {
-  if (width_of(text) <= room) return ImGui::RenderText(at, text.data(), text.data() + text.size(), false);
-  const std::string cut = format::fitted(text, room, width_of);
+  if (measure_width(text) <= room) return ImGui::RenderText(at, text.data(), text.data() + text.size(), false);
+  const std::string cut = format::fitted(text, room, measure_width);
   ImGui::GetWindowDrawList()->AddText(at, ImGui::GetColorU32(ImGuiCol_Text), cut.data(), cut.data() + cut.size());
   if (ImGui::GetCurrentContext()->LogEnabled) ImGui::LogRenderedText(&at, text.data(), text.data() + text.size());
 }
@@ -68,8 +68,8 @@ void empty_state(const view_context& with, const char* icon, std::string_view he
   const std::string words = format::apart(advice);
   // Make the lines about equally long, so that the last line is not a single word.
   const float widest = std::max(1.0F, std::min(room.x, with.px(420)));
-  const float lines = std::max(1.0F, std::ceil(width_of(words) / widest));
-  const float wrap = std::min(widest, width_of(words) / lines + with.px(30));
+  const float lines = std::max(1.0F, std::ceil(measure_width(words) / widest));
+  const float wrap = std::min(widest, measure_width(words) / lines + with.px(30));
   const float advice_height = ImGui::CalcTextSize(words.c_str(), nullptr, false, wrap).y;
   const bool show_icon = icon != nullptr && room.y > line * 4 + advice_height;
   const float height = line + advice_height + (show_icon ? line * 1.8F : 0);
@@ -81,7 +81,7 @@ void empty_state(const view_context& with, const char* icon, std::string_view he
     ImGui::TextDisabled("%s", icon);
     ImGui::PopFont();
   }
-  centre(width_of(headline));
+  centre(measure_width(headline));
   plain(headline);
   ImGui::PushStyleColor(ImGuiCol_Text, with.colours.muted);
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2(0, with.px(1)));
@@ -91,7 +91,7 @@ void empty_state(const view_context& with, const char* icon, std::string_view he
         ImGui::GetFont()->CalcWordWrapPosition(ImGui::GetFontSize(), rest.data(), rest.data() + rest.size(), wrap);
     const auto length = std::max<std::size_t>(1, static_cast<std::size_t>(end - rest.data()));
     const std::string_view text = rest.substr(0, length);
-    centre(width_of(text));
+    centre(measure_width(text));
     plain(text);
     rest.remove_prefix(length);
     rest.remove_prefix(std::min(rest.find_first_not_of(" \n"), rest.size()));
@@ -105,7 +105,7 @@ void field(const view_context& with, std::string_view label, std::string_view va
   ImGui::PushStyleColor(ImGuiCol_Text, with.colours.muted);
   plain(label);
   ImGui::PopStyleColor();
-  ImGui::SameLine(left + std::max(column, width_of(label) + with.px(8)));
+  ImGui::SameLine(left + std::max(column, measure_width(label) + with.px(8)));
   ImGui::PushTextWrapPos(0);
   if (value.find("--") == std::string_view::npos) {
     plain(value);
@@ -161,7 +161,7 @@ void tip_field(const view_context& with, std::string_view label, std::string_vie
   ImGui::PushStyleColor(ImGuiCol_Text, with.colours.muted);
   plain(label);
   ImGui::PopStyleColor();
-  ImGui::SameLine(left + std::max(column, width_of(label) + with.px(12)));
+  ImGui::SameLine(left + std::max(column, measure_width(label) + with.px(12)));
   plain(value);
 }
 
@@ -198,7 +198,7 @@ bool section(const view_context& with, std::string_view text, bool open_at_first
   ImGui::PushStyleVar(ImGuiStyleVar_FrameBorderSize, 0);
   // The number in a title may change, but the section stays the same.
   const std::string name(text.substr(0, text.find(" (")));
-  const std::string label = label_of(text) + "###" + name;
+  const std::string label = make_label(text) + "###" + name;
   const bool open = ImGui::CollapsingHeader(label.c_str(), open_at_first ? ImGuiTreeNodeFlags_DefaultOpen : 0);
   ImGui::PopStyleVar(2);
   ImGui::PopStyleColor();
@@ -234,14 +234,14 @@ bool amount_line(const view_context& with, std::string_view amount, double share
   const float amounts = at.x + with.px(70);
   const float shares = amounts + with.px(46);
   const std::string percent = format_share(share);
-  ImGui::RenderText({amounts - width_of(amount), y}, amount.data(), amount.data() + amount.size(), false);
+  ImGui::RenderText({amounts - measure_width(amount), y}, amount.data(), amount.data() + amount.size(), false);
   ImGui::PushStyleColor(ImGuiCol_Text, with.colours.muted);
-  ImGui::RenderText({shares - width_of(percent), y}, percent.c_str(), nullptr, false);
+  ImGui::RenderText({shares - measure_width(percent), y}, percent.c_str(), nullptr, false);
   ImGui::PopStyleColor();
   const float left = shares + with.px(10);
   const float right = at.x + room.x;
-  const float width = width_of(text);
-  const float detail_width = width_of(detail);
+  const float width = measure_width(text);
+  const float detail_width = measure_width(detail);
   ImGui::PushStyleColor(ImGuiCol_Text, over ? with.colours.accent : with.colours.text);
   draw_fitted({left, y}, text, right - left);
   ImGui::PopStyleColor();
@@ -261,16 +261,16 @@ bool amount_line(const view_context& with, std::string_view amount, double share
 void clipped_text(std::string_view text, float width) {
   const ImVec2 at = ImGui::GetCursorScreenPos();
   const float line = ImGui::GetTextLineHeight();
-  const float needed = width_of(text);
-  const ImVec2 from{at.x, at.y + ImGui::GetCurrentWindow()->DC.CurrLineTextBaseOffset};
-  draw_fitted(from, text, width);
+  const float needed = measure_width(text);
+  const ImVec2 vec2{at.x, at.y + ImGui::GetCurrentWindow()->DC.CurrLineTextBaseOffset};
+  draw_fitted(vec2, text, width);
   ImGui::Dummy(ImVec2(std::min(width, needed), line));
   if (needed > width && ImGui::IsItemHovered(ImGuiHoveredFlags_DelayShort)) whole_text_tip(text);
 }
 
 void right_text(std::string_view text, bool muted) {
   const float room = ImGui::GetContentRegionAvail().x;
-  const float width = width_of(text);
+  const float width = measure_width(text);
   if (room > width) ImGui::SetCursorPosX(ImGui::GetCursorPosX() + room - width);
   if (muted) {
     ImGui::TextDisabled("%.*s", static_cast<int>(text.size()), text.data());
@@ -280,26 +280,26 @@ void right_text(std::string_view text, bool muted) {
 }
 
 bool command_button(const view_context& with, std::string_view id, const char* label, bool icon_only) {
-  const command* what = with.commands.find(id);
-  if (what == nullptr) return false;
+  const command* subject = with.commands.find(id);
+  if (subject == nullptr) return false;
   std::string face;
-  if (what->icon != nullptr) face = what->icon;
+  if (subject->icon != nullptr) face = subject->icon;
   if (!icon_only) {
     if (!face.empty()) face += "  ";
-    face += label != nullptr ? label : what->title;
+    face += label != nullptr ? label : subject->title;
   }
   face += "###";  // keeps the item's identity if its label changes
   face += id;
-  ImGui::BeginDisabled(!with.commands.enabled(*what));
+  ImGui::BeginDisabled(!with.commands.enabled(*subject));
   const bool pressed =
       icon_only ? ImGui::Button(face.c_str(), ImVec2(ImGui::GetFrameHeight() * 1.15F, 0)) : ImGui::Button(face.c_str());
   ImGui::EndDisabled();
   if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal | ImGuiHoveredFlags_AllowWhenDisabled)) {
-    const std::string keys = key_text(*what);
+    const std::string keys = key_text(*subject);
     if (keys.empty()) {
-      if (icon_only) ImGui::SetTooltip("%s", what->title.c_str());
+      if (icon_only) ImGui::SetTooltip("%s", subject->title.c_str());
     } else {
-      ImGui::SetTooltip("%s  (%s)", what->title.c_str(), keys.c_str());
+      ImGui::SetTooltip("%s  (%s)", subject->title.c_str(), keys.c_str());
     }
   }
   if (pressed) with.commands.invoke(id);
@@ -422,7 +422,7 @@ bool radio_button(const view_context& with, const char* label, bool on) {
   return pressed;
 }
 
-const char* title_of(symbols::attribution by) {
+const char* get_title(symbols::attribution by) {
   static constexpr std::array<const char*, symbols::attribution_count> titles = {"your code line", "caller", "module",
                                                                                  "package", "owner library"};
   return titles[static_cast<std::size_t>(by)];

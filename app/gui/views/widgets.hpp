@@ -94,6 +94,6 @@ bool radio_button(const view_context& with, const char* label, bool on);
 inline constexpr float between_choices = 16;  // design pixels
 
 /// The name of an attribution in the window: "your code line", "module", ...
-[[nodiscard]] const char* title_of(symbols::attribution by);
+[[nodiscard]] const char* get_title(symbols::attribution by);
 
 }  // namespace sluice::gui

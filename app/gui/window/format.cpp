@@ -144,24 +144,24 @@ struct named_line {
 
 std::optional<named_line> line_in(std::string_view text) {
   for (std::size_t colon = text.find(':'); colon != std::string_view::npos; colon = text.find(':', colon + 1)) {
-    named_line made{0, 0, colon, colon + 1};
-    while (made.end < text.size() && is_digit(text[made.end])) ++made.end;
+    named_line line{0, 0, colon, colon + 1};
+    while (line.end < text.size() && is_digit(text[line.end])) ++line.end;
     const std::size_t before = text.substr(0, colon).find_last_of(" \t,(");
-    made.path = before == std::string_view::npos ? 0 : before + 1;
-    const std::string_view path = text.substr(made.path, colon - made.path);
+    line.path = before == std::string_view::npos ? 0 : before + 1;
+    const std::string_view path = text.substr(line.path, colon - line.path);
     const std::size_t folder = path.find_last_of("/\\");
-    made.file = folder == std::string_view::npos ? made.path : made.path + folder + 1;
+    line.file = folder == std::string_view::npos ? line.path : line.path + folder + 1;
     // A file name has an extension; a time of day, a port and a part of "at::native" do not.
     const bool is_file =
-        path.substr(made.file - made.path).find_first_not_of("0123456789.") != std::string_view::npos &&
+        path.substr(line.file - line.path).find_first_not_of("0123456789.") != std::string_view::npos &&
         path.find('.') != std::string_view::npos;
-    if (made.end > colon + 1 && is_file) return made;
+    if (line.end > colon + 1 && is_file) return line;
   }
   return std::nullopt;
 }
 
-/// The longest text that fits, of those that `make` creates from the numbers 0 to `most`; none if not even that of 0
-/// fits.
+/// The longest text that fits among those that `make` creates from the numbers 0 to `most`; none if even the text for 0
+/// does not fit.
 std::optional<std::string> longest(std::size_t most, const std::function<std::string(std::size_t)>& make,
                                    const std::function<bool(std::string_view)>& fits) {
   if (!fits(make(0))) return std::nullopt;
@@ -180,11 +180,11 @@ std::optional<std::string> longest(std::size_t most, const std::function<std::st
 }  // namespace
 
 std::string fitted(std::string_view text, float width, const std::function<float(std::string_view)>& measure) {
-  const auto fits = [&](std::string_view what) { return measure(what) <= width; };
+  const auto fits = [&](std::string_view subject) { return measure(subject) <= width; };
   if (fits(text)) return std::string(text);
-  const auto head_of = [](std::string_view of, std::size_t bytes) {
-    while (bytes > 0 && bytes < of.size() && continues_character(of[bytes])) --bytes;
-    return std::string(of.substr(0, bytes));
+  const auto read_head = [](std::string_view name, std::size_t bytes) {
+    while (bytes > 0 && bytes < name.size() && continues_character(name[bytes])) --bytes;
+    return std::string(name.substr(0, bytes));
   };
   if (const auto line = line_in(text)) {
     const std::string_view before = text.substr(0, line->path);
@@ -193,7 +193,7 @@ std::string fitted(std::string_view text, float width, const std::function<float
     if (fits(start + std::string(rest))) return start + std::string(rest);
     const std::string_view mark = rest.empty() ? std::string_view{} : ellipsis;
     const auto cut_end = longest(
-        rest.size(), [&](std::size_t bytes) { return start + head_of(rest, bytes).append(mark); }, fits);
+        rest.size(), [&](std::size_t bytes) { return start + read_head(rest, bytes).append(mark); }, fits);
     if (cut_end) return *cut_end;
     if (fits(start)) return start;
     const std::string_view file = text.substr(line->file, line->number - line->file);
@@ -201,21 +201,21 @@ std::string fitted(std::string_view text, float width, const std::function<float
     const auto cut_name = longest(
         file.size(),
         [&](std::size_t bytes) {
-          std::size_t from = file.size() - bytes;
-          while (from < file.size() && continues_character(file[from])) ++from;
-          return std::string(before).append(ellipsis).append(file.substr(from)) + number;
+          std::size_t begin = file.size() - bytes;
+          while (begin < file.size() && continues_character(file[begin])) ++begin;
+          return std::string(before).append(ellipsis).append(file.substr(begin)) + number;
         },
         fits);
     if (cut_name) return *cut_name;
   }
   const auto cut = longest(
-      text.size(), [&](std::size_t bytes) { return head_of(text, bytes).append(ellipsis); }, fits);
+      text.size(), [&](std::size_t bytes) { return read_head(text, bytes).append(ellipsis); }, fits);
   return cut ? *cut : std::string();
 }
 
 std::string in_window(std::string_view text) {
   // Longer texts come first, because they contain shorter ones. The replacements are the entries of File, Record a
-  // program; see shell/record_dialog.cpp.
+  // program; see shell/programs/record_dialog.cpp.
   constexpr std::array<std::pair<std::string_view, std::string_view>, 8> words = {
       {{"--sources-from FOLDER, or File, Add source folder, in the window", "File, Add source folder"},
        {"--sources-from", "File, Add source folder"},
@@ -225,24 +225,24 @@ std::string in_window(std::string_view text) {
        {"--mode all", "\"Everything\""},
        {"record --find-duplicates", "record with \"Detect duplicate copies\""},
        {"--find-duplicates", "\"Detect duplicate copies\""}}};
-  std::string made;
+  std::string line;
   while (!text.empty()) {
     const auto found =
         std::find_if(words.begin(), words.end(), [&](const auto& each) { return text.starts_with(each.first); });
-    made += found == words.end() ? text.substr(0, 1) : found->second;
+    line += found == words.end() ? text.substr(0, 1) : found->second;
     text.remove_prefix(found == words.end() ? 1 : found->first.size());
   }
-  return apart(made);
+  return apart(line);
 }
 
 std::string apart(std::string_view text) {
-  std::string made;
-  made.reserve(text.size());
+  std::string line;
+  line.reserve(text.size());
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if (i > 0 && text[i] == '-' && text[i - 1] == '-') made += "\xE2\x80\x8A";
-    made += text[i];
+    if (i > 0 && text[i] == '-' && text[i - 1] == '-') line += "\xE2\x80\x8A";
+    line += text[i];
   }
-  return made;
+  return line;
 }
 
 value_axis value_ticks(double maximum, value_unit unit, int wanted) {

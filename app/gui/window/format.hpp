@@ -51,7 +51,7 @@ struct value_axis {
 /// entries of the window, e.g. "record --mode timeline" by "record with Timeline".
 [[nodiscard]] std::string in_window(std::string_view text);
 
-/// `text` shortened to `width`, with an ellipsis in place of what is left out. `measure` returns the width of a text.
+/// `text` shortened to `width`, with an ellipsis in place of the omitted part. `measure` returns the width of a text.
 /// If the text names a line of code, such as "nn/linear.py:114, forward", the file's name and the line number are kept
 /// as long as they fit: folders are cut first, then the end of the text, then the start of the file's name.
 [[nodiscard]] std::string fitted(std::string_view text, float width,

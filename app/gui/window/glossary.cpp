@@ -82,7 +82,7 @@ constexpr auto terms = std::to_array<term>({
      "What an optimizer keeps for each weight, such as Adam's two moments. It is live throughout training and is "
      "often twice the size of the weights."},
     {"outlier",
-     "A step whose value is far from the median: by more than 5 % of it and by more than 3.5 times the usual "
+     "A step whose value is far from the median: by more than 5 % of the median and by more than 3.5 times the usual "
      "deviation. Outliers are determined only if there are at least 5 steps."},
     {"pageable",
      "Ordinary host memory, which the system can move. Copies from it go through a buffer of the driver, so they are "
@@ -137,15 +137,15 @@ const term* find_term(std::string_view name) {
   return found != terms.end() && !before(name, found->name) ? &*found : nullptr;
 }
 
-std::string_view term_of(trace::layer layer) {
+std::string_view get_term(trace::layer layer) {
   static constexpr std::array<std::string_view, trace::layer_count> names = {"driver layer", "pool layer",
                                                                              "framework layer", "user layer"};
   return names[std::min<std::size_t>(static_cast<std::size_t>(layer), names.size() - 1)];
 }
 
-std::string_view term_of(index::category what) { return index::category_name(what); }
+std::string_view get_term(index::category wanted) { return index::category_name(wanted); }
 
-std::string_view term_of(trace::memory_kind kind) {
+std::string_view get_term(trace::memory_kind kind) {
   switch (kind) {
     case trace::memory_kind::device:
       return "device memory";

@@ -21,8 +21,8 @@ struct term {
 [[nodiscard]] const term* find_term(std::string_view name);
 
 /// The name of the term that explains a layer, a category or a kind of memory. Empty for "unknown".
-[[nodiscard]] std::string_view term_of(trace::layer layer);
-[[nodiscard]] std::string_view term_of(index::category what);
-[[nodiscard]] std::string_view term_of(trace::memory_kind kind);
+[[nodiscard]] std::string_view get_term(trace::layer layer);
+[[nodiscard]] std::string_view get_term(index::category wanted);
+[[nodiscard]] std::string_view get_term(trace::memory_kind kind);
 
 }  // namespace sluice::gui

@@ -34,9 +34,9 @@ double seconds_since(std::chrono::steady_clock::time_point begin) {
 }
 
 /// The CPU time of this thread (CLOCK_THREAD_CPUTIME_ID) or of the process (CLOCK_PROCESS_CPUTIME_ID), in seconds.
-double processor_seconds(clockid_t of) {
+double processor_seconds(clockid_t subject) {
   timespec now{};
-  ::clock_gettime(of, &now);
+  ::clock_gettime(subject, &now);
   return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
@@ -72,22 +72,22 @@ struct picture::waker {
 };
 
 result<std::unique_ptr<picture>> picture::create(const picture_options& options, application_options content) {
-  std::unique_ptr<picture> made(new picture);
-  made->waker_ = std::make_shared<waker>();
+  std::unique_ptr<picture> output(new picture);
+  output->waker_ = std::make_shared<waker>();
   content.animations = false;
   content.scale = options.scale;
-  content.wake = [w = made->waker_] { w->wake(); };
-  made->app_ = std::make_unique<application>(std::move(content));
+  content.wake = [w = output->waker_] { w->wake(); };
+  output->app_ = std::make_unique<application>(std::move(content));
   auto context = gl::offscreen_context::create(options.width, options.height);
   if (!context) return tl::unexpected(context.error());
-  made->context_ = std::move(*context);
-  made->app_->use_theme(options.theme);
+  output->context_ = std::move(*context);
+  output->app_->use_theme(options.theme);
   ImGuiIO& io = ImGui::GetIO();
   io.DisplaySize = {static_cast<float>(options.width), static_cast<float>(options.height)};
   io.MousePos = {-FLT_MAX, -FLT_MAX};
-  made->drawing_ = ImGui_ImplOpenGL3_Init("#version 330 core");
-  if (auto started = made->app_->start(); !started) return tl::unexpected(started.error());
-  return made;
+  output->drawing_ = ImGui_ImplOpenGL3_Init("#version 330 core");
+  if (auto started = output->app_->start(); !started) return tl::unexpected(started.error());
+  return output;
 }
 
 picture::~picture() {
@@ -110,12 +110,12 @@ void picture::draw() {
 frame_cost picture::step() {
   frame_cost cost;
   const auto begin = std::chrono::steady_clock::now();
-  const double all = processor_seconds(CLOCK_PROCESS_CPUTIME_ID);
+  const double total = processor_seconds(CLOCK_PROCESS_CPUTIME_ID);
   const double own = processor_seconds(CLOCK_THREAD_CPUTIME_ID);
   build();
   cost.own_processor = processor_seconds(CLOCK_THREAD_CPUTIME_ID) - own;
   draw();
-  cost.processor = processor_seconds(CLOCK_PROCESS_CPUTIME_ID) - all;
+  cost.processor = processor_seconds(CLOCK_PROCESS_CPUTIME_ID) - total;
   cost.whole = seconds_since(begin);
   return cost;
 }
@@ -139,7 +139,7 @@ bool picture::settle(double seconds) {
   step();  // This makes a software GL compile its shaders while the first queries run.
   while (quiet < quiet_frames) {
     const auto now = std::chrono::steady_clock::now();
-    if (const float done_now = app_->state().opening_progress(); done_now != done) {
+    if (const float done_now = app_->state().loader().progress(); done_now != done) {
       done = done_now;
       deadline = now + timeout;
     }

@@ -22,9 +22,9 @@ constexpr int min_rows_between = 16;
 
 std::vector<pixel_area> changed_areas(std::span<const std::uint32_t> before, std::span<const std::uint32_t> now,
                                       int width) {
-  std::vector<pixel_area> made;
+  std::vector<pixel_area> areas;
   const auto columns = static_cast<std::size_t>(width);
-  if (columns == 0) return made;
+  if (columns == 0) return areas;
   const std::size_t rows = std::min(before.size(), now.size()) / columns;
   for (std::size_t row = 0; row < rows; ++row) {
     const auto old_row = before.subspan(row * columns, columns);
@@ -35,17 +35,17 @@ std::vector<pixel_area> changed_areas(std::span<const std::uint32_t> before, std
         width - (std::mismatch(old_row.rbegin(), old_row.rend(), new_row.rbegin()).first - old_row.rbegin());
     const auto y = static_cast<int>(row);
     const auto left = static_cast<int>(first), right = static_cast<int>(behind);
-    if (made.empty() || y - (made.back().y + made.back().height) >= min_rows_between) {
-      made.push_back({left, y, right - left, 1});
+    if (areas.empty() || y - (areas.back().y + areas.back().height) >= min_rows_between) {
+      areas.push_back({left, y, right - left, 1});
       continue;
     }
-    pixel_area& band = made.back();
+    pixel_area& band = areas.back();
     const int band_right = std::max(band.x + band.width, right);
     band.x = std::min(band.x, left);
     band.width = band_right - band.x;
     band.height = y + 1 - band.y;
   }
-  return made;
+  return areas;
 }
 
 bool is_remote_display(std::string_view name) {

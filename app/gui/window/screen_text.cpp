@@ -34,10 +34,10 @@ void texts_of_place(Place& place, Visit&& visit) {
 }
 
 template <class Failure, class Visit>
-void texts_of_failure(Failure& of, Visit&& visit) {
-  for (auto& [label, said] : of.facts) visit(said);
-  for (auto& each : of.changes) visit(each.text);
-  for (auto* list : {&of.lines, &of.modules, &of.unused, &of.grown, &of.pins})
+void texts_of_failure(Failure& subject, Visit&& visit) {
+  for (auto& [label, said] : subject.facts) visit(said);
+  for (auto& each : subject.changes) visit(each.text);
+  for (auto* list : {&subject.lines, &subject.modules, &subject.unused, &subject.grown, &subject.pins})
     for (auto& each : list->lines) {
       texts_of_line(each.place.line, visit);
       visit(each.place.module);
@@ -45,11 +45,11 @@ void texts_of_failure(Failure& of, Visit&& visit) {
 }
 
 template <class Memory, class Visit>
-void texts_of_difference(Memory& of, Visit&& visit) {
-  visit(of.label);
-  for (auto* groups : {&of.lines, &of.modules, &of.categories})
+void texts_of_difference(Memory& subject, Visit&& visit) {
+  visit(subject.label);
+  for (auto* groups : {&subject.lines, &subject.modules, &subject.categories})
     for (auto& each : *groups) visit(each.name), visit(each.place), texts_of_line(each.line, visit);
-  for (auto& line : of.flames.lines) texts_of_line(line, visit);
+  for (auto& line : subject.flames.lines) texts_of_line(line, visit);
 }
 
 /// True for types of results that contain no text.
@@ -69,7 +69,7 @@ SLUICE_WITHOUT_TEXT(query::slice_list)
 #undef SLUICE_WITHOUT_TEXT
 
 template <class Result, class Visit>
-void texts_of(Result& result, Visit&& visit) {
+void get_texts(Result& result, Visit&& visit) {
   if constexpr (requires { result.tracks; }) {
     for (auto& each : result.tracks) visit(each.label), visit(each.detail);
   } else if constexpr (requires { result.bands; }) {
@@ -131,24 +131,24 @@ void texts_of(Result& result, Visit&& visit) {
 
 }  // namespace
 
-std::string label_of(std::string_view text) {
-  std::string made;
+std::string make_label(std::string_view text) {
+  std::string line;
   for (const char c : text) {
-    if (c == '#' && made.ends_with('#')) made += "\xE2\x80\x8A";  // hair space
-    made += c;
+    if (c == '#' && line.ends_with('#')) line += "\xE2\x80\x8A";  // hair space
+    line += c;
   }
-  return made;
+  return line;
 }
 
 template <class Result>
 std::shared_ptr<const Result> for_screen(std::shared_ptr<const Result> result) {
   if (!result) return result;
   bool tame = true;
-  texts_of(*result, [&](const std::string& text) { tame = tame && is_printable(text); });
+  get_texts(*result, [&](const std::string& text) { tame = tame && is_printable(text); });
   if (tame) return result;
-  auto made = std::make_shared<Result>(*result);
-  texts_of(*made, [](std::string& text) { text = printable(text); });
-  return made;
+  auto output = std::make_shared<Result>(*result);
+  get_texts(*output, [](std::string& text) { text = printable(text); });
+  return output;
 }
 
 #define SLUICE_FOR_SCREEN(type) \

@@ -13,7 +13,7 @@
 namespace sluice::gui {
 
 /// `text` for use as an ImGui label. Inserts a hair space into "##", because ImGui hides what follows it.
-[[nodiscard]] std::string label_of(std::string_view text);
+[[nodiscard]] std::string make_label(std::string_view text);
 
 /// The result with all of its texts made printable. If they already are, returns the same object.
 template <class Result>
@@ -23,8 +23,8 @@ template <class Result>
 template <class Query>
 class screen_slot {
  public:
-  query::query_result<typename Query::result_type> ask(query::engine& from, const Query& query) {
-    auto known = slot_.ask(from, query);
+  query::query_result<typename Query::result_type> ask(query::engine& engine, const Query& query) {
+    auto known = slot_.ask(engine, query);
     if (known.value != asked_) {
       asked_ = known.value;
       shown_ = for_screen(asked_);

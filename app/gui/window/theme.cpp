@@ -96,7 +96,7 @@ ImVec4 vec(ImU32 colour, float alpha) {
 
 }  // namespace
 
-const theme& theme_of(theme_kind kind) {
+const theme& get_theme(theme_kind kind) {
   static const theme dark = make_dark();
   static const theme light = make_light();
   return kind == theme_kind::dark ? dark : light;
@@ -175,12 +175,12 @@ typefaces load_typefaces() {
     return atlas->AddFontFromMemoryTTF(const_cast<unsigned char*>(bytes.data()), static_cast<int>(bytes.size()),
                                        config.SizePixels, &config);
   };
-  typefaces made;
-  made.regular = add(embedded::font_regular(), false, "Roboto Regular");
+  typefaces output;
+  output.regular = add(embedded::font_regular(), false, "Roboto Regular");
   add(embedded::font_icons(), true, "Icons");
-  made.bold = add(embedded::font_bold(), false, "Roboto Bold");
+  output.bold = add(embedded::font_bold(), false, "Roboto Bold");
   add(embedded::font_icons(), true, "Icons");
-  return made;
+  return output;
 }
 
 void apply_style(const theme& colours, float scale) {

@@ -12,11 +12,11 @@ struct ImFont;
 
 namespace sluice::gui {
 
-/// All colors and sizes of the window. Any two colors of layers and categories differ by 15 or more (CIEDE2000), also
-/// as seen with protanopia, deuteranopia or tritanopia; so do those of kernels and copies. No color has two meanings,
-/// and each color has a contrast of 3:1 or more with the background. The colors were found by a search under these
-/// rules, with hues near those of Okabe and Ito ("Color Universal Design", 2008); tests/gui/theme_test.cpp checks the
-/// rules. No value is shown by color alone. Colors are in ImGui's packed RGBA format.
+/// All colors and sizes of the window. Any two colors of layers and categories differ by 15 or more (CIEDE2000), even
+/// as seen with protanopia, deuteranopia or tritanopia; so do the colors of kernels and copies. No color has two
+/// meanings, and each color has a contrast of 3:1 or more with the background. The colors were found by a search under
+/// these rules, with hues near those of Okabe and Ito ("Color Universal Design", 2008); tests/gui/theme_test.cpp checks
+/// the rules. No value is shown by color alone. Colors are in ImGui's packed RGBA format.
 struct theme {
   theme_kind kind = theme_kind::dark;
 
@@ -61,7 +61,7 @@ struct theme {
   [[nodiscard]] ImU32 of(const query::band& band) const;
 };
 
-[[nodiscard]] const theme& theme_of(theme_kind kind);
+[[nodiscard]] const theme& get_theme(theme_kind kind);
 
 /// `colour` mixed with `share` (0..1) of `other`. Keeps the alpha of `colour`.
 [[nodiscard]] ImU32 mix(ImU32 colour, ImU32 other, float share);

@@ -40,11 +40,11 @@ double quantile(const std::vector<double>& values, double share) {
   return values[std::clamp<std::size_t>(at, 1, values.size()) - 1];
 }
 
-std::vector<double> sorted_ms(const std::vector<frame_cost>& from, double frame_cost::*which) {
-  std::vector<double> made;
-  for (const frame_cost& each : from) made.push_back(each.*which * 1e3);
-  std::sort(made.begin(), made.end());
-  return made;
+std::vector<double> sorted_ms(const std::vector<frame_cost>& costs, double frame_cost::*which) {
+  std::vector<double> values;
+  for (const frame_cost& each : costs) values.push_back(each.*which * 1e3);
+  std::sort(values.begin(), values.end());
+  return values;
 }
 
 /// Performs the action of a step. Called before each frame. ImGui handles one event of each kind per frame, so a click
@@ -77,41 +77,41 @@ result<tour_step> parse_tour_step(const std::string& text) {
   const auto wrong = [&](const char* why) {
     return fail(error_code::invalid_argument, fmt::format("'{}' is not a step: {}", text, why), "--step");
   };
-  tour_step made;
-  made.text = text;
+  tour_step step;
+  step.text = text;
   std::string_view rest = text;
   const std::string count = next_word(rest);
-  made.until_done = count == "done";
-  if (!made.until_done) {
-    const auto read = std::from_chars(count.data(), count.data() + count.size(), made.frames);
-    if (read.ec != std::errc() || read.ptr != count.data() + count.size() || made.frames < 1 ||
-        made.frames > max_frames)
+  step.until_done = count == "done";
+  if (!step.until_done) {
+    const auto read = std::from_chars(count.data(), count.data() + count.size(), step.frames);
+    if (read.ec != std::errc() || read.ptr != count.data() + count.size() || step.frames < 1 ||
+        step.frames > max_frames)
       return wrong("it must start with a number of frames from 1 to 100000, or with 'done'");
   }
-  const std::string what = next_word(rest);
-  if (what.empty()) return made;
-  if (what != "mouse" && what != "click" && what != "wheel") {
-    made.action = tour_action::command;
-    made.command = what + std::string(rest);
-    return made;
+  const std::string subject = next_word(rest);
+  if (subject.empty()) return step;
+  if (subject != "mouse" && subject != "click" && subject != "wheel") {
+    step.action = tour_action::command;
+    step.command = subject + std::string(rest);
+    return step;
   }
   const std::string where = next_word(rest);
-  if (!next_word(rest).empty()) return wrong("unexpected text after it");
-  if (what == "wheel") {
-    made.action = tour_action::wheel;
+  if (!next_word(rest).empty()) return wrong("unexpected text after the last value");
+  if (subject == "wheel") {
+    step.action = tour_action::wheel;
     const auto notches = parse_place(where);
     if (!notches) return wrong("expected a number of notches");
-    made.y = *notches;
-    return made;
+    step.y = *notches;
+    return step;
   }
-  made.action = what == "mouse" ? tour_action::mouse : tour_action::click;
+  step.action = subject == "mouse" ? tour_action::mouse : tour_action::click;
   const auto comma = std::min(where.find(','), where.size());
   const auto x = parse_place(std::string_view(where).substr(0, comma));
   const auto y = parse_place(comma < where.size() ? std::string_view(where).substr(comma + 1) : std::string_view());
   if (!x || !y) return wrong("expected a position X,Y in pixels");
-  made.x = *x;
-  made.y = *y;
-  return made;
+  step.x = *x;
+  step.y = *y;
+  return step;
 }
 
 result<tour_cost> run_tour_step(picture& shown, const tour_step& step, double timeout,
@@ -136,9 +136,9 @@ result<tour_cost> run_tour_step(picture& shown, const tour_step& step, double ti
   return cost;
 }
 
-std::string words_of(const tour_cost& cost) {
+std::string get_words(const tour_cost& cost) {
   if (cost.frames.empty()) return fmt::format("done after {:.3f} s", cost.done);
-  const std::vector<double> all = sorted_ms(cost.frames, &frame_cost::whole);
+  const std::vector<double> values = sorted_ms(cost.frames, &frame_cost::whole);
   const std::vector<double> own = sorted_ms(cost.frames, &frame_cost::own_processor);
   const std::vector<double> processor = sorted_ms(cost.frames, &frame_cost::processor);
   std::vector<double> empty = cost.empty_frames;
@@ -146,10 +146,10 @@ std::string words_of(const tour_cost& cost) {
   const double least = quantile(empty, 0.5) * 1e3;
   std::string text =
       fmt::format("frames {}, fastest {:.2f} ms, median {:.2f} ms, 99th percentile {:.2f} ms, slowest {:.2f} ms",
-                  all.size(), all.front(), quantile(all, 0.5), quantile(all, 0.99), all.back());
+                  values.size(), values.front(), quantile(values, 0.5), quantile(values, 0.99), values.back());
   text += fmt::format("; processor {:.2f} ms, at least {:.2f} ms", quantile(processor, 0.5), processor.front());
   text += fmt::format("; our part {:.2f} ms, 99th percentile {:.2f} ms", quantile(own, 0.5), quantile(own, 0.99));
-  text += fmt::format("; clear and text {:.2f} ms, ratio {:.1f}", least, quantile(all, 0.5) / std::max(least, 1e-6));
+  text += fmt::format("; clear and text {:.2f} ms, ratio {:.1f}", least, quantile(values, 0.5) / std::max(least, 1e-6));
   return text;
 }
 

@@ -48,6 +48,6 @@ struct tour_cost {
 
 /// Describes a cost in one line: wall-clock times of the frames; the medians of a frame's CPU time, in all threads and
 /// in our code without the GL; the median of the empty frames, and its ratio to the median frame.
-[[nodiscard]] std::string words_of(const tour_cost& cost);
+[[nodiscard]] std::string get_words(const tour_cost& cost);
 
 }  // namespace sluice::gui

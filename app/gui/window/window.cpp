@@ -45,28 +45,28 @@ bool display_is_lost() {
   static void* const library = dlopen("libwayland-client.so.0", RTLD_NOW | RTLD_NOLOAD);
   if (library == nullptr) return false;
   using function = int (*)(void* display);
-  static const auto error_of = reinterpret_cast<function>(dlsym(library, "wl_display_get_error"));
-  static const auto socket_of = reinterpret_cast<function>(dlsym(library, "wl_display_get_fd"));
-  if (error_of == nullptr || socket_of == nullptr) return false;
-  pollfd socket{socket_of(glfwGetWaylandDisplay()), 0, 0};
-  return error_of(glfwGetWaylandDisplay()) != 0 || (::poll(&socket, 1, 0) > 0 && (socket.revents & POLLHUP) != 0);
+  static const auto to_error = reinterpret_cast<function>(dlsym(library, "wl_display_get_error"));
+  static const auto get_socket = reinterpret_cast<function>(dlsym(library, "wl_display_get_fd"));
+  if (to_error == nullptr || get_socket == nullptr) return false;
+  pollfd socket{get_socket(glfwGetWaylandDisplay()), 0, 0};
+  return to_error(glfwGetWaylandDisplay()) != 0 || (::poll(&socket, 1, 0) > 0 && (socket.revents & POLLHUP) != 0);
 }
 
 /// The requested size, reduced if necessary so that the window and its frame fit on the screen. Some Wayland
 /// compositors terminate programs whose window is larger.
 ImVec2 size_on_screen(int width, int height) {
   constexpr float frame_width = 8, frame_height = 32;  // GLFW's own frame takes 8 and 28
-  ImVec2 made(static_cast<float>(width), static_cast<float>(height));
+  ImVec2 vec2(static_cast<float>(width), static_cast<float>(height));
   GLFWmonitor* monitor = glfwGetPrimaryMonitor();
-  if (monitor == nullptr) return made;
+  if (monitor == nullptr) return vec2;
   int left = 0, top = 0, room_x = 0, room_y = 0;
   float scale = 1;
   glfwGetMonitorWorkarea(monitor, &left, &top, &room_x, &room_y);
   glfwGetMonitorContentScale(monitor, &scale, nullptr);
-  if (scale <= 0) return made;
-  if (room_x > 0) made.x = std::min(made.x, std::max(min_width, static_cast<float>(room_x) / scale - frame_width));
-  if (room_y > 0) made.y = std::min(made.y, std::max(min_height, static_cast<float>(room_y) / scale - frame_height));
-  return made;
+  if (scale <= 0) return vec2;
+  if (room_x > 0) vec2.x = std::min(vec2.x, std::max(min_width, static_cast<float>(room_x) / scale - frame_width));
+  if (room_y > 0) vec2.y = std::min(vec2.y, std::max(min_height, static_cast<float>(room_y) / scale - frame_height));
+  return vec2;
 }
 
 bool names_wayland() {
@@ -111,66 +111,66 @@ result<void> make_handle(GLFWwindow*& handle, int width, int height) {
 result<std::string> try_window() {
   if (auto started = start_glfw(); !started) return tl::unexpected(started.error());
   GLFWwindow* handle = nullptr;
-  const auto made = make_handle(handle, static_cast<int>(min_width), static_cast<int>(min_height));
-  std::string what;
-  if (made) {
+  const auto output = make_handle(handle, static_cast<int>(min_width), static_cast<int>(min_height));
+  std::string subject;
+  if (output) {
     const bool wayland = glfwGetPlatform() == GLFW_PLATFORM_WAYLAND;
     const char* name = std::getenv(wayland ? "WAYLAND_DISPLAY" : "DISPLAY");
-    what = std::string(wayland ? "Wayland" : "X11") + " display " + (name == nullptr ? "" : name) + ", drawn by " +
-           gl::renderer_name();
+    subject = std::string(wayland ? "Wayland" : "X11") + " display " + (name == nullptr ? "" : name) + ", drawn by " +
+              gl::renderer_name();
   }
   if (handle != nullptr) glfwDestroyWindow(handle);
   glfwTerminate();
-  if (!made) return tl::unexpected(made.error());
-  return what;
+  if (!output) return tl::unexpected(output.error());
+  return subject;
 }
 
 result<std::unique_ptr<window>> window::create(application_options content) {
   if (auto started = start_glfw(); !started) return tl::unexpected(started.error());
-  std::unique_ptr<window> made(new window);
+  std::unique_ptr<window> output(new window);
   settings remembered(content.config_folder);
-  if (auto opened = make_handle(made->handle_, remembered.width, remembered.height); !opened)
+  if (auto opened = make_handle(output->handle_, remembered.width, remembered.height); !opened)
     return tl::unexpected(opened.error());
 
   const char* x11 = std::getenv("DISPLAY");
   if (!names_wayland() && is_remote_display(x11) && remote_frames::available()) {
-    made->remote_.emplace();
+    output->remote_.emplace();
     content.animations = false;
-    glfwSetWindowRefreshCallback(made->handle_, [](GLFWwindow* handle) {
+    glfwSetWindowRefreshCallback(output->handle_, [](GLFWwindow* handle) {
       static_cast<window*>(glfwGetWindowUserPointer(handle))->remote_->forget();
     });
   }
 
-  content.wake = [woken = &made->woken_] {
+  content.wake = [woken = &output->woken_] {
     *woken = true;
     glfwPostEmptyEvent();
   };
-  made->app_ = std::make_unique<application>(std::move(content));
-  glfwSetWindowUserPointer(made->handle_, made.get());
-  glfwSetDropCallback(made->handle_, [](GLFWwindow* handle, int count, const char** paths) {
+  output->app_ = std::make_unique<application>(std::move(content));
+  glfwSetWindowUserPointer(output->handle_, output.get());
+  glfwSetDropCallback(output->handle_, [](GLFWwindow* handle, int count, const char** paths) {
     auto* self = static_cast<window*>(glfwGetWindowUserPointer(handle));
     for (int i = 0; i < count; ++i) self->app_->invoke("file.open_path", std::string(paths[i]));
     self->note_input();
   });
   // Called when the window moves to another monitor, or the scale of its monitor changes. On Wayland, both callbacks
   // report such a change.
-  glfwSetWindowContentScaleCallback(made->handle_, [](GLFWwindow* handle, float, float) {
+  glfwSetWindowContentScaleCallback(output->handle_, [](GLFWwindow* handle, float, float) {
     static_cast<window*>(glfwGetWindowUserPointer(handle))->take_scale();
   });
-  glfwSetFramebufferSizeCallback(made->handle_, [](GLFWwindow* handle, int, int) {
+  glfwSetFramebufferSizeCallback(output->handle_, [](GLFWwindow* handle, int, int) {
     static_cast<window*>(glfwGetWindowUserPointer(handle))->take_scale();
   });
-  ImGui_ImplGlfw_InitForOpenGL(made->handle_, true);
+  ImGui_ImplGlfw_InitForOpenGL(output->handle_, true);
   ImGui_ImplOpenGL3_Init("#version 330 core");
-  made->backends_ = true;
+  output->backends_ = true;
   // ImGui's backend has already set a callback. This one replaces it, and calls the backend's.
-  glfwSetKeyCallback(made->handle_, [](GLFWwindow* handle, int key, int code, int action, int modifiers) {
+  glfwSetKeyCallback(output->handle_, [](GLFWwindow* handle, int key, int code, int action, int modifiers) {
     static_cast<window*>(glfwGetWindowUserPointer(handle))->take_key({key, code, action, modifiers});
   });
-  made->take_scale();
-  if (auto started = made->app_->start(); !started) return tl::unexpected(started.error());
-  glfwShowWindow(made->handle_);
-  return made;
+  output->take_scale();
+  if (auto started = output->app_->start(); !started) return tl::unexpected(started.error());
+  glfwShowWindow(output->handle_);
+  return output;
 }
 
 window::~window() {
@@ -252,7 +252,8 @@ void window::wait() {
 result<void> window::run() {
   while (step()) wait();
   if (lost_)
-    return fail(error_code::io, "the display was lost", {}, "recordings are where the window said; open them again");
+    return fail(error_code::io, "the display was lost", {},
+                "open the recordings again; the window showed where they are stored");
   return {};
 }
 
@@ -273,14 +274,14 @@ bool window::step() {
     draw_frame(*app_, width, height);
     if (const auto picture = app_->take_picture_wanted(); !picture.path.empty()) {
       const ImVec2 scale = ImGui::GetIO().DisplayFramebufferScale;
-      const gl::image all = gl::read_framebuffer(0, width, height);
+      const gl::image image = gl::read_framebuffer(0, width, height);
       const gl::image part =
-          gl::part_of(all, static_cast<int>(picture.min.x * scale.x), static_cast<int>(picture.min.y * scale.y),
-                      static_cast<int>(picture.max.x * scale.x), static_cast<int>(picture.max.y * scale.y));
+          gl::get_part(image, static_cast<int>(picture.min.x * scale.x), static_cast<int>(picture.min.y * scale.y),
+                       static_cast<int>(picture.max.x * scale.x), static_cast<int>(picture.max.y * scale.y));
       if (auto saved = gl::write_png(part, picture.path); !saved) {
-        app_->say(saved.error().to_string());
+        app_->notices().say(saved.error().to_string());
       } else {
-        app_->tell("Saved " + picture.path);
+        app_->notices().tell("Saved " + picture.path);
         note_input();
       }
     }

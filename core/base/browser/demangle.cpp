@@ -1,4 +1,5 @@
-// Uses the demangler of the C++ library, which the page contains anyway. It limits nesting and always terminates.
+// Uses the demangler of the C++ library, which the page contains anyway. That demangler limits nesting and always
+// terminates.
 #include "core/base/demangle.hpp"
 
 #include <cxxabi.h>
@@ -15,8 +16,8 @@ std::string demangled(const std::string& symbol) {
   const std::unique_ptr<char, void (*)(void*)> name(abi::__cxa_demangle(symbol.c_str(), nullptr, nullptr, &status),
                                                     std::free);
   if (status != 0 || name == nullptr) return {};
-  std::string made(name.get());
-  return made.size() > max_of_name ? std::string() : made;
+  std::string text(name.get());
+  return text.size() > max_of_name ? std::string() : text;
 }
 
 }  // namespace sluice

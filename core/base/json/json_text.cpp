@@ -10,7 +10,7 @@ namespace sluice {
 namespace {
 
 struct fault {
-  std::string what;
+  std::string reason;
   std::uint64_t offset = error::no_offset;
 };
 
@@ -21,8 +21,8 @@ std::size_t end_of_string(std::string_view text, std::size_t at) {
   return at;
 }
 
-/// Returns where the text exceeds a limit. Does not check the syntax: up to the first syntax error, it counts the same
-/// values as a parser.
+/// Returns where the text exceeds a limit. Does not check the syntax. Up to the first syntax error, the function counts
+/// the same values as a parser.
 std::optional<fault> beyond_limits(std::string_view text) {
   std::array<std::size_t, max_json_levels + 1> members{};  // Number of members of the open object at each level.
   std::size_t level = 0, values = 0;
@@ -60,7 +60,7 @@ std::optional<fault> beyond_limits(std::string_view text) {
 }  // namespace
 
 result<nlohmann::ordered_json> parse_json(std::string_view text, const std::string& file) {
-  const auto refused = [&](const fault& why) { return fail(error_code::corrupt, why.what, file, {}, why.offset); };
+  const auto refused = [&](const fault& why) { return fail(error_code::corrupt, why.reason, file, {}, why.offset); };
   if (const auto beyond = beyond_limits(text)) return refused(*beyond);
   try {
     return nlohmann::ordered_json::parse(text);

@@ -12,7 +12,7 @@ std::atomic<mode_t> permitted{0777};
 
 /// Returns the permissions that group and others have. If they may not read the file, they may not search a folder
 /// either.
-mode_t permissions_of(const struct stat& file) {
+mode_t get_permissions(const struct stat& file) {
   const mode_t others = file.st_mode & S_IRWXO;
   const mode_t group = file.st_gid == ::getegid() ? file.st_mode & S_IRWXG : file.st_mode & S_IRWXG & (others << 3);
   const mode_t both = (group | others) & 066;
@@ -24,7 +24,7 @@ mode_t permissions_of(const struct stat& file) {
 void keep_as_private_as(const std::string& path) {
   struct stat file {};
   if (::stat(path.c_str(), &file) != 0 || !S_ISREG(file.st_mode)) return;
-  permitted = permitted & permissions_of(file);
+  permitted = permitted & get_permissions(file);
   const mode_t before = ::umask(077);
   ::umask(before | (0777 & ~permitted));
 }

@@ -2,8 +2,8 @@
 
 namespace sluice {
 
-/// Lowers the priority of the calling thread: for background work that must not slow down the recorded program or
-/// drawing. If this fails, the priority stays unchanged.
+/// Lowers the priority of the calling thread, so that background work does not slow down the recorded program or
+/// drawing. If the system refuses, the priority stays unchanged.
 void lower_priority();
 
 }  // namespace sluice

@@ -15,9 +15,9 @@
 
 namespace sluice {
 
-/// A few threads, each for one kind of recurring work. Work of one kind stays on one thread because the memory for it
-/// comes from that thread's part of the heap: if each piece of work ran on a new thread, every part of the heap would
-/// grow to the size of the largest piece. The pool itself must be used from one thread only.
+/// A few threads, each for one kind of recurring work. All work of one kind runs on the same thread, because its memory
+/// comes from that thread's part of the heap. If each piece of work ran on a new thread, every part of the heap would
+/// grow to the size that the largest piece needs. The pool itself must be used from one thread only.
 class thread_pool {
  public:
   /// Each thread starts when it first gets work.

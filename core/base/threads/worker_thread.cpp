@@ -15,7 +15,7 @@ bool has_threads() { return threads_exist.load(std::memory_order_relaxed); }
 
 void do_without_threads() { threads_exist = false; }
 
-result<void> worker_thread::start(std::function<void()> work, const std::string& what) {
+result<void> worker_thread::start(std::function<void()> work, const std::string& subject) {
   if (!has_threads()) {
     work();
     return {};
@@ -23,7 +23,7 @@ result<void> worker_thread::start(std::function<void()> work, const std::string&
   try {
     thread_ = std::thread(std::move(work));
   } catch (const std::system_error& refused) {
-    return fail(error_code::unavailable, "cannot start a thread: " + describe_errno(refused.code().value()), what,
+    return fail(error_code::unavailable, "cannot start a thread: " + describe_errno(refused.code().value()), subject,
                 "allow more processes and threads (ulimit -u)");
   }
   return {};

@@ -17,8 +17,8 @@ namespace sluice {
 /// Makes `has_threads` return false from now on. Call this before any thread is started.
 void do_without_threads();
 
-/// One thread with one piece of work; the destructor waits until the work is done. Where threads are not available,
-/// `start` runs the work itself before it returns. Must be used from one thread only.
+/// One thread that does one piece of work. The destructor waits until the work is done. Where threads are not
+/// available, `start` runs the work itself before it returns. Must be used from one thread only.
 class worker_thread {
  public:
   worker_thread() = default;
@@ -28,7 +28,7 @@ class worker_thread {
 
   /// Starts `work`, which must not throw. `what` names the work in error messages. Error `unavailable` if the system
   /// cannot start a thread.
-  [[nodiscard]] result<void> start(std::function<void()> work, const std::string& what = {});
+  [[nodiscard]] result<void> start(std::function<void()> work, const std::string& subject = {});
   [[nodiscard]] bool started() const { return thread_.joinable(); }
   void join();
 

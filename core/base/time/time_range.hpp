@@ -33,7 +33,7 @@ inline constexpr time_ns latest_time = time_ns{1} << 61;
 inline constexpr time_range all_time{-latest_time, latest_time + 1};
 
 /// Returns the intersection of two ranges, which may be empty.
-[[nodiscard]] constexpr time_range common_of(time_range a, time_range b) {
+[[nodiscard]] constexpr time_range intersect(time_range a, time_range b) {
   return {std::max(a.begin, b.begin), std::min(a.end, b.end)};
 }
 

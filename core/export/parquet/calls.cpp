@@ -23,14 +23,14 @@ result<const calls::chunk*> calls::read(std::size_t number) {
     read_.emplace_front();
   else
     read_.splice(read_.begin(), read_, std::prev(read_.end()));
-  chunk& made = read_.front();
-  made.number = number;
-  made.calls.clear();
-  made.calls.reserve(rows_.size());
-  for (const row& each : rows_) made.calls.push_back({raw(each.id), each.name, each.stack});
-  if (!std::is_sorted(made.calls.begin(), made.calls.end(), by_id))
-    std::sort(made.calls.begin(), made.calls.end(), by_id);
-  return &made;
+  chunk& output = read_.front();
+  output.number = number;
+  output.calls.clear();
+  output.calls.reserve(rows_.size());
+  for (const row& each : rows_) output.calls.push_back({raw(each.id), each.name, each.stack});
+  if (!std::is_sorted(output.calls.begin(), output.calls.end(), by_id))
+    std::sort(output.calls.begin(), output.calls.end(), by_id);
+  return &output;
 }
 
 result<void> calls::find(std::vector<wanted_call> wanted) {

@@ -10,7 +10,8 @@
 
 namespace sluice::exports {
 
-/// Finds the API calls that requested device work, for one batch of rows at a time. Caches the calls of a few chunks.
+/// Finds the API calls that requested device work (kernels, copies), for one batch of rows at a time. Caches the calls
+/// of a few chunks.
 class calls {
  public:
   struct wanted_call {
@@ -24,7 +25,7 @@ class calls {
   };
 
   /// `from` and `chunks` must outlive this object.
-  calls(const trace::snapshot& from, const index::chunk_index& chunks) : from_(from), chunks_(chunks) {}
+  calls(const trace::snapshot& recording, const index::chunk_index& chunks) : from_(recording), chunks_(chunks) {}
 
   /// Finds the calls in `wanted`. Reads the chunks that may contain them, which are few if the calls were entered
   /// within a short time. Errors: io, corrupt.

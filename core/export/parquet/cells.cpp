@@ -15,7 +15,8 @@ void add_number(std::optional<string_table::number> text, row_batch& to) {
     to.add_null();
 }
 
-/// The table's first column among the names in `any`, which are separated by '|'; null: none.
+/// Returns the table's first column among the names in `any`, which '|' separates, or null if the table has none of
+/// them.
 const query::column* find_any(const query::table& in, std::string_view any) {
   while (!any.empty()) {
     const std::size_t end = std::min(any.find('|'), any.size());
@@ -70,41 +71,41 @@ id_texts::number id_texts::thread(std::uint64_t id) {
 id_texts::number id_texts::stack(std::uint64_t id, symbols::attribution by) {
   return look_up(stacks_[static_cast<std::size_t>(by)], id, [&] {
     const symbols::line_id line = who_.of(trace::stack_id{id}, by);
-    return line == who_.unknown(by) ? std::string() : symbols::text_of(frames_.line(line));
+    return line == who_.unknown(by) ? std::string() : symbols::to_text(frames_.line(line));
   });
 }
 
 // --- rows -----------------------------------------------------------------------------------------------------------
 
-row_cells::row_cells(std::span<const data_column> columns, const query::table& from, const trace::tables& tables,
+row_cells::row_cells(std::span<const data_column> columns, const query::table& table, const trace::tables& tables,
                      string_table& texts, id_texts& names, const calls& found)
     : tables_(tables),
       texts_(texts),
       names_(names),
       found_(found),
-      table_(texts.of(from.name, text_role::code)),
-      process_(find_any(from, "process")),
-      call_(find_any(from, "call")),
-      enqueued_(find_any(from, "enqueued")) {
+      table_(texts.of(table.name, text_role::code)),
+      process_(find_any(table, "process")),
+      call_(find_any(table, "call")),
+      enqueued_(find_any(table, "enqueued")) {
   for (const data_column& each : columns) {
-    reader made{each.source, each.type, find_any(from, each.from), {}};
+    reader output{each.source, each.type, find_any(table, each.from), {}};
     const bool of_call = each.source == column_source::call_name || each.source == column_source::call_stack;
-    needs_calls_ |= of_call && made.from != nullptr;
+    needs_calls_ |= of_call && output.from != nullptr;
     if (each.source == column_source::stack || each.source == column_source::call_stack)
-      made.by = *symbols::attribution_named(each.name);
-    readers_.push_back(made);
+      output.by = *symbols::attribution_named(each.name);
+    readers_.push_back(output);
   }
 }
 
 std::uint64_t row_cells::id_in(const query::column* column, const void* row) const {
   if (column == nullptr) return 0;
   const cell value = column->read(row, tables_);
-  return value.is == cell::kind::integer ? static_cast<std::uint64_t>(value.integer) : 0;
+  return value.type == cell::kind::integer ? static_cast<std::uint64_t>(value.integer) : 0;
 }
 
-calls::wanted_call row_cells::call_of(const void* row) const {
+calls::wanted_call row_cells::get_call(const void* row) const {
   const cell entered = enqueued_ == nullptr ? cell{} : enqueued_->read(row, tables_);
-  return {id_in(call_, row), entered.is == cell::kind::integer ? entered.integer : trace::unknown_time};
+  return {id_in(call_, row), entered.type == cell::kind::integer ? entered.integer : trace::unknown_time};
 }
 
 void row_cells::add(const void* row, row_batch& to) {
@@ -144,7 +145,7 @@ void row_cells::add(const reader& as, const void* row, row_batch& to) {
 
 void row_cells::add_same(const reader& as, const void* row, row_batch& to) {
   const cell value = as.from->read(row, tables_);
-  switch (value.is) {
+  switch (value.type) {
     case cell::kind::null:
       return to.add_null();
     case cell::kind::integer:

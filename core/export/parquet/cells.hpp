@@ -40,20 +40,20 @@ class id_texts {
   std::array<known, symbols::attribution_count> stacks_;
 };
 
-/// Fills the cells of a data set's table from the rows of a table of `sluice query`.
+/// Fills the cells of a data set's table from the rows of a table of `sluice query` (core/query/sql/columns.hpp).
 class row_cells {
  public:
   /// All arguments must outlive this object. If `needs_calls()`, `found` must have the calls of each row passed to
   /// `add`.
-  row_cells(std::span<const data_column> columns, const query::table& from, const trace::tables& tables,
+  row_cells(std::span<const data_column> columns, const query::table& table, const trace::tables& tables,
             string_table& texts, id_texts& names, const calls& found);
 
   /// Adds all cells of `row` to `to`.
   void add(const void* row, row_batch& to);
   /// Returns the process id of a row, or 0 if the row has none.
-  [[nodiscard]] std::uint64_t process_of(const void* row) const { return id_in(process_, row); }
+  [[nodiscard]] std::uint64_t find_process(const void* row) const { return id_in(process_, row); }
   /// Returns the call that requested the row's work, and the time at which the call was entered.
-  [[nodiscard]] calls::wanted_call call_of(const void* row) const;
+  [[nodiscard]] calls::wanted_call get_call(const void* row) const;
   [[nodiscard]] bool needs_calls() const { return needs_calls_; }
 
  private:

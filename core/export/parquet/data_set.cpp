@@ -37,7 +37,7 @@ constexpr std::array block_columns = {
     data_column{"died_ns", type::rising, "", "Time of the free request; null: never freed", block},
     data_column{"bytes", type::integer, "", "Requested size", block},
     data_column{"layer", type::text, "",
-                "Allocator: driver, pool, framework or user. Layers contain one another: do not add them", block},
+                "Allocator: driver, pool, framework or user. Layers contain one another, so do not add them", block},
     data_column{"kind", type::text, "", "The kind of memory: device, pinned, managed, host, ...", block},
     data_column{"category", type::text, "", "Purpose: weight, gradient, activation, ...; null: unknown", block},
     data_column{"name", type::text, "", "The API that allocated it, or its tag", block},
@@ -49,7 +49,7 @@ constexpr std::array block_columns = {
     data_column{"unfreed", type::flag, "", "Counted as never freed in the report", block},
     data_column{"born_before", type::flag, "", "It was allocated before the recording", block},
     data_column{"imported", type::flag, "",
-                "Its bytes belong to another process and are counted there: exclude it from sums", block},
+                "Its bytes belong to another process and are counted there, so exclude it from sums", block},
     data_column{"first_use_ns", type::rising, "", "Time when work that uses it was first enqueued; null: unknown",
                 block},
     data_column{"last_use_ns", type::rising, "", "Time when it was last enqueued", block},
@@ -124,7 +124,7 @@ constexpr std::array idle_columns = {
     data_column{"device", type::integer, "device", "The idle device"},
     data_column{"cause", type::text, "cause", "Why the host did not submit work"},
     data_column{"call", type::text, "call", "The call that took the time; null: the program's own code"},
-    data_column{"line", type::text, "place", "The line of the program's own code nearest to it"},
+    data_column{"line", type::text, "place", "The line of the program's own code nearest to the call"},
     data_column{"times", type::integer, "count", "Number of gaps"},
     data_column{"total_ns", type::integer, "total", "Total time"},
     data_column{"longest_ns", type::integer, "longest", "The longest gap"},
@@ -152,13 +152,13 @@ constexpr std::array tables = {
     data_table{"transfers", "Copies.", data_rows::rows, "transfer", transfer_columns},
     data_table{"kernels", "Kernels.", data_rows::rows, "kernel", kernel_columns},
     data_table{"steps", "Training steps, from the program or inferred.", data_rows::metrics, "step", step_columns},
-    data_table{"idle", "Times in which a device was idle, by cause, call and line: the longest, as in the report.",
+    data_table{"idle", "The longest times in which a device was idle, by cause, call and line, as in the report.",
                data_rows::metrics, "idle_use", idle_columns},
     data_table{"findings", "Findings of the report.", data_rows::metrics, "finding", finding_columns},
 };
 
-std::string_view words_of(parquet_type is) {
-  switch (is) {
+std::string_view get_words(parquet_type current) {
+  switch (current) {
     case type::integer:
     case type::rising:
       return "INT64";
@@ -179,13 +179,12 @@ std::span<const data_table> data_tables() { return exports::tables; }
 std::string data_set_schema_text() {
   std::string text =
       "# Tables of the data set\n\n"
-      "The tables that `sluice export --format parquet` writes. Each has two more columns, from its folders' names: "
-      "`run` and "
-      "`rank`.\n";
+      "`sluice export --format parquet` writes these tables. Each table has two more columns, `run` and `rank`, which "
+      "are in the names of its folders.\n";
   for (const data_table& table : data_tables()) {
     text += fmt::format("\n## {}\n\n{}\n\n| column | type | description |\n|---|---|---|\n", table.name, table.about);
     for (const data_column& each : table.columns)
-      text += fmt::format("| `{}` | {} | {} |\n", each.name, words_of(each.type), each.about);
+      text += fmt::format("| `{}` | {} | {} |\n", each.name, get_words(each.type), each.about);
   }
   return text;
 }

@@ -10,17 +10,17 @@
 /// Defines the tables of the data set that `--format parquet` writes, and their columns. schema.md lists them.
 namespace sluice::exports {
 
-/// How the values of a column are obtained.
+/// Where the values of a column come from.
 enum class column_source : std::uint8_t {
-  same,         ///< Copied from the column `from` of the table of `sluice query`; null if the table does not have it.
+  same,         ///< The values of the column `from` of the table of `sluice query`; null if the table does not have it.
   table,        ///< The name of the table of `sluice query`.
   device_name,  ///< The name of the device in the column `from`.
   stream_name,  ///< The name of the stream in the column `from`.
   thread_name,  ///< The name of the thread in the column `from`.
-  stack,        ///< An attribution of the stack in the column `from`; the data column's name selects which.
+  stack,        ///< An attribution of the stack in the column `from`. The data column's name selects the attribution.
   call_stack,   ///< An attribution of the stack of the API call in the column `from`, selected in the same way.
   call_name,    ///< The function of the API call in the column `from`.
-  block         ///< A value of a block: see `add_block` in parquet.cpp.
+  block         ///< A value of a block. `add_block` in parquet.cpp provides it.
 };
 
 struct data_column {
@@ -31,6 +31,7 @@ struct data_column {
   column_source source = column_source::same;
 };
 
+/// Which rows a table has.
 enum class data_rows : std::uint8_t {
   events,   ///< One row per event: the rows of several tables of `sluice query`.
   rows,     ///< The rows of the table of `sluice query` that `data_table::from` names.

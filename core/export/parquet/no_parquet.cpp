@@ -1,4 +1,4 @@
-// For platforms that cannot start programs, such as a browser: data sets need one.
+// Replaces parquet.cpp on platforms that cannot start programs, such as a browser. Data sets need a Python process.
 #include "core/export/formats.hpp"
 
 namespace sluice::exports {

@@ -1,5 +1,6 @@
-// A data set of Parquet files: TABLE/run=NAME/rank=N/part-0.parquet. data_set.cpp defines the tables, write_parquet.py
-// writes the files. Each table takes one pass over its source rows; memory does not grow with the recording.
+// Writes a data set of Parquet files, TABLE/run=NAME/rank=N/part-0.parquet. data_set.cpp defines the tables, and
+// write_parquet.py writes the files. Each table takes one pass over its source rows. Memory does not grow with the
+// recording.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -23,27 +24,27 @@ namespace {
 using query::text_role;
 using trace::row_type;
 
-/// Rows that only support others: checkpoints, clocks, and attributes of other rows.
+/// The types of rows that only support others, such as checkpoints, clocks, and attributes of other rows.
 constexpr std::array not_events = {row_type::checkpoint,   row_type::live_block, row_type::clock_anchor,
                                    row_type::watermark,    row_type::attribute,  row_type::link,
                                    row_type::transfer_part};
 
-std::string run_of(job& what) {
-  const std::string& name = what.wanted().name;
-  return std::string(
-      what.text(name.empty() ? std::filesystem::path(what.trace().path()).stem().string() : name, text_role::plain));
+std::string find_run(job& export_job) {
+  const std::string& name = export_job.wanted().name;
+  return std::string(export_job.text(
+      name.empty() ? std::filesystem::path(export_job.trace().path()).stem().string() : name, text_role::plain));
 }
 
 class data_set {
  public:
-  data_set(job& what, recording_parts& parts, const index::chunk_index& chunks, parquet_process& to)
-      : what_(what),
+  data_set(job& export_job, recording_parts& parts, const index::chunk_index& chunks, parquet_process& to)
+      : what_(export_job),
         parts_(parts),
-        texts_(what),
-        names_(what.tables(), *parts.context().frames, texts_),
-        calls_(what.trace(), chunks),
-        ranks_(what.tables()),
-        files_(to, texts_, run_of(what), ranks_) {}
+        texts_(export_job),
+        names_(export_job.tables(), *parts.context().frames, texts_),
+        calls_(export_job.trace(), chunks),
+        ranks_(export_job.tables()),
+        files_(to, texts_, find_run(export_job), ranks_) {}
 
   result<void> write() {
     for (const data_table& table : data_tables()) {
@@ -72,17 +73,17 @@ class data_set {
     return {};
   }
 
-  result<void> write_rows(const data_table& table, const query::table& from) {
-    row_cells cells(table.columns, from, what_.tables(), texts_, names_, calls_);
+  result<void> write_rows(const data_table& table, const query::table& source) {
+    row_cells cells(table.columns, source, what_.tables(), texts_, names_, calls_);
     std::vector<calls::wanted_call> wanted;
-    return for_each_chunk(what_, from, [&](std::span<const void* const> rows) -> result<void> {
+    return for_each_chunk(what_, source, [&](std::span<const void* const> rows) -> result<void> {
       if (cells.needs_calls()) {
         wanted.clear();
-        for (const void* row : rows) wanted.push_back(cells.call_of(row));
+        for (const void* row : rows) wanted.push_back(cells.get_call(row));
         if (auto found = calls_.find(wanted); !found) return found;
       }
       for (const void* row : rows) {
-        row_batch& to = files_.of(ranks_.of(cells.process_of(row)));
+        row_batch& to = files_.of(ranks_.of(cells.find_process(row)));
         cells.add(row, to);
         if (auto done = files_.row_done(to); !done) return done;
       }
@@ -139,26 +140,26 @@ class data_set {
     });
   }
 
-  /// The cells of a block, in the order of its columns in data_set.cpp.
+  /// Adds the cells of a block, in the order of its columns in data_set.cpp.
   void add_block(const index::block_record& block, const index::block_category& category,
                  const index::touch_index& touches, bool unfreed, row_batch& to) {
     metrics::listed_block uses;
     if (!touches.empty()) uses.set_uses(touches.of(block));
-    const auto id = [&](std::uint64_t of) { of == 0 ? to.add_null() : to.add(static_cast<std::int64_t>(of)); };
-    const auto time = [&](trace::time_ns of) { of == trace::unknown_time ? to.add_null() : to.add(of); };
-    const auto number = [&](std::uint64_t of) { to.add(static_cast<std::int64_t>(of)); };
-    const auto text = [&](std::string_view of) {
-      of.empty() ? to.add_null() : to.add_text(texts_.of_lasting(of, text_role::code));
+    const auto id = [&](std::uint64_t value) { value == 0 ? to.add_null() : to.add(static_cast<std::int64_t>(value)); };
+    const auto time = [&](trace::time_ns when) { when == trace::unknown_time ? to.add_null() : to.add(when); };
+    const auto number = [&](std::uint64_t subject) { to.add(static_cast<std::int64_t>(subject)); };
+    const auto text = [&](std::string_view name) {
+      name.empty() ? to.add_null() : to.add_text(texts_.of_lasting(name, text_role::code));
     };
-    const auto known = [&](id_texts::number of) { of ? to.add_text(*of) : to.add_null(); };
+    const auto known = [&](id_texts::number target) { target ? to.add_text(*target) : to.add_null(); };
     id(raw(block.id));
     id(raw(block.alloc));
     time(block.born);
     time(block.died);
     number(block.bytes);
-    text(trace::word_of(block.layer));
-    text(trace::word_of(block.kind));
-    text(category.what == index::category::none ? std::string_view() : index::category_name(category.what));
+    text(trace::get_word(block.layer));
+    text(trace::get_word(block.kind));
+    text(category.kind == index::category::none ? std::string_view() : index::category_name(category.kind));
     text(what_.tables().text(block.name));
     id(raw(block.process));
     id(raw(block.device));
@@ -177,34 +178,35 @@ class data_set {
   }
 
   result<void> write_metrics(const data_table& table) {
-    const auto all = query::metric_tables();
-    const query::metric_table& from =
-        *std::find_if(all.begin(), all.end(), [&](const query::metric_table& each) { return each.name == table.from; });
-    const auto made = from.make(parts_.context(), from.ranged ? what_.wanted().range : std::nullopt);
-    if (!made) return tl::unexpected(made.error());
-    const auto place_of = [&](std::string_view name) {
-      const auto found = std::find_if(from.columns.begin(), from.columns.end(),
+    const auto tables = query::metric_tables();
+    const query::metric_table& metric_table = *std::find_if(
+        tables.begin(), tables.end(), [&](const query::metric_table& each) { return each.name == table.from; });
+    const auto output = metric_table.make(parts_.context(), metric_table.ranged ? what_.wanted().range : std::nullopt);
+    if (!output) return tl::unexpected(output.error());
+    const auto get_place = [&](std::string_view name) {
+      const auto found = std::find_if(metric_table.columns.begin(), metric_table.columns.end(),
                                       [&](const query::metric_column& each) { return each.name == name; });
-      return static_cast<std::size_t>(found - from.columns.begin());
+      return static_cast<std::size_t>(found - metric_table.columns.begin());
     };
     std::string scratch;
     const auto id_in = [&](std::size_t row, std::size_t column) {
-      const query::cell value = column < from.columns.size() ? (*made)->at(row, column, scratch) : query::cell{};
-      return value.is == query::cell::kind::integer ? static_cast<std::uint64_t>(value.integer) : 0;
+      const query::cell value =
+          column < metric_table.columns.size() ? (*output)->at(row, column, scratch) : query::cell{};
+      return value.type == query::cell::kind::integer ? static_cast<std::uint64_t>(value.integer) : 0;
     };
-    const std::size_t process = place_of("process"), device = place_of("device");
-    for (std::size_t row = 0; row < (*made)->size(); ++row) {
-      const std::int64_t rank = process < from.columns.size()  ? ranks_.of(id_in(row, process))
-                                : device < from.columns.size() ? ranks_.of_device(id_in(row, device))
-                                                               : ranks_.of_job();
+    const std::size_t process = get_place("process"), device = get_place("device");
+    for (std::size_t row = 0; row < (*output)->size(); ++row) {
+      const std::int64_t rank = process < metric_table.columns.size()  ? ranks_.of(id_in(row, process))
+                                : device < metric_table.columns.size() ? ranks_.of_device(id_in(row, device))
+                                                                       : ranks_.of_job();
       row_batch& to = files_.of(rank);
       for (const data_column& each : table.columns) {
-        const std::size_t column = place_of(each.from);
-        const query::cell value = (*made)->at(row, column, scratch);
-        if (value.is == query::cell::kind::null)
+        const std::size_t column = get_place(each.from);
+        const query::cell value = (*output)->at(row, column, scratch);
+        if (value.type == query::cell::kind::null)
           to.add_null();
-        else if (value.is == query::cell::kind::text)
-          to.add_text(texts_.of(value.text, from.columns[column].role));
+        else if (value.type == query::cell::kind::text)
+          to.add_text(texts_.of(value.text, metric_table.columns[column].role));
         else
           to.add(value.integer);
       }
@@ -228,23 +230,23 @@ class data_set {
 
 output_shape shape_of_parquet(const options& /*wanted*/) { return output_shape::data_set; }
 
-result<void> write_parquet(job& what, output& to) {
-  if (!what.wanted().tables.empty())
+result<void> write_parquet(job& export_job, output& to) {
+  if (!export_job.wanted().tables.empty())
     return fail(error_code::invalid_argument, "a data set always has all tables", "--table", "omit --table");
-  const rank_table ranks(what.tables());
+  const rank_table ranks(export_job.tables());
   for (const std::int64_t rank : ranks.all()) {
-    const std::string partition = fmt::format("run={}/rank={}", partition_value(run_of(what)), rank);
+    const std::string partition = fmt::format("run={}/rank={}", partition_value(find_run(export_job)), rank);
     if (to.is_taken("events/" + partition))
       return fail(error_code::invalid_argument, fmt::format("the data set already has {}", partition), "-o",
                   "use --force to replace it, or --run to choose another run");
   }
   auto process = parquet_process::start(to.path());
   if (!process) return tl::unexpected(process.error());
-  auto parts = recording_parts::open(what);
+  auto parts = recording_parts::open(export_job);
   if (!parts) return tl::unexpected(parts.error());
   const auto chunks = parts->chunks();
   if (!chunks) return tl::unexpected(chunks.error());
-  if (auto written = data_set(what, *parts, **chunks, *process).write(); !written) return written;
+  if (auto written = data_set(export_job, *parts, **chunks, *process).write(); !written) return written;
   if (auto ended = process->end(); !ended) return tl::unexpected(ended.error());
   return {};
 }

@@ -22,13 +22,13 @@ namespace {
 
 constexpr const char* what_to_do = "`pip install pyarrow`, in the Python environment that is active when you run this";
 
-std::string_view word_of(parquet_type type) {
+std::string_view get_word(parquet_type type) {
   constexpr std::array<std::string_view, 5> words = {"integer", "rising", "real", "flag", "text"};
   return words[static_cast<std::size_t>(type)];
 }
 
-error unavailable(std::string what) {
-  return {error_code::unavailable, std::move(what), "--format parquet", error::no_offset, what_to_do};
+error unavailable(std::string subject) {
+  return {error_code::unavailable, std::move(subject), "--format parquet", error::no_offset, what_to_do};
 }
 
 }  // namespace
@@ -49,33 +49,34 @@ parquet_process::~parquet_process() {
 }
 
 result<parquet_process> parquet_process::start(const std::string& folder) {
-  parquet_process made;
+  parquet_process process;
   auto errors = scratch_file::make();
   if (!errors) return tl::unexpected(errors.error());
-  made.errors_.emplace(std::move(*errors));
+  process.errors_.emplace(std::move(*errors));
   int ends[2] = {-1, -1};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
     return fail(error_code::unavailable, "cannot make a socket: " + describe_errno(errno), "--format parquet");
-  made.stream_ = ends[0];
+  process.stream_ = ends[0];
   posix_spawn_file_actions_t files;
   posix_spawn_file_actions_init(&files);
   posix_spawn_file_actions_adddup2(&files, ends[1], STDIN_FILENO);
   posix_spawn_file_actions_adddup2(&files, ends[1], STDOUT_FILENO);
-  posix_spawn_file_actions_addopen(&files, STDERR_FILENO, made.errors_->path().c_str(), O_WRONLY | O_APPEND, 0);
+  posix_spawn_file_actions_addopen(&files, STDERR_FILENO, process.errors_->path().c_str(), O_WRONLY | O_APPEND, 0);
   std::string python = "python3", option = "-c", script(sluice_write_parquet, sluice_write_parquet_end), root = folder;
   std::array<char*, 5> words = {python.data(), option.data(), script.data(), root.data(), nullptr};
-  const int failed = ::posix_spawnp(&made.process_, python.c_str(), &files, nullptr, words.data(), environ);
+  const int failed = ::posix_spawnp(&process.process_, python.c_str(), &files, nullptr, words.data(), environ);
   posix_spawn_file_actions_destroy(&files);
   ::close(ends[1]);
   if (failed != 0) {
-    made.process_ = 0;
+    process.process_ = 0;
     return tl::unexpected(
         unavailable("needs Python with pyarrow, and python3 cannot be started: " + describe_errno(failed)));
   }
-  const auto said = made.hear();
-  if (said && said->starts_with("ready ")) return made;
-  return tl::unexpected(unavailable(said ? "needs pyarrow 11 or later, which python3 does not find"
-                                         : "needs Python with pyarrow, and python3 fails: " + made.failure().message));
+  const auto said = process.hear();
+  if (said && said->starts_with("ready ")) return process;
+  return tl::unexpected(
+      unavailable(said ? "needs pyarrow 11 or later, which python3 does not find"
+                       : "needs Python with pyarrow, and python3 fails: " + process.failure().message));
 }
 
 result<void> parquet_process::send(std::span<const std::byte> bytes) {
@@ -106,7 +107,7 @@ std::optional<std::string> parquet_process::hear() {
 
 error parquet_process::failure() {
   if (const auto said = hear()) return failure(*said);
-  // The process ended without a reply. The last line of its standard error is the most specific.
+  // The process ended without a reply. The last line of its standard error gives the most specific reason.
   std::ifstream complaints(errors_->path());
   std::string line, last = "it ended without an error message";
   while (std::getline(complaints, line))
@@ -131,7 +132,7 @@ result<void> parquet_process::begin_table(std::span<const parquet_column> column
     if (auto closed = send("{\"close\": true}\n"); !closed) return closed;
   std::string list;
   for (const parquet_column& each : columns)
-    list += fmt::format("{}[\"{}\", \"{}\"]", list.empty() ? "" : ", ", each.name, word_of(each.type));
+    list += fmt::format("{}[\"{}\", \"{}\"]", list.empty() ? "" : ", ", each.name, get_word(each.type));
   return send(fmt::format("{{\"columns\": [{}]}}\n", list));
 }
 

@@ -43,7 +43,7 @@ class parquet_process {
   /// Closes the files of the previous table and begins a new table. Column names must be plain words.
   [[nodiscard]] result<void> begin_table(std::span<const parquet_column> columns);
   /// Appends a row group to the file at `path`, a relative path without quotes and backslashes. Creates the file if the
-  /// table has no such file yet. `buffers` has two buffers for each column, or four for a text column; write_parquet.py
+  /// table does not have it yet. `buffers` has two buffers for each column, or four for a text column; write_parquet.py
   /// describes them. Errors: io, no_space. Also returns errors of earlier calls.
   [[nodiscard]] result<void> write(const std::string& path, std::size_t rows,
                                    std::span<const std::span<const std::byte>> buffers);

@@ -7,46 +7,46 @@
 namespace sluice::exports {
 namespace {
 
-/// DuckDB reads a file by row groups, one thread each, and writes groups of 122,880 rows itself.
+/// DuckDB reads a file with one thread per row group, and itself writes groups of 122,880 rows.
 constexpr std::size_t rows_in_group = 122'880;
 /// The most bytes held for all ranks together. Growing vectors take up to twice as much.
 constexpr std::size_t max_held = 64'000'000;
-/// Up to this many ranks, the memory of written batches is reused.
+/// If there are at most this many ranks, the memory of written batches is reused.
 constexpr std::size_t few_ranks = 4;
 
 }  // namespace
 
 std::string partition_value(std::string_view value) {
-  std::string made;
+  std::string text;
   for (const char each : value) {
     const bool plain = (each >= '0' && each <= '9') || (each >= 'a' && each <= 'z') || (each >= 'A' && each <= 'Z') ||
                        each == '.' || each == '-' || each == '_';
     if (plain)
-      made += each;
+      text += each;
     else
-      made += fmt::format("%{:02X}", static_cast<unsigned char>(each));
+      text += fmt::format("%{:02X}", static_cast<unsigned char>(each));
   }
-  return made;
+  return text;
 }
 
 // --- ranks ----------------------------------------------------------------------------------------------------------
 
-rank_table::rank_table(const trace::tables& of) {
-  for (const trace::process_row& row : of.processes.rows())
+rank_table::rank_table(const trace::tables& tables) {
+  for (const trace::process_row& row : tables.processes.rows())
     if (row.rank >= 0) ranks_.push_back(row.rank);
   const bool ranked = !ranks_.empty();
   if (!ranked) ranks_.push_back(0);
   std::sort(ranks_.begin(), ranks_.end());
   ranks_.erase(std::unique(ranks_.begin(), ranks_.end()), ranks_.end());
-  for (const trace::process_row& row : of.processes.rows())
+  for (const trace::process_row& row : tables.processes.rows())
     of_process_[raw(row.id)] = row.rank >= 0 ? row.rank : ranked ? none : 0;
   const auto note = [&](trace::device_id device, trace::process_id process) {
     const std::int64_t rank = this->of(raw(process));
     const auto [found, fresh] = of_device_.try_emplace(raw(device), rank);
     if (!fresh && found->second != rank) found->second = of_job();
   };
-  for (const trace::context_row& row : of.contexts.rows()) note(row.device, row.process);
-  for (const trace::stream_row& row : of.streams.rows()) note(row.device, row.process);
+  for (const trace::context_row& row : tables.contexts.rows()) note(row.device, row.process);
+  for (const trace::stream_row& row : tables.streams.rows()) note(row.device, row.process);
 }
 
 std::int64_t rank_table::of(std::uint64_t process) const {

@@ -13,12 +13,12 @@ namespace sluice::exports {
 /// and '_' become %XX.
 [[nodiscard]] std::string partition_value(std::string_view value);
 
-/// Maps the processes and devices of a recording to ranks. Immutable.
+/// Maps the processes and devices of a recording to ranks, the numbers of the processes of a job. Immutable.
 class rank_table {
  public:
-  /// Stands for no rank: data of a recording with ranks that belongs to none of them, or to several.
+  /// The rank of data that belongs to no single rank of a recording with ranks.
   static constexpr std::int64_t none = -1;
-  explicit rank_table(const trace::tables& of);
+  explicit rank_table(const trace::tables& tables);
 
   /// Returns the rank of a process; 0 in a recording without ranks. For an unknown process, returns `of_job()`.
   [[nodiscard]] std::int64_t of(std::uint64_t process) const;
@@ -44,8 +44,8 @@ class partitions {
 
   /// Begins a table. The columns of `table` must outlive this object.
   [[nodiscard]] result<void> begin(const data_table& table);
-  /// Returns the batch to which the next row of a rank must be added. After `end_row`, and before the next call of this
-  /// function, call `row_done`.
+  /// Returns the batch to which the next row of a rank must be added. Call `row_done` after the batch's `end_row` and
+  /// before the next call of this function.
   [[nodiscard]] row_batch& of(std::int64_t rank);
   [[nodiscard]] result<void> row_done(row_batch& added);
   /// Writes the remaining rows. Each rank of the recording gets a file, even if the rank has no rows.

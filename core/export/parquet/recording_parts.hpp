@@ -9,12 +9,13 @@
 
 namespace sluice::exports {
 
-/// A recording as a sequence of indexes: of a few sections each if the file has sections, else one index of everything.
+/// A recording as a sequence of indexes. Each index covers a few sections (time spans) of the file. A file without
+/// sections has one index of everything.
 class recording_parts {
  public:
   /// Opens the recording of an export. Summarizes a large recording that has no summary. Errors: cancelled, io,
   /// corrupt.
-  [[nodiscard]] static result<recording_parts> open(job& what);
+  [[nodiscard]] static result<recording_parts> open(job& export_job);
 
   /// Returns the context that functions of metric tables need.
   [[nodiscard]] query::sql_context& context() { return *context_; }

@@ -5,8 +5,8 @@
 namespace sluice::exports {
 namespace {
 
-void append(std::vector<std::byte>& to, const void* from, std::size_t bytes) {
-  const auto* begin = static_cast<const std::byte*>(from);
+void append(std::vector<std::byte>& to, const void* source, std::size_t bytes) {
+  const auto* begin = static_cast<const std::byte*>(source);
   to.insert(to.end(), begin, begin + bytes);
 }
 
@@ -35,18 +35,18 @@ void batch_encoder::add_bits(std::size_t rows, const std::function<bool(std::siz
   add(bits);
 }
 
-void batch_encoder::add_texts(const row_batch::column& of, const string_table& texts) {
+void batch_encoder::add_texts(const row_batch::column& column, const string_table& texts) {
   codes_.resize(texts.size());
   ++time_;
   std::vector<std::byte>& codes = fresh();
   std::vector<std::byte>& offsets = fresh();
   std::vector<std::byte>& content = fresh();
-  codes.resize(of.values.size() * sizeof(std::int32_t));
+  codes.resize(column.values.size() * sizeof(std::int32_t));
   std::int32_t count = 0, end = 0;
   append(offsets, &end, sizeof end);
-  for (std::size_t i = 0; i < of.values.size(); ++i) {
-    if (of.known[i] == 0) continue;
-    const auto number = static_cast<string_table::number>(of.values[i]);
+  for (std::size_t i = 0; i < column.values.size(); ++i) {
+    if (column.known[i] == 0) continue;
+    const auto number = static_cast<string_table::number>(column.values[i]);
     if (codes_[number].time != time_) {
       codes_[number] = {time_, count++};
       const std::string_view text = texts[number];
@@ -54,7 +54,7 @@ void batch_encoder::add_texts(const row_batch::column& of, const string_table& t
       end = static_cast<std::int32_t>(content.size());
       append(offsets, &end, sizeof end);
     }
-    std::memcpy(codes.data() + i * sizeof(std::int32_t), &codes_[number].is, sizeof(std::int32_t));
+    std::memcpy(codes.data() + i * sizeof(std::int32_t), &codes_[number].value, sizeof(std::int32_t));
   }
   add(codes);
   add(offsets);
@@ -66,18 +66,18 @@ batch_encoder::buffers batch_encoder::encode(const row_batch& rows, std::span<co
   parts_.clear();
   used_ = 0;
   for (std::size_t c = 0; c < columns.size(); ++c) {
-    const row_batch::column& of = rows.columns()[c];
-    if (of.nulls) {
-      add_bits(rows.rows(), [&](std::size_t i) { return of.known[i] != 0; });
+    const row_batch::column& column = rows.columns()[c];
+    if (column.nulls) {
+      add_bits(rows.rows(), [&](std::size_t i) { return column.known[i] != 0; });
     } else {
       add({});
     }
     if (columns[c].type == parquet_type::text) {
-      add_texts(of, texts);
+      add_texts(column, texts);
     } else if (columns[c].type == parquet_type::flag) {
-      add_bits(rows.rows(), [&](std::size_t i) { return of.values[i] != 0; });
+      add_bits(rows.rows(), [&](std::size_t i) { return column.values[i] != 0; });
     } else {
-      add(std::as_bytes(std::span(of.values)));
+      add(std::as_bytes(std::span(column.values)));
     }
   }
   return parts_;

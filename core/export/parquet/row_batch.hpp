@@ -13,7 +13,7 @@
 
 namespace sluice::exports {
 
-/// Rows of one file, collected until they are written as a row group.
+/// The rows of one file that are collected until they are written as a row group.
 class row_batch {
  public:
   explicit row_batch(std::size_t columns) : columns_(columns) {}
@@ -24,7 +24,7 @@ class row_batch {
     columns_[next_++].known.push_back(1);
   }
   void add(double value) { add(std::bit_cast<std::int64_t>(value)); }
-  void add_text(string_table::number of) { add(static_cast<std::int64_t>(of)); }
+  void add_text(string_table::number number) { add(static_cast<std::int64_t>(number)); }
   void add_null() {
     columns_[next_].values.push_back(0);
     columns_[next_].nulls = true;
@@ -67,14 +67,14 @@ class batch_encoder {
   /// Returns an empty buffer, whose address stays valid until the next `encode`.
   std::vector<std::byte>& fresh();
   void add_bits(std::size_t rows, const std::function<bool(std::size_t)>& is_set);
-  void add_texts(const row_batch::column& of, const string_table& texts);
+  void add_texts(const row_batch::column& column, const string_table& texts);
 
   std::vector<std::span<const std::byte>> parts_;
   std::deque<std::vector<std::byte>> held_;
   std::size_t used_ = 0;
   struct code {
     std::uint64_t time = 0;  ///< The value of `time_` when the code was assigned. Valid only for that column.
-    std::int32_t is = 0;
+    std::int32_t value = 0;
   };
   std::vector<code> codes_;  ///< The code of each text in the current column, indexed by text number.
   std::uint64_t time_ = 0;

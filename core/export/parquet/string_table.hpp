@@ -16,7 +16,7 @@ class string_table {
  public:
   using number = std::uint32_t;
   /// `what` must outlive this object.
-  explicit string_table(job& what);
+  explicit string_table(job& export_job);
 
   /// Returns the number of a text. O(length of the text).
   [[nodiscard]] number of(std::string_view text, query::text_role role);
@@ -24,8 +24,8 @@ class string_table {
   /// first call with that text.
   [[nodiscard]] number of_lasting(std::string_view text, query::text_role role);
 
-  [[nodiscard]] std::string_view operator[](number of) const { return *texts_[of]; }
-  /// Returns how many texts there are. All text numbers are below that.
+  [[nodiscard]] std::string_view operator[](number subject) const { return *texts_[subject]; }
+  /// Returns the number of texts. All numbers of texts are below it.
   [[nodiscard]] std::size_t size() const { return texts_.size(); }
 
  private:
@@ -36,13 +36,13 @@ class string_table {
     friend bool operator==(const place&, const place&) = default;
   };
   struct hash {
-    std::size_t operator()(const place& of) const {
-      return (reinterpret_cast<std::uintptr_t>(of.begin) >> 3U) * 0x9E3779B97F4A7C15ULL + of.bytes;
+    std::size_t operator()(const place& subject) const {
+      return (reinterpret_cast<std::uintptr_t>(subject.begin) >> 3U) * 0x9E3779B97F4A7C15ULL + subject.bytes;
     }
   };
   struct recent_place {
     place at;
-    number is = 0;
+    number assigned = 0;
   };
 
   job& what_;

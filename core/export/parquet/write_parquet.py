@@ -1,20 +1,22 @@
-"""Writes Parquet files from columns that `sluice export --format parquet` sends, below the folder that it is started with.
+"""Writes Parquet files from the columns that `sluice export --format parquet` sends. The argument names the folder for
+the files.
 
-Both ends of the conversation are one stream: standard input and output. First this program says "ready" and pyarrow's
-version. Each message to it is a line of JSON; it answers only at the end ("done" and the bytes of all files) or when
-something is wrong ("error" and a sentence, in one line).
+The messages arrive on standard input, and the answers go to standard output. First, this program writes "ready" and
+pyarrow's version. Each message is a line of JSON. This program answers only at the end ("done" and the total bytes of
+all files) or when an error occurs ("error" and a sentence, in one line).
 
-  {"columns": [[name, type], ...]}         a table: the following batches have these columns
-  {"path": file, "rows": n, "sizes": [..]} n rows, which become a row group of the file; the buffers follow, `sizes` bytes each
+  {"columns": [[name, type], ...]}         begins a table: the following batches have these columns
+  {"path": file, "rows": n, "sizes": [..]} n rows, which become a row group of the file; buffers of `sizes` bytes follow
   {"close": true}                          completes the files of the current table
-  {"end": true}                            the end
+  {"end": true}                            ends the conversation
 
-Buffers of a column are those of Arrow: first the validity bits, 0 bytes if no value is null, then of `integer` and `real`
-64-bit values, of `flag` bits, of `text` 32-bit codes, 32-bit offsets of the dictionary's texts, and their bytes.
+The buffers of a column are Arrow's. The first buffer has the validity bits, or 0 bytes if no value is null. The second
+buffer has 64-bit values for the types `integer` and `real`, and bits for `flag`. For `text`, three buffers follow the
+first: 32-bit codes, the 32-bit offsets of the dictionary's texts, and the bytes of these texts.
 """
 import sys
 
-# The current folder is no place to import from: "python -c" would.
+# Modules must not be imported from the current folder, as "python -c" would do.
 sys.path = [folder for folder in sys.path if folder]
 
 import json
@@ -22,8 +24,9 @@ import os
 import signal
 
 
-LEAST_VERSION = 11  # Of pyarrow.
-# An open file keeps what it says of its row groups, 7 kB each of the widest table. Of all open files together:
+LEAST_VERSION = 11  # The oldest supported version of pyarrow.
+# The maximum number of row groups in all open files together. An open file keeps the metadata of its row groups, 7 kB
+# for each row group of the widest table.
 MOST_GROUPS = 4096
 
 
@@ -36,7 +39,7 @@ def buffers_of(source, sizes):
     for size in sizes:
         content = source.read(size)
         if len(content) != size:
-            sys.exit(1)  # Sluice has ended: nobody waits for an answer.
+            sys.exit(1)  # Sluice has ended, so nobody waits for an answer.
         yield content
 
 
@@ -76,7 +79,8 @@ class Files:
         return self.writers[path]
 
     def place_of(self, path):
-        """Where the rows for `path` go now: "part-0.parquet", and when that was completed early, "part-1.parquet"."""
+        """Returns the file to which the rows for `path` are written now. It is "part-0.parquet" or, if that file was
+        completed early, "part-1.parquet"."""
         folder, name = os.path.split(path)
         return os.path.join(sys.argv[1], folder, name.replace("part-0", f"part-{self.parts.get(path, 0)}"))
 
@@ -98,7 +102,7 @@ class Files:
             self.parts[longest] = self.parts.get(longest, 0) + 1
 
     def close(self):
-        """Returns the bytes of the files."""
+        """Completes the files and returns their total bytes."""
         for path in list(self.writers):
             self.complete(path)
         return self.written

@@ -1,5 +1,5 @@
-// Chrome's trace format with torch.profiler's categories and arguments, for tools that read either, and so that Sluice
-// can import it without loss. Times are decimal microseconds with ns precision.
+// Writes Chrome's trace format with torch.profiler's categories and arguments, for tools that read either, and so that
+// Sluice can import the file without loss. Times are decimal microseconds with ns precision.
 #include <fmt/format.h>
 #include <zlib.h>
 
@@ -25,7 +25,7 @@
 namespace sluice::exports {
 namespace {
 
-/// Writes text to the output, plain or through gzip.
+/// Writes text to the output, either plain or compressed with gzip.
 class sink {
  public:
   sink(output& to, bool compressed) : to_(to), compressed_(compressed) {
@@ -46,7 +46,8 @@ class sink {
  private:
   result<void> pack(std::string_view text, int flush) {
     if (!working_) return fail(error_code::unavailable, "there is not enough memory to compress");
-    stream_.next_in = const_cast<Bytef*>(reinterpret_cast<const Bytef*>(text.data()));  // zlib does not write to it.
+    // zlib does not write to `next_in`.
+    stream_.next_in = const_cast<Bytef*>(reinterpret_cast<const Bytef*>(text.data()));
     stream_.avail_in = static_cast<uInt>(text.size());
     do {
       std::array<char, 1 << 15> piece;
@@ -114,8 +115,8 @@ const char* side_word(trace::memory_kind kind) {
 
 class chrome_writer {
  public:
-  chrome_writer(job& what, output& to, bool compressed)
-      : what_(what), to_(to, compressed), stamp_(what.trace()), kernel_names_(what.tables()) {}
+  chrome_writer(job& export_job, output& to, bool compressed)
+      : what_(export_job), to_(to, compressed), stamp_(export_job.trace()), kernel_names_(export_job.tables()) {}
 
   result<void> run() {
     what_.set_passes(1);
@@ -163,18 +164,18 @@ class chrome_writer {
     event_ += R"(,"ts":)";
     append_time(event_, stamp_(time));
   }
-  void duration(time_ns from, time_ns to) {
+  void duration(time_ns start, time_ns to) {
     if (to == trace::unknown_time) return;
     event_ += R"(,"dur":)";
-    append_time(event_, static_cast<std::uint64_t>(std::max(to, from)) - static_cast<std::uint64_t>(from));
+    append_time(event_, static_cast<std::uint64_t>(std::max(to, start)) - static_cast<std::uint64_t>(start));
   }
   template <class Number>
   void number(std::string_view key, Number value) {
     fmt::format_to(std::back_inserter(event_), R"(,"{}":{})", key, value);
   }
   void on_thread(trace::process_id process, trace::thread_id thread) {
-    number("pid", pid_of(process));
-    number("tid", tid_of(process, thread));
+    number("pid", get_pid(process));
+    number("tid", get_tid(process, thread));
   }
   result<void> end(std::string_view tail = {}) {
     event_ += tail;
@@ -184,18 +185,20 @@ class chrome_writer {
 
   // --- numbers for processes and threads ----------------------------------------------------------------------------
 
-  /// Returns `wanted` if it is not in `taken` and viewers accept it (32 bits; tid 0 is one thread for all processes).
+  /// Returns `wanted` if it is not in `taken` and viewers accept it, otherwise another number. Viewers accept 32 bits,
+  /// and take tid 0 for one thread of all processes.
   std::uint64_t own_number(std::uint64_t wanted, std::set<std::uint64_t>& taken, std::uint64_t least = 1) {
     const bool kept = wanted >= least && wanted < first_made && taken.insert(wanted).second;
     return kept ? wanted : next_made_++;
   }
 
-  /// Processes, threads and streams keep their numbers if possible. Device work is shown under the device's number.
+  /// Numbers the processes, threads and streams, which keep their own numbers if possible. Device work is shown under
+  /// the device's number.
   void number_all() {
     const trace::tables& tables = what_.tables();
     std::set<std::uint64_t> taken;
     for (const trace::device_row& row : tables.devices.rows())
-      devices_[row.id] = own_number(ordinal_of(row.id), taken, 0);
+      devices_[row.id] = own_number(find_ordinal(row.id), taken, 0);
     for (const trace::process_row& row : tables.processes.rows()) pids_[row.id] = own_number(row.pid, taken);
     std::map<trace::process_id, std::set<std::uint64_t>> threads;
     for (const trace::thread_row& row : tables.threads.rows())
@@ -214,27 +217,28 @@ class chrome_writer {
   }
   [[nodiscard]] std::uint64_t device_number(trace::device_id id) const {
     const auto known = devices_.find(id);
-    return known == devices_.end() ? ordinal_of(id) : known->second;
+    return known == devices_.end() ? find_ordinal(id) : known->second;
   }
-  [[nodiscard]] std::uint64_t pid_of(trace::process_id id) const {
+  [[nodiscard]] std::uint64_t get_pid(trace::process_id id) const {
     const auto known = pids_.find(id);
     return known == pids_.end() ? (std::uint64_t{1} << 31) + raw(id) : known->second;
   }
-  std::uint64_t tid_of(trace::process_id process, trace::thread_id id) {
+  std::uint64_t get_tid(trace::process_id process, trace::thread_id id) {
     if (id == trace::thread_id::none) {
-      const auto [made, fresh] = of_no_thread_.try_emplace(pid_of(process), next_made_);
+      const auto [output, fresh] = of_no_thread_.try_emplace(get_pid(process), next_made_);
       if (fresh) ++next_made_;
-      return made->second;
+      return output->second;
     }
     const auto known = tids_.find(id);
     return known == tids_.end() ? raw(id) : known->second;
   }
-  [[nodiscard]] std::uint64_t ordinal_of(trace::device_id id) const {
+  [[nodiscard]] std::uint64_t find_ordinal(trace::device_id id) const {
     const trace::device_row* row = what_.tables().devices.find(id);
     return row != nullptr && row->ordinal >= 0 ? static_cast<std::uint64_t>(row->ordinal) : raw(id);
   }
-  /// Correlation ids are unique per process only, so with several processes use the call's id instead.
-  [[nodiscard]] std::uint64_t correlation_of(std::uint64_t own, trace::event_id call) const {
+  /// Returns the correlation id of a call. Correlation ids are unique only within a process, so the call's id replaces
+  /// them if there are several processes.
+  [[nodiscard]] std::uint64_t get_correlation(std::uint64_t own, trace::event_id call) const {
     return many_ && call != trace::event_id::none ? raw(call) : own;
   }
 
@@ -254,7 +258,7 @@ class chrome_writer {
     text += R"(,"deviceProperties":[)";
     bool first = true;
     for (const trace::device_row& row : what_.tables().devices.rows()) {
-      fmt::format_to(std::back_inserter(text), R"({}{{"id":{},"name":)", first ? "" : ",", ordinal_of(row.id));
+      fmt::format_to(std::back_inserter(text), R"({}{{"id":{},"name":)", first ? "" : ",", find_ordinal(row.id));
       append_json(text, what_.text(row.name, text_role::plain));
       fmt::format_to(std::back_inserter(text), R"(,"totalGlobalMem":{},"computeMajor":{},"computeMinor":{}}})",
                      row.memory_bytes, row.compute_major, row.compute_minor);
@@ -269,12 +273,12 @@ class chrome_writer {
       begin('X', "cuda_runtime", what_.text(row.name, text_role::code), row.time);
       duration(row.time, row.end);
       on_thread(row.process, row.thread);
-      event_ += fmt::format(R"(,"args":{{"correlation":{})", correlation_of(row.correlation, row.id));
+      event_ += fmt::format(R"(,"args":{{"correlation":{})", get_correlation(row.correlation, row.id));
       if (row.status != 0) number("status", row.status);
       if (row.bytes != 0) number("bytes", row.bytes);
       auto done = end("}");
       if (!done || row.correlation == 0) return done;
-      // One start ('s') for all arrows to the call's work, since a graph launch has much work.
+      // All arrows to the call's work have one start ('s'), because a graph launch has much work.
       begin('s', "ac2g", "ac2g", row.time);
       number("id", raw(row.id));
       on_thread(row.process, row.thread);
@@ -291,12 +295,13 @@ class chrome_writer {
     const trace::context_row* context = what_.tables().contexts.find(row.context);
     const std::uint64_t handle = stream == nullptr ? 0 : stream->handle;
     on_stream(row);
-    event_ += fmt::format(R"(,"args":{{"device":{},"context":{},"stream":{},"correlation":{})", ordinal_of(row.device),
-                          context == nullptr ? 0 : context->handle, handle, correlation_of(row.correlation, row.call));
+    event_ +=
+        fmt::format(R"(,"args":{{"device":{},"context":{},"stream":{},"correlation":{})", find_ordinal(row.device),
+                    context == nullptr ? 0 : context->handle, handle, get_correlation(row.correlation, row.call));
     if (row.graph_node != 0) number("graph node id", row.graph_node);
   }
 
-  /// Ends the arrow from a call to its work, as torch.profiler does.
+  /// Ends the arrow from a call to its work, like torch.profiler.
   template <class Row>
   result<void> arrow(const Row& row) {
     if (row.call == trace::event_id::none) return {};
@@ -339,7 +344,7 @@ class chrome_writer {
       duration(row.time, row.end);
       number("pid", device_number(row.device));
       number("tid", no_stream);
-      event_ += fmt::format(R"(,"args":{{"device":{},"bytes":{})", ordinal_of(row.device), row.bytes);
+      event_ += fmt::format(R"(,"args":{{"device":{},"bytes":{})", find_ordinal(row.device), row.bytes);
       return end("}");
     });
   }
@@ -360,7 +365,7 @@ class chrome_writer {
       duration(row.time, row.end);
       on_thread(row.process, row.thread);
       auto done = end();
-      return done ? arrows_of(row) : done;
+      return done ? write_arrows(row) : done;
     });
   }
 
@@ -389,16 +394,16 @@ class chrome_writer {
     });
   }
 
-  /// Viewers show `series` after the name: the only place for a unit in this format.
+  /// Writes a counter sample. Viewers show `series` after the name, which is the only place for a unit in this format.
   result<void> counter(trace::process_id process, std::string_view name, time_ns time, std::string_view value,
                        std::string_view series = "bytes") {
     begin('C', {}, name, time);
-    number("pid", pid_of(process));
+    number("pid", get_pid(process));
     fmt::format_to(std::back_inserter(event_), R"(,"args":{{"{}":{}}})", series, value);
     return end();
   }
 
-  /// Collects the arrows that start and end at each range, to write them next to it, as torch.profiler does.
+  /// Collects the arrows that start and end at each range. They are written next to the range, as by torch.profiler.
   result<void> collect_links() {
     return what_.for_each<trace::link_event>([&](const trace::link_event& row) {
       if (row.kind != trace::link_kind::flow) return;
@@ -407,10 +412,10 @@ class chrome_writer {
     });
   }
 
-  result<void> arrows_of(const trace::host_range_event& row) {
+  result<void> write_arrows(const trace::host_range_event& row) {
     const auto write = [&](const auto& links, char phase, std::string_view tail) -> result<void> {
-      const auto [from, to] = links.equal_range(row.id);
-      for (auto each = from; each != to; ++each) {
+      const auto [source, to] = links.equal_range(row.id);
+      for (auto each = source; each != to; ++each) {
         begin(phase, "flow", "flow", row.time);
         number("id", raw(each->second));
         on_thread(row.process, row.thread);
@@ -430,13 +435,13 @@ class chrome_writer {
     });
   }
 
-  /// Totals are per process, layer and kind of memory, as in the format's counters and instants.
+  /// Totals are per process, layer, kind of memory and device, as in the format's counters and instants.
   using total_key = std::tuple<trace::process_id, trace::layer, trace::memory_kind, trace::device_id>;
   struct total {
     std::uint64_t bytes = 0;
     time_ns changed = 0;
-    bool has_instant = false;  ///< Written by an instant.
-    bool written = true;       ///< Changes at the same time are merged into one.
+    bool has_instant = false;  ///< True if an instant has written the total.
+    bool written = true;  ///< False while a change has not been written. Changes at the same time are merged into one.
   };
 
   result<void> write_total(const total_key& key, total& now) {
@@ -444,7 +449,7 @@ class chrome_writer {
     now.written = true;
     const auto& [process, layer, kind, device] = key;
     const std::string where = device == trace::device_id::none ? "host" : device_name(device, what_);
-    return counter(process, fmt::format("{} {}, {}", name_of(layer), name_of(kind), where), now.changed,
+    return counter(process, fmt::format("{} {}, {}", get_name(layer), get_name(kind), where), now.changed,
                    std::to_string(now.bytes));
   }
 
@@ -462,7 +467,7 @@ class chrome_writer {
       now.changed = change.time;
       now.written = is_framework || !shown;
       if (!is_framework || !shown) return {};
-      // Blocks from before the recording have no instant of their own: the first total includes them.
+      // Blocks from before the recording have no instant, because the first total includes them.
       if (change.born && change.before && !now.has_instant) return {};
       now.has_instant = true;
       return instant(change, now.bytes);
@@ -491,7 +496,7 @@ class chrome_writer {
     const bool host = index::is_host_resident(change.kind);
     event_ += fmt::format(R"(,"s":"t","args":{{"Total Allocated":{},"Bytes":{}{},"Device Id":{},"Device Type":{})",
                           in_use, change.born ? "" : "-", change.bytes,
-                          host ? -1 : static_cast<std::int64_t>(ordinal_of(change.device)), host ? 0 : 1);
+                          host ? -1 : static_cast<std::int64_t>(find_ordinal(change.device)), host ? 0 : 1);
     // Readers identify blocks by their addresses, or by their sizes if there are none.
     if (change.address != 0) number("Addr", change.address);
     return end("}");
@@ -504,16 +509,16 @@ class chrome_writer {
       on_thread(row.process, row.thread);
       const bool host = index::is_host_resident(row.kind);
       event_ += fmt::format(R"(,"s":"t","args":{{"Bytes":{},"Device Id":{},"Device Type":{}}})", row.bytes,
-                            host ? -1 : static_cast<std::int64_t>(ordinal_of(row.device)), host ? 0 : 1);
+                            host ? -1 : static_cast<std::int64_t>(find_ordinal(row.device)), host ? 0 : 1);
       return end();
     });
   }
 
   result<void> names() {
-    const auto name = [&](std::string_view what, std::uint64_t pid, std::uint64_t tid,
+    const auto name = [&](std::string_view subject, std::uint64_t pid, std::uint64_t tid,
                           std::string_view text) -> result<void> {
-      if (text.empty()) return {};  // Perfetto treats an empty one as an error.
-      begin('M', {}, what, what_.trace().begin());
+      if (text.empty()) return {};  // Perfetto treats an empty text as an error.
+      begin('M', {}, subject, what_.trace().begin());
       number("pid", pid);
       number("tid", tid);
       event_ += R"(,"args":{"name":)";
@@ -524,13 +529,13 @@ class chrome_writer {
     for (const trace::process_row& row : what_.tables().processes.rows()) {
       std::string text(what_.text(row.command, text_role::arguments));
       if (text.empty()) text = what_.text(index::process_label(row.id, what_.tables()), text_role::plain);
-      if (done) done = name("process_name", pid_of(row.id), 0, text);
+      if (done) done = name("process_name", get_pid(row.id), 0, text);
     }
     for (const trace::device_row& row : what_.tables().devices.rows())
       if (done) done = name("process_name", devices_.at(row.id), 0, device_name(row.id, what_));
     for (const trace::thread_row& row : what_.tables().threads.rows())
       if (done && row.name != trace::string_id::none)
-        done = name("thread_name", pid_of(row.process), tid_of(row.process, row.id),
+        done = name("thread_name", get_pid(row.process), get_tid(row.process, row.id),
                     what_.text(row.name, text_role::plain));
     for (const trace::stream_row& row : what_.tables().streams.rows())
       if (done)
@@ -549,7 +554,7 @@ class chrome_writer {
   bool many_ = false;
   std::map<trace::process_id, std::uint64_t> pids_;
   std::map<trace::thread_id, std::uint64_t> tids_;
-  std::map<std::uint64_t, std::uint64_t> of_no_thread_;  ///< By pid.
+  std::map<std::uint64_t, std::uint64_t> of_no_thread_;  ///< Keyed by pid.
   std::map<trace::device_id, std::uint64_t> devices_;
   std::map<trace::stream_id, std::uint64_t> streams_;
   std::uint64_t next_made_ = first_made;
@@ -558,7 +563,7 @@ class chrome_writer {
 }  // namespace
 
 output_shape shape_of_chrome(const options& /*wanted*/) { return output_shape::stream; }
-result<void> write_chrome(job& what, output& to) { return chrome_writer(what, to, false).run(); }
-result<void> write_chrome_gz(job& what, output& to) { return chrome_writer(what, to, true).run(); }
+result<void> write_chrome(job& export_job, output& to) { return chrome_writer(export_job, to, false).run(); }
+result<void> write_chrome_gz(job& export_job, output& to) { return chrome_writer(export_job, to, true).run(); }
 
 }  // namespace sluice::exports

@@ -1,5 +1,5 @@
-// Perfetto's protobuf: a track per thread and stream (more if slices overlap without nesting), counters with units for
-// memory, pools and the recording's counters, arrows from calls to their work, and the clocks.
+// Writes Perfetto's protobuf format. It has a track per thread and stream (more if slices overlap without nesting),
+// counters with units for memory, pools and the recording's counters, arrows from calls to their work, and the clocks.
 #include <fmt/format.h>
 
 #include <array>
@@ -32,8 +32,8 @@ constexpr std::array held = {row_type::alloc,        row_type::free,      row_ty
                              row_type::api_call,     row_type::sync,      row_type::host_range, row_type::marker,
                              row_type::graph_launch, row_type::file_io,   row_type::counter};
 
-/// The subject of a track. The numbers are used in Perfetto's track ids.
-enum class place : std::uint8_t {
+/// The subject of a track. Perfetto's track ids contain these numbers.
+enum class track_subject : std::uint8_t {
   process = 1,
   thread,
   stream,
@@ -50,13 +50,13 @@ enum class place : std::uint8_t {
 };
 
 struct track_key {
-  place of = place::process;
+  track_subject location = track_subject::process;
   std::uint64_t id = 0;
   friend auto operator<=>(const track_key&, const track_key&) = default;
 };
 
-std::uint64_t uuid_of(const track_key& key, std::uint64_t lane = 0) {
-  return static_cast<std::uint64_t>(key.of) << 56U | (lane & 0xffffU) << 40U | (key.id & 0xff'ffff'ffffU);
+std::uint64_t get_uuid(const track_key& key, std::uint64_t lane = 0) {
+  return static_cast<std::uint64_t>(key.location) << 56U | (lane & 0xffffU) << 40U | (key.id & 0xff'ffff'ffffU);
 }
 
 struct slice {
@@ -67,26 +67,27 @@ struct slice {
   trace::process_id process{};
   trace::string_id name{};
   const char* fixed_name = nullptr;  ///< Replaces `name` if set.
-  bool is_kernel = false;            ///< `name` is a mangled symbol.
+  bool is_kernel = false;            ///< True if `name` is a mangled symbol.
   trace::string_id category{};
   const char* fixed_category = nullptr;
-  std::uint64_t call = 0, work_of = 0;
+  std::uint64_t call = 0, find_work = 0;
   std::array<perfetto_metric, 8> metrics;
   std::uint8_t metric_count = 0;
 
-  void metric(std::string_view what, std::uint64_t value) {
-    if (metric_count < metrics.size()) metrics[metric_count++] = {what, value};
+  void metric(std::string_view subject, std::uint64_t value) {
+    if (metric_count < metrics.size()) metrics[metric_count++] = {subject, value};
   }
 };
 
-/// Nested slices of a track.
+/// A row of nested slices of a track.
 struct lane {
-  std::vector<time_ns> ends;  ///< Of the open slices, the outermost first.
+  std::vector<time_ns> ends;  ///< The ends of the open slices, the outermost first.
 };
 
 class perfetto_writer {
  public:
-  perfetto_writer(job& what, output& to) : what_(what), out_(to), stamp_(what.trace()), kernel_names_(what.tables()) {}
+  perfetto_writer(job& export_job, output& to)
+      : what_(export_job), out_(to), stamp_(export_job.trace()), kernel_names_(export_job.tables()) {}
 
   result<void> run() {
     const std::int64_t real = what_.trace().realtime_origin();
@@ -104,15 +105,15 @@ class perfetto_writer {
  private:
   // --- tracks -------------------------------------------------------------------------------------------------------
 
-  /// Perfetto identifies processes and threads by numbers, which must be unique and have 32 bits.
+  /// Returns the number of a process or thread. Perfetto requires unique numbers of 32 bits.
   static std::int32_t own_number(std::uint64_t wanted, std::uint64_t id, std::set<std::int32_t>& taken) {
     constexpr std::uint64_t most = std::numeric_limits<std::int32_t>::max();
     if (wanted != 0 && wanted <= most && taken.insert(static_cast<std::int32_t>(wanted)).second) {
       return static_cast<std::int32_t>(wanted);
     }
-    auto made = static_cast<std::int32_t>(1'000'000'000 + id % 1'000'000'000);
-    while (!taken.insert(made).second) ++made;
-    return made;
+    auto output = static_cast<std::int32_t>(1'000'000'000 + id % 1'000'000'000);
+    while (!taken.insert(output).second) ++output;
+    return output;
   }
 
   void processes() {
@@ -122,59 +123,60 @@ class perfetto_writer {
       std::string name(what_.text(row.command, text_role::arguments));
       if (name.empty()) name = what_.text(index::process_label(row.id, what_.tables()), text_role::plain);
       if (row.rank >= 0) name += fmt::format(", rank {}", row.rank);
-      out_.process_track(uuid_of({place::process, raw(row.id)}), pid, name);
+      out_.process_track(get_uuid({track_subject::process, raw(row.id)}), pid, name);
     }
   }
 
-  [[nodiscard]] std::uint64_t parent_of(trace::process_id process) const {
-    return pids_.contains(process) ? uuid_of({place::process, raw(process)}) : 0;
+  [[nodiscard]] std::uint64_t read_parent(trace::process_id process) const {
+    return pids_.contains(process) ? get_uuid({track_subject::process, raw(process)}) : 0;
   }
 
   [[nodiscard]] std::string name_of_track(const track_key& key) const {
     const trace::tables& tables = what_.tables();
-    switch (key.of) {
-      case place::thread:
+    switch (key.location) {
+      case track_subject::thread:
         return std::string(
             what_.text(index::thread_label(static_cast<trace::thread_id>(key.id), tables), text_role::plain));
-      case place::stream: {
+      case track_subject::stream: {
         const trace::stream_row* row = tables.streams.find(static_cast<trace::stream_id>(key.id));
         const std::string name(
             what_.text(index::stream_label(static_cast<trace::stream_id>(key.id), tables), text_role::plain));
         return row == nullptr ? name : name + ", " + device_name(row->device, what_);
       }
-      case place::device:
+      case track_subject::device:
         return "Migrations, " + device_name(static_cast<trace::device_id>(key.id), what_);
-      case place::waits:
+      case track_subject::waits:
         return "Waits";
-      case place::files:
+      case track_subject::files:
         return "Files";
-      case place::marks:
+      case track_subject::marks:
         return "Marks";
       default:
         return {};
     }
   }
 
-  /// Writes the descriptor of a track's lane, on its first use.
+  /// Writes the descriptor of a track's lane when the lane is used first.
   void describe(const track_key& key, std::uint64_t which, trace::process_id process) {
-    const std::uint64_t parent = parent_of(process);
-    if (key.of == place::thread && which == 0) {
+    const std::uint64_t parent = read_parent(process);
+    if (key.location == track_subject::thread && which == 0) {
       const trace::thread_row* row = what_.tables().threads.find(static_cast<trace::thread_id>(key.id));
       const auto pid = pids_.find(process);
       if (row != nullptr && row->tid != 0 && pid != pids_.end()) {
-        out_.thread_track(uuid_of(key), parent, pid->second, own_number(row->tid, key.id, tids_),
+        out_.thread_track(get_uuid(key), parent, pid->second, own_number(row->tid, key.id, tids_),
                           what_.text(row->name, text_role::plain));
         return;
       }
     }
     std::string name = name_of_track(key);
     if (which != 0) name += fmt::format(" ({})", which + 1);
-    out_.plain_track(uuid_of(key, which), parent, name);
+    out_.plain_track(get_uuid(key, which), parent, name);
   }
 
   // --- slices -------------------------------------------------------------------------------------------------------
 
-  /// Collects all links first: both ends of an arrow must be known when it is written. A range may have several.
+  /// Collects all links, because both ends of an arrow must be known when it is written. A range may have several
+  /// arrows.
   result<void> collect_links() {
     return what_.for_each<trace::link_event>([&](const trace::link_event& row) {
       if (row.kind != trace::link_kind::flow) return;
@@ -185,7 +187,7 @@ class perfetto_writer {
 
   result<void> slices() {
     const auto make = [&](const auto& row, const auto& push) {
-      if (what_.takes(row)) push(slice_of(row));
+      if (what_.takes(row)) push(make_slice(row));
     };
     const auto emit = [&](const slice& item) {
       what_.count_rows(1);
@@ -201,102 +203,103 @@ class perfetto_writer {
   }
 
   template <class Row>
-  slice slice_of(const Row& row) const {
-    slice made;
-    made.time = row.time;
-    made.order = raw(row.id);
-    made.end = row.end == trace::unknown_time ? never : std::max(row.end, row.time);
-    made.process = row.process;
-    made.track = {place::thread, raw(row.thread)};
-    fill(made, row);
-    return made;
+  slice make_slice(const Row& row) const {
+    slice new_slice;
+    new_slice.time = row.time;
+    new_slice.order = raw(row.id);
+    new_slice.end = row.end == trace::unknown_time ? never : std::max(row.end, row.time);
+    new_slice.process = row.process;
+    new_slice.track = {track_subject::thread, raw(row.thread)};
+    fill(new_slice, row);
+    return new_slice;
   }
 
-  static void fill(slice& made, const trace::host_range_event& row) {
-    made.name = row.name;
-    made.category = row.domain;
+  static void fill(slice& new_slice, const trace::host_range_event& row) {
+    new_slice.name = row.name;
+    new_slice.category = row.domain;
   }
-  static void fill(slice& made, const trace::api_call_event& row) {
-    made.name = row.name;
-    made.fixed_category = "call";
-    if (row.correlation != 0) made.call = raw(row.id);
-    if (row.status != 0) made.metric("result", static_cast<std::uint64_t>(row.status));
-    if (row.bytes != 0) made.metric("bytes", row.bytes);
+  static void fill(slice& new_slice, const trace::api_call_event& row) {
+    new_slice.name = row.name;
+    new_slice.fixed_category = "call";
+    if (row.correlation != 0) new_slice.call = raw(row.id);
+    if (row.status != 0) new_slice.metric("result", static_cast<std::uint64_t>(row.status));
+    if (row.bytes != 0) new_slice.metric("bytes", row.bytes);
   }
   template <class Row>
-  static void fill_work(slice& made, const Row& row) {
-    made.track = {place::stream, raw(row.stream)};
-    made.work_of = raw(row.call);
-    if (row.correlation != 0) made.metric("correlation", row.correlation);
+  static void fill_work(slice& new_slice, const Row& row) {
+    new_slice.track = {track_subject::stream, raw(row.stream)};
+    new_slice.find_work = raw(row.call);
+    if (row.correlation != 0) new_slice.metric("correlation", row.correlation);
   }
-  static void fill(slice& made, const trace::kernel_event& row) {
-    fill_work(made, row);
-    made.name = row.name;
-    made.is_kernel = true;
-    made.fixed_category = "kernel";
-    made.metric("blocks", std::uint64_t{row.grid_x} * row.grid_y * row.grid_z);
-    made.metric("threads of a block", std::uint64_t{row.block_x} * row.block_y * row.block_z);
-    made.metric("registers", row.registers);
-    made.metric("shared memory, bytes", row.static_shared + row.dynamic_shared);
+  static void fill(slice& new_slice, const trace::kernel_event& row) {
+    fill_work(new_slice, row);
+    new_slice.name = row.name;
+    new_slice.is_kernel = true;
+    new_slice.fixed_category = "kernel";
+    new_slice.metric("blocks", std::uint64_t{row.grid_x} * row.grid_y * row.grid_z);
+    new_slice.metric("threads of a block", std::uint64_t{row.block_x} * row.block_y * row.block_z);
+    new_slice.metric("registers", row.registers);
+    new_slice.metric("shared memory, bytes", row.static_shared + row.dynamic_shared);
   }
-  static void fill(slice& made, const trace::transfer_event& row) {
+  static void fill(slice& new_slice, const trace::transfer_event& row) {
     static constexpr std::array names = {"Copy",           "Copy host to device", "Copy device to host",
                                          "Copy in device", "Copy from peer",      "Copy host to host"};
-    fill_work(made, row);
-    made.fixed_name = names[static_cast<std::size_t>(row.direction)];
-    made.fixed_category = "copy";
-    made.metric("bytes", row.bytes);
+    fill_work(new_slice, row);
+    new_slice.fixed_name = names[static_cast<std::size_t>(row.direction)];
+    new_slice.fixed_category = "copy";
+    new_slice.metric("bytes", row.bytes);
     if (row.end > row.time) {
       const double rate =
           1e9 * static_cast<double>(row.bytes) / static_cast<double>(saturating_difference(row.end, row.time));
-      if (rate < 1e18) made.metric("bytes/s", static_cast<std::uint64_t>(rate));
+      if (rate < 1e18) new_slice.metric("bytes/s", static_cast<std::uint64_t>(rate));
     }
   }
-  static void fill(slice& made, const trace::memset_event& row) {
-    fill_work(made, row);
-    made.fixed_name = "Memset";
-    made.fixed_category = "memset";
-    made.metric("bytes", row.bytes);
+  static void fill(slice& new_slice, const trace::memset_event& row) {
+    fill_work(new_slice, row);
+    new_slice.fixed_name = "Memset";
+    new_slice.fixed_category = "memset";
+    new_slice.metric("bytes", row.bytes);
   }
-  static void fill(slice& made, const trace::migration_event& row) {
-    made.track = {place::device, raw(row.device)};
-    made.fixed_name = row.direction == trace::direction::d2h ? "Migration to host" : "Migration to device";
-    made.fixed_category = "migration";
-    made.metric("bytes", row.bytes);
+  static void fill(slice& new_slice, const trace::migration_event& row) {
+    new_slice.track = {track_subject::device, raw(row.device)};
+    new_slice.fixed_name = row.direction == trace::direction::d2h ? "Migration to host" : "Migration to device";
+    new_slice.fixed_category = "migration";
+    new_slice.metric("bytes", row.bytes);
   }
-  static void fill(slice& made, const trace::sync_event& row) {
+  static void fill(slice& new_slice, const trace::sync_event& row) {
     static constexpr std::array names = {"Wait", "Wait for event", "Wait for stream", "Wait for context",
                                          "Stream waits"};
-    if (row.thread == trace::thread_id::none) made.track = {place::waits, raw(row.process)};
-    made.fixed_name = names[static_cast<std::size_t>(row.kind)];
-    made.fixed_category = "wait";
+    if (row.thread == trace::thread_id::none) new_slice.track = {track_subject::waits, raw(row.process)};
+    new_slice.fixed_name = names[static_cast<std::size_t>(row.kind)];
+    new_slice.fixed_category = "wait";
   }
-  static void fill(slice& made, const trace::graph_launch_event& row) {
-    made.track = {place::stream, raw(row.stream)};
-    made.fixed_name = "Graph";
-    made.fixed_category = "graph";
-    made.metric("graph", raw(row.graph));
+  static void fill(slice& new_slice, const trace::graph_launch_event& row) {
+    new_slice.track = {track_subject::stream, raw(row.stream)};
+    new_slice.fixed_name = "Graph";
+    new_slice.fixed_category = "graph";
+    new_slice.metric("graph", raw(row.graph));
   }
-  static void fill(slice& made, const trace::file_io_event& row) {
-    if (row.thread == trace::thread_id::none) made.track = {place::files, raw(row.process)};
-    made.name = row.file;
-    made.fixed_category = "file";
-    made.metric("bytes", row.bytes);
+  static void fill(slice& new_slice, const trace::file_io_event& row) {
+    if (row.thread == trace::thread_id::none) new_slice.track = {track_subject::files, raw(row.process)};
+    new_slice.name = row.file;
+    new_slice.fixed_category = "file";
+    new_slice.metric("bytes", row.bytes);
   }
 
-  /// Ends the slices in a lane that have ended by `time`, the innermost first.
+  /// Ends the slices of a lane that end at or before `time`, the innermost first.
   void close(const track_key& key, lane& in, std::uint64_t which, time_ns time) {
     while (!in.ends.empty() && in.ends.back() <= time && in.ends.back() != never) {
-      out_.end_slice(uuid_of(key, which), stamp_(in.ends.back()));
+      out_.end_slice(get_uuid(key, which), stamp_(in.ends.back()));
       in.ends.pop_back();
     }
   }
 
-  [[nodiscard]] std::string_view name_of(const slice& item) {
+  [[nodiscard]] std::string_view get_name(const slice& item) {
     if (item.fixed_name != nullptr) return item.fixed_name;
     if (item.is_kernel) return what_.text(kernel_names_(item.name), text_role::code);
-    return what_.text(item.name, item.fixed_category != nullptr && item.track.of == place::files ? text_role::path
-                                                                                                 : text_role::plain);
+    return what_.text(item.name, item.fixed_category != nullptr && item.track.location == track_subject::files
+                                     ? text_role::path
+                                     : text_role::plain);
   }
 
   void write(const slice& item) {
@@ -310,20 +313,20 @@ class perfetto_writer {
       lanes.emplace_back();
       describe(item.track, which, item.process);
     }
-    perfetto_packets::event of;
-    of.track = uuid_of(item.track, which);
-    of.time = stamp_(item.time);
-    name_.assign(name_of(item));
+    perfetto_packets::event event;
+    event.track = get_uuid(item.track, which);
+    event.time = stamp_(item.time);
+    name_.assign(get_name(item));
     category_.assign(item.fixed_category != nullptr ? item.fixed_category
                                                     : what_.text(item.category, text_role::plain));
-    of.name = name_;
-    of.category = category_;
-    of.call = item.call;
-    of.work_of = item.work_of;
-    if (const auto known = links_from_.find(item.order); known != links_from_.end()) of.flows = known->second;
-    if (const auto known = links_to_.find(item.order); known != links_to_.end()) of.flow_ends = known->second;
-    of.metrics = {item.metrics.data(), item.metric_count};
-    out_.begin_slice(of);
+    event.name = name_;
+    event.category = category_;
+    event.call = item.call;
+    event.find_work = item.find_work;
+    if (const auto known = links_from_.find(item.order); known != links_from_.end()) event.flows = known->second;
+    if (const auto known = links_to_.find(item.order); known != links_to_.end()) event.flow_ends = known->second;
+    event.metrics = {item.metrics.data(), item.metric_count};
+    out_.begin_slice(event);
     lanes[which].ends.push_back(item.end);
   }
 
@@ -332,42 +335,42 @@ class perfetto_writer {
   result<void> marks() {
     return what_.for_each<trace::marker_event>([&](const trace::marker_event& row) -> result<void> {
       const bool of_thread = row.thread != trace::thread_id::none;
-      const track_key key =
-          of_thread ? track_key{place::thread, raw(row.thread)} : track_key{place::marks, raw(row.process)};
+      const track_key key = of_thread ? track_key{track_subject::thread, raw(row.thread)}
+                                      : track_key{track_subject::marks, raw(row.process)};
       if (std::vector<lane>& lanes = lanes_[key]; lanes.empty()) {
         lanes.emplace_back();
         describe(key, 0, row.process);
       }
-      perfetto_packets::event of;
-      of.track = uuid_of(key);
-      of.time = stamp_(row.time);
+      perfetto_packets::event event;
+      event.track = get_uuid(key);
+      event.time = stamp_(row.time);
       name_.assign(what_.text(row.name, text_role::plain));
       if (row.step >= 0) name_ += fmt::format(" #{}", row.step);
-      of.name = name_;
-      of.category = row.step >= 0 ? "step" : "mark";
-      out_.instant(of);
+      event.name = name_;
+      event.category = row.step >= 0 ? "step" : "mark";
+      out_.instant(event);
       return out_.outcome();
     });
   }
 
-  /// The track of a counter. Its descriptor is written on first use.
+  /// Returns the track of a counter. Writes its descriptor on first use.
   std::uint64_t counter_track(const track_key& key, std::uint64_t parent, const std::string& name, perfetto_unit unit) {
-    if (described_.insert(key).second) out_.counter_track(uuid_of(key), parent, name, unit);
-    return uuid_of(key);
+    if (described_.insert(key).second) out_.counter_track(get_uuid(key), parent, name, unit);
+    return get_uuid(key);
   }
 
-  /// The parent track for the memory of a device, or of the host.
-  std::uint64_t memory_of(trace::device_id device) {
-    const track_key key{place::memory_of_device, raw(device)};
+  /// Returns the parent track for the memory of a device or of the host.
+  std::uint64_t get_memory(trace::device_id device) {
+    const track_key key{track_subject::memory_of_device, raw(device)};
     if (described_.insert(key).second) {
       out_.plain_track(
-          uuid_of(key), 0,
+          get_uuid(key), 0,
           device == trace::device_id::none ? "Memory of the host" : "Memory of " + device_name(device, what_));
     }
-    return uuid_of(key);
+    return get_uuid(key);
   }
 
-  static perfetto_unit unit_of(trace::counter_unit unit) {
+  static perfetto_unit get_unit(trace::counter_unit unit) {
     if (unit == trace::counter_unit::bytes) return perfetto_unit::bytes;
     return unit == trace::counter_unit::nanoseconds ? perfetto_unit::nanoseconds : perfetto_unit::unspecified;
   }
@@ -376,18 +379,19 @@ class perfetto_writer {
     auto done = what_.for_each<trace::counter_event>([&](const trace::counter_event& row) -> result<void> {
       const trace::counter_row* about = what_.tables().counters.find(row.counter);
       const std::string name(about == nullptr ? "counter" : what_.text(about->name, text_role::plain));
-      const auto unit = about == nullptr ? perfetto_unit::unspecified : unit_of(about->unit);
+      const auto unit = about == nullptr ? perfetto_unit::unspecified : get_unit(about->unit);
       const bool own = about == nullptr || row.process != trace::process_id::none;
-      const std::uint64_t parent = parent_of(own ? row.process : about->process);
-      out_.counter(counter_track({place::counter, raw(row.counter)}, parent, name, unit), stamp_(row.time), row.value);
+      const std::uint64_t parent = read_parent(own ? row.process : about->process);
+      out_.counter(counter_track({track_subject::counter, raw(row.counter)}, parent, name, unit), stamp_(row.time),
+                   row.value);
       return out_.outcome();
     });
     if (!done) return done;
     done = what_.for_each<trace::pool_event>([&](const trace::pool_event& row) -> result<void> {
       const std::string name(what_.text(index::pool_label(row.pool, what_.tables()), text_role::plain));
-      const std::uint64_t parent = parent_of(row.process);
-      const auto both = {std::tuple(place::pool_reserved, " reserved", row.reserved),
-                         std::tuple(place::pool_used, " used", row.used)};
+      const std::uint64_t parent = read_parent(row.process);
+      const auto both = {std::tuple(track_subject::pool_reserved, " reserved", row.reserved),
+                         std::tuple(track_subject::pool_used, " used", row.used)};
       for (const auto& [which, word, bytes] : both) {
         const std::uint64_t track = counter_track({which, raw(row.pool)}, parent, name + word, perfetto_unit::bytes);
         out_.counter(track, stamp_(row.time), static_cast<std::int64_t>(bytes));
@@ -396,7 +400,7 @@ class perfetto_writer {
     });
     if (!done) return done;
     return what_.for_each<trace::device_memory_event>([&](const trace::device_memory_event& row) -> result<void> {
-      const std::uint64_t track = counter_track({place::free_memory, raw(row.device)}, memory_of(row.device),
+      const std::uint64_t track = counter_track({track_subject::free_memory, raw(row.device)}, get_memory(row.device),
                                                 "in use by all processes", perfetto_unit::bytes);
       out_.counter(track, stamp_(row.time), static_cast<std::int64_t>(row.total - std::min(row.free, row.total)));
       return out_.outcome();
@@ -408,9 +412,10 @@ class perfetto_writer {
     struct level {
       std::uint64_t track = 0;
       std::uint64_t bytes = 0;
-      bool has_begun = false;  ///< The value at the range's start was written.
+      bool has_begun = false;  ///< True if the value at the range's start was written.
       time_ns changed = 0;
-      bool written = true;  ///< Changes at the same time are merged into one.
+      /// False while a change has not been written. Changes at the same time are merged into one.
+      bool written = true;
     };
     const auto write = [&](level& now) {
       if (!now.written) out_.counter(now.track, stamp_(now.changed), static_cast<std::int64_t>(now.bytes));
@@ -425,8 +430,9 @@ class perfetto_writer {
       const auto [known, fresh] = levels.try_emplace(key);
       level& now = known->second;
       if (fresh) {
-        const std::string name = fmt::format("{} {}", trace::name_of(change.layer), trace::name_of(change.kind));
-        now.track = counter_track({place::memory, levels.size()}, memory_of(change.device), name, perfetto_unit::bytes);
+        const std::string name = fmt::format("{} {}", trace::get_name(change.layer), trace::get_name(change.kind));
+        now.track = counter_track({track_subject::memory, levels.size()}, get_memory(change.device), name,
+                                  perfetto_unit::bytes);
       }
       if (!whole && !now.has_begun && change.time >= begin) {
         now.has_begun = true;
@@ -453,7 +459,7 @@ class perfetto_writer {
   std::map<trace::process_id, std::int32_t> pids_;
   std::set<std::int32_t> tids_;
   std::map<track_key, std::vector<lane>> lanes_;
-  std::set<track_key> described_;  ///< Counters, and parents of other tracks.
+  std::set<track_key> described_;  ///< The counters, and the parents of other tracks, that have been described.
   std::unordered_map<std::uint64_t, std::vector<std::uint64_t>> links_from_, links_to_;
   std::string name_, category_;
 };
@@ -461,6 +467,6 @@ class perfetto_writer {
 }  // namespace
 
 output_shape shape_of_perfetto(const options& /*wanted*/) { return output_shape::stream; }
-result<void> write_perfetto(job& what, output& to) { return perfetto_writer(what, to).run(); }
+result<void> write_perfetto(job& export_job, output& to) { return perfetto_writer(export_job, to).run(); }
 
 }  // namespace sluice::exports

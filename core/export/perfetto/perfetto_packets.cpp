@@ -10,7 +10,7 @@ using protozero::pbf_writer;
 constexpr std::uint32_t sequence = 1;
 constexpr std::size_t max_names = std::size_t{1} << 18;
 
-// Field numbers.
+// These are the field numbers of the protocol buffers.
 constexpr std::uint32_t trace_packet = 1;
 namespace packet {
 enum : std::uint32_t {
@@ -136,11 +136,11 @@ void perfetto_packets::counter_track(std::uint64_t track, std::uint64_t parent, 
   write_packet(packet_);
 }
 
-std::uint64_t perfetto_packets::intern(names& of, std::string_view text, std::string& fresh) {
-  const auto [known, is_fresh] = of.known.try_emplace(std::string(text), of.known.size() + 1);
+std::uint64_t perfetto_packets::intern(names& subject, std::string_view text, std::string& fresh) {
+  const auto [known, is_fresh] = subject.known.try_emplace(std::string(text), subject.known.size() + 1);
   if (is_fresh) {
     pbf_writer data(fresh);
-    pbf_writer name(data, of.field);
+    pbf_writer name(data, subject.field);
     name.add_uint64(1, known->second);
     add_string(name, 2, text);
   }
@@ -155,26 +155,26 @@ void perfetto_packets::forget_names_if_many() {
   cleared_ = true;
 }
 
-void perfetto_packets::write_event(const event& of, std::uint32_t type) {
+void perfetto_packets::write_event(const event& row, std::uint32_t type) {
   forget_names_if_many();
   event_.clear();
   fresh_.clear();
   {
     pbf_writer out(event_);
     out.add_enum(track_event::type, static_cast<int>(type));
-    out.add_uint64(track_event::track_uuid, of.track);
-    if (!of.category.empty()) out.add_uint64(track_event::category_iids, intern(categories_, of.category, fresh_));
-    out.add_uint64(track_event::name_iid, intern(events_, of.name.empty() ? "(no name)" : of.name, fresh_));
-    for (const std::uint64_t flow : of.flows) out.add_fixed64(track_event::flow_ids, flow);
-    for (const std::uint64_t flow : of.flow_ends) out.add_fixed64(track_event::terminating_flow_ids, flow);
-    if (of.call != 0 || of.work_of != 0) {
-      // A terminating flow ends at its first end, but a call may have much work: a graph launch has all work of the
-      // graph.
+    out.add_uint64(track_event::track_uuid, row.track);
+    if (!row.category.empty()) out.add_uint64(track_event::category_iids, intern(categories_, row.category, fresh_));
+    out.add_uint64(track_event::name_iid, intern(events_, row.name.empty() ? "(no name)" : row.name, fresh_));
+    for (const std::uint64_t flow : row.flows) out.add_fixed64(track_event::flow_ids, flow);
+    for (const std::uint64_t flow : row.flow_ends) out.add_fixed64(track_event::terminating_flow_ids, flow);
+    if (row.call != 0 || row.find_work != 0) {
+      // A terminating flow ends at its first end, but a call may have much work. A graph launch, for example, has all
+      // work of the graph.
       pbf_writer arrow(out, track_event::legacy_event);
-      arrow.add_uint64(legacy_event::bind_id, of.call != 0 ? of.call : of.work_of);
-      arrow.add_enum(legacy_event::flow_direction, of.call != 0 ? legacy_event::out_of : legacy_event::into);
+      arrow.add_uint64(legacy_event::bind_id, row.call != 0 ? row.call : row.find_work);
+      arrow.add_enum(legacy_event::flow_direction, row.call != 0 ? legacy_event::out_of : legacy_event::into);
     }
-    for (const perfetto_metric& metric : of.metrics) {
+    for (const perfetto_metric& metric : row.metrics) {
       const std::uint64_t name = intern(metrics_, metric.name, fresh_);
       pbf_writer annotation(out, track_event::debug_annotations);
       annotation.add_uint64(1, name);
@@ -183,7 +183,7 @@ void perfetto_packets::write_event(const event& of, std::uint32_t type) {
   }
   packet_.clear();
   pbf_writer out(packet_);
-  out.add_uint64(packet::timestamp, of.time);
+  out.add_uint64(packet::timestamp, row.time);
   out.add_uint32(packet::sequence_id, sequence);
   out.add_uint32(packet::sequence_flags, needs_incremental_state | (cleared_ ? incremental_state_cleared : 0));
   cleared_ = false;
@@ -192,8 +192,8 @@ void perfetto_packets::write_event(const event& of, std::uint32_t type) {
   write_packet(packet_);
 }
 
-void perfetto_packets::begin_slice(const event& of) { write_event(of, slice_begin); }
-void perfetto_packets::instant(const event& of) { write_event(of, instant_event); }
+void perfetto_packets::begin_slice(const event& row) { write_event(row, slice_begin); }
+void perfetto_packets::instant(const event& row) { write_event(row, instant_event); }
 
 namespace {
 

@@ -26,8 +26,8 @@ class perfetto_packets {
  public:
   explicit perfetto_packets(output& to) : to_(to) {}
 
-  /// Writes the values of the clocks at one moment: `boot` is the time on the trace's clock, `real` is in ns since
-  /// 1970, or 0 if unknown.
+  /// Writes the values of the clocks at one moment. `boot` is the time on the trace's clock, and `real` the time in ns
+  /// since 1970 or 0 if unknown.
   void clocks(std::uint64_t boot, std::uint64_t real);
 
   void process_track(std::uint64_t track, std::int32_t pid, std::string_view name);
@@ -40,28 +40,30 @@ class perfetto_packets {
     std::uint64_t track = 0;
     std::uint64_t time = 0;
     std::string_view name, category;
-    std::uint64_t call = 0;     ///< If not 0, arrows go from this event to each event that has this number as its
-                                ///< `work_of`.
-    std::uint64_t work_of = 0;  ///< If not 0, an arrow from that `call` ends here. An event never has both.
-    std::span<const std::uint64_t> flows, flow_ends;  ///< The ids of other arrows that start, and that end, here.
+    std::uint64_t call = 0;  ///< If not 0, arrows go from this event to each event that has this number as its
+                             ///< `find_work`.
+    /// If not 0, an arrow from the event with this number as its `call` ends here. An event never has both.
+    std::uint64_t find_work = 0;
+    /// The ids of other arrows that start at this event, and of those that end at it.
+    std::span<const std::uint64_t> flows, flow_ends;
     std::span<const perfetto_metric> metrics;
   };
-  void begin_slice(const event& of);
+  void begin_slice(const event& row);
   void end_slice(std::uint64_t track, std::uint64_t time);
-  void instant(const event& of);
+  void instant(const event& row);
   void counter(std::uint64_t track, std::uint64_t time, std::int64_t value);
   void counter(std::uint64_t track, std::uint64_t time, double value);
 
   [[nodiscard]] const result<void>& outcome() const { return outcome_; }
 
  private:
-  /// The interned names of one kind. Cleared when there are too many, which the format allows.
+  /// The interned names of one kind. They are cleared when there are too many, which the format allows.
   struct names {
     std::unordered_map<std::string, std::uint64_t> known;
     std::uint32_t field = 0;
   };
-  std::uint64_t intern(names& of, std::string_view text, std::string& fresh);
-  void write_event(const event& of, std::uint32_t type);
+  std::uint64_t intern(names& subject, std::string_view text, std::string& fresh);
+  void write_event(const event& row, std::uint32_t type);
   void write_packet(std::string_view packet);
   void forget_names_if_many();
 

@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-/// Locale-independent character classes for parsing the texts of recordings.
+/// Classes of characters for parsing the texts of recordings. They do not depend on the locale.
 namespace sluice::exports {
 
 inline constexpr std::size_t nowhere = std::string_view::npos;

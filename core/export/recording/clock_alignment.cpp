@@ -15,13 +15,13 @@ namespace {
 
 constexpr std::uint64_t min_matches = 8;
 constexpr std::size_t min_for_drift = 16;
-/// No machine's clock drifts this fast; NTP corrects at half this rate.
+/// No machine's clock drifts this fast, because NTP corrects at half this rate.
 constexpr double max_drift = 1e-3;
-/// Streams fit each other if their collectives end together almost as exactly as the best ones: with at most this many
-/// times their error, which counts as at least `exact_enough`.
+/// Two streams fit each other if their collectives end together almost as exactly as those of the best pair of streams.
+/// Their error must be at most this many times the error of the best pair, which counts as at least `exact_enough`.
 constexpr time_ns as_exact = 4;
 constexpr time_ns exact_enough = 5'000;
-/// The most streams with collectives of one name; further streams are ignored.
+/// The most streams with collectives of one name. Further streams are ignored.
 constexpr std::size_t max_streams = 16;
 /// Synchronized clocks of two machines differ by less than this.
 constexpr time_ns largest_offset = 500'000'000;
@@ -37,13 +37,14 @@ bool is_collective(std::string_view name) {
 
 /// The same collective on both clocks.
 struct matched_end {
-  time_ns time = 0;        ///< On the other recording's clock.
-  time_ns difference = 0;  ///< First clock minus the other with the offset so far.
+  time_ns time = 0;        ///< The time on the other recording's clock.
+  time_ns difference = 0;  ///< The time on the first clock, minus the time on the other clock with the offset so far.
 };
 
 bool earlier(const matched_end& a, const matched_end& b) { return a.time < b.time; }
 
-/// Matches the k-th end with the k-th if both have equally many; otherwise each with the nearest by the offset so far.
+/// If both lists have the same length, matches each end with the one at the same position. Otherwise, matches each end
+/// with the nearest one by the offset so far.
 void match(const std::vector<time_ns>& first, const std::vector<time_ns>& other, time_ns offset,
            std::vector<matched_end>& matched) {
   const auto add = [&](time_ns a, time_ns b) {
@@ -63,9 +64,9 @@ void match(const std::vector<time_ns>& first, const std::vector<time_ns>& other,
   }
 }
 
-/// The value at `tenths` tenths of the sorted values. Requires at least one value.
+/// Returns the value at `tenths` tenths of the sorted values. There must be at least one value.
 template <class Number>
-Number share_of(std::vector<Number> values, std::size_t tenths) {
+Number compute_share(std::vector<Number> values, std::size_t tenths) {
   const auto at = values.begin() + static_cast<std::ptrdiff_t>(values.size() * tenths / 10);
   std::nth_element(values.begin(), at, values.end());
   return *at;
@@ -86,14 +87,14 @@ fit fit_offset(const std::vector<matched_end>& matched, double drift, time_ns pi
   for (const matched_end& each : matched)
     left.push_back(bounded(saturating_difference(each.difference, drifted(drift, each.time - pivot))));
   fit found;
-  found.offset = share_of(left, 5);
+  found.offset = compute_share(left, 5);
   for (time_ns& each : left) each = std::abs(each - found.offset);
-  found.error = share_of(std::move(left), 9);
+  found.error = compute_share(std::move(left), 9);
   return found;
 }
 
-/// `matched` must be in order of time.
-double drift_of(const std::vector<matched_end>& matched) {
+/// Returns the drift of matched ends, which must be in order of time.
+double fit_drift(const std::vector<matched_end>& matched) {
   const std::size_t apart = matched.size() / 2;
   std::vector<double> slopes;
   for (std::size_t i = 0; i + apart < matched.size(); ++i) {
@@ -102,10 +103,10 @@ double drift_of(const std::vector<matched_end>& matched) {
     if (b.time > a.time)
       slopes.push_back(static_cast<double>(b.difference - a.difference) / static_cast<double>(b.time - a.time));
   }
-  return slopes.empty() ? 0 : share_of(std::move(slopes), 5);
+  return slopes.empty() ? 0 : compute_share(std::move(slopes), 5);
 }
 
-/// The best fit of matched ends, which must be in order of time and not empty.
+/// The best fit of matched ends. They must be in order of time, and there must be at least one.
 struct clock_fit {
   fit left;
   double drift = 0;
@@ -116,7 +117,7 @@ clock_fit fit_clock(const std::vector<matched_end>& matched) {
   found.pivot = matched[matched.size() / 2].time;
   found.left = fit_offset(matched, 0, found.pivot);
   if (matched.size() < min_for_drift) return found;
-  const double drift = drift_of(matched);
+  const double drift = fit_drift(matched);
   const fit line = fit_offset(matched, drift, found.pivot);
   if (std::abs(drift) > max_drift || line.error >= found.left.error - found.left.error / 4) return found;
   found.left = line;
@@ -124,27 +125,29 @@ clock_fit fit_clock(const std::vector<matched_end>& matched) {
   return found;
 }
 
-/// The error that nine of ten matched ends stay below, for a fit of other ends.
-time_ns error_of(const std::vector<matched_end>& matched, const clock_fit& of) {
+/// Returns the error that nine of ten matched ends stay below, for a fit of other ends.
+time_ns to_error(const std::vector<matched_end>& matched, const clock_fit& fit) {
   std::vector<time_ns> left;
   for (const matched_end& each : matched) {
-    const time_ns expected = saturating_sum(of.left.offset, drifted(of.drift, each.time - of.pivot));
+    const time_ns expected = saturating_sum(fit.left.offset, drifted(fit.drift, each.time - fit.pivot));
     left.push_back(std::abs(bounded(saturating_difference(each.difference, expected))));
   }
-  return share_of(std::move(left), 9);
+  return compute_share(std::move(left), 9);
 }
 
 using stream_ends = std::vector<time_ns>;
 
-/// The ends on each stream that has collectives of this name, at most `max_streams`.
-std::vector<const stream_ends*> streams_of(const std::string& name, const collective_ends& in) {
-  std::vector<const stream_ends*> all;
-  for (auto at = in.lower_bound({name, 0}); at != in.end() && at->first.name == name && all.size() < max_streams; ++at)
-    all.push_back(&at->second);
-  return all;
+/// Returns the ends on each stream that has collectives of this name, for at most `max_streams` streams.
+std::vector<const stream_ends*> find_streams(const std::string& name, const collective_ends& in) {
+  std::vector<const stream_ends*> items;
+  for (auto at = in.lower_bound({name, 0}); at != in.end() && at->first.name == name && items.size() < max_streams;
+       ++at)
+    items.push_back(&at->second);
+  return items;
 }
 
-/// Streams of one group have similar numbers of collectives, unless one recording starts later or ends sooner.
+/// True if two streams may belong to one group. Streams of one group have similar numbers of collectives, unless one
+/// recording starts later or ends sooner.
 bool may_be_one(const stream_ends& a, const stream_ends& b) {
   return std::min(a.size(), b.size()) >= std::max(a.size(), b.size()) / 2;
 }
@@ -153,8 +156,8 @@ bool may_be_one(const stream_ends& a, const stream_ends& b) {
 template <class Use>
 void for_each_pair(const collective_ends& first, const collective_ends& other, time_ns offset, Use&& use) {
   for (auto next = other.begin(); next != other.end(); next = other.upper_bound({next->first.name, UINT64_MAX})) {
-    const auto theirs = streams_of(next->first.name, other);
-    const auto ours = streams_of(next->first.name, first);
+    const auto theirs = find_streams(next->first.name, other);
+    const auto ours = find_streams(next->first.name, first);
     for (const stream_ends* a : ours)
       for (const stream_ends* b : theirs) {
         if (ours.size() + theirs.size() > 2 && !may_be_one(*a, *b)) continue;
@@ -166,8 +169,8 @@ void for_each_pair(const collective_ends& first, const collective_ends& other, t
   }
 }
 
-/// Collectives of both recordings that end together, in order of time: of the two streams that fit best, and of all
-/// that fit these. If all streams have few collectives, those of all streams.
+/// Matches the collectives of both recordings that end together. Takes the two streams that fit best, and all streams
+/// that fit these two. If all streams have few collectives, takes all streams. Returns the ends in order of time.
 std::vector<matched_end> match_streams(const collective_ends& first, const collective_ends& other, time_ns offset) {
   std::optional<clock_fit> best;
   for_each_pair(first, other, offset, [&](const std::vector<matched_end>& matched) {
@@ -175,13 +178,13 @@ std::vector<matched_end> match_streams(const collective_ends& first, const colle
     const clock_fit fit = fit_clock(matched);
     if (!best || fit.left.error < best->left.error) best = fit;
   });
-  std::vector<matched_end> all;
+  std::vector<matched_end> ends;
   for_each_pair(first, other, offset, [&](const std::vector<matched_end>& matched) {
-    if (!best || error_of(matched, *best) / as_exact <= std::max(best->left.error, exact_enough))
-      all.insert(all.end(), matched.begin(), matched.end());
+    if (!best || to_error(matched, *best) / as_exact <= std::max(best->left.error, exact_enough))
+      ends.insert(ends.end(), matched.begin(), matched.end());
   });
-  std::sort(all.begin(), all.end(), earlier);
-  return all;
+  std::sort(ends.begin(), ends.end(), earlier);
+  return ends;
 }
 
 }  // namespace
@@ -191,21 +194,21 @@ time_ns clock_offset::moved(time_ns time) const {
   return saturating_sum(time + offset, drifted(drift, time - pivot));
 }
 
-result<collective_ends> find_collectives(const trace::snapshot& from) {
+result<collective_ends> find_collectives(const trace::snapshot& recording) {
   std::map<std::uint64_t, collective_ends> by_process;
-  std::map<std::uint64_t, bool> known;  // By string id.
+  std::map<std::uint64_t, bool> known;  // Keyed by string id.
   using kernel = trace::kernel_event;
   const auto columns = trace::column_set<kernel>::of(&kernel::process, &kernel::name, &kernel::stream, &kernel::end);
   std::vector<kernel> rows;
-  // Hundreds of recordings may be open, so this must not fill their caches.
-  for (std::size_t i = 0; i < from.chunks().size(); ++i) {
-    if (from.chunks()[i].type != trace::row_type::kernel) continue;
-    if (auto read = from.read_into<kernel>(i, rows, columns); !read) return tl::unexpected(read.error());
+  // Hundreds of recordings may be open, so this loop must not fill their caches.
+  for (std::size_t i = 0; i < recording.chunks().size(); ++i) {
+    if (recording.chunks()[i].type != trace::row_type::kernel) continue;
+    if (auto read = recording.read_into<kernel>(i, rows, columns); !read) return tl::unexpected(read.error());
     for (const kernel& row : rows) {
       const auto [at, fresh] = known.try_emplace(raw(row.name), false);
-      if (fresh) at->second = is_collective(from.tables().text(row.name));
+      if (fresh) at->second = is_collective(recording.tables().text(row.name));
       if (at->second && row.end != trace::unknown_time)
-        by_process[raw(row.process)][{std::string(from.tables().text(row.name)), raw(row.stream)}].push_back(
+        by_process[raw(row.process)][{std::string(recording.tables().text(row.name)), raw(row.stream)}].push_back(
             bounded(row.end));
     }
   }
@@ -215,10 +218,10 @@ result<collective_ends> find_collectives(const trace::snapshot& from) {
   return ends;
 }
 
-std::int64_t realtime_at_zero(const trace::snapshot& from) {
-  if (from.realtime_origin() != 0) return from.realtime_origin();
+std::int64_t realtime_at_zero(const trace::snapshot& recording) {
+  if (recording.realtime_origin() != 0) return recording.realtime_origin();
   std::int64_t origin = 0;
-  static_cast<void>(from.for_each<trace::clock_anchor_event>([&](const trace::clock_anchor_event& row) {
+  static_cast<void>(recording.for_each<trace::clock_anchor_event>([&](const trace::clock_anchor_event& row) {
     if (origin == 0 && row.realtime != 0) origin = saturating_difference(row.realtime, row.time);
   }));
   return origin;

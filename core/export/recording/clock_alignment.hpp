@@ -8,26 +8,27 @@
 
 #include "core/trace/file/reader.hpp"
 
-/// Estimates the differences between the clocks of recordings.
+/// Estimates the differences between the clocks of recordings, so that their events can be put on one clock.
 namespace sluice::exports {
 
 /// Converts a recording's times to the first recording's clock.
 struct clock_offset {
   enum class basis : std::uint8_t {
-    none,        ///< The offset is unknown; time 0 of both recordings is assumed to be the same moment.
-    realtime,    ///< From CLOCK_REALTIME of both recordings; as exact as the machines' clocks.
-    collectives  ///< From kernels that end at the same time on all ranks; `error` is the precision.
+    none,        ///< The offset is unknown, so time 0 of both recordings is assumed to be the same moment.
+    realtime,    ///< The offset is from CLOCK_REALTIME of both recordings. It is as exact as the machines' clocks.
+    collectives  ///< The offset is from kernels that end at the same time on all ranks. `error` is its precision.
   };
-  trace::time_ns offset = 0;  ///< Added to the recording's times. If `drift` is not 0, exact only at `pivot`.
+  /// The time to add to the recording's times. If `drift` is not 0, this is exact only at `pivot`.
+  trace::time_ns offset = 0;
   double drift = 0;  ///< How much the offset grows per ns after `pivot`, because clock rates differ. 1e-6 is 1 ppm.
   trace::time_ns pivot = 0;  ///< The time, on the recording's own clock, at which the offset is `offset`.
   basis from = basis::none;
-  trace::time_ns corrected = 0;  ///< By how much collectives corrected the offset of CLOCK_REALTIME, at `pivot`.
+  trace::time_ns corrected = 0;  ///< The correction of CLOCK_REALTIME's offset by collectives, at `pivot`.
   trace::time_ns error = 0;      ///< After the conversion, nine of ten collectives end closer together than this.
   std::uint64_t matched = 0;     ///< The number of collectives found in both recordings.
 
-  /// Converts a time to the first recording's clock. A later time never becomes an earlier one. `time` must have been
-  /// clamped with `bounded` (time_range.hpp).
+  /// Converts a time to the first recording's clock. The order of times does not change. `time` must have been clamped
+  /// with `bounded` (time_range.hpp).
   [[nodiscard]] trace::time_ns moved(trace::time_ns time) const;
 };
 
@@ -43,18 +44,19 @@ struct collective_stream {
 /// The end times of collectives, in ascending order.
 using collective_ends = std::map<collective_stream, std::vector<trace::time_ns>>;
 
-/// Returns the collectives of the first process of `from` that has any. Kernels named like those of NCCL or RCCL are
-/// collectives. O(kernels).
-[[nodiscard]] result<collective_ends> find_collectives(const trace::snapshot& from);
+/// Returns the collectives of the first process of `from` that has collectives, which are kernels that ranks run
+/// together. Kernels named like those of NCCL or RCCL are collectives. O(kernels).
+[[nodiscard]] result<collective_ends> find_collectives(const trace::snapshot& recording);
 
 /// Returns CLOCK_REALTIME in ns at the recording's time 0, or 0 if unknown.
-[[nodiscard]] std::int64_t realtime_at_zero(const trace::snapshot& from);
+[[nodiscard]] std::int64_t realtime_at_zero(const trace::snapshot& recording);
 
-/// Estimates how to convert times of `other` to the clock of `first`: from CLOCK_REALTIME, corrected by collectives if
-/// at least 8 pairs with equal names end within half a second of each other on that clock. With at least 16 pairs, also
-/// estimates the drift (Theil's incomplete method) and uses it if it reduces the remaining differences by a quarter.
-/// Each rank may also be in groups without the other rank, whose collectives have the same names; therefore only the
-/// streams whose collectives end closest together count. O(streams^2 + collectives log collectives) for each name.
+/// Estimates how to convert times of `other` to the clock of `first`. The estimate is that of CLOCK_REALTIME.
+/// Collectives correct it if at least 8 pairs with equal names end within half a second of each other on this clock.
+/// With at least 16 pairs, also estimates the drift (Theil's incomplete method) and uses it if it reduces the remaining
+/// differences by a quarter. Each rank may also be in groups without the other rank, and the collectives of these
+/// groups have the same names. Therefore, only the streams whose collectives end closest together count. O(streams^2 +
+/// collectives log collectives) for each name.
 [[nodiscard]] clock_offset align(std::int64_t first_realtime, const collective_ends& first, std::int64_t other_realtime,
                                  const collective_ends& other);
 

@@ -11,21 +11,22 @@ namespace {
 
 using trace::raw;
 
-/// The text roles of a row's members, in the order of the schema.
+/// Returns the text roles of a row's members, in the order of the schema.
 template <class Row>
-const std::vector<text_role>& roles_of() {
+const std::vector<text_role>& list_roles() {
   static const std::vector<text_role> roles = [] {
-    std::vector<text_role> all(trace::field_count<Row>, text_role::plain);
+    std::vector<text_role> items(trace::field_count<Row>, text_role::plain);
     for (const query::table& each : query::tables()) {
       if (each.type != trace::type_of_row<Row>) continue;
-      for (std::size_t i = 0; i < all.size() && i < each.columns.size(); ++i) all[i] = each.columns[i].role;
+      for (std::size_t i = 0; i < items.size() && i < each.columns.size(); ++i) items[i] = each.columns[i].role;
     }
-    return all;
+    return items;
   }();
   return roles;
 }
 
-/// Returns how much a text with this role reveals. A text with several roles is redacted as in its most revealing one.
+/// Returns how much a text with this role reveals. A text with several roles is redacted according to its most
+/// revealing role.
 int weight(text_role role) {
   switch (role) {
     case text_role::source:
@@ -59,7 +60,7 @@ void kept_tables::keep(const Row& row) {
   std::size_t index = 0;
   trace::for_each_member(copy, [&](auto& member) {
     using type = std::remove_reference_t<decltype(member)>;
-    if constexpr (std::is_same_v<type, trace::string_id>) keep_text(member, roles_of<Row>()[index]);
+    if constexpr (std::is_same_v<type, trace::string_id>) keep_text(member, list_roles<Row>()[index]);
     if constexpr (std::is_same_v<type, trace::host_id>) hosts_.insert(raw(member));
     if constexpr (std::is_same_v<type, trace::process_id>) processes_.insert(raw(member));
     if constexpr (std::is_same_v<type, trace::thread_id>) threads_.insert(raw(member));
@@ -79,10 +80,11 @@ void kept_tables::keep(const Row& row) {
 }
 
 void kept_tables::close() {
-  // Repeat until no table has new rows. Few rounds suffice: only stacks are deep, and each row is kept once.
+  // Repeat until no table has new rows. Few rounds suffice, because only stacks are deep and each row is kept only
+  // once.
   bool more = true;
-  const auto take = [&](const auto& from, const id_set& wanted, id_set& done) {
-    for (const auto& row : from.rows()) {
+  const auto take = [&](const auto& source, const id_set& wanted, id_set& done) {
+    for (const auto& row : source.rows()) {
       if (!wanted.contains(raw(row.id)) || !done.insert(raw(row.id))) continue;
       keep(row);
       more = true;
@@ -118,7 +120,7 @@ void kept_tables::close() {
 }
 
 void kept_tables::write(trace::file_writer& to, redactor& redact) const {
-  // Learn the names of machines and users first: they must not appear in messages either.
+  // Learn the names of machines and users first, because these names must not appear in messages, either.
   std::vector<const trace::string_row*> texts;
   for (const trace::string_row& row : all_.strings.rows()) {
     redact.learn(row.text);
@@ -130,8 +132,8 @@ void kept_tables::write(trace::file_writer& to, redactor& redact) const {
   for (const trace::string_row* row : texts) {
     to.add(trace::string_row{row->id, std::string(redact.text(row->text, texts_.at(raw(row->id))))});
   }
-  const auto write_table = [&](const auto& from, const id_set& done) {
-    for (const auto& row : from.rows()) {
+  const auto write_table = [&](const auto& source, const id_set& done) {
+    for (const auto& row : source.rows()) {
       if (done.contains(raw(row.id))) to.add(row);
     }
   };

@@ -13,11 +13,11 @@
 /// Selects the table rows that a part of a trace's events refers to.
 namespace sluice::exports {
 
-/// Collects the table rows that events refer to, and those that these rows refer to in turn. Writes them with redacted
-/// texts.
+/// Collects the table rows (devices, streams, stacks, ...) that events refer to, and the rows that these rows refer to.
+/// Writes the collected rows with redacted texts.
 class kept_tables {
  public:
-  explicit kept_tables(const trace::tables& all) : all_(all) {}
+  explicit kept_tables(const trace::tables& all_tables) : all_(all_tables) {}
 
   /// Keeps the rows that `row` refers to. Call for each row, of an event or a table, that will be in the file.
   template <class Row>

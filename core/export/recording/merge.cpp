@@ -26,10 +26,11 @@ namespace {
 
 using trace::raw;
 
-/// Chunks of ranks are long: one has the rows of a tenth of a second. If they were written unchanged, reading a short
-/// time range would read a chunk of each rank. So rows are written in time slices of about this many events.
+/// A chunk of one rank is long, because it has the rows of a tenth of a second. If chunks were written unchanged,
+/// reading a short time range would read a chunk of each rank. Therefore, rows are written in time slices of about this
+/// many events.
 constexpr std::uint64_t events_a_slice = 200'000;
-/// Rows of one kind that wait in a slice. With hundreds of ranks, some fifty slices are open at once.
+/// The most rows of one kind that wait in a slice. With hundreds of ranks, some fifty slices are open at once.
 constexpr std::size_t rows_a_slice = 4096;
 
 /// True for rows whose order in the file is significant.
@@ -39,9 +40,9 @@ constexpr bool keeps_order(trace::row_type rows) {
 
 template <class... Ids>
 struct id_list {};
-/// Ids that must be unique across parts. Ids of table rows are renumbered to follow those of the previous part. Ids of
-/// events and blocks are interleaved: ids increase with time in each part, so ids of the same time stay close together.
-/// That keeps the file small, and lookups by id fast.
+/// The kinds of ids that must be unique across parts. Ids of table rows are renumbered to follow those of the previous
+/// part. Ids of events and blocks increase with time in each part. They are interleaved, so that ids of the same time
+/// stay close together. This keeps the file small and lookups by id fast.
 using own_ids = id_list<trace::event_id, trace::block_id, trace::process_id, trace::thread_id, trace::context_id,
                         trace::stream_id, trace::pool_id, trace::counter_id, trace::stack_id, trace::frame_id,
                         trace::module_id, trace::source_id, trace::graph_id>;
@@ -59,10 +60,10 @@ constexpr std::size_t id_kinds = 13;
 template <class Id>
 inline constexpr bool takes_turns = std::is_same_v<Id, trace::event_id> || std::is_same_v<Id, trace::block_id>;
 
-/// One recording being merged.
-class part {
+/// One of the recordings that are merged.
+class merged_file {
  public:
-  explicit part(std::shared_ptr<const trace::snapshot> from) : from_(std::move(from)) {}
+  explicit merged_file(std::shared_ptr<const trace::snapshot> recording) : from_(std::move(recording)) {}
 
   [[nodiscard]] const trace::snapshot& from() const { return *from_; }
 
@@ -82,15 +83,15 @@ class part {
     const auto table = [&](const auto& rows) {
       for (const auto& row : rows.rows()) note(row);
     };
-    const trace::tables& all = from_->tables();
-    table(all.processes), table(all.threads), table(all.contexts), table(all.streams), table(all.pools),
-        table(all.counters);
-    table(all.stacks), table(all.frames), table(all.modules), table(all.sources);
+    const trace::tables& all_tables = from_->tables();
+    table(all_tables.processes), table(all_tables.threads), table(all_tables.contexts), table(all_tables.streams),
+        table(all_tables.pools), table(all_tables.counters);
+    table(all_tables.stacks), table(all_tables.frames), table(all_tables.modules), table(all_tables.sources);
     return {};
   }
 
-  /// Makes this part's ids unique among `parts` parts, of which it is number `index`; `used` are the largest ids of the
-  /// parts before. Errors: invalid_argument if the ids would overflow.
+  /// Makes the ids of this part unique among `parts` parts. `index` is the number of this part, and `used` has the
+  /// largest ids of the parts before. Errors: invalid_argument if the ids would overflow.
   result<void> place_after(std::array<std::uint64_t, id_kinds>& used, std::size_t index, std::size_t parts) {
     index_ = index;
     parts_ = parts;
@@ -116,7 +117,7 @@ class part {
       using type = std::remove_reference_t<decltype(member)>;
       if constexpr (id_place<type> < id_kinds) {
         if (raw(member) == 0) {
-          // None.
+          // The id `none` stays none.
         } else if constexpr (takes_turns<type>) {
           member = static_cast<type>((raw(member) - 1) * parts_ + index_ + 1);
         } else {
@@ -162,7 +163,7 @@ class part {
     }
     std::sort(order_.begin(), order_.end());
   }
-  /// The first time of the next chunk; INT64_MAX if there is none.
+  /// Returns the first time of the next chunk, or INT64_MAX if there is none.
   [[nodiscard]] time_ns next_time() const { return taken_ < order_.size() ? order_[taken_].first : INT64_MAX; }
   std::size_t take_chunk() { return order_[taken_++].second; }
   [[nodiscard]] std::size_t chunks_taken() const { return taken_; }
@@ -179,7 +180,7 @@ class part {
   std::size_t taken_ = 0;
 };
 
-/// Rows of one kind that wait to be written, by time slice.
+/// The rows of one kind that wait to be written, by time slice.
 template <class Row>
 class sliced_rows {
  public:
@@ -215,7 +216,7 @@ class sliced_rows {
   std::int64_t last_slice_ = 0;
 };
 
-/// The waiting rows of all kinds.
+/// The rows of all kinds that wait to be written.
 class waiting_events {
  public:
   /// `slice`: the length of a slice in ns.
@@ -276,14 +277,15 @@ class merger {
       if (auto placed = parts_[i].place_after(used, i, parts_.size()); !placed) return tl::unexpected(placed.error());
     }
     if (auto aligned = align_clocks(); !aligned) return tl::unexpected(aligned.error());
-    trace::writer_options how;
-    how.simulated = std::all_of(parts_.begin(), parts_.end(), [](const part& each) { return each.from().simulated(); });
-    how.realtime_origin = origin_;
-    how.recorded_here =
-        std::all_of(parts_.begin(), parts_.end(), [](const part& each) { return each.from().recorded_here(); });
-    auto file = trace::file_writer::create_unpublished(path, how);
+    trace::writer_options options;
+    options.simulated =
+        std::all_of(parts_.begin(), parts_.end(), [](const merged_file& each) { return each.from().simulated(); });
+    options.realtime_origin = origin_;
+    options.recorded_here =
+        std::all_of(parts_.begin(), parts_.end(), [](const merged_file& each) { return each.from().recorded_here(); });
+    auto file = trace::file_writer::create_unpublished(path, options);
     if (!file) return tl::unexpected(file.error());
-    for (part& each : parts_) add_tables(each, *file);
+    for (merged_file& each : parts_) add_tables(each, *file);
     last_event_ = used[id_place<trace::event_id>];
     for (const std::string& line : made_.said) {
       trace::message_event message;
@@ -305,13 +307,13 @@ class merger {
   result<void> align_clocks() {
     std::vector<std::int64_t> realtimes;
     std::vector<collective_ends> collectives;
-    for (const part& each : parts_) {
+    for (const merged_file& each : parts_) {
       realtimes.push_back(realtime_at_zero(each.from()));
       auto ends = find_collectives(each.from());
       if (!ends) return tl::unexpected(ends.error());
       collectives.push_back(std::move(*ends));
     }
-    // On the clock of the recording that started first, no time becomes negative.
+    // The clock of the recording that started first makes no time negative.
     std::size_t first = 0;
     for (std::size_t i = 1; i < parts_.size(); ++i) {
       if (realtimes[i] != 0 && (realtimes[first] == 0 || realtimes[i] < realtimes[first])) first = i;
@@ -326,12 +328,12 @@ class merger {
       }
       parts_[i].clock = clock;
       made_.clocks.push_back(clock);
-      made_.said.push_back(said_of(clock, i, first));
+      made_.said.push_back(describe_offset(clock, i, first));
     }
     return {};
   }
 
-  std::string said_of(const clock_offset& clock, std::size_t index, std::size_t first) const {
+  std::string describe_offset(const clock_offset& clock, std::size_t index, std::size_t first) const {
     const std::string name = fmt::format("recording {} of {}", index + 1, parts_.size());
     if (index == first) return name + ": its clock is the common clock";
     const std::string by = (clock.offset < 0 ? "-" : "+") + format_time(std::abs(clock.offset));
@@ -352,39 +354,41 @@ class merger {
       case clock_offset::basis::none:
         break;
     }
-    return name + ": no common clock, assumes that its time 0 is the common time 0";
+    return name + ": it has no common clock, so its time 0 is assumed to be the common time 0";
   }
 
-  void add_tables(part& from, trace::file_writer& file) {
-    const trace::tables& all = from.from().tables();
-    for (const trace::string_row& row : all.strings.rows()) from.strings_[raw(row.id)] = raw(file.intern(row.text));
-    for (trace::host_row row : all.hosts.rows()) {
-      const auto key = std::tuple(std::string(all.text(row.name)), std::string(all.text(row.boot_id)));
+  void add_tables(merged_file& source, trace::file_writer& file) {
+    const trace::tables& all_tables = source.from().tables();
+    for (const trace::string_row& row : all_tables.strings.rows())
+      source.strings_[raw(row.id)] = raw(file.intern(row.text));
+    for (trace::host_row row : all_tables.hosts.rows()) {
+      const auto key = std::tuple(std::string(all_tables.text(row.name)), std::string(all_tables.text(row.boot_id)));
       const auto [at, fresh] = hosts_.try_emplace(key, hosts_.size() + 1);
-      from.hosts_[raw(row.id)] = at->second;
-      if (fresh) file.add(from.moved(row));
+      source.hosts_[raw(row.id)] = at->second;
+      if (fresh) file.add(source.moved(row));
     }
-    for (trace::device_row row : all.devices.rows()) {
+    for (trace::device_row row : all_tables.devices.rows()) {
       // Devices without a UUID are never merged.
       const bool known = row.uuid_high != 0 || row.uuid_low != 0;
       const auto key = known ? std::tuple(row.uuid_high, row.uuid_low, std::uint64_t{0})
                              : std::tuple(std::uint64_t{0}, std::uint64_t{0}, ++nameless_);
       const auto [at, fresh] = devices_.try_emplace(key, devices_.size() + 1);
-      from.devices_[raw(row.id)] = at->second;
-      if (fresh) file.add(from.moved(row));
+      source.devices_[raw(row.id)] = at->second;
+      if (fresh) file.add(source.moved(row));
     }
     const auto add = [&](const auto& table) {
-      for (const auto& row : table.rows()) file.add(from.moved(row));
+      for (const auto& row : table.rows()) file.add(source.moved(row));
     };
-    add(all.processes), add(all.threads), add(all.contexts), add(all.streams), add(all.pools), add(all.counters);
-    add(all.frames), add(all.stacks), add(all.modules), add(all.sources);
+    add(all_tables.processes), add(all_tables.threads), add(all_tables.contexts), add(all_tables.streams),
+        add(all_tables.pools), add(all_tables.counters);
+    add(all_tables.frames), add(all_tables.stacks), add(all_tables.modules), add(all_tables.sources);
   }
 
   /// The length of a time slice.
   [[nodiscard]] time_ns slice_length() const {
     std::uint64_t events = 0;
     time_ns begin = INT64_MAX, end = INT64_MIN;
-    for (const part& each : parts_) {
+    for (const merged_file& each : parts_) {
       for (const trace::chunk_info& chunk : each.from().chunks()) {
         if (!trace::is_event(chunk.type)) continue;
         events += chunk.rows;
@@ -399,11 +403,11 @@ class merger {
   /// Adds the events by time slice, so that events of the same time are close together in the file.
   result<void> add_events(trace::file_writer& file) {
     waiting_events waiting(file, slice_length());
-    for (part& each : parts_) each.order_chunks();
+    for (merged_file& each : parts_) each.order_chunks();
     while (true) {
-      part* next = nullptr;
+      merged_file* next = nullptr;
       time_ns earliest = INT64_MAX;
-      for (part& each : parts_) {
+      for (merged_file& each : parts_) {
         const time_ns time = each.next_time();
         if (time >= earliest) continue;
         next = &each;
@@ -425,7 +429,7 @@ class merger {
 
   [[nodiscard]] double share_read() const {
     std::size_t done = 0, all = 0;
-    for (const part& each : parts_) {
+    for (const merged_file& each : parts_) {
       done += each.chunks_taken();
       all += each.event_chunks();
     }
@@ -433,7 +437,7 @@ class merger {
   }
 
   const long_task& task_;
-  std::vector<part> parts_;
+  std::vector<merged_file> parts_;
   std::int64_t origin_ = 0;
   std::map<std::tuple<std::string, std::string>, std::uint64_t> hosts_;
   std::map<std::tuple<std::uint64_t, std::uint64_t, std::uint64_t>, std::uint64_t> devices_;

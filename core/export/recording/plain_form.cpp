@@ -10,7 +10,7 @@
 namespace sluice::exports {
 namespace {
 
-/// Look-alikes of ASCII characters outside the blocks that are shifted copies of ASCII.
+/// A character that looks like an ASCII character and is outside of the blocks that are shifted copies of ASCII.
 struct look_alike {
   std::uint32_t code;
   char plain;
@@ -26,11 +26,12 @@ bool is_invisible(std::uint32_t code) {
          (code >= 0x2060 && code <= 0x2064) || code == 0xfeff;
 }
 
-/// The ASCII character that a character looks like; 0 if none.
-char plain_of(std::uint32_t code) {
+/// Returns the ASCII character that a character looks like, or 0 if there is none.
+char get_plain(std::uint32_t code) {
   if (code < 0x80) return static_cast<char>(code);
-  if (code >= 0xff01 && code <= 0xff5e) return static_cast<char>(code - 0xff01 + '!');  // Full width.
-  // Mathematical letters: 13 alphabets of 52; then digits.
+  // These are full-width characters.
+  if (code >= 0xff01 && code <= 0xff5e) return static_cast<char>(code - 0xff01 + '!');
+  // The mathematical letters are 13 alphabets of 52 letters. Digits follow them.
   if (code >= 0x1d400 && code <= 0x1d6a3) {
     const auto letter = static_cast<char>((code - 0x1d400) % 52);
     return static_cast<char>(letter < 26 ? 'A' + letter : 'a' + letter - 26);
@@ -41,7 +42,7 @@ char plain_of(std::uint32_t code) {
   return found == look_alikes.end() ? '\0' : found->plain;
 }
 
-/// True for characters that may replace their encoded form: those that do not end a word.
+/// True for characters that may replace their encoded form, because they do not end a word.
 bool may_stand_alone(char c) {
   return c > ' ' && c < 0x7f && std::string_view("'\"`,;()<>|").find(c) == std::string_view::npos;
 }
@@ -60,7 +61,7 @@ std::optional<std::uint32_t> number_in(std::string_view digits, std::uint32_t ba
   return value;
 }
 
-std::uint32_t code_of(std::string_view sequence) {
+std::uint32_t get_code(std::string_view sequence) {
   const auto at = [&](std::size_t i) { return static_cast<std::uint32_t>(static_cast<unsigned char>(sequence[i])); };
   switch (sequence.size()) {
     case 2:
@@ -72,9 +73,9 @@ std::uint32_t code_of(std::string_view sequence) {
   }
 }
 
-/// Adds characters one by one. When the end of the text is the encoded form of a character, that character replaces it;
-/// the result may then complete another, so that "%252F" becomes "/". Each replacement shortens the text, so all take
-/// O(n).
+/// Adds characters one by one. When the text ends with the encoded form of a character, the character replaces that
+/// form. The result may complete another encoded form, so that "%252F" becomes "/". Each replacement shortens the text,
+/// so all replacements together take O(n).
 class plain_writer {
  public:
   void add(char c) {
@@ -101,11 +102,11 @@ class plain_writer {
     return true;
   }
   bool replace_code(std::size_t length, std::optional<std::uint32_t> code) {
-    const char plain = code ? plain_of(*code) : '\0';
+    const char plain = code ? get_plain(*code) : '\0';
     return may_stand_alone(plain) && replace(length, plain);
   }
 
-  /// "%2F". Also decodes bytes of UTF-8, which may follow one another.
+  /// Decodes "%2F". Also decodes bytes of UTF-8, which may follow one another.
   bool percent() {
     const std::string_view end = tail(3);
     if (end.size() < 3 || end[0] != '%') return false;
@@ -113,13 +114,13 @@ class plain_writer {
     if (code && *code >= 0x80) return replace(3, static_cast<char>(*code));
     return replace_code(3, code);
   }
-  /// "\x2f", "\u002f".
+  /// Decodes "\x2f" and "\u002f".
   bool escape(std::size_t digits, char letter) {
     const std::string_view end = tail(digits + 2);
     return end.size() == digits + 2 && end[0] == '\\' && end[1] == letter &&
            replace_code(digits + 2, number_in(end.substr(2), 16));
   }
-  /// "&#47;", "&#x2f;".
+  /// Decodes "&#47;" and "&#x2f;".
   bool entity() {
     constexpr std::size_t longest = 10;
     const std::string_view end = tail(longest);
@@ -129,12 +130,12 @@ class plain_writer {
     const bool hexadecimal = digits.starts_with('x') || digits.starts_with('X');
     return replace_code(whole.size(), hexadecimal ? number_in(digits.substr(1), 16) : number_in(digits, 10));
   }
-  /// A character of two to four bytes.
+  /// Decodes a character of two to four bytes.
   bool sequence() {
     for (std::size_t length = 2; length <= 4; ++length) {
       const std::string_view end = tail(length);
       if (end.size() < length || utf8_length(end) != length) continue;
-      const std::uint32_t code = code_of(end);
+      const std::uint32_t code = get_code(end);
       if (!is_invisible(code)) return replace_code(length, code);
       made_.resize(made_.size() - length);
       return !made_.empty();
@@ -148,9 +149,9 @@ class plain_writer {
 }  // namespace
 
 std::string plain_form(std::string_view text) {
-  plain_writer made;
-  for (const char c : text) made.add(c);
-  return made.take();
+  plain_writer output;
+  for (const char c : text) output.add(c);
+  return output.take();
 }
 
 }  // namespace sluice::exports

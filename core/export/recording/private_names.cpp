@@ -10,7 +10,7 @@
 namespace sluice::exports {
 namespace {
 
-/// The longest names that are searched, so that the time is proportional to the length of a text.
+/// Limits on the names that are searched, which keep the time proportional to the length of a text.
 constexpr std::size_t max_parts = 16;
 constexpr std::size_t max_bytes = 128;
 
@@ -28,20 +28,21 @@ constexpr std::array<std::string_view, 45> nobody = {"root",      "user",    "us
                                                      "container", "client",  "local",  "localhost.localdomain",
                                                      "anonymous"};
 
-/// Bytes of other scripts are letters without case.
+/// True for letters. Bytes of other scripts count as letters without case.
 bool is_letter_of_any(char c) { return is_letter(c) || static_cast<unsigned char>(c) >= 0x80; }
 bool is_of_part(char c) { return is_letter_of_any(c) || is_digit(c); }
 
 bool joins(char c) { return is_one_of(c, " .-_'"); }
 
-/// True if a part of a name may start at `at`: not after a letter or digit, at a change between them, or in "annLee".
+/// True if a part of a name may start at `at`. It may start where no letter or digit comes before, where letters and
+/// digits meet, and at the capital in "annLee".
 bool is_begin_of_part(std::string_view text, std::size_t at) {
   if (!is_of_part(text[at])) return false;
   if (at == 0 || !is_of_part(text[at - 1])) return true;
   return is_digit(text[at]) != is_digit(text[at - 1]) || (is_upper(text[at]) && is_lower(text[at - 1]));
 }
 
-/// The end of the part that starts at `at`; at most one byte more than the longest name.
+/// Returns the end of the part that starts at `at`, which is at most one byte beyond the longest name.
 std::size_t end_of_part(std::string_view text, std::size_t at) {
   const std::size_t last = std::min(text.size(), at + max_bytes + 1);
   std::size_t end = at + 1;
@@ -49,10 +50,10 @@ std::size_t end_of_part(std::string_view text, std::size_t at) {
   return end;
 }
 
-std::string letters_of(std::string_view name) {
-  std::string made;
-  std::copy_if(name.begin(), name.end(), std::back_inserter(made), is_of_part);
-  return lower_case(made);
+std::string get_letters(std::string_view name) {
+  std::string text;
+  std::copy_if(name.begin(), name.end(), std::back_inserter(text), is_of_part);
+  return lower_case(text);
 }
 
 }  // namespace
@@ -60,7 +61,7 @@ std::string letters_of(std::string_view name) {
 void private_names::add(std::string_view name, std::string by) {
   std::string lower = lower_case(name);
   if (name.size() > max_bytes || std::find(nobody.begin(), nobody.end(), lower) != nobody.end()) return;
-  std::string letters = letters_of(name);
+  std::string letters = get_letters(name);
   if (std::none_of(letters.begin(), letters.end(), is_letter_of_any)) return;
   by_letters_.try_emplace(std::move(letters), entry{std::move(lower), std::move(by)});
 }
@@ -68,7 +69,8 @@ void private_names::add(std::string_view name, std::string by) {
 private_names::match private_names::longest_at(std::string_view text, std::size_t begin) const {
   match best;
   std::string letters;
-  bool apart = false, short_part = false;  // There is something between the parts; one part is a single letter.
+  // Whether there are separators between the parts, and whether a part is a single letter.
+  bool apart = false, short_part = false;
   std::size_t at = begin;
   for (std::size_t parts = 0; parts < max_parts; ++parts) {
     const std::size_t end = end_of_part(text, at);
@@ -78,13 +80,13 @@ private_names::match private_names::longest_at(std::string_view text, std::size_
     const auto take = [&](const std::string& key) {
       const auto found = by_letters_.find(key);
       if (found == by_letters_.end()) return false;
-      // "an n" is not user "ann".
+      // "an n" does not match the user "ann".
       const bool sure = !apart || lower_case(text.substr(begin, end - begin)) == found->second.name ||
                         (!short_part && key.size() > 4);
       if (sure) best = {end, &found->second};
       return sure;
     };
-    // "anns" of "anns-laptop".
+    // In "anns-laptop", "anns" matches the name "ann".
     if (!take(letters) && letters.ends_with('s')) take(letters.substr(0, letters.size() - 1));
     at = end;
     if (at < text.size() && joins(text[at])) {
@@ -97,7 +99,7 @@ private_names::match private_names::longest_at(std::string_view text, std::size_
 }
 
 std::string private_names::replaced_in(std::string_view text) const {
-  std::string made;
+  std::string line;
   std::size_t kept = 0;
   for (std::size_t at = 0; at < text.size() && !by_letters_.empty();) {
     const match found = is_begin_of_part(text, at) ? longest_at(text, at) : match{};
@@ -105,10 +107,10 @@ std::string private_names::replaced_in(std::string_view text) const {
       ++at;
       continue;
     }
-    made.append(text.substr(kept, at - kept)).append(found.found->by);
+    line.append(text.substr(kept, at - kept)).append(found.found->by);
     kept = at = found.end;
   }
-  return made.append(text.substr(kept));
+  return line.append(text.substr(kept));
 }
 
 }  // namespace sluice::exports

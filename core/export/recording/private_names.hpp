@@ -15,7 +15,7 @@ class private_names {
   /// Adds a name and its replacement `by`. Ignores generic names such as "root" or "localhost".
   void add(std::string_view name, std::string by);
 
-  /// Returns `text` with all names replaced; where several match, the longest is replaced. O(length of the text).
+  /// Returns `text` with all names replaced. Where several names match, the longest is replaced. O(length of the text).
   [[nodiscard]] std::string replaced_in(std::string_view text) const;
 
  private:

@@ -17,16 +17,16 @@ namespace sluice::exports {
 namespace {
 
 constexpr std::string_view left_out = "[redacted]";
-/// Characters that end a path or a NAME=value in a message.
+/// The characters that end a path or a NAME=value in a message.
 constexpr std::string_view word_ends = " \t\n\r'\"`,;()<>|";
-/// Names of users and hosts are shorter; longer texts are not names.
+/// Names of users and hosts are shorter than this. Longer texts are not names.
 constexpr std::size_t longest_name = 256;
-/// Bytes of rewritten texts to keep.
+/// The most bytes of rewritten texts to keep.
 constexpr std::size_t max_kept_bytes = 64'000'000;
 
-/// The position of the value if `word` has NAME=value or --name=value, else npos. Numbers after lower-case names are
-/// kept, because they are sizes or counts ("batch=4").
-std::size_t value_of(std::string_view word) {
+/// Returns the position of the value if `word` is NAME=value or --name=value, otherwise npos. Returns npos also for
+/// numbers after lower-case names, because they are sizes or counts ("batch=4").
+std::size_t get_value(std::string_view word) {
   for (std::size_t equals = word.find('='); equals != nowhere; equals = word.find('=', equals + 1)) {
     std::size_t begin = equals;
     while (begin > 0 && is_of_name(word[begin - 1])) --begin;
@@ -40,19 +40,19 @@ std::size_t value_of(std::string_view word) {
   return nowhere;
 }
 
-/// The end of a value, which may have been redacted already.
+/// Returns the end of a value, which may have been redacted already.
 std::size_t end_of_left_out(std::string_view text, std::size_t at) {
   return text.substr(at).starts_with(left_out) ? at + left_out.size() : std::max(at, end_of_value(text, at));
 }
 
 bool is_address(int family, std::string_view text) {
   constexpr std::size_t longest = 45;
-  in6_addr made;
-  return text.size() > 2 && text.size() <= longest && ::inet_pton(family, std::string(text).c_str(), &made) == 1;
+  in6_addr addr;
+  return text.size() > 2 && text.size() <= longest && ::inet_pton(family, std::string(text).c_str(), &addr) == 1;
 }
 
-/// True for the IPv6 address of a machine. "c10::add" and "::add" could be addresses too, but are code: with a single
-/// group on one side of "::", only the prefixes of machines count.
+/// True for the IPv6 address of a machine. "c10::add" and "::add" could also be addresses, but are code. Therefore, an
+/// address with a single group on one side of "::" counts only if it has a prefix of machines.
 bool is_ipv6(std::string_view text) {
   if (!is_address(AF_INET6, text)) return false;
   const auto groups = std::count(text.begin(), text.end(), ':');
@@ -63,15 +63,15 @@ bool is_ipv6(std::string_view text) {
                                 prefix[0] == '2' || prefix[0] == '3');
 }
 
-/// The end of the IPv4 or IPv6 address that starts at `at`; `at` if there is none.
+/// Returns the end of the IPv4 or IPv6 address that starts at `at`, or `at` if there is none.
 std::size_t end_of_address(std::string_view text, std::size_t at) {
   if (at > 0 && (is_alnum(text[at - 1]) || text[at - 1] == '.')) return at;
   constexpr std::size_t longest = 64;
   const std::string_view near = text.substr(0, std::min(text.size(), at + longest));
-  const auto end_of = [&](std::string_view characters) {
+  const auto get_end = [&](std::string_view characters) {
     return std::min(near.find_first_not_of(characters, at), near.size());
   };
-  std::size_t end = end_of("0123456789abcdefABCDEF:.");
+  std::size_t end = get_end("0123456789abcdefABCDEF:.");
   constexpr int max_punctuation = 3;
   for (int skipped = 0; skipped <= max_punctuation && end > at && (end == text.size() || !is_alnum(text[end]));
        ++skipped) {
@@ -79,13 +79,13 @@ std::size_t end_of_address(std::string_view text, std::size_t at) {
     if (text[end - 1] != '.' && text[end - 1] != ':') break;
     --end;
   }
-  end = end_of("0123456789.");
+  end = get_end("0123456789.");
   if (end > at && end < text.size() && is_alnum(text[end])) return at;
   while (end > at && text[end - 1] == '.') --end;
   return is_address(AF_INET, text.substr(at, end - at)) ? end : at;
 }
 
-/// The end of the hardware address (six pairs of digits) that starts at `at`; `at` if there is none.
+/// Returns the end of the hardware address (six pairs of digits) that starts at `at`, or `at` if there is none.
 std::size_t end_of_hardware_address(std::string_view text, std::size_t at) {
   constexpr std::size_t length = 17;
   const std::string_view found = text.substr(at, length);
@@ -98,8 +98,8 @@ std::size_t end_of_hardware_address(std::string_view text, std::size_t at) {
   return ends ? at + length : at;
 }
 
-/// The end of the host name with a domain that starts at `at`; `at` if there is none. Recognized by its last part, so
-/// "torch.nn.functional" is not a host.
+/// Returns the end of the host name with a domain that starts at `at`, or `at` if there is none. The last part of the
+/// name decides, so "torch.nn.functional" is not a host.
 std::size_t end_of_host_name(std::string_view text, std::size_t at) {
   if (!is_alnum(text[at]) || (at > 0 && is_of_name(text[at - 1]))) return at;
   constexpr std::array<std::string_view, 13> domains = {
@@ -117,7 +117,7 @@ std::size_t end_of_host_name(std::string_view text, std::size_t at) {
   return is_host ? end : at;
 }
 
-/// True for a file name with an ending such as ".py" or ".so.1". A bare word may also be a user or a project.
+/// True for a file name with an ending such as ".py" or ".so.1". A word without an ending may be a user or a project.
 bool is_file_name(std::string_view part) {
   const std::size_t dot = part.find('.', 1);
   return dot != nowhere && dot + 1 < part.size();
@@ -131,8 +131,8 @@ bool is_rooted(std::string_view word) {
          (word[0] == '~' && word.find('/') != nowhere);
 }
 
-/// The end of a path that starts at `at` and whose first word ends at `end`. The path may have spaces if one of the
-/// next words continues it ("/home/ann lee/x.py").
+/// Returns the end of a path that starts at `at` and whose first word ends at `end`. The path may have spaces if one of
+/// the next words continues it ("/home/ann lee/x.py").
 std::size_t end_of_path(std::string_view text, std::size_t at, std::size_t end) {
   constexpr int max_words = 4;
   if (!is_rooted(text.substr(at, end - at))) return end;
@@ -147,7 +147,7 @@ std::size_t end_of_path(std::string_view text, std::size_t at, std::size_t end) 
   return found;
 }
 
-/// True for "GB/s", "tokens/step", "3/4": a rate or a ratio.
+/// True for a rate or a ratio, such as "GB/s", "tokens/step" or "3/4".
 bool is_ratio(std::string_view word) {
   constexpr std::array<std::string_view, 13> units = {"s",    "ms",        "us",     "ns",      "min", "h",   "step",
                                                       "iter", "iteration", "sample", "samples", "GPU", "rank"};
@@ -160,7 +160,7 @@ bool is_ratio(std::string_view word) {
          (is_number(word.substr(0, slash), max_digits) && is_number(after, max_digits));
 }
 
-/// True if a word after the first is an absolute path: then the text is a sentence.
+/// True if a word after the first is an absolute path. Then the text is a sentence.
 bool has_path_within(std::string_view text) {
   for (std::size_t at = text.find(' '); at != nowhere; at = text.find(' ', at + 1))
     if (is_rooted(text.substr(at + 1, 3)) || text.substr(at + 1).starts_with("file:/")) return true;
@@ -171,14 +171,16 @@ bool is_path(std::string_view word) {
   return word.find_first_of("/\\") != nowhere && word.size() > 1 && !is_ratio(word);
 }
 
-/// In names of code, a single slash may be a division. A path starts with a slash or has several.
+/// True if a word in a name of code is a path. A single slash may be a division, so a path starts with a slash or has
+/// several.
 bool is_path_in_code(std::string_view word) {
   return is_path(word) && (std::string_view("/~.").find(word.front()) != nowhere || word.find('\\') != nowhere ||
                            is_rooted(word) || std::count(word.begin(), word.end(), '/') > 1);
 }
 
-/// The start of the path inside a public Python package; npos if the file is in none of these. It reveals nothing about
-/// the machine, and without it an optimizer's memory could not be distinguished from a module's.
+/// Returns the start of the path inside a public Python package, or npos if the file is in no public package. The path
+/// inside the package reveals nothing about the machine. Without it, an optimizer's memory could not be distinguished
+/// from a module's.
 std::size_t begin_of_public_package(std::string_view path) {
   constexpr std::string_view packages[] = {
       "torch", "torchvision",   "transformers", "accelerate", "lightning",         "timm",
@@ -200,7 +202,7 @@ std::size_t begin_of_public_package(std::string_view path) {
 
 }  // namespace
 
-redactor::redactor(redaction what) : what_(what) {}
+redactor::redactor(redaction subject) : what_(subject) {}
 
 const std::string& redactor::numbered(std::unordered_map<std::string, std::string>& names, std::string_view text,
                                       std::string_view word) {
@@ -213,7 +215,7 @@ void redactor::learn_host(std::string_view name) {
   if (name.empty()) return;
   const std::string by = numbered(hosts_, name, "host");
   names_.add(name, by);
-  // The name without its domain is the same machine.
+  // The name without its domain denotes the same machine.
   if (const std::size_t dot = name.find('.'); dot != nowhere && dot > 0 && end_of_address(name, 0) == 0)
     names_.add(name.substr(0, dot), by);
 }
@@ -246,7 +248,7 @@ void for_each_after(std::string_view text, const std::string& lower, std::string
 
 }  // namespace
 
-/// Learns users from folders: /home/NAME, ~NAME/.
+/// Learns users from folders such as /home/NAME and ~NAME/.
 void redactor::learn_folders(std::string_view text) {
   constexpr std::string_view word_of_path = "/\\ \t\n\r'\"`,;:()<>|", part_of_path = "/\\\t\n\r'\"`,;:()<>|";
   const std::string lower = lower_case(text);
@@ -254,7 +256,7 @@ void redactor::learn_folders(std::string_view text) {
     for_each_after(text, lower, folder, [&](std::size_t, std::string_view rest) {
       rest.remove_prefix(std::min(rest.find_first_not_of("/\\"), rest.size()));
       learn_user(until(rest, word_of_path));
-      // A name with spaces, if the path continues after it.
+      // The name may have spaces if the path continues after it.
       const std::string_view whole = until(rest, part_of_path);
       const bool goes_on = whole.size() < rest.size() && (rest[whole.size()] == '/' || rest[whole.size()] == '\\');
       if (goes_on && !whole.ends_with(' ') && std::count(whole.begin(), whole.end(), ' ') < 4) learn_user(whole);
@@ -282,10 +284,10 @@ void redactor::learn_variables(std::string_view text) {
   }
 }
 
-/// Learns hosts of URLs and of user@host, if they look like host names and not like words.
+/// Learns the hosts of URLs and of user@host if they look like host names and not like words.
 void redactor::learn_addresses(std::string_view text) {
-  static_cast<void>(without_secrets(text, false, [&](verdict::kind what, std::string_view found) {
-    if (what != verdict::kind::address) return std::string();
+  static_cast<void>(without_secrets(text, false, [&](verdict::kind kind, std::string_view found) {
+    if (kind != verdict::kind::address) return std::string();
     const std::size_t scheme = found.find("://");
     if (scheme != nowhere) found.remove_prefix(scheme + 3);
     found = found.substr(0, std::min(found.find('/'), found.size()));
@@ -299,19 +301,19 @@ void redactor::learn_addresses(std::string_view text) {
 }
 
 std::string redactor::without_addresses(std::string_view text) {
-  std::string made;
+  std::string line;
   for (std::size_t at = 0; at < text.size();) {
     std::size_t end = end_of_address(text, at);
     if (end == at) end = end_of_hardware_address(text, at);
     if (end == at) end = end_of_host_name(text, at);
     if (end > at) {
-      made += numbered(hosts_, text.substr(at, end - at), "host");
+      line += numbered(hosts_, text.substr(at, end - at), "host");
       at = end;
     } else {
-      made += text[at++];
+      line += text[at++];
     }
   }
-  return made;
+  return line;
 }
 
 std::string redactor::path(std::string_view text) {
@@ -322,17 +324,17 @@ std::string redactor::path(std::string_view text) {
   return numbered(directories_, text.substr(0, slash), "dir") + "/" + std::string(text.substr(slash + 1));
 }
 
-/// Redacts a text that is a path as a whole: its last part is a file name, even without an ending.
+/// Redacts a text that is a path as a whole. Its last part is a file name, even without an ending.
 std::string redactor::path_as_a_whole(std::string_view text) {
   const std::string shown = without_credentials(text, false);
   if (!what_.paths || shown.find_first_of("/\\") == nowhere || has_path_within(shown)) return words(shown, false);
-  const std::string made = path(shown);
-  const std::size_t slash = made.find('/');
-  return made.substr(0, slash + 1) +
-         (begin_of_public_package(shown) == nowhere ? words(made.substr(slash + 1), false) : made.substr(slash + 1));
+  const std::string line = path(shown);
+  const std::size_t slash = line.find('/');
+  return line.substr(0, slash + 1) +
+         (begin_of_public_package(shown) == nowhere ? words(line.substr(slash + 1), false) : line.substr(slash + 1));
 }
 
-/// Keeps the program's name; its path is redacted like other paths.
+/// Redacts a command line. Keeps the program's name, and redacts its path like other paths.
 std::string redactor::arguments(std::string_view text) {
   std::size_t end = std::min(text.find_first_of(spaces), text.size());
   if (!text.empty() && quotes.find(text[0]) != nowhere) end = std::min(text.find(text[0], 1), text.size());
@@ -359,13 +361,13 @@ std::string redactor::word(std::string_view text, bool code) {
 }
 
 std::string redactor::without_credentials(std::string_view text, bool code) {
-  return without_secrets(text, code, [&](verdict::kind what, std::string_view found) {
-    if (what == verdict::kind::secret) return std::string(what_.environment ? left_out : found);
+  return without_secrets(text, code, [&](verdict::kind kind, std::string_view found) {
+    if (kind == verdict::kind::secret) return std::string(what_.environment ? left_out : found);
     return what_.hosts || what_.paths ? numbered(addresses_, found, "address") : std::string(found);
   });
 }
 
-/// Adds the path in the quotes that start at `at`, which may have spaces. Returns its end; `at` if there is none.
+/// Adds the path in the quotes that start at `at`, which may have spaces. Returns its end, or `at` if there is none.
 std::size_t redactor::add_quoted_path(std::string& to, std::string_view text, std::size_t at, bool code) {
   if (!what_.paths || quotes.find(text[at]) == nowhere) return at;
   const std::size_t close = text.find(text[at], at + 1);
@@ -376,40 +378,42 @@ std::size_t redactor::add_quoted_path(std::string& to, std::string_view text, st
   return close + 1;
 }
 
-/// Redacts words: paths, values, and addresses. In code, NAME=value is kept: it may be a template argument.
+/// Redacts the paths, values and addresses among the words of a text. In code, keeps NAME=value, which may be a
+/// template argument.
 std::string redactor::words(std::string_view text, bool code) {
-  std::string made;
-  bool is_value = false;  // The previous word was an option.
+  std::string line;
+  bool is_value = false;  // True if the previous word was an option.
   for (std::size_t at = 0; at < text.size();) {
-    if (const std::size_t end = is_value ? at : add_quoted_path(made, text, at, code); end != at) {
+    if (const std::size_t end = is_value ? at : add_quoted_path(line, text, at, code); end != at) {
       at = end;
       continue;
     }
     std::size_t end = std::min(text.find_first_of(word_ends, at), text.size());
     if (what_.paths && !is_value) end = end_of_path(text, at, end);
     const std::string_view one = text.substr(at, end - at);
-    std::size_t value = what_.environment && !code ? value_of(one) : nowhere;
+    std::size_t value = what_.environment && !code ? get_value(one) : nowhere;
     if (value != nowhere && (at + value == text.size() || spaces.find(text[at + value]) != nowhere)) value = nowhere;
     if (value != nowhere) {
-      made.append(one.substr(0, value)).append(left_out);
+      line.append(one.substr(0, value)).append(left_out);
       end = end_of_left_out(text, at + value);
       is_value = false;
     } else if (is_value && spaces.find(text[at]) == nowhere && text[at] != '-') {
-      made += left_out;
+      line += left_out;
       end = std::max(end_of_left_out(text, at), at + 1);
       is_value = false;
     } else {
       const char next = end < text.size() ? text[end] : '\0';
-      const bool is_end_tag = at > 0 && text[at - 1] == '<' && next == '>' && one.rfind('/') == 0;  // "</name>"
+      // An end tag such as "</name>".
+      const bool is_end_tag = at > 0 && text[at - 1] == '<' && next == '>' && one.rfind('/') == 0;
       const bool is_destructor = one.starts_with('~') && next == '(';
-      made += is_end_tag || is_destructor ? std::string(one) : word(one, code);
-      if (end < text.size()) made += text[end++];
-      // Only "--name value", not a dash in a sentence.
+      line += is_end_tag || is_destructor ? std::string(one) : word(one, code);
+      if (end < text.size()) line += text[end++];
+      // This is "--name value", not a dash in a sentence.
       if (!one.empty()) is_value = what_.environment && !code && one.size() > 2 && one.starts_with("--") && next == ' ';
     }
     at = end;
   }
-  return made;
+  return line;
 }
 
 std::string redactor::redacted(std::string_view text, text_role role) {
@@ -440,15 +444,15 @@ std::string_view redactor::text(std::string_view text, text_role role) {
   auto& known = known_[static_cast<std::size_t>(role)];
   if (const auto found = known.find(std::string(text)); found != known.end()) return found->second;
   const std::string plain = plain_form(text);
-  std::string made = redacted(plain, role);
-  if (what_.hosts) made = names_.replaced_in(made);
-  if (made == plain) made = text;  // As it was written.
+  std::string line = redacted(plain, role);
+  if (what_.hosts) line = names_.replaced_in(line);
+  if (line == plain) line = text;  // Without a match, the text stays as it was written.
   if (known_bytes_ > max_kept_bytes) {
     for (auto& each : known_) each.clear();
     known_bytes_ = 0;
   }
-  known_bytes_ += text.size() + made.size();
-  return known.emplace(text, std::move(made)).first->second;
+  known_bytes_ += text.size() + line.size();
+  return known.emplace(text, std::move(line)).first->second;
 }
 
 }  // namespace sluice::exports

@@ -14,11 +14,12 @@ namespace sluice::exports {
 
 using query::text_role;
 
-/// The information to remove. By default, none.
+/// The information to remove. By default, nothing is removed.
 struct redaction {
   bool paths =
-      false;  ///< Directories; in sentences also the last part of a path, unless it has an ending like .py. Keeps file
-              ///< names, and paths inside public Python packages (torch, ...), which show the purpose of memory.
+      /// Directories and, in sentences, the last part of a path unless it has an ending like .py. File names, and paths
+      /// inside public Python packages (torch, ...), are kept because they show the purpose of memory.
+      false;
   bool arguments = false;    ///< The arguments after a program's name on its command line.
   bool environment = false;  ///< The values in NAME=value and of --options, in any text.
   bool hosts = false;        ///< The names, addresses and boot ids of machines, and the names of users.
@@ -27,15 +28,15 @@ struct redaction {
   [[nodiscard]] constexpr bool any() const { return paths || arguments || environment || hosts || sources; }
 };
 
-/// Rewrites texts according to their role. The plain form of a text (plain_form.hpp) is searched for, in this order:
-/// credentials, URLs and user@host (secret_rules.hpp); paths, values and addresses of machines; names of users and
-/// hosts (private_names.hpp). In names of functions and kernels, NAME=value is kept unless the name suggests a secret.
-/// A text without matches is unchanged. Equal texts give equal results. A directory becomes "dir3", a host "host2":
-/// they are numbered in order of appearance, so that the originals cannot be guessed. Takes time proportional to a
-/// text's length; results are cached. Not thread-safe. Use one redactor for each file written.
+/// Rewrites texts according to their role. Searches the plain form of a text (plain_form.hpp) in this order: first for
+/// credentials, URLs and user@host (secret_rules.hpp), then for paths, values and addresses of machines, then for names
+/// of users and hosts (private_names.hpp). In names of functions and kernels, NAME=value is kept unless the name
+/// suggests a secret. A text without matches is unchanged. Equal texts give equal results. A directory becomes "dir3",
+/// and a host becomes "host2". They are numbered in order of appearance, so that nobody can guess the originals. Takes
+/// time proportional to a text's length, and caches results. Not thread-safe. Use a separate redactor for each file.
 class redactor {
  public:
-  explicit redactor(redaction what = {});
+  explicit redactor(redaction subject = {});
 
   /// Returns `text` or its replacement. Valid until the next call.
   [[nodiscard]] std::string_view text(std::string_view text, text_role role);

@@ -11,7 +11,7 @@
 namespace sluice::exports {
 namespace {
 
-/// Maximum number of spaces between a name, its sign and its value.
+/// The most spaces between a name and its sign, and between the sign and the value.
 constexpr int max_spaces = 16;
 
 template <std::size_t Count>
@@ -25,10 +25,10 @@ bool ends_with_any(std::string_view text, const std::array<std::string_view, Cou
 }
 
 constexpr verdict nothing{};
-verdict secret(std::size_t from, std::size_t to) {
-  return from < to ? verdict{verdict::kind::secret, from, to} : nothing;
+verdict secret(std::size_t begin, std::size_t to) {
+  return begin < to ? verdict{verdict::kind::secret, begin, to} : nothing;
 }
-verdict address(std::size_t from, std::size_t to) { return {verdict::kind::address, from, to}; }
+verdict address(std::size_t begin, std::size_t to) { return {verdict::kind::address, begin, to}; }
 verdict nothing_before(std::size_t to) { return {verdict::kind::nothing, to, to}; }
 
 // --- pieces of text -------------------------------------------------------------------------------------------------
@@ -38,16 +38,16 @@ std::size_t end_of_name(std::string_view text, std::size_t at) {
   return at;
 }
 
-std::size_t first_of(std::string_view text, std::string_view marks, std::size_t at) {
+std::size_t find_first(std::string_view text, std::string_view marks, std::size_t at) {
   return std::min(text.find_first_of(marks, at), text.size());
 }
 
-/// True for "%20" and others that plain_form leaves.
+/// True for "%20" and the other encoded characters that `plain_form` leaves.
 bool encoded_character_at(std::string_view text, std::size_t at) {
   return text[at] == '%' && at + 2 < text.size() && is_hexadecimal(text[at + 1]) && is_hexadecimal(text[at + 2]);
 }
 
-/// The position after the spaces at `at`, including percent-encoded ones.
+/// Returns the position after the spaces at `at`, some of which may be percent-encoded.
 std::size_t after_spaces(std::string_view text, std::size_t at) {
   for (int count = 0; count < max_spaces && at < text.size(); ++count) {
     if (is_one_of(text[at], spaces))
@@ -60,13 +60,14 @@ std::size_t after_spaces(std::string_view text, std::size_t at) {
   return at;
 }
 
-/// The end without the punctuation before `end`.
+/// Returns the end of a text without the punctuation before `end`.
 std::size_t without_punctuation(std::string_view text, std::size_t begin, std::size_t end) {
   while (end > begin && is_one_of(text[end - 1], ",;.)]}>'\"`")) --end;
   return end;
 }
 
-/// The end of a quoted text that starts with the quote at `at`; a quote after a backslash does not end it.
+/// Returns the end of a quoted text that starts with the quote at `at`. A quote after a backslash does not end the
+/// text.
 std::size_t end_of_quoted(std::string_view text, std::size_t at) {
   for (std::size_t end = at + 1; end < text.size(); ++end) {
     if (text[end] == '\\')
@@ -92,11 +93,11 @@ constexpr std::array<std::string_view, 17> secret_words = {
 constexpr std::array<std::string_view, 15> name_words = {"key",      "keys",     "token",    "tokens",  "user",
                                                          "username", "login",    "logname",  "account", "email",
                                                          "auth",     "hostname", "nodename", "otp",     "jwt"};
-/// Endings of joined words without a separator: "dbpassword".
+/// The endings of words that are joined without a separator, such as "dbpassword".
 constexpr std::array<std::string_view, 9> ends_of_words = {"password",  "passwd",    "secret",    "token",  "apikey",
                                                            "accesskey", "secretkey", "sessionid", "authkey"};
 
-/// Calls `use(part in lower case)` for each part of a name: "X-Api-Key", "apiKey", "AWS_SECRET_ACCESS_KEY".
+/// Calls `use(part in lower case)` for each part of a name such as "X-Api-Key", "apiKey" or "AWS_SECRET_ACCESS_KEY".
 template <class Use>
 void for_each_part(std::string_view name, Use&& use) {
   std::size_t begin = 0;
@@ -109,8 +110,8 @@ void for_each_part(std::string_view name, Use&& use) {
   }
 }
 
-/// How secret the value of a name is. Only the end of an overlong name is checked.
-secrecy secrecy_of(std::string_view name) {
+/// Returns how secret the value of a name is. Checks only the end of a very long name.
+secrecy get_secrecy(std::string_view name) {
   constexpr std::size_t longest = 256;
   if (name.size() > longest) name = name.substr(name.size() - longest);
   secrecy found = secrecy::none, last = secrecy::none;
@@ -129,7 +130,7 @@ secrecy secrecy_of(std::string_view name) {
   return std::max(found, last);
 }
 
-/// Types and constants of languages, as in signatures: "key: Tensor", "password=None".
+/// True for types and constants of languages, as in signatures: "key: Tensor", "password=None".
 bool is_of_language(std::string_view value) {
   constexpr std::array<std::string_view, 26> words = {
       "none",     "null",  "nullptr", "true",   "false",    "str",  "int",    "float", "bool",
@@ -141,64 +142,64 @@ bool is_of_language(std::string_view value) {
   return is_among(words, lower_case(word));
 }
 
-/// True if the value of a name like "token" may be shown. With a plural it is a count: "tokens=131072"; with a singular
-/// it has at most five digits: "token=128".
+/// True if the value of a name like "token" may be shown. After a plural, the value is a count ("tokens=131072"). After
+/// a singular, it must have at most five digits ("token=128").
 bool may_stay(std::string_view name, std::string_view value) {
   return is_number(value, name.ends_with('s') || name.ends_with('S') ? 9 : 5) || is_of_language(value);
 }
 
-/// The start of the value after a name and a sign: "name: x", "name = x", "'name': x", "name => x". `nowhere` if no
-/// sign follows.
+/// Returns the start of the value after a name and a sign, as in "name: x", "name = x", "'name': x" and "name => x".
+/// Returns `nowhere` if no sign follows the name.
 std::size_t begin_of_value(const spot& at) {
   const std::string_view text = at.text;
   std::size_t sign = at.end;
   if (sign < text.size() && is_one_of(text[sign], quotes)) ++sign;
-  if (sign < text.size() && text[sign] == ']') ++sign;  // environ["NAME"] = x
+  if (sign < text.size() && text[sign] == ']') ++sign;  // As in environ["NAME"] = x.
   sign = after_spaces(text, sign);
   if (sign >= text.size() || !is_one_of(text[sign], ":=")) return nowhere;
   std::size_t end = sign + 1;
-  if (end < text.size() && is_one_of(text[end], text[sign] == ':' ? ":" : "=")) return nowhere;  // "::", "=="
-  if (end < text.size() && is_one_of(text[end], "=>")) ++end;                                    // ":=", "=>"
+  if (end < text.size() && is_one_of(text[end], text[sign] == ':' ? ":" : "=")) return nowhere;  // As in "::" and "==".
+  if (end < text.size() && is_one_of(text[end], "=>")) ++end;                                    // As in ":=" and "=>".
   return after_spaces(text, end);
 }
 
 // --- rules ----------------------------------------------------------------------------------------------------------
 
-/// A private key in PEM form, to its end.
+/// Finds a private key in PEM form, up to its end.
 verdict pem(const spot& at) {
   if (!at.name().starts_with("-----BEGIN")) return nothing;
   const std::size_t end = at.text.find("-----END", at.end);
   return secret(at.begin, end == nowhere ? at.text.size() : end);
 }
 
-/// A URL, which may contain users, passwords, hosts and keys.
+/// Finds a URL, which may contain users, passwords, hosts and keys.
 verdict url(const spot& at) {
   if (at.text.substr(at.end, 3) != "://" || at.name() == "file") return nothing;
-  return address(at.begin, without_punctuation(at.text, at.end, first_of(at.text, " \t\n\r'\"`<>", at.end)));
+  return address(at.begin, without_punctuation(at.text, at.end, find_first(at.text, " \t\n\r'\"`<>", at.end)));
 }
 
-/// The rest of a header's line, or of the quotes around it.
+/// Finds the rest of a header's line, or the rest of the quotes around the header.
 verdict header(const spot& at) {
   if (at.secret != secrecy::line) return nothing;
   const std::size_t value = begin_of_value(at);
   if (value == nowhere) return nothing;
   if (value < at.text.size() && is_one_of(at.text[value], quotes)) return secret(value, end_of_quoted(at.text, value));
-  const std::size_t end = first_of(at.text, "\n\r", value);
+  const std::size_t end = find_first(at.text, "\n\r", value);
   if (!is_one_of(before(at), quotes)) return secret(value, end);
   return secret(value, std::min(at.text.find(before(at), value), end));
 }
 
-/// The value of a name that means a secret.
+/// Finds the value of a name that means a secret.
 verdict assignment(const spot& at) {
-  const secrecy how = at.secret;
-  if (how == secrecy::none) return nothing;
+  const secrecy options = at.secret;
+  if (options == secrecy::none) return nothing;
   std::size_t value = begin_of_value(at);
-  // "password is x"
-  if (value == nowhere && how == secrecy::secret && at.text.substr(at.end, 4) == " is ") value = at.end + 4;
+  // The value may also be in "password is x".
+  if (value == nowhere && options == secrecy::secret && at.text.substr(at.end, 4) == " is ") value = at.end + 4;
   if (value == nowhere) return nothing;
   const std::size_t end = end_of_value(at.text, value);
-  if (how == secrecy::name) {
-    // "a::key=", "[with Key = x]"
+  if (options == secrecy::name) {
+    // These are names in code, such as "a::key=" and "[with Key = x]".
     const bool parameter = is_upper(at.name()[0]) && std::all_of(at.name().begin() + 1, at.name().end(), is_lower);
     const bool of_language = at.code && (before(at) == ':' || (parameter && at.text[at.end] == ' '));
     if (of_language || may_stay(at.name(), at.text.substr(value, end - value))) return nothing;
@@ -208,14 +209,14 @@ verdict assignment(const spot& at) {
   return secret(value, end);
 }
 
-/// The text of an element: <password>x</password>.
+/// Finds the text of an element, as in <password>x</password>.
 verdict element(const spot& at) {
   if (before(at) != '<' || at.text.substr(at.end, 1) != ">" || at.secret == secrecy::none) return nothing;
   const std::size_t end = at.text.find('<', at.end);
   return end != nowhere && at.text.substr(end, 2) == "</" ? secret(at.end + 1, end) : nothing;
 }
 
-/// "-pX" and "-p X", as in mysql and sshpass; numbers are ports, and some compiler options start the same way.
+/// Finds "-pX" and "-p X", as in mysql and sshpass. Numbers are ports, and some compiler options start in the same way.
 verdict short_option(const spot& at) {
   const std::string_view name = at.name();
   if (!begins_word(at) || (!name.starts_with("-p") && !name.starts_with("-P"))) return nothing;
@@ -231,14 +232,14 @@ verdict short_option(const spot& at) {
   return secret(value, end);
 }
 
-/// "-u X:Y", as in curl.
+/// Finds "-u X:Y", as in curl.
 verdict user_option(const spot& at) {
   if (!begins_word(at) || (at.name() != "-u" && at.name() != "-U") || at.text.substr(at.end, 1) != " ") return nothing;
   const std::size_t value = at.end + 1, end = end_of_value(at.text, value);
   return at.text.substr(value, end - value).find(':') == nowhere ? nothing : secret(value, end);
 }
 
-/// The word after an option whose name means a secret: "--api-key X", "-password X".
+/// Finds the word after an option whose name means a secret: "--api-key X", "-password X".
 verdict long_option(const spot& at) {
   if (!begins_word(at) || !at.name().starts_with('-') || at.text.substr(at.end, 1) != " ") return nothing;
   if (at.secret == secrecy::none) return nothing;
@@ -248,16 +249,16 @@ verdict long_option(const spot& at) {
   return secret(value, end);
 }
 
-/// "login X password Y", as in .netrc.
+/// Finds "login X password Y", as in .netrc.
 verdict netrc(const spot& at) {
   if (at.name() != "login" || at.text.substr(at.end, 1) != " ") return nothing;
-  const std::size_t user = at.end + 1, next = first_of(at.text, spaces, user) + 1;
+  const std::size_t user = at.end + 1, next = find_first(at.text, spaces, user) + 1;
   constexpr std::string_view word = "password ";
   if (at.text.substr(std::min(next, at.text.size()), word.size()) != word) return nothing;
   return secret(user, end_of_value(at.text, next + word.size()));
 }
 
-/// The word after "Bearer".
+/// Finds the word after "Bearer".
 verdict bearer(const spot& at) {
   if (lower_case(at.name().substr(0, 7)) != "bearer" || at.name().size() != 6) return nothing;
   const std::size_t value = after_spaces(at.text, at.end);
@@ -266,9 +267,9 @@ verdict bearer(const spot& at) {
 
 bool is_of_base64(char c) { return is_alnum(c) || is_one_of(c, "+/-_"); }
 
-/// Decodes Base64 with either alphabet; nothing if the result has a byte other than readable ASCII.
+/// Decodes Base64 with either alphabet. Returns nullopt if the result has a byte other than readable ASCII.
 std::optional<std::string> from_base64(std::string_view text) {
-  std::string made;
+  std::string line;
   std::uint32_t bits = 0, held = 0;
   for (const char c : text) {
     const int six = is_upper(c)          ? c - 'A'
@@ -281,9 +282,9 @@ std::optional<std::string> from_base64(std::string_view text) {
     bits -= 8;
     const auto byte = static_cast<unsigned char>(held >> bits);
     if ((byte < ' ' && !is_one_of(static_cast<char>(byte), "\t\n\r")) || byte > '~') return std::nullopt;
-    made += static_cast<char>(byte);
+    line += static_cast<char>(byte);
   }
-  return made;
+  return line;
 }
 
 std::size_t end_of_base64(std::string_view text, std::size_t at) {
@@ -291,7 +292,7 @@ std::size_t end_of_base64(std::string_view text, std::size_t at) {
   return at;
 }
 
-/// "user:password" in Base64 after "Basic".
+/// Finds "user:password" in Base64 after "Basic".
 verdict basic(const spot& at) {
   if (at.name().size() != 5 || lower_case(at.name()) != "basic") return nothing;
   const std::size_t value = after_spaces(at.text, at.end), end = end_of_base64(at.text, value);
@@ -301,8 +302,8 @@ verdict basic(const spot& at) {
              : secret(value, end_of_value(at.text, value));
 }
 
-/// Any readable text of at least twelve bytes in Base64. Ordinary names do not match: most of their letters would
-/// decode to bytes other than ASCII.
+/// Finds any readable text of at least twelve bytes in Base64. Ordinary names do not match, because most of their
+/// letters would decode to bytes other than ASCII.
 verdict encoded(const spot& at) {
   constexpr std::size_t shortest = 12;
   std::size_t end = end_of_base64(at.text, at.begin);
@@ -328,7 +329,7 @@ constexpr std::array shapes = {
     shape{"dckr_pat_", 12, "_-"}, shape{"r8_", 20, ""},          shape{"glsa_", 16, "_"},   shape{"whsec_", 16, ""},
     shape{"eyJ", 12, "_-."}};
 
-/// A secret recognized by its prefix, also within a name: "of-ghp_...".
+/// Finds a secret by its prefix, also within a name: "of-ghp_...".
 verdict known_shape(const spot& at) {
   const std::string_view name = at.name();
   const std::size_t last_dot = name.rfind('.');
@@ -349,9 +350,9 @@ verdict known_shape(const spot& at) {
   return nothing;
 }
 
-/// Texts after "@" in names of code: versions of symbols, the call table, an address, an index.
+/// True for texts after "@" in names of code, such as versions of symbols, the call table, an address or an index.
 bool is_symbol_version(std::string_view text) {
-  const std::string_view word = text.substr(0, first_of(text, " \t\n\r'\"`,;()<>|", 0));
+  const std::string_view word = text.substr(0, find_first(text, " \t\n\r'\"`,;()<>|", 0));
   const std::size_t name = static_cast<std::size_t>(
       std::find_if_not(word.begin(), word.end(), [](char c) { return is_upper(c) || is_digit(c); }) - word.begin());
   const bool version =
@@ -360,25 +361,25 @@ bool is_symbol_version(std::string_view text) {
          std::all_of(word.begin(), word.end(), is_digit);
 }
 
-/// user@host, user:password@host, an e-mail address.
+/// Finds user@host, user:password@host and e-mail addresses.
 verdict user_at_host(const spot& at) {
   constexpr std::string_view ends = " \t\n\r'\"`<>";
   const std::string_view text = at.text;
   const std::string_view next = text.substr(at.end, 2);
   std::size_t sign = at.end;
   if (next.starts_with(':') && next != "::") {
-    sign = first_of(text, " \t\n\r'\"`<>@", at.end);
+    sign = find_first(text, " \t\n\r'\"`<>@", at.end);
     if (text.substr(sign, 1) != "@") return nothing_before(sign);
   } else if (!next.starts_with('@')) {
     return nothing;
   }
-  const std::string_view host = text.substr(sign + 1, first_of(text, ends, sign + 1) - sign - 1);
-  const bool of_mathematics = at.name().size() == 1 && host.size() <= 3;  // "q@k.T"
+  const std::string_view host = text.substr(sign + 1, find_first(text, ends, sign + 1) - sign - 1);
+  const bool of_mathematics = at.name().size() == 1 && host.size() <= 3;  // As in "q@k.T".
   if (host.empty() || is_symbol_version(host) || before(at) == '?' || of_mathematics) return nothing_before(sign);
-  std::size_t from = at.begin;
+  std::size_t begin = at.begin;
   constexpr std::size_t longest = 64;
-  while (from > 0 && at.begin - from < longest && is_one_of(text[from - 1], "+%!#$*^~=")) --from;
-  return address(from, without_punctuation(text, sign, first_of(text, " \t\n\r'\"`,;()<>|", sign)));
+  while (begin > 0 && at.begin - begin < longest && is_one_of(text[begin - 1], "+%!#$*^~=")) --begin;
+  return address(begin, without_punctuation(text, sign, find_first(text, " \t\n\r'\"`,;()<>|", sign)));
 }
 
 constexpr std::array rules = {
@@ -427,7 +428,7 @@ bool is_number(std::string_view text, std::size_t digits) {
 std::size_t end_of_value(std::string_view text, std::size_t at) {
   while (true) {
     const bool quoted = at < text.size() && is_one_of(text[at], quotes);
-    const std::size_t end = quoted ? end_of_quoted(text, at) : first_of(text, spaces, at);
+    const std::size_t end = quoted ? end_of_quoted(text, at) : find_first(text, spaces, at);
     const bool names = (!quoted && end > at && is_one_of(text[end - 1], ":=")) ||
                        (quoted && end < text.size() && is_one_of(text[end], ":="));
     if (!names) return quoted ? end : without_punctuation(text, at, end);
@@ -436,8 +437,8 @@ std::size_t end_of_value(std::string_view text, std::size_t at) {
 }
 
 std::string without_secrets(std::string_view text, bool code,
-                            const std::function<std::string(verdict::kind what, std::string_view found)>& replace) {
-  std::string made;
+                            const std::function<std::string(verdict::kind kind, std::string_view found)>& replace) {
+  std::string line;
   std::size_t kept = 0;
   std::array<std::size_t, rules.size()> looked{};
   for (std::size_t at = 0; at < text.size();) {
@@ -446,20 +447,20 @@ std::string without_secrets(std::string_view text, bool code,
       continue;
     }
     const std::size_t end = end_of_name(text, at);
-    const spot here{text, at, end, code, secrecy_of(text.substr(at, end - at))};
+    const spot here{text, at, end, code, get_secrecy(text.substr(at, end - at))};
     verdict found;
-    for (std::size_t i = 0; i < rules.size() && found.is == verdict::kind::nothing; ++i) {
+    for (std::size_t i = 0; i < rules.size() && found.found == verdict::kind::nothing; ++i) {
       if (at < looked[i]) continue;
       found = rules[i].look(here);
-      if (found.is == verdict::kind::nothing) looked[i] = found.to;
+      if (found.found == verdict::kind::nothing) looked[i] = found.to;
     }
     at = here.end;
-    if (found.is == verdict::kind::nothing) continue;
-    const std::size_t from = std::max(found.from, kept);
-    made.append(text.substr(kept, from - kept)).append(replace(found.is, text.substr(from, found.to - from)));
+    if (found.found == verdict::kind::nothing) continue;
+    const std::size_t begin = std::max(found.from, kept);
+    line.append(text.substr(kept, begin - kept)).append(replace(found.found, text.substr(begin, found.to - begin)));
     kept = at = found.to;
   }
-  return made.append(text.substr(kept));
+  return line.append(text.substr(kept));
 }
 
 }  // namespace sluice::exports

@@ -19,7 +19,7 @@ namespace {
 
 using trace::raw;
 
-/// State from before the range.
+/// The state at the start of the range, from the events before it.
 struct past {
   std::map<std::uint64_t, trace::live_block_event> live;  ///< Keyed by block.
   bool exact = true;
@@ -33,13 +33,13 @@ struct past {
 
 class trimmer {
  public:
-  trimmer(const trace::snapshot& from, const trim_options& options)
-      : from_(from),
+  trimmer(const trace::snapshot& recording, const trim_options& options)
+      : from_(recording),
         options_(options),
         begin_(bounded(options.range.begin)),
         end_(bounded(options.range.end)),
-        before_(std::clamp(index::time_range_of(from).begin, begin_ - 1, std::max(begin_, end_) - 1)),
-        tables_(from.tables()) {}
+        before_(std::clamp(index::recorded_range(recording).begin, begin_ - 1, std::max(begin_, end_) - 1)),
+        tables_(recording.tables()) {}
 
   result<trimmed> write(const std::string& path) {
     if (auto done = look_at_past(); !done) return tl::unexpected(done.error());
@@ -48,11 +48,11 @@ class trimmer {
     if (auto done = look_at_what_is_said(); !done) return tl::unexpected(done.error());
     if (auto done = look_at_future(); !done) return tl::unexpected(done.error());
     tables_.close();
-    trace::writer_options how;
-    how.simulated = from_.simulated();
-    how.realtime_origin = from_.realtime_origin();
-    how.recorded_here = from_.recorded_here();
-    auto file = trace::file_writer::create_unpublished(path, how);
+    trace::writer_options options;
+    options.simulated = from_.simulated();
+    options.realtime_origin = from_.realtime_origin();
+    options.recorded_here = from_.recorded_here();
+    auto file = trace::file_writer::create_unpublished(path, options);
     if (!file) return tl::unexpected(file.error());
     redactor redact(options_.redact);
     tables_.write(*file, redact);
@@ -75,7 +75,7 @@ class trimmer {
     return false;
   }
 
-  /// True if the row is written unchanged: it is in the range, or needed by something in it.
+  /// True if the row is written unchanged, because it is in the range or something in the range needs it.
   template <class Row>
   [[nodiscard]] bool is_kept(const Row& row) const {
     if (overlaps(row)) return true;
@@ -86,9 +86,9 @@ class trimmer {
 
   /// Reads the chunks of one type that start before `until` and calls `visit` for each row.
   template <class Row, class Visit>
-  result<void> each(Visit&& visit, time_ns from, time_ns until) {
+  result<void> each(Visit&& visit, time_ns begin, time_ns until) {
     if (auto on = options_.task.go_on(0, from_.path()); !on) return on;
-    return from_.for_each<Row>(visit, from, until);
+    return from_.for_each<Row>(visit, begin, until);
   }
 
   template <class Row>
@@ -148,7 +148,7 @@ class trimmer {
       done = each<trace::device_memory_event>([&](const auto& row) { latest(past_.devices, raw(row.device), row); },
                                               INT64_MIN, last);
     if (!done) return done;
-    // The mark that starts the step at the start of the range.
+    // The range may start within a step. Find the mark that starts this step.
     done = each<trace::marker_event>(
         [&](const auto& row) {
           if (row.time >= begin_ || row.step < 0) return;
@@ -158,7 +158,7 @@ class trimmer {
         },
         INT64_MIN, last);
     if (!done) return done;
-    // Messages needed to understand the recording.
+    // Find the messages that are needed to understand the recording.
     done = each<trace::message_event>(
         [&](const auto& row) {
           if (row.time < begin_ && row.severity != trace::severity::info && past_.messages.size() < max_messages)
@@ -169,7 +169,7 @@ class trimmer {
   }
 
   result<void> look_at_range() {
-    // Use the last watermark of the recording, not of the range: it shows up to when device times are complete.
+    // Use the last watermark of the whole recording, because it tells up to which time device times are complete.
     const auto read = each<trace::watermark_event>(
         [&](const auto& row) {
           const auto [at, fresh] = watermarks_.try_emplace(raw(row.process), row);
@@ -207,16 +207,16 @@ class trimmer {
   }
 
   result<void> look_for_calls() {
-    // Memset rows do not have the time of their request: assume at most a second earlier.
+    // Memset rows do not have the time of their request. Assume that it is at most a second earlier.
     constexpr time_ns longest_before_memset = 1'000'000'000;
-    const time_ns from = std::min(first_asked_, begin_) - longest_before_memset;
+    const time_ns begin = std::min(first_asked_, begin_) - longest_before_memset;
     const auto add = [&](const auto& row) {
       if (overlaps(row) || row.time >= begin_ || !asked_.contains(raw(row.id))) return;
       calls_.insert(raw(row.id));
       keep(row);
     };
-    result<void> done = each<trace::api_call_event>(add, from, begin_);
-    if (done) done = each<trace::event_record_event>(add, from, begin_);
+    result<void> done = each<trace::api_call_event>(add, begin, begin_);
+    if (done) done = each<trace::event_record_event>(add, begin, begin_);
     if (!done) return done;
     done = each<trace::graph_definition_event>(
         [&](const auto& row) {
@@ -236,14 +236,14 @@ class trimmer {
         graphs_seen_from(), begin_);
   }
 
-  /// The start of the search for touches by graph nodes, which are near definitions. Without definitions, none are
-  /// needed.
+  /// Returns the time from which to search for touches by graph nodes. Without definitions of graphs, no touches from
+  /// before the range are needed.
   [[nodiscard]] time_ns graphs_seen_from() const {
     if (definitions_.empty()) return begin_;
     return INT64_MIN;
   }
 
-  /// Reads attributes and links of kept events, at any time.
+  /// Reads the attributes and links of kept events, whatever their times.
   result<void> look_at_what_is_said() {
     const auto done = each<trace::attribute_event>(
         [&](const auto& row) {
@@ -282,10 +282,10 @@ class trimmer {
     }
     return {};
   }
-  /// The earliest time of calls that are kept because of their work in the range.
+  /// Returns a time at or before all calls that are kept because of their work in the range.
   [[nodiscard]] time_ns earliest_kept() const { return std::min(first_asked_, begin_) - 1'000'000'000; }
 
-  /// Moves a row to before the range, and marks it as not observed there.
+  /// Moves a row to the time before the range, and marks that it was not observed there.
   template <class Row>
   Row brought_forward(Row row) {
     row.time = before_;
@@ -352,7 +352,8 @@ class trimmer {
 
   result<void> write_range(trace::file_writer& file) {
     trace::row_type before{};
-    // The recorder wrote all pending rows where the types restart. Do the same, so that late rows stay equally late.
+    // Where the types of rows start over, the recorder had written all pending rows. This does the same, so that late
+    // rows are as late as before.
     return visit_range(
         [&](const auto& row) {
           if (!is_kept(row)) return;
@@ -364,7 +365,7 @@ class trimmer {
         0.5, 1);
   }
 
-  /// Writes watermarks: the range's device times are as complete as the whole recording's.
+  /// Writes watermarks. Device times in the range are as complete as those of the whole recording.
   void write_ends(trace::file_writer& file) {
     std::uint64_t id = last_event_ + past_.live.size() + 8;
     for (auto [process, row] : watermarks_) {
@@ -381,33 +382,33 @@ class trimmer {
   const trace::snapshot& from_;
   const trim_options& options_;
   time_ns begin_, end_;
-  /// The time of rows from before the range: just before it, but not before the start of the recording.
+  /// The time for rows from before the range. It is just before the range, but not before the start of the recording.
   time_ns before_;
   kept_tables tables_;
   past past_;
   std::map<std::uint64_t, trace::watermark_event> watermarks_;
   id_set asked_, calls_, graphs_;
-  id_set kept_;         ///< Events that other rows may refer to.
-  id_set freed_after_;  ///< Block ids.
+  id_set kept_;         ///< The events that other rows may refer to.
+  id_set freed_after_;  ///< The ids of blocks that are freed after the range.
   time_ns first_asked_ = INT64_MAX;
   std::vector<trace::graph_definition_event> definitions_;
   std::vector<trace::touch_event> nodes_;
   std::vector<trace::attribute_event> attributes_;
   std::vector<trace::link_event> links_;
-  std::uint64_t last_event_ = 0;  ///< Largest id of the kept events. New events get larger ones.
+  std::uint64_t last_event_ = 0;  ///< The largest id of the kept events. New events get larger ids.
   trimmed made_;
 };
 
 }  // namespace
 
-result<trimmed> trim(const trace::snapshot& from, const trim_options& options, const std::string& path) {
+result<trimmed> trim(const trace::snapshot& recording, const trim_options& options, const std::string& path) {
   trim_options within = options;
   within.range = bounded(options.range);
-  if (within.range.length() <= 0) return fail(error_code::invalid_argument, "the range is empty", from.path());
+  if (within.range.length() <= 0) return fail(error_code::invalid_argument, "the range is empty", recording.path());
   std::string same = path;
-  if (same == from.path())
+  if (same == recording.path())
     return fail(error_code::invalid_argument, "cannot be trimmed into itself", path, "choose another name");
-  return trimmer(from, within).write(path);
+  return trimmer(recording, within).write(path);
 }
 
 }  // namespace sluice::exports

@@ -6,37 +6,37 @@
 namespace sluice::exports {
 namespace {
 
-block_change change_of(const trace::alloc_event& row, time_ns born) {
-  block_change made;
-  made.time = born;
-  made.order = raw(row.id);
-  made.born = true;
-  made.block = row.block;
-  made.layer = row.layer;
-  made.kind = row.kind;
-  if (!index::is_host_resident(row.kind)) made.device = row.device;
-  made.pool = row.pool;
-  made.process = row.process;
-  made.thread = row.thread;
-  made.address = row.address;
-  made.bytes = row.bytes;
-  made.before = (row.flags & trace::born_before) != 0;
-  return made;
+block_change make_change(const trace::alloc_event& row, time_ns born) {
+  block_change change;
+  change.time = born;
+  change.order = raw(row.id);
+  change.born = true;
+  change.block = row.block;
+  change.layer = row.layer;
+  change.kind = row.kind;
+  if (!index::is_host_resident(row.kind)) change.device = row.device;
+  change.pool = row.pool;
+  change.process = row.process;
+  change.thread = row.thread;
+  change.address = row.address;
+  change.bytes = row.bytes;
+  change.before = (row.flags & trace::born_before) != 0;
+  return change;
 }
 
 }  // namespace
 
-result<void> memory_in_order(job& what, const std::function<result<void>(const block_change&)>& visit) {
-  options all_times = what.wanted();
+result<void> memory_in_order(job& export_job, const std::function<result<void>(const block_change&)>& visit) {
+  options all_times = export_job.wanted();
   all_times.range.reset();
   all_times.progress = nullptr;
-  const job from(what.trace(), all_times);
-  const time_ns until = what.range().end;
-  const bool whole = !what.wanted().range;
+  const job source(export_job.trace(), all_times);
+  const time_ns until = export_job.range().end;
+  const bool whole = !export_job.wanted().range;
 
   const auto make = [&](const auto& row, const auto& push) {
     using row_type = std::remove_cvref_t<decltype(row)>;
-    if ((!whole && row.time >= until) || !from.takes(row)) return;
+    if ((!whole && row.time >= until) || !source.takes(row)) return;
     if constexpr (std::is_same_v<row_type, trace::free_event>) {
       block_change gone;
       gone.time = row.time;
@@ -46,7 +46,7 @@ result<void> memory_in_order(job& what, const std::function<result<void>(const b
       gone.thread = row.thread;
       push(gone);
     } else {
-      push(change_of(row, row.time));
+      push(make_change(row, row.time));
     }
   };
   std::unordered_map<std::uint64_t, block_change> live;
@@ -64,7 +64,7 @@ result<void> memory_in_order(job& what, const std::function<result<void>(const b
     live.erase(known);
     return visit(gone);
   };
-  return in_order<block_change, trace::alloc_event, trace::live_block_event, trace::free_event>(what, make, emit);
+  return in_order<block_change, trace::alloc_event, trace::live_block_event, trace::free_event>(export_job, make, emit);
 }
 
 }  // namespace sluice::exports

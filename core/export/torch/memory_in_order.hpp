@@ -14,7 +14,7 @@ struct block_change {
   time_ns time = 0;
   std::uint64_t order = 0;
   bool born = false;
-  bool before = false;  ///< The block was allocated before the recording.
+  bool before = false;  ///< True if the block was allocated before the recording.
   trace::block_id block{};
   trace::layer layer = trace::layer::driver;
   trace::memory_kind kind = trace::memory_kind::unknown;
@@ -29,6 +29,7 @@ struct block_change {
 /// Calls `visit` for all changes before the end of the range, including those before its start, which are needed to
 /// compute totals. Ignores frees of unknown blocks, and a second allocation or free of the same block. Holds the live
 /// blocks in memory. Errors: those of reading and of `visit`.
-[[nodiscard]] result<void> memory_in_order(job& what, const std::function<result<void>(const block_change&)>& visit);
+[[nodiscard]] result<void> memory_in_order(job& export_job,
+                                           const std::function<result<void>(const block_change&)>& visit);
 
 }  // namespace sluice::exports

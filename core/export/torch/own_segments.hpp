@@ -20,13 +20,13 @@ inline constexpr std::uint64_t small_segment = std::uint64_t{2} << 20;
   return (std::max<std::uint64_t>(bytes, 1) + to - 1) / to * to;
 }
 
-/// Gives each block for which `wanted` is true and that has no address a unique address, above all other addresses and
-/// so high that it is recognizable as invented. Returns the number of these blocks. O(n).
+/// Gives a unique address to each block that has no address and for which `wanted` is true. The address is above all
+/// other addresses, and so high that it is recognizable as invented. Returns the number of these blocks. O(n).
 [[nodiscard]] std::size_t give_addresses(std::span<block> blocks, const std::function<bool(const block&)>& wanted);
 
 /// A segment, or several adjacent segments that are treated as one.
 struct segment_part {
-  const block* is = nullptr;  ///< The first of these segments.
+  const block* held = nullptr;  ///< The first of these segments.
   std::uint64_t end = 0;
 };
 /// The owner of the memory (a device or the host), and an address.

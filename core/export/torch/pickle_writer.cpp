@@ -7,7 +7,8 @@
 namespace sluice::exports {
 namespace {
 
-constexpr std::uint32_t batch = 2000;  // Values between marks; even, so that keys stay with values.
+// The number of values between two marks. It is even, so that keys stay with their values.
+constexpr std::uint32_t batch = 2000;
 constexpr std::size_t piece = std::size_t{1} << 16;
 
 }  // namespace
@@ -97,7 +98,7 @@ void pickle_writer::text(std::string_view value) {
 
 void pickle_writer::pair(std::int64_t first, std::int64_t second) {
   before_value();
-  levels_.push_back({'\0', 1});  // As if it had a mark: TUPLE2 needs none.
+  levels_.push_back({'\0', 1});  // The level counts as one with a mark, because TUPLE2 needs none.
   integer(first);
   integer(second);
   levels_.pop_back();

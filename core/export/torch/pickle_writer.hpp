@@ -10,11 +10,11 @@
 
 namespace sluice::exports {
 
-/// Writes plain data as a pickle of protocol 4, with the opcodes that Python's pickler uses. A repeated text is written
-/// as a reference to its first occurrence.
+/// Writes plain data as a pickle of protocol 4, with the opcodes that Python's pickler uses. Writes a repeated text as
+/// a reference to its first occurrence.
 ///
 /// To write a list or dictionary, open it, write its values (for a dictionary, keys and values alternately), then close
-/// it. The opcodes append a thousand items at a time, as Python's do, because readers hold these items on a stack.
+/// it. Like Python's, the opcodes append a thousand items at a time, because readers hold these items on a stack.
 class pickle_writer {
  public:
   explicit pickle_writer(output& to);

@@ -44,7 +44,7 @@ struct block {
 struct trace_entry {
   time_ns time = 0;
   std::uint64_t order = 0;
-  kind what = kind::alloc;
+  kind action = kind::alloc;
   std::uint64_t address = 0, bytes = 0;
   trace::stream_id stream{};
   trace::stack_id stack{};

@@ -1,5 +1,6 @@
-// PyTorch memory snapshots for pytorch.org/memory_viz and torch/cuda/_memory_viz.py. Framework blocks become entries of
-// traces; the driver blocks that hold them become segments. Without a framework, driver blocks become both.
+// Writes PyTorch memory snapshots for pytorch.org/memory_viz and torch/cuda/_memory_viz.py. Framework blocks become
+// entries of traces, and the driver blocks that hold them become segments. Without a framework, driver blocks become
+// both.
 #include <algorithm>
 #include <map>
 #include <tuple>
@@ -26,12 +27,12 @@ constexpr trace::row_type held[] = {trace::row_type::alloc,      trace::row_type
                                     trace::row_type::host_range, trace::row_type::alloc_failed,
                                     trace::row_type::marker,     trace::row_type::pool_state};
 
-/// The owner of memory: a device's position in `device_traces`, or pinned host memory.
+/// The owner of pinned host memory. The owner of other memory is a device's position in `device_traces`.
 constexpr std::int64_t pinned = -1;
 
 class snapshot_writer {
  public:
-  snapshot_writer(job& what, output& to) : job_(what), tables_(what.tables()), out_(to) {}
+  snapshot_writer(job& export_job, output& to) : job_(export_job), tables_(export_job.tables()), out_(to) {}
 
   result<void> run() {
     if (auto done = collect(); !done) return done;
@@ -56,7 +57,7 @@ class snapshot_writer {
     return row.kind == trace::memory_kind::device || row.kind == trace::memory_kind::pinned ||
            row.kind == trace::memory_kind::managed;
   }
-  /// Checks the requested subjects only: the range limits the entries, not the blocks.
+  /// True if the row matches the requested subjects. The range limits the entries, not the blocks.
   template <class Row>
   [[nodiscard]] bool is_about(const Row& row) const {
     return std::all_of(job_.wanted().only.begin(), job_.wanted().only.end(), [&](const subject& one) {
@@ -110,13 +111,14 @@ class snapshot_writer {
     return done;
   }
 
-  /// A snapshot holds one process: the one with the most framework blocks, else the most blocks.
+  /// Chooses the process of the snapshot, which holds only one. It is the process with the most framework blocks or,
+  /// without these, the most blocks.
   void choose_process() {
     std::map<trace::process_id, std::pair<std::uint64_t, std::uint64_t>> processes;
     for (const block& each : blocks_) {
-      auto& [of_framework, all] = processes[each.born.process];
+      auto& [of_framework, whole] = processes[each.born.process];
       of_framework += is_inner(each) ? 1 : 0;
-      ++all;
+      ++whole;
     }
     const auto best = std::max_element(processes.begin(), processes.end(),
                                        [](const auto& a, const auto& b) { return a.second < b.second; });
@@ -124,7 +126,7 @@ class snapshot_writer {
     process_ = best->first;
     has_framework_ = best->second.first > 0;
     if (processes.size() > 1) {
-      job_.note("a snapshot holds one process: " + std::to_string(processes.size() - 1) +
+      job_.note("a snapshot holds only one process, so " + std::to_string(processes.size() - 1) +
                 " others are omitted; choose one with --only process:ID");
     }
   }
@@ -134,15 +136,16 @@ class snapshot_writer {
     return tables_.text(row.name).find("Map") != std::string_view::npos;
   }
 
-  /// Recordings that have only the requests of frees, such as Sluice's, do not have the times of their completion.
-  /// Frees are then completed at once; otherwise a viewer would show all memory as never freed.
+  /// Completes frees at once if the recording has only the requests of frees, as Sluice's recordings do. Otherwise, a
+  /// viewer would show all memory as never freed.
   void complete_frees() {
     for (const block& each : blocks_)
       if (is_inner(each) && each.completed != trace::unknown_time) return;
     for (block& each : blocks_) each.completed = each.died;
   }
 
-  /// Segments are driver blocks that contain others or belong to a framework's pool; without a framework, all of them.
+  /// Finds the segments. These are the driver blocks that contain others or belong to a framework's pool or, without a
+  /// framework, all driver blocks.
   void find_segments() {
     for (const block& each : blocks_) {
       if (!is_inner(each)) continue;
@@ -156,17 +159,17 @@ class snapshot_writer {
     }
   }
 
-  /// A snapshot identifies a block by its address: blocks without one get a unique one.
+  /// Gives a unique address to each block without an address, because a snapshot identifies a block by its address.
   void give_addresses() {
     without_address_ = torch::give_addresses(blocks_, [&](const block& each) {
       return each.born.process == process_ && (is_block(each) || each.holds_blocks);
     });
   }
 
-  [[nodiscard]] std::int64_t owner_of(const trace::alloc_event& row) {
-    return is_pinned(row) ? pinned : device_of(row.device);
+  [[nodiscard]] std::int64_t find_owner(const trace::alloc_event& row) {
+    return is_pinned(row) ? pinned : find_device(row.device);
   }
-  [[nodiscard]] std::int64_t device_of(trace::device_id id) {
+  [[nodiscard]] std::int64_t find_device(trace::device_id id) {
     const auto [known, fresh] = ordinals_.try_emplace(id, 0);
     if (fresh) {
       const auto* row = tables_.devices.find(id);
@@ -179,15 +182,16 @@ class snapshot_writer {
 
   // --- entries ----------------------------------------------------------------------------------------------------
 
-  void add(std::int64_t owner, time_ns time, trace::event_id order, kind what, const trace::alloc_event& of,
+  void add(std::int64_t owner, time_ns time, trace::event_id order, kind subject, const trace::alloc_event& allocation,
            trace::stack_id stack, trace::event_id event) {
-    add(owner, {time, raw(order), what, of.address, of.bytes, of.stream, stack, event});
+    add(owner, {time, raw(order), subject, allocation.address, allocation.bytes, allocation.stream, stack, event});
   }
-  void add(std::int64_t owner, const trace_entry& made) {
-    if (made.time >= range_.begin && made.time < range_.end) histories_[owner].push_back(made);
+  void add(std::int64_t owner, const trace_entry& output) {
+    if (output.time >= range_.begin && output.time < range_.end) histories_[owner].push_back(output);
   }
 
-  /// True for the rest of a partly unmapped mapping. The importer creates such blocks; they have no event.
+  /// True for a block that is the rest of a partly unmapped mapping. The importer creates these blocks, and they have
+  /// no event.
   [[nodiscard]] bool is_rest(const block& each) const {
     return each.holds_blocks && each.born.source == trace::provenance::inferred && is_mapped(each.born) &&
            (each.born.flags & trace::born_before) == 0;
@@ -195,59 +199,63 @@ class snapshot_writer {
 
   /// Adds the unmapped parts of a mapping.
   void add_unmap(std::int64_t owner, const block& each) {
-    std::uint64_t from = each.born.address;
-    const std::uint64_t end = from + each.born.bytes;
+    std::uint64_t start = each.born.address;
+    const std::uint64_t end = start + each.born.bytes;
     const auto put = [&](std::uint64_t to) {
-      if (from < to)
-        add(owner, {each.died, raw(each.free), kind::segment_unmap, from, to - from, each.born.stream, {}, each.free});
+      if (start < to)
+        add(owner,
+            {each.died, raw(each.free), kind::segment_unmap, start, to - start, each.born.stream, {}, each.free});
     };
-    for (auto rest = rests_.lower_bound({owner, each.died, from}); rest != rests_.end(); ++rest) {
-      const auto [of, time, begin] = rest->first;
-      if (of != owner || time != each.died || begin >= end) break;
+    for (auto rest = rests_.lower_bound({owner, each.died, start}); rest != rests_.end(); ++rest) {
+      const auto [subject, time, begin] = rest->first;
+      if (subject != owner || time != each.died || begin >= end) break;
       put(begin);
-      from = std::min(end, begin + rest->second);
+      start = std::min(end, begin + rest->second);
     }
     put(end);
   }
 
   void collect_entries() {
     for (const block& each : blocks_) {
-      const trace::alloc_event& of = each.born;
-      if (of.process == process_ && is_rest(each)) rests_[{owner_of(of), of.time, of.address}] = of.bytes;
+      const trace::alloc_event& allocation = each.born;
+      if (allocation.process == process_ && is_rest(each))
+        rests_[{find_owner(allocation), allocation.time, allocation.address}] = allocation.bytes;
     }
     for (const block& each : blocks_) {
-      const trace::alloc_event& of = each.born;
-      if (of.process != process_) continue;
-      const std::int64_t owner = owner_of(of);
-      const bool before = (of.flags & trace::born_before) != 0;
+      const trace::alloc_event& event = each.born;
+      if (event.process != process_) continue;
+      const std::int64_t owner = find_owner(event);
+      const bool before = (event.flags & trace::born_before) != 0;
       if (each.holds_blocks) {
-        const bool mapped = is_mapped(of);
+        const bool mapped = is_mapped(event);
         if (!before && !is_rest(each)) {
-          add(owner, of.time, of.id, mapped ? kind::segment_map : kind::segment_alloc, of, of.stack, of.id);
+          add(owner, event.time, event.id, mapped ? kind::segment_map : kind::segment_alloc, event, event.stack,
+              event.id);
         }
         if (each.died != trace::unknown_time) {
           if (mapped) {
             add_unmap(owner, each);
           } else {
-            add(owner, each.died, each.free, kind::segment_free, of, {}, each.free);
+            add(owner, each.died, each.free, kind::segment_free, event, {}, each.free);
           }
         }
       }
       if (!is_block(each)) continue;
-      if (!before) add(owner, of.time, of.id, kind::alloc, of, of.stack, of.id);
+      if (!before) add(owner, event.time, event.id, kind::alloc, event, event.stack, event.id);
       if (each.died == trace::unknown_time) continue;
-      // Requests from before the history are not in it.
-      if (!before || each.died > of.time) add(owner, each.died, each.free, kind::free_requested, of, {}, each.free);
+      // The history does not contain requests from before its start.
+      if (!before || each.died > event.time)
+        add(owner, each.died, each.free, kind::free_requested, event, {}, each.free);
       if (each.completed == trace::unknown_time) continue;
-      add(owner, std::max(each.completed, each.died), each.free, kind::free_completed, of, {}, {});
+      add(owner, std::max(each.completed, each.died), each.free, kind::free_completed, event, {}, {});
     }
     for (const trace::alloc_failed_event& row : failed_) {
       if (row.process != process_ || row.time < range_.begin || row.time >= range_.end) continue;
-      trace_entry made{row.time, raw(row.id), kind::oom, 0, row.bytes, row.stream, row.stack, row.id};
+      trace_entry output{row.time, raw(row.id), kind::oom, 0, row.bytes, row.stream, row.stack, row.id};
       for (const trace::attribute_event& each : attributes_[row.id])
         if (tables_.text(each.key) == "device_free")
-          made.address = static_cast<std::uint64_t>(std::max<std::int64_t>(each.integer, 0));
-      histories_[row.kind == trace::memory_kind::pinned ? pinned : device_of(row.device)].push_back(made);
+          output.address = static_cast<std::uint64_t>(std::max<std::int64_t>(each.integer, 0));
+      histories_[row.kind == trace::memory_kind::pinned ? pinned : find_device(row.device)].push_back(output);
     }
     for (const trace::marker_event& row : marks_) {
       if (row.process != process_ || tables_.text(row.name) != "snapshot") continue;
@@ -255,7 +263,7 @@ class snapshot_writer {
     }
     for (auto& [owner, entries] : histories_) {
       std::sort(entries.begin(), entries.end(), [](const trace_entry& a, const trace_entry& b) {
-        return std::tuple(a.time, a.order, a.what) < std::tuple(b.time, b.order, b.what);
+        return std::tuple(a.time, a.order, a.action) < std::tuple(b.time, b.order, b.action);
       });
       job_.count_rows(entries.size());
     }
@@ -280,7 +288,7 @@ class snapshot_writer {
     return job_.trace().realtime_origin() / 1000 + (time >= 0 ? time : time - 999) / 1000;
   }
 
-  [[nodiscard]] std::uint64_t handle_of(trace::stream_id id) const {
+  [[nodiscard]] std::uint64_t get_handle(trace::stream_id id) const {
     const auto* row = tables_.streams.find(id);
     return row == nullptr ? 0 : row->handle;
   }
@@ -311,8 +319,8 @@ class snapshot_writer {
     frames_[id] = out_.remember();
   }
 
-  void put_attributes(trace::event_id of) {
-    const auto found = attributes_.find(of);
+  void put_attributes(trace::event_id id) {
+    const auto found = attributes_.find(id);
     if (found == attributes_.end()) return;
     for (const trace::attribute_event& each : found->second) {
       const std::string_view name = tables_.text(each.key);
@@ -324,18 +332,18 @@ class snapshot_writer {
       category.empty() ? put_value(each) : out_.text(category);
     }
   }
-  void put_value(const trace::attribute_event& of) {
-    if (of.text != trace::string_id::none) return out_.text(job_.text(of.text, text_role::plain));
-    if (of.real != 0) return out_.real(of.real);
-    out_.integer(of.integer);
+  void put_value(const trace::attribute_event& row) {
+    if (row.text != trace::string_id::none) return out_.text(job_.text(row.text, text_role::plain));
+    if (row.real != 0) return out_.real(row.real);
+    out_.integer(row.integer);
   }
 
   void put_entry(const trace_entry& each) {
     out_.open_dictionary();
-    put("action", torch::names[static_cast<std::size_t>(each.what)]);
-    put(each.what == kind::oom ? "device_free" : "addr", each.address);
+    put("action", torch::names[static_cast<std::size_t>(each.action)]);
+    put(each.action == kind::oom ? "device_free" : "addr", each.address);
     put("size", each.bytes);
-    put("stream", handle_of(each.stream));
+    put("stream", get_handle(each.stream));
     key("time_us");
     out_.integer(microseconds(each.time));
     put_attributes(each.event);
@@ -347,7 +355,7 @@ class snapshot_writer {
     std::int64_t devices = 1;
     for (const auto& [owner, entries] : histories_) devices = std::max(devices, owner + 1);
     for (const block& each : blocks_)
-      if (each.born.process == process_) devices = std::max(devices, owner_of(each.born) + 1);
+      if (each.born.process == process_) devices = std::max(devices, find_owner(each.born) + 1);
     out_.open_dictionary();
     key("segments");
     put_segments(false);
@@ -378,10 +386,10 @@ class snapshot_writer {
       job_.note("omitted: " + std::to_string(other_memory_) + " blocks other than device, managed or pinned memory");
     if (without_address_ != 0)
       job_.note(std::to_string(without_address_) +
-                " blocks have no address in the recording: each got a unique one in the snapshot");
+                " blocks have no address in the recording, so each got a unique one in the snapshot");
     if (own_segments_.size() != 0)
       job_.note(std::to_string(own_segments_.size()) +
-                " blocks are outside of all recorded segments: each got its own segment");
+                " blocks are outside of all recorded segments, so each got its own segment");
   }
 
   void put_segments(bool host) {
@@ -391,7 +399,7 @@ class snapshot_writer {
     std::vector<torch::placed_block> lone;
     for (const block& each : blocks_) {
       if (each.born.process != process_ || is_pinned(each.born) != host) continue;
-      const std::pair at(owner_of(each.born), each.born.address);
+      const std::pair at(find_owner(each.born), each.born.address);
       if (each.holds_blocks && each.live_at(range_.end)) segments[at] = {&each, each.born.address + each.born.bytes};
       if (is_block(each) && (each.live_at(range_.end) || each.pending_at(range_.end))) inside[at] = &each;
       if (is_block(each) && each.live_at(range_.end)) lone.push_back({at, &each});
@@ -399,25 +407,27 @@ class snapshot_writer {
     own_segments_.add(lone, segments, inside);
     for (auto at = segments.begin(); at != segments.end();) {
       const auto first = at++;
-      torch::segment_part all = first->second;
-      // A segment may have been mapped in several pieces.
-      while (at != segments.end() && at->first.first == first->first.first && at->first.second == all.end &&
-             is_mapped(all.is->born) && is_mapped(at->second.is->born) &&
-             at->second.is->born.stream == all.is->born.stream && at->second.is->born.pool == all.is->born.pool) {
-        all.end = (at++)->second.end;
+      torch::segment_part segment_part = first->second;
+      // A segment may consist of several mappings.
+      while (at != segments.end() && at->first.first == first->first.first && at->first.second == segment_part.end &&
+             is_mapped(segment_part.held->born) && is_mapped(at->second.held->born) &&
+             at->second.held->born.stream == segment_part.held->born.stream &&
+             at->second.held->born.pool == segment_part.held->born.pool) {
+        segment_part.end = (at++)->second.end;
       }
-      put_segment(all, first->first.first, inside);
+      put_segment(segment_part, first->first.first, inside);
     }
     out_.close();
   }
 
-  void put_segment(const torch::segment_part& of, std::int64_t owner, const torch::block_places& inside) {
-    const trace::alloc_event& row = of.is->born;
-    const std::uint64_t total = of.end - row.address;
+  void put_segment(const torch::segment_part& segment_part, std::int64_t owner, const torch::block_places& inside) {
+    const trace::alloc_event& row = segment_part.held->born;
+    const std::uint64_t total = segment_part.end - row.address;
     std::uint64_t allocated = 0, active = 0, requested = 0;
-    const auto begin = inside.lower_bound({owner, row.address}), end_of = inside.lower_bound({owner, of.end});
-    for (auto at = begin; at != end_of; ++at) {
-      const std::uint64_t size = size_of(at, end_of, of.end);
+    const auto begin = inside.lower_bound({owner, row.address}),
+               get_end = inside.lower_bound({owner, segment_part.end});
+    for (auto at = begin; at != get_end; ++at) {
+      const std::uint64_t size = get_size(at, get_end, segment_part.end);
       active += size;
       if (!at->second->live_at(range_.end)) continue;
       allocated += size;
@@ -430,7 +440,7 @@ class snapshot_writer {
     put("allocated_size", allocated);
     put("active_size", active);
     put("requested_size", requested);
-    put("stream", handle_of(row.stream));
+    put("stream", get_handle(row.stream));
     put("segment_type", total <= small_segment ? "small" : "large");
     key("segment_pool_id");
     put_pool(row.pool);
@@ -440,22 +450,23 @@ class snapshot_writer {
     key("blocks");
     out_.open_list();
     std::uint64_t free = row.address;
-    for (auto at = begin; at != end_of; ++at) {
+    for (auto at = begin; at != get_end; ++at) {
       put_block(free, at->first.second - free, 0, "inactive", {});
-      const std::uint64_t size = size_of(at, end_of, of.end);
+      const std::uint64_t size = get_size(at, get_end, segment_part.end);
       const bool live = at->second->live_at(range_.end);
       put_block(at->first.second, size, at->second->born.bytes, live ? "active_allocated" : "active_pending_free",
                 at->second->born.stack);
       free = at->first.second + size;
     }
-    put_block(free, of.end - free, 0, "inactive", {});
+    put_block(free, segment_part.end - free, 0, "inactive", {});
     out_.close();
     out_.close();
   }
 
-  /// The size of a block: as recorded, else rounded up; at most the space up to the next block.
+  /// Returns the size of a block. This is the recorded size or else the requested size rounded up, but at most the
+  /// space up to the next block.
   template <class Place>
-  static std::uint64_t size_of(Place at, Place end, std::uint64_t segment_end) {
+  static std::uint64_t get_size(Place at, Place end, std::uint64_t segment_end) {
     const trace::alloc_event& row = at->second->born;
     const auto next = std::next(at);
     const std::uint64_t room = (next == end ? segment_end : next->first.second) - row.address;
@@ -477,7 +488,8 @@ class snapshot_writer {
     out_.close();
   }
 
-  /// "PyTorch's pool 0.3" is (0, 3), the allocator's own pool (0, 0); other pools get new numbers.
+  /// Writes the id of a pool. "PyTorch's pool 0.3" has the id (0, 3), and the allocator's own pool has (0, 0). Other
+  /// pools get new numbers.
   void put_pool(trace::pool_id id) {
     const auto* row = tables_.pools.find(id);
     const std::string_view name = row == nullptr ? std::string_view{} : tables_.text(row->name);
@@ -541,7 +553,7 @@ class snapshot_writer {
     out_.open_dictionary();
     for (const trace::marker_event& mark : marks_) {
       if (tables_.text(mark.name) != "allocator settings" || mark.process != process_) continue;
-      // Redact the whole name before splitting it: either part may hold the rest of a secret.
+      // Redact the whole name before splitting it, because either part may hold the rest of a secret.
       std::map<std::string, std::vector<std::pair<std::string, const trace::attribute_event*>>> nested;
       for (const trace::attribute_event& each : attributes_[mark.id]) {
         const std::string name(job_.text(each.key, text_role::plain));
@@ -568,13 +580,13 @@ class snapshot_writer {
 
   job& job_;
   const trace::tables& tables_;
-  /// The requested range. For a whole recording larger than that, to include the last events.
+  /// The requested range. For a whole recording, it is larger than the recording, so that it includes the last events.
   time_range range_ = job_.wanted().range.value_or(time_range{-latest_time, latest_time});
   pickle_writer out_;
   std::vector<block> blocks_;
   torch::own_segments own_segments_;
   std::uint64_t without_address_ = 0;
-  std::uint64_t other_memory_ = 0;  ///< Blocks that a snapshot cannot represent.
+  std::uint64_t other_memory_ = 0;  ///< The number of blocks that a snapshot cannot represent.
   std::unordered_map<trace::block_id, std::size_t> place_;
   std::vector<trace::alloc_failed_event> failed_;
   std::vector<trace::marker_event> marks_;
@@ -584,7 +596,7 @@ class snapshot_writer {
   std::map<trace::device_id, std::int64_t> ordinals_;
   std::map<std::int64_t, std::vector<trace_entry>> histories_;
   std::map<std::tuple<std::int64_t, time_ns, std::uint64_t>, std::uint64_t>
-      rests_;  ///< Owner, time and address to bytes.
+      rests_;  ///< Maps owner, time and address to bytes.
   std::unordered_map<trace::stack_id, std::uint32_t> stacks_;
   std::unordered_map<trace::frame_id, std::uint32_t> frames_;
 };
@@ -593,6 +605,6 @@ class snapshot_writer {
 
 output_shape shape_of_torch_snapshot(const options&) { return output_shape::stream; }
 
-result<void> write_torch_snapshot(job& what, output& to) { return snapshot_writer(what, to).run(); }
+result<void> write_torch_snapshot(job& export_job, output& to) { return snapshot_writer(export_job, to).run(); }
 
 }  // namespace sluice::exports

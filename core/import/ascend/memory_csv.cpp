@@ -1,4 +1,5 @@
-// Imports memory_record.csv of Ascend's PyTorch profiler: samples of the totals of each allocator. Lines have the form
+// Imports memory_record.csv of Ascend's PyTorch profiler, which has samples of the totals of each allocator. Lines have
+// the form
 //   Component,Timestamp(us),Total Allocated(MB),Total Reserved(MB),Total Active(MB),Stream Ptr,Device Type
 // with components such as PTA (PyTorch's caching allocator), and devices such as NPU:0. The columns are found by name.
 #include <algorithm>
@@ -30,7 +31,7 @@ std::string_view without_blanks(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(blanks) - begin + 1);
 }
 
-std::vector<std::string_view> cells_of(std::string_view line) {
+std::vector<std::string_view> list_cells(std::string_view line) {
   std::vector<std::string_view> cells;
   for (std::size_t comma = 0; comma != std::string_view::npos && cells.size() < 64;) {
     comma = line.find(',');
@@ -41,7 +42,7 @@ std::vector<std::string_view> cells_of(std::string_view line) {
 }
 
 /// Converts a size in MB to bytes.
-std::optional<std::uint64_t> size_of(std::string_view text) {
+std::optional<std::uint64_t> get_size(std::string_view text) {
   double megabytes = 0;
   const auto read = std::from_chars(text.data(), text.data() + text.size(), megabytes);
   const bool good =
@@ -56,9 +57,9 @@ class memory_record_reader {
   result<void> run() {
     auto done = read_lines(work_, [&](std::string_view text, std::uint64_t offset) { return take(text, offset); });
     if (done && work_.began()) {
-      work_.say(
-          trace::severity::info,
-          "the file has totals per allocator instead of blocks: each block represents the growth between two samples");
+      work_.say(trace::severity::info,
+                "the file has totals per allocator instead of blocks, so each block represents the growth between two "
+                "samples");
     }
     return done;
   }
@@ -73,15 +74,15 @@ class memory_record_reader {
     if (text.empty()) return {};
     if (columns_.empty()) {
       if (text.starts_with("\xef\xbb\xbf")) text.remove_prefix(3);
-      const auto names = cells_of(text);
+      const auto names = list_cells(text);
       columns_.assign(names.begin(), names.end());
       return {};
     }
-    const std::vector<std::string_view> cells = cells_of(text);
+    const std::vector<std::string_view> cells = list_cells(text);
     const auto time = parse_thousandths(cell(cells, "Timestamp(us)"));
     const std::string_view component = cell(cells, "Component");
-    const auto reserved = size_of(cell(cells, "Total Reserved(MB)"));
-    const auto used = component == whole_process ? reserved : size_of(cell(cells, "Total Allocated(MB)"));
+    const auto reserved = get_size(cell(cells, "Total Reserved(MB)"));
+    const auto used = component == whole_process ? reserved : get_size(cell(cells, "Total Allocated(MB)"));
     if (!time || *time < 0 || !used || cells.size() < 3) {
       work_.not_understood("lines", 1, offset);
       return {};
@@ -98,12 +99,12 @@ class memory_record_reader {
       return {};
     }
     work_.read("allocator samples");
-    allocator& of = allocator_of(cell(cells, "Device Type"), component);
-    const time_ns now = of.memory->set(*time - origin_, *used);
+    allocator& subject = get_allocator(cell(cells, "Device Type"), component);
+    const time_ns now = subject.memory->set(*time - origin_, *used);
     trace::pool_event sample;
     sample.time = now;
     sample.process = process_;
-    sample.pool = of.pool;
+    sample.pool = subject.pool;
     sample.used = *used;
     sample.reserved = reserved.value_or(0);
     work_.out().add(sample);
@@ -127,9 +128,9 @@ class memory_record_reader {
     return {};
   }
 
-  allocator& allocator_of(std::string_view device, std::string_view component) {
-    constexpr std::size_t max_allocators = 1000;  // Of devices and components; an invalid file may have one on each
-                                                  // line.
+  allocator& get_allocator(std::string_view device, std::string_view component) {
+    // The limit on pairs of a device and a component. An invalid file may have a new pair on each line.
+    constexpr std::size_t max_allocators = 1000;
     if (allocators_.size() >= max_allocators && !allocators_.contains({std::string(device), std::string(component)})) {
       component = "others";
       device = {};
@@ -140,7 +141,7 @@ class memory_record_reader {
     like.process = process_;
     like.layer = component == whole_process ? trace::layer::driver : trace::layer::framework;
     like.kind = trace::memory_kind::device;
-    like.device = device_of(device);
+    like.device = find_device(device);
     like.name = work_.out().intern(component);
     known->second.memory.emplace(work_.out(), like, std::string_view(), blocks_);
     trace::pool_row pool;
@@ -153,8 +154,8 @@ class memory_record_reader {
     return known->second;
   }
 
-  /// "NPU:0".
-  trace::device_id device_of(std::string_view name) {
+  /// Returns the device with a name such as "NPU:0".
+  trace::device_id find_device(std::string_view name) {
     const auto [known, fresh] = devices_.try_emplace(std::string(name));
     if (!fresh) return known->second;
     known->second = static_cast<trace::device_id>(devices_.size());
@@ -174,7 +175,7 @@ class memory_record_reader {
   std::vector<std::string> columns_;
   time_ns origin_ = 0;
   std::uint64_t blocks_ = 0;
-  std::map<std::pair<std::string, std::string>, allocator> allocators_;  ///< By device and component.
+  std::map<std::pair<std::string, std::string>, allocator> allocators_;  ///< Keyed by device and component.
   std::map<std::string, trace::device_id> devices_;
 };
 

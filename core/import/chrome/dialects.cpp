@@ -8,7 +8,7 @@
 namespace sluice::importing {
 namespace {
 
-/// Numbers of devices that are a "process": larger than any that a tool writes.
+/// The numbers of devices that are a "process" start here. They are larger than any number that a tool writes.
 constexpr std::int64_t first_device_number = std::int64_t{1} << 40;
 /// The type of a CUDA device in torch.profiler's memory instants.
 constexpr std::int64_t accelerator = 1;
@@ -17,7 +17,7 @@ bool holds_text(std::string_view text, std::string_view part) { return text.find
 
 class dialect_arguments {
  public:
-  explicit dialect_arguments(std::span<const chrome_argument> all) : all_(all) {}
+  explicit dialect_arguments(std::span<const chrome_argument> arguments) : all_(arguments) {}
 
   [[nodiscard]] const chrome_argument* find(std::string_view key) const {
     const auto found = std::find_if(all_.begin(), all_.end(), [&](const auto& each) { return each.key == key; });
@@ -27,7 +27,7 @@ class dialect_arguments {
     const chrome_argument* const found = find(key);
     return found == nullptr ? std::string_view{} : found->text;
   }
-  /// The number, which may be quoted or prefixed with "$$", as XLA writes some.
+  /// Returns the number of an argument. XLA writes some numbers in quotes or after "$$".
   [[nodiscard]] std::optional<std::int64_t> number(std::string_view key) const {
     std::string_view written = text(key);
     if (written.starts_with("$$")) written.remove_prefix(2);
@@ -38,7 +38,7 @@ class dialect_arguments {
   std::span<const chrome_argument> all_;
 };
 
-/// The value of `key` in "key:value key:value" with pairs separated by blanks or line ends.
+/// Returns the value of `key` in "key:value key:value". Blanks or line ends separate the pairs.
 std::string_view value_in(std::string_view details, std::string_view key) {
   for (std::size_t at = details.find(key); at != std::string_view::npos; at = details.find(key, at + 1)) {
     const bool begins = at == 0 || details[at - 1] == ' ' || details[at - 1] == '\n';
@@ -50,9 +50,9 @@ std::string_view value_in(std::string_view details, std::string_view key) {
   return {};
 }
 
-void set_bytes(chrome_details& of, std::optional<std::int64_t> bytes) {
-  of.has_bytes = bytes && *bytes >= 0;
-  of.bytes = of.has_bytes ? *bytes : 0;
+void set_bytes(chrome_details& details, std::optional<std::int64_t> bytes) {
+  details.has_bytes = bytes && *bytes >= 0;
+  details.bytes = details.has_bytes ? *bytes : 0;
 }
 
 std::optional<std::int64_t> number_in(std::string_view details, std::string_view key) {
@@ -60,7 +60,7 @@ std::optional<std::int64_t> number_in(std::string_view details, std::string_view
   return written.empty() ? std::nullopt : parse_integer(written, true);
 }
 
-/// Reads three numbers separated by characters of `between`: "256,1,1" or "8; 1; 1".
+/// Reads three numbers that characters of `between` separate, such as "256,1,1" or "8; 1; 1".
 void read_numbers(std::string_view text, std::string_view between, std::uint32_t (&into)[3]) {
   for (std::uint32_t& each : into) {
     const std::size_t begin = text.find_first_not_of(between);
@@ -97,7 +97,7 @@ bool is_driver_call(std::string_view name) {
   return false;
 }
 
-/// "GPU_0_bfc": the allocator of device 0.
+/// Returns the device of an allocator by its name: "GPU_0_bfc" is the allocator of device 0.
 std::int64_t device_of_allocator(std::string_view name) {
   const std::size_t at = name.find_first_of("0123456789");
   if (!name.starts_with("GPU") || at == std::string_view::npos) return chrome_details::none;
@@ -106,76 +106,77 @@ std::int64_t device_of_allocator(std::string_view name) {
 }
 
 /// Reads an event of the allocator that allocates or frees memory.
-std::optional<dialect_event> read_xla_memory(const chrome_event& event, const dialect_arguments& all) {
+std::optional<dialect_event> read_xla_memory(const chrome_event& event, const dialect_arguments& arguments) {
   const bool gives = event.name == "MemoryAllocation", takes = event.name == "MemoryDeallocation";
-  const auto bytes = all.number("allocation_bytes");
+  const auto bytes = arguments.number("allocation_bytes");
   if ((!gives && !takes) || !bytes || *bytes < 0) return std::nullopt;
-  const std::int64_t device = device_of_allocator(all.text("allocator_name"));
+  const std::int64_t device = device_of_allocator(arguments.text("allocator_name"));
   if (device == chrome_details::none) return std::nullopt;
-  dialect_event made;
-  made.category = chrome_category::memory;
-  made.is_instant = true;
-  made.details.device = device;
-  made.details.device_type = accelerator;
-  made.details.bytes = gives ? *bytes : -*bytes;
-  const auto address = all.number("addr");
-  made.details.has_address = address.has_value();
-  made.details.address = static_cast<std::uint64_t>(address.value_or(0));
-  made.details.allocated = all.number("bytes_allocated").value_or(chrome_details::none);
-  made.details.reserved = all.number("bytes_reserved").value_or(chrome_details::none);
-  return made;
+  dialect_event row;
+  row.category = chrome_category::memory;
+  row.is_instant = true;
+  row.details.device = device;
+  row.details.device_type = accelerator;
+  row.details.bytes = gives ? *bytes : -*bytes;
+  const auto address = arguments.number("addr");
+  row.details.has_address = address.has_value();
+  row.details.address = static_cast<std::uint64_t>(address.value_or(0));
+  row.details.allocated = arguments.number("bytes_allocated").value_or(chrome_details::none);
+  row.details.reserved = arguments.number("bytes_reserved").value_or(chrome_details::none);
+  return row;
 }
 
 /// On a thread's row, XLA gives a call the name and details of the work that it requests, and the device's number
 /// (`CuptiTraceCollectorImpl` in xla/backends/profiler/gpu/cupti_collector.cc).
-dialect_event read_xla_call(const chrome_event& event, const dialect_arguments& all, dialect_event made) {
-  made.category = chrome_category::runtime_call;
-  made.of_device = false;
-  made.name = is_driver_call(event.name)            ? event.name
-              : !all.text("memcpy_details").empty() ? "memory copy"
-              : !all.text("Memset_details").empty() ? "memset"
-                                                    : "kernel launch";
-  return made;
+dialect_event read_xla_call(const chrome_event& event, const dialect_arguments& arguments, dialect_event row) {
+  row.category = chrome_category::runtime_call;
+  row.of_device = false;
+  row.name = is_driver_call(event.name)                  ? event.name
+             : !arguments.text("memcpy_details").empty() ? "memory copy"
+             : !arguments.text("Memset_details").empty() ? "memset"
+                                                         : "kernel launch";
+  return row;
 }
 
-std::optional<dialect_event> read_xla(const chrome_event& event, const dialect_arguments& all, bool on_device) {
-  if (all.find("allocator_name") != nullptr) return read_xla_memory(event, all);
-  const auto correlation = all.number("correlation_id");
+std::optional<dialect_event> read_xla(const chrome_event& event, const dialect_arguments& arguments, bool on_device) {
+  if (arguments.find("allocator_name") != nullptr) return read_xla_memory(event, arguments);
+  const auto correlation = arguments.number("correlation_id");
   if (!correlation) return std::nullopt;
-  dialect_event made;
-  made.details.correlation = *correlation;
-  made.details.context = all.number("context_id").value_or(0);
-  made.details.stream = event.thread.number;
-  made.of_device = true;
-  if (const std::string_view kernel = all.text("kernel_details"); !kernel.empty()) {
-    made.category = chrome_category::kernel;
-    made.details.registers = number_in(kernel, "regs").value_or(0);
-    made.details.shared = number_in(kernel, "static_shared").value_or(0) +
-                          number_in(kernel, "dynamic_shared").value_or(0) + number_in(kernel, "group_mem").value_or(0);
-    read_numbers(value_in(kernel, "grid"), ",", made.details.grid);
-    read_numbers(value_in(kernel, "block"), ",", made.details.block);
-    made.name = event.name;
-  } else if (is_driver_call(event.name) || (!on_device && all.find("device_id") != nullptr)) {
-    return read_xla_call(event, all, std::move(made));
-  } else if (const std::string_view copy = all.text("memcpy_details"); !copy.empty()) {
-    made.category = chrome_category::copy;
-    set_bytes(made.details, number_in(copy, "size"));
-    made.name = std::string(event.name) + " (" + std::string(xla_side(value_in(copy, "kind_src"))) + " -> " +
-                std::string(xla_side(value_in(copy, "kind_dst"))) + ")";
-  } else if (const std::string_view memset = all.text("Memset_details"); !memset.empty()) {
-    made.category = chrome_category::memset;
+  dialect_event row;
+  row.details.correlation = *correlation;
+  row.details.context = arguments.number("context_id").value_or(0);
+  row.details.stream = event.thread.number;
+  row.of_device = true;
+  if (const std::string_view kernel = arguments.text("kernel_details"); !kernel.empty()) {
+    row.category = chrome_category::kernel;
+    row.details.registers = number_in(kernel, "regs").value_or(0);
+    row.details.shared = number_in(kernel, "static_shared").value_or(0) +
+                         number_in(kernel, "dynamic_shared").value_or(0) + number_in(kernel, "group_mem").value_or(0);
+    read_numbers(value_in(kernel, "grid"), ",", row.details.grid);
+    read_numbers(value_in(kernel, "block"), ",", row.details.block);
+    row.name = event.name;
+  } else if (is_driver_call(event.name) || (!on_device && arguments.find("device_id") != nullptr)) {
+    return read_xla_call(event, arguments, std::move(row));
+  } else if (const std::string_view copy = arguments.text("memcpy_details"); !copy.empty()) {
+    row.category = chrome_category::copy;
+    set_bytes(row.details, number_in(copy, "size"));
+    row.name = std::string(event.name) + " (" + std::string(xla_side(value_in(copy, "kind_src"))) + " -> " +
+               std::string(xla_side(value_in(copy, "kind_dst"))) + ")";
+  } else if (const std::string_view memset = arguments.text("Memset_details"); !memset.empty()) {
+    row.category = chrome_category::memset;
     const auto bytes = number_in(memset, "num_bytes");
-    set_bytes(made.details, bytes ? bytes : number_in(memset, "size"));
-    made.name = "Memset (" + std::string(xla_side(value_in(memset, "kind"))) + ")";
+    set_bytes(row.details, bytes ? bytes : number_in(memset, "size"));
+    row.name = "Memset (" + std::string(xla_side(value_in(memset, "kind"))) + ")";
   } else {
     return std::nullopt;
   }
-  return made;
+  return row;
 }
 
 // --- Intel's unitrace ------------------------------------------------------------------------------------------------
 
-/// Parses "kernel[SIMD32 {8;1;1} {32;1;1}]": groups, and items per group. The rest is the kernel's name.
+/// Parses "kernel[SIMD32 {8;1;1} {32;1;1}]". The first braces have the groups, the second the items per group. The text
+/// before the bracket is the kernel's name.
 void read_unitrace_kernel(std::string_view name, dialect_event& into) {
   into.category = chrome_category::kernel;
   const std::size_t open = name.rfind("[SIMD");
@@ -192,55 +193,55 @@ void read_unitrace_kernel(std::string_view name, dialect_event& into) {
 
 /// Parses "zeCommandListAppendMemoryCopy(M2D)[8388608 bytes]".
 dialect_event read_unitrace(const chrome_event& event) {
-  dialect_event made;
-  made.of_device = true;
-  made.details.stream = event.thread.number;
+  dialect_event row;
+  row.of_device = true;
+  row.details.stream = event.thread.number;
   std::string_view name = event.name;
   if (name.starts_with("Tile #")) name.remove_prefix(std::min(name.find(": "), name.size() - 2) + 2);
   const bool is_command = name.starts_with("zeCommand") || name.starts_with("clEnqueue");
   const std::size_t size = name.rfind('[');
   if (is_command && size != std::string_view::npos && name.ends_with(" bytes]")) {
     const std::string_view digits = name.substr(size + 1, name.size() - size - 8);
-    set_bytes(made.details, parse_integer(digits));
+    set_bytes(row.details, parse_integer(digits));
   }
   const std::size_t open = name.find('('), close = name.find(')');
   const bool has_sides = open != std::string_view::npos && close != std::string_view::npos && open < close;
   if (is_command && (holds_text(name, "Copy") || holds_text(name, "Read") || holds_text(name, "Write"))) {
-    made.category = chrome_category::copy;
-    made.name = "Memcpy " + std::string(has_sides ? name.substr(open + 1, close - open - 1) : std::string_view());
+    row.category = chrome_category::copy;
+    row.name = "Memcpy " + std::string(has_sides ? name.substr(open + 1, close - open - 1) : std::string_view());
   } else if (is_command && holds_text(name, "Fill")) {
-    made.category = chrome_category::memset;
-    made.name = "Memset";
+    row.category = chrome_category::memset;
+    row.name = "Memset";
   } else if (is_command && !holds_text(name, "LaunchKernel") && !holds_text(name, "NDRange")) {
-    made.category = chrome_category::gpu_user_annotation;  // Barriers, signals, resets.
-    made.name = name;
+    row.category = chrome_category::gpu_user_annotation;  // These are barriers, signals and resets.
+    row.name = name;
   } else {
-    read_unitrace_kernel(name, made);
+    read_unitrace_kernel(name, row);
   }
-  return made;
+  return row;
 }
 
 // --- rocprof ---------------------------------------------------------------------------------------------------------
 
-std::optional<dialect_event> read_rocprof(const chrome_event& event, const dialect_arguments& all) {
-  if (all.find("BeginNs") == nullptr) return std::nullopt;
-  dialect_event made;
-  made.name = event.name;
+std::optional<dialect_event> read_rocprof(const chrome_event& event, const dialect_arguments& arguments) {
+  if (arguments.find("BeginNs") == nullptr) return std::nullopt;
+  dialect_event row;
+  row.name = event.name;
   const bool copies = event.name.starts_with("Copy") && holds_text(event.name, "To");
-  const auto device = all.number("dev-id");
+  const auto device = arguments.number("dev-id");
   if (device || copies) {
-    made.details.device = device.value_or(chrome_details::none);
-    made.details.stream = all.number("queue-id").value_or(chrome_details::none);
-    made.category = copies                       ? chrome_category::copy
-                    : event.name == "FillBuffer" ? chrome_category::memset
-                    : holds_text(event.name, "MarkerPacket") || event.name == "Marker"
-                        ? chrome_category::gpu_user_annotation
-                        : chrome_category::kernel;
-    return made;
+    row.details.device = device.value_or(chrome_details::none);
+    row.details.stream = arguments.number("queue-id").value_or(chrome_details::none);
+    row.category = copies                       ? chrome_category::copy
+                   : event.name == "FillBuffer" ? chrome_category::memset
+                   : holds_text(event.name, "MarkerPacket") || event.name == "Marker"
+                       ? chrome_category::gpu_user_annotation
+                       : chrome_category::kernel;
+    return row;
   }
   if (!is_driver_call(event.name)) return std::nullopt;
-  made.category = chrome_category::runtime_call;
-  return made;
+  row.category = chrome_category::runtime_call;
+  return row;
 }
 
 // --- Ascend ----------------------------------------------------------------------------------------------------------
@@ -252,30 +253,30 @@ bool is_ascend_kernel(std::string_view type) {
   return false;
 }
 
-dialect_event read_ascend(const chrome_event& event, const dialect_arguments& all, std::string_view type) {
-  dialect_event made;
-  made.of_device = true;
-  made.name = event.name;
-  made.details.stream = all.number("Physic Stream Id").value_or(event.thread.number);
+dialect_event read_ascend(const chrome_event& event, const dialect_arguments& arguments, std::string_view type) {
+  dialect_event row;
+  row.of_device = true;
+  row.name = event.name;
+  row.details.stream = arguments.number("Physic Stream Id").value_or(event.thread.number);
   const bool copies = holds_text(type, "MEMCPY"), fills = holds_text(type, "MEMSET");
   if (copies || fills) {
-    made.category = copies ? chrome_category::copy : chrome_category::memset;
-    set_bytes(made.details, all.number("size(B)"));
-    const std::string_view way = all.text("operation");
-    made.name = way == "host to device"     ? "Memcpy HtoD"
-                : way == "device to host"   ? "Memcpy DtoH"
-                : way == "device to device" ? "Memcpy DtoD"
-                : way == "host to host"     ? "Memcpy HtoH"
-                                            : "Memcpy";
+    row.category = copies ? chrome_category::copy : chrome_category::memset;
+    set_bytes(row.details, arguments.number("size(B)"));
+    const std::string_view way = arguments.text("operation");
+    row.name = way == "host to device"     ? "Memcpy HtoD"
+               : way == "device to host"   ? "Memcpy DtoH"
+               : way == "device to device" ? "Memcpy DtoD"
+               : way == "host to host"     ? "Memcpy HtoH"
+                                           : "Memcpy";
   } else {
-    made.category = is_ascend_kernel(type) ? chrome_category::kernel : chrome_category::gpu_user_annotation;
+    row.category = is_ascend_kernel(type) ? chrome_category::kernel : chrome_category::gpu_user_annotation;
   }
-  return made;
+  return row;
 }
 
 // --- devices ---------------------------------------------------------------------------------------------------------
 
-/// The number at the end of a name, which a bracket may follow: "/device:GPU:0", "DEVICE<...>[0]".
+/// Returns the number at the end of a name. A bracket may follow it: "/device:GPU:0", "DEVICE<...>[0]".
 std::optional<std::int64_t> last_number(std::string_view name) {
   if (name.starts_with("DEVICE<")) name.remove_prefix(std::min(name.rfind('>'), name.size()));
   const std::size_t end = name.find_last_of("0123456789");
@@ -289,8 +290,8 @@ bool is_device_name(std::string_view name) {
   return holds_text(name, "/device:") || name.starts_with("DEVICE<") || name == "Ascend Hardware";
 }
 
-/// The model name of the device, if its "process" has it.
-std::string_view model_of(std::string_view name) {
+/// Returns the model name of the device, if the name of its "process" contains it.
+std::string_view get_model(std::string_view name) {
   if (name.starts_with("DEVICE<") && holds_text(name, ">")) return name.substr(7, name.rfind('>') - 7);
   return name == "Ascend Hardware" ? "Ascend NPU" : std::string_view{};
 }
@@ -301,26 +302,26 @@ std::optional<dialect_event> read_dialect(const chrome_event& event, std::span<c
                                           bool on_device) {
   if (event.category_text == "gpu_op") return read_unitrace(event);
   if (event.arguments == chrome_event::none) return std::nullopt;
-  const dialect_arguments all(arguments);
-  if (const std::string_view type = all.text("Task Type"); !type.empty()) return read_ascend(event, all, type);
-  if (auto made = read_rocprof(event, all)) return made;
-  return read_xla(event, all, on_device);
+  const dialect_arguments whole(arguments);
+  if (const std::string_view type = whole.text("Task Type"); !type.empty()) return read_ascend(event, whole, type);
+  if (auto rocprof = read_rocprof(event, whole)) return rocprof;
+  return read_xla(event, whole, on_device);
 }
 
 dialect_event read_bare_work(const chrome_event& event) {
-  dialect_event made;
-  made.of_device = true;
-  made.name = event.name;
-  made.details.stream = event.thread.number;
-  made.category = event.name.starts_with("Memcpy")   ? chrome_category::copy
-                  : event.name.starts_with("Memset") ? chrome_category::memset
-                                                     : chrome_category::kernel;
-  return made;
+  dialect_event row;
+  row.of_device = true;
+  row.name = event.name;
+  row.details.stream = event.thread.number;
+  row.category = event.name.starts_with("Memcpy")   ? chrome_category::copy
+                 : event.name.starts_with("Memset") ? chrome_category::memset
+                                                    : chrome_category::kernel;
+  return row;
 }
 
-std::int64_t dialect_devices::number_of(const chrome_ident& process) {
+std::int64_t dialect_devices::to_number(const chrome_ident& process) {
   const auto known =
-      numbers_.try_emplace(key_of(process), first_device_number + static_cast<std::int64_t>(numbers_.size()));
+      numbers_.try_emplace(get_key(process), first_device_number + static_cast<std::int64_t>(numbers_.size()));
   return known.first->second;
 }
 
@@ -340,7 +341,7 @@ bool dialect_devices::holds_work(const chrome_ident& process, const chrome_ident
 void dialect_devices::note_name(std::string_view name) { has_devices_ = has_devices_ || is_device_name(name); }
 
 void dialect_devices::note_label(const chrome_ident& process, std::string_view label) {
-  if (const auto number = last_number(label)) labels_[key_of(process)] = *number;
+  if (const auto number = last_number(label)) labels_[get_key(process)] = *number;
 }
 
 void dialect_devices::finish() {
@@ -351,7 +352,7 @@ void dialect_devices::finish() {
     std::int64_t ordinal = label != labels_.end() ? label->second : last_number(name).value_or(0);
     ordinal = std::clamp<std::int64_t>(ordinal, 0, 1 << 16);
     while (!taken.insert(ordinal).second) ++ordinal;
-    devices_.settle(number, ordinal, model_of(name));
+    devices_.settle(number, ordinal, get_model(name));
   }
 }
 

@@ -13,16 +13,17 @@
 #include "core/import/chrome/tracks.hpp"
 #include "core/import/torch/kineto_devices.hpp"
 
-/// Reads device work in the Chrome traces of tools other than torch.profiler. Private to core/import.
+/// Reads device work (kernels, copies, memsets) in the Chrome traces of tools other than torch.profiler. Each tool has
+/// its own words for this work, and this file converts them to those of torch.profiler. Private to core/import.
 namespace sluice::importing {
 
-/// A range, converted to the form in which torch.profiler would have written it.
+/// An event of another tool, converted to the form in which torch.profiler would have written it.
 struct dialect_event {
   chrome_category category = chrome_category::other;
   chrome_details details;
   std::string name;         ///< For copies and memsets in torch.profiler's form: "Memcpy HtoD (Pageable -> Device)".
-  bool of_device = false;   ///< The work ran on the device that the event's process represents.
-  bool is_instant = false;  ///< It is a memory event, whose time is the start of the range.
+  bool of_device = false;   ///< True if the work ran on the device that the event's process represents.
+  bool is_instant = false;  ///< The event is a memory event, whose time is the start of the range.
 };
 
 /// Reads a range ('X') with a category that torch.profiler does not use, in the form of
@@ -37,7 +38,7 @@ struct dialect_event {
 /// Reads a range that is device work only because of the row that it is in. Its name shows the kind of work.
 [[nodiscard]] dialect_event read_bare_work(const chrome_event& event);
 
-/// Maps "processes" to devices: in these traces, a device is a "process" whose name contains the device's number. Not
+/// Maps "processes" to devices. In these traces, a device is a "process" whose name contains the device's number. Not
 /// thread-safe.
 class dialect_devices {
  public:
@@ -47,11 +48,12 @@ class dialect_devices {
   [[nodiscard]] bool has_devices() const { return has_devices_; }
   /// Returns the number that `kineto_devices` uses for the device of a "process", even if its name has not been read
   /// yet.
-  [[nodiscard]] std::int64_t number_of(const chrome_ident& process);
-  /// Returns the name of a "process" that is a device; empty for others and if the name has not been read yet.
+  [[nodiscard]] std::int64_t to_number(const chrome_ident& process);
+  /// Returns the name of a "process" that is a device, or an empty text for others and if the name has not been read
+  /// yet.
   [[nodiscard]] std::string_view device_name(const chrome_ident& process) const;
-  /// Returns true if all ranges in a row of a device's "process" are device work, even if they are not marked as such:
-  /// the row is a stream, or XLA's operations on a TPU.
+  /// Returns true if all ranges in a row of a device's "process" are device work, even if the file does not mark them.
+  /// Such a row is a stream, or XLA's operations on a TPU.
   [[nodiscard]] bool holds_work(const chrome_ident& process, const chrome_ident& thread) const;
   /// Records the name of a "process".
   void note_name(std::string_view name);
@@ -62,7 +64,7 @@ class dialect_devices {
 
  private:
   using key = std::pair<std::int64_t, std::string>;
-  static key key_of(const chrome_ident& process) { return {process.number, std::string(process.text)}; }
+  static key get_key(const chrome_ident& process) { return {process.number, std::string(process.text)}; }
 
   chrome_tracks& tracks_;
   kineto_devices& devices_;

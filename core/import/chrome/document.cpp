@@ -13,7 +13,7 @@ constexpr std::size_t read_bytes = std::size_t{64} << 10;
 
 bool is_blank(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 
-/// The position of the first byte that is neither a blank nor a comma.
+/// Returns the position of the first byte that is neither a blank nor a comma.
 std::size_t first_solid(std::string_view text) {
   const std::size_t at = text.find_first_not_of(" \n\r\t,");
   return at == std::string_view::npos ? text.size() : at;
@@ -22,13 +22,13 @@ std::size_t first_solid(std::string_view text) {
 /// True if the text starts with an object that is invalid before its end.
 bool is_broken_text(std::string_view text) {
   text.remove_prefix(first_solid(text));
-  return text.starts_with('{') && read_object_strictly(text).is == strict_object::state::broken;
+  return text.starts_with('{') && read_object_strictly(text).status == strict_object::state::broken;
 }
 
 }  // namespace
 
-tl::unexpected<error> chrome_document::wrong(const char* what) const {
-  return fail(error_code::corrupt, what, source_.path(), {}, offset_);
+tl::unexpected<error> chrome_document::wrong(const char* subject) const {
+  return fail(error_code::corrupt, subject, source_.path(), {}, offset_);
 }
 
 result<int> chrome_document::peek() {
@@ -54,14 +54,14 @@ result<int> chrome_document::peek_solid() {
 }
 
 result<void> chrome_document::next(chrome_piece& into) {
-  into.holds = chrome_piece::what::end;
+  into.holds = chrome_piece::content_kind::end;
   into.name.clear();
   into.value.clear();
   into.cut = false;
   if (place_ == place::outside)
     if (const auto begun = begin(); !begun) return begun;
   result<void> done;
-  while (done && into.holds == chrome_piece::what::end && place_ != place::ended)
+  while (done && into.holds == chrome_piece::content_kind::end && place_ != place::ended)
     done = place_ == place::in_array ? events(into) : place_ == place::behind ? follow() : member(into);
   into.share = source_.share_read();
   return done;
@@ -81,7 +81,7 @@ result<void> chrome_document::begin() {
   return {};
 }
 
-/// Call at the document's opening bracket.
+/// Begins a document. Call at its opening bracket.
 void chrome_document::begin_document(bool object) {
   ++documents_;
   lines_ = object && begins_with_event();
@@ -91,13 +91,13 @@ void chrome_document::begin_document(bool object) {
   if (!lines_) skip();
 }
 
-/// True if the object that starts here is an event itself, so that each line is an event. Checks only the part read so
+/// True if the object that starts here is an event, so each line of the file is an event. Checks only the bytes read so
 /// far.
 bool chrome_document::begins_with_event() {
   return read_object_strictly({rest_.data() + at_, rest_.size() - at_}).has_phase;
 }
 
-/// Call after a document: the end of the file or another document follows.
+/// Continues after a document. The end of the file or another document must follow.
 result<void> chrome_document::follow() {
   const auto byte = peek_solid();
   if (!byte) return tl::unexpected<error>(byte.error());
@@ -106,15 +106,15 @@ result<void> chrome_document::follow() {
   } else if (*byte == '{' || *byte == '[') {
     begin_document(*byte == '{');
   } else if (*byte == ',' && !object_) {
-    place_ = place::in_array;  // The previous bracket was an extra one.
+    place_ = place::in_array;  // The previous bracket was superfluous.
   } else {
     return end_or_fail("text that is not JSON follows the document");
   }
   return {};
 }
 
-result<void> chrome_document::end_or_fail(const char* what) {
-  if (!has_events_) return wrong(what);
+result<void> chrome_document::end_or_fail(const char* subject) {
+  if (!has_events_) return wrong(subject);
   ill_formed_from_ = offset_;
   place_ = place::ended;
   return {};
@@ -150,7 +150,7 @@ result<void> chrome_document::member(chrome_piece& into) {
     place_ = place::behind;
     return {};
   }
-  if (*byte == '{' && in_members_) {  // The previous bracket did not end the array: there are more events.
+  if (*byte == '{' && in_members_) {  // The previous bracket did not end the array, because more events follow.
     place_ = place::in_array;
     return {};
   }
@@ -185,7 +185,7 @@ result<void> chrome_document::read_value(chrome_piece& into) {
       into.cut = true;
     }
   };
-  into.holds = chrome_piece::what::member;
+  into.holds = chrome_piece::content_kind::member;
   into.offset = offset_;
   std::uint64_t depth = 0;
   bool in_string = false;
@@ -223,17 +223,17 @@ void chrome_document::take_events(chrome_piece& into, std::size_t end, std::size
   at_ = 0;
   offset_ += behind - chrome_piece::margin;
   into.buffer.resize(std::max(end, chrome_piece::margin));
-  const std::string_view all{into.buffer.data() + chrome_piece::margin, into.buffer.size() - chrome_piece::margin};
-  const std::size_t blank = first_solid(all);
+  const std::string_view text{into.buffer.data() + chrome_piece::margin, into.buffer.size() - chrome_piece::margin};
+  const std::size_t blank = first_solid(text);
   into.begin = chrome_piece::margin + blank;
   into.end = into.buffer.size();
   into.offset += blank;
-  if (blank < all.size()) into.holds = chrome_piece::what::events;
+  if (blank < text.size()) into.holds = chrome_piece::content_kind::events;
   into.buffer.resize(into.end + 2 * chrome_piece::margin, ' ');
 }
 
-bool chrome_document::is_broken(const chrome_piece& of, std::size_t from) {
-  return is_broken_text({of.buffer.data() + from, of.buffer.size() - from});
+bool chrome_document::is_broken(const chrome_piece& subject, std::size_t start) {
+  return is_broken_text({subject.buffer.data() + start, subject.buffer.size() - start});
 }
 
 void chrome_document::lose(std::uint64_t events, std::uint64_t bytes, std::uint64_t offset) {
@@ -242,35 +242,35 @@ void chrome_document::lose(std::uint64_t events, std::uint64_t bytes, std::uint6
   gap_.bytes += bytes;
 }
 
-/// Blanks out the broken event that starts at `from`, and broken events after it. Returns the position of the next
-/// whole event; 0 if none is visible.
-std::size_t chrome_document::pass_over(chrome_piece& in, std::size_t from) {
-  const std::string_view rest{in.buffer.data() + from, in.buffer.size() - from};
+/// Overwrites the broken event that starts at `from`, and broken events after it, with blanks. Returns the position of
+/// the next whole event, or 0 if there is none in the text read so far.
+std::size_t chrome_document::pass_over(chrome_piece& in, std::size_t start) {
+  const std::string_view rest{in.buffer.data() + start, in.buffer.size() - start};
   const std::size_t blank = first_solid(rest);
   const resumption next = find_next_event(rest.substr(blank), !at_end_);
   if (!next.found) return 0;
-  lose(next.events_lost(), next.at, offset_ + (from - chrome_piece::margin) + blank);
-  const auto begin = in.buffer.begin() + static_cast<std::ptrdiff_t>(from + blank);
+  lose(next.events_lost(), next.at, offset_ + (start - chrome_piece::margin) + blank);
+  const auto begin = in.buffer.begin() + static_cast<std::ptrdiff_t>(start + blank);
   std::fill(begin, begin + static_cast<std::ptrdiff_t>(next.at), ' ');
-  return from + blank + next.at;
+  return start + blank + next.at;
 }
 
 /// Like scan_array for the content of `in`, but continues after broken events.
 array_piece chrome_document::scan(chrome_piece& in) {
-  array_piece all;
+  array_piece whole;
   for (std::size_t start = chrome_piece::margin;;) {
     array_piece piece = scan_array({in.buffer.data() + start, in.buffer.size() - start});
     const std::size_t before = start - chrome_piece::margin;
-    if (piece.end != 0) all.end = before + piece.end;
-    all.closed = piece.closed;
-    all.close = before + piece.close;
-    all.broken = piece.broken;
-    if (piece.closed) return all;
+    if (piece.end != 0) whole.end = before + piece.end;
+    whole.closed = piece.closed;
+    whole.close = before + piece.close;
+    whole.broken = piece.broken;
+    if (piece.closed) return whole;
     const std::size_t end = start + piece.end;
     const bool stuck = piece.end == 0 || at_end_;
-    if (!piece.broken && !(stuck && is_broken(in, end))) return all;
+    if (!piece.broken && !(stuck && is_broken(in, end))) return whole;
     start = pass_over(in, end);
-    if (start == 0) return all;
+    if (start == 0) return whole;
   }
 }
 
@@ -308,7 +308,7 @@ result<void> chrome_document::events(chrome_piece& into) {
         lost_bytes_ = 0;
         truncated_ = false;
       } else if (object_ && tail.substr(first_solid(tail)).starts_with('"')) {
-        // These are members of the document: a broken event consumed the bracket before them.
+        // These are members of the document, because a broken event consumed the bracket before them.
         lost_bytes_ = 0;
         truncated_ = false;
       }

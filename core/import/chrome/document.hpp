@@ -11,7 +11,8 @@
 #include "core/import/chrome/scan.hpp"
 #include "core/import/input.hpp"
 
-/// The outer structure of a Chrome trace: splits the document into pieces of events. Private to core/import.
+/// Reads the outer structure of a Chrome trace, a JSON file, and splits the document into pieces of events. Private to
+/// core/import.
 namespace sluice::importing {
 
 /// An allocator for read buffers that does not initialize bytes when a buffer grows.
@@ -27,12 +28,11 @@ using unfilled_bytes = std::vector<char, unfilled_allocator>;
 
 /// A piece of a document: a group of events, or one other member of the top-level object.
 struct chrome_piece {
-  enum class what : std::uint8_t { events, member, end };
-  /// The number of bytes before the events that a parser may read and write, and half the number of such bytes after
-  /// them.
+  enum class content_kind : std::uint8_t { events, member, end };
+  /// A parser may read and write this many bytes before the events, and twice as many after them.
   static constexpr std::size_t margin = 64;
 
-  what holds = what::end;
+  content_kind holds = content_kind::end;
   unfilled_bytes buffer;
   std::size_t begin = 0, end = 0;  ///< The text of whole array elements, with their separators, in `buffer`.
   std::uint64_t offset = 0;        ///< The offset of `begin` in the (inflated) content.
@@ -52,7 +52,8 @@ struct chrome_gap {
 
 /// Reads a document in pieces. A file may have an array of events, an object whose member "traceEvents" is that array,
 /// one event per line, or several documents one after another. Events are not parsed, except after a broken event, to
-/// find the next whole event. Holds a piece and the input after it, never the whole document. Use from one thread.
+/// find the next whole event. This object holds a piece and the input after it, never the whole document. Use from one
+/// thread.
 class chrome_document {
  public:
   static constexpr std::size_t piece_bytes = std::size_t{256} << 10;
@@ -97,15 +98,15 @@ class chrome_document {
     ++at_;
     ++offset_;
   }
-  [[nodiscard]] tl::unexpected<error> wrong(const char* what) const;
+  [[nodiscard]] tl::unexpected<error> wrong(const char* subject) const;
   /// If no events have been read, returns an error. Otherwise ends the document here.
-  [[nodiscard]] result<void> end_or_fail(const char* what);
+  [[nodiscard]] result<void> end_or_fail(const char* subject);
   [[nodiscard]] result<void> follow();
   void begin_document(bool object);
   [[nodiscard]] bool begins_with_event();
-  [[nodiscard]] static bool is_broken(const chrome_piece& of, std::size_t from);
+  [[nodiscard]] static bool is_broken(const chrome_piece& subject, std::size_t start);
   void lose(std::uint64_t events, std::uint64_t bytes, std::uint64_t offset);
-  [[nodiscard]] std::size_t pass_over(chrome_piece& in, std::size_t from);
+  [[nodiscard]] std::size_t pass_over(chrome_piece& in, std::size_t start);
   [[nodiscard]] array_piece scan(chrome_piece& in);
 
   input& source_;
@@ -115,7 +116,7 @@ class chrome_document {
   place place_ = place::outside;
   bool object_ = false;
   bool lines_ = false;       ///< The document has one event per line instead of an array.
-  bool in_members_ = false;  ///< Nothing has followed the bracket that ended the events yet.
+  bool in_members_ = false;  ///< True if nothing has followed the bracket that ended the events yet.
   bool at_end_ = false;      ///< The input has ended.
   bool truncated_ = false;
   std::uint64_t lost_bytes_ = 0;

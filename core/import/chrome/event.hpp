@@ -9,7 +9,7 @@
 /// Events of Chrome's trace format, with parsed numbers and texts as in the file. Private to core/import.
 namespace sluice::importing {
 
-/// Values of "cat" that torch.profiler (Kineto) writes and that the importer treats specially.
+/// Values of an event's member "cat" that torch.profiler (Kineto) writes and that the importer treats specially.
 enum class chrome_category : std::uint8_t {
   other,
   cpu_op,
@@ -42,7 +42,7 @@ struct chrome_details {
   bool has_bytes = false;
   std::uint32_t grid[3] = {}, block[3] = {};
   std::int64_t registers = 0, shared = 0;
-  // Only in "[memory]" instants.
+  // Only "[memory]" instants have the members below.
   std::uint64_t address = 0;
   bool has_address = false;  ///< False in files of torch 1.8 and 1.9, which have no addresses.
   std::int64_t device_type = none, allocated = none, reserved = none;
@@ -63,18 +63,18 @@ struct chrome_event {
   char scope = 0;
   chrome_category category = chrome_category::other;
   bool has_time = false, has_duration = false;
-  bool bad_time = false, bad_duration = false;  ///< Not a number, or more than 64 bits of ns.
+  bool bad_time = false, bad_duration = false;  ///< True if the value is not a number or exceeds 64 bits of ns.
   trace::time_ns time = 0, duration = 0;
   std::string_view category_text, name;
   chrome_ident process, thread, id;
-  std::uint32_t details = none;    ///< The position of its details in `chrome_batch::details`.
-  std::uint32_t arguments = none;  ///< The position of its first argument in `chrome_batch::arguments`.
+  std::uint32_t details = none;    ///< The position of the event's details in `chrome_batch::details`.
+  std::uint32_t arguments = none;  ///< The position of the event's first argument in `chrome_batch::arguments`.
   std::uint32_t argument_count = 0;
 };
 
-/// Something that could not be parsed.
+/// A description of a text that could not be parsed.
 struct chrome_fault {
-  std::string_view what;  ///< A string literal.
+  std::string_view reason;  ///< A string literal.
   std::uint64_t offset = 0;
 };
 

@@ -16,7 +16,7 @@ constexpr std::size_t longest_event = 4096;
 constexpr std::size_t block_bytes = std::size_t{256} << 10;
 constexpr time_ns longest_span = time_ns{366} * 24 * 3600 * 1'000'000'000;
 
-/// The value of the key that ends at `at`.
+/// Returns the value of the key that ends at `at`.
 std::optional<time_ns> value_behind(std::string_view text, std::size_t at) {
   const std::size_t begin = text.find_first_not_of(" \t\r\n:\"", at);
   if (begin == std::string_view::npos) return std::nullopt;
@@ -25,7 +25,7 @@ std::optional<time_ns> value_behind(std::string_view text, std::size_t at) {
   return quick_thousandths(number, quick) ? std::optional(quick) : parse_thousandths(number);
 }
 
-/// The object around `at`, by its brackets; empty if it is incomplete or long.
+/// Returns the object around `at`, found by its brackets. The text is empty if the object is incomplete or long.
 std::string_view object_around(std::string_view text, std::size_t at) {
   std::size_t begin = at;
   for (int depth = 0; depth >= 0; --begin) {
@@ -47,7 +47,8 @@ class first_time_finder {
 
   std::optional<time_ns> run() {
     std::vector<char> text;
-    std::size_t searched = 0;  // Position in `text`; the rest is searched once the text after it is available.
+    // The position in `text` up to which it was searched. The rest is searched once the text after it is available.
+    std::size_t searched = 0;
     for (bool more = true; more;) {
       const std::size_t kept = std::min(searched, longest_event);
       text.erase(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(searched - kept));
@@ -67,20 +68,20 @@ class first_time_finder {
   }
 
  private:
-  void search(std::string_view text, std::size_t from, std::size_t until) {
-    if (!usual_) learn(text.substr(from, until - from));
-    while (from < until) {
-      const void* const found = memmem(text.data() + from, until - from, time_key.data(), time_key.size());
+  void search(std::string_view text, std::size_t begin, std::size_t until) {
+    if (!usual_) learn(text.substr(begin, until - begin));
+    while (begin < until) {
+      const void* const found = memmem(text.data() + begin, until - begin, time_key.data(), time_key.size());
       if (found == nullptr) return;
       const auto at = static_cast<std::size_t>(static_cast<const char*>(found) - text.data());
-      from = at + time_key.size();
-      const auto time = value_behind(text, from);
+      begin = at + time_key.size();
+      const auto time = value_behind(text, begin);
       if (time && is_plausible(*time) && (!first_ || *time < *first_) && is_of_event(object_around(text, at), *time))
         first_ = *time;
     }
   }
 
-  /// Uninitialized times are 0, so the usual time is that of most events.
+  /// Finds the usual time, which is near the times of most events. Uninitialized times are 0.
   void learn(std::string_view text) {
     std::vector<time_ns> times;
     for (std::size_t at = text.find(time_key); at != std::string_view::npos; at = text.find(time_key, at + 1))

@@ -27,11 +27,12 @@
 namespace sluice::importing {
 namespace {
 
-/// Times beyond this are invalid: 146 years in ns from any clock's origin. Sums of valid times fit into 64 bits.
+/// Times beyond this are invalid. It is 146 years in ns, counted from any clock's origin. Sums of valid times fit into
+/// 64 bits.
 constexpr time_ns far = std::numeric_limits<time_ns>::max() / 2;
-/// Later times are from a clock that starts in 1970: the year 2001, in ns.
+/// Times later than this are from a clock that starts in 1970. It is the year 2001, in ns.
 constexpr time_ns surely_unix = 1'000'000'000'000'000'000;
-/// The longest possible trace: a time farther from the others is invalid.
+/// The longest possible trace. A time that is farther from the others is invalid.
 constexpr time_ns longest_trace = time_ns{366} * 24 * 3600 * 1'000'000'000;
 
 struct counted {
@@ -85,7 +86,7 @@ constexpr std::array<std::string_view, kind_count> kind_names = {
 
 class chrome_importer {
  public:
-  /// `first`: the time of the first event, if known; certain if `is_sure`.
+  /// `first`: the time of the first event, if known. `is_sure`: this time is certain.
   chrome_importer(job& work, input& source, std::optional<time_ns> first, bool is_sure)
       : work_(work), source_(source), first_(first), is_sure_(is_sure) {}
 
@@ -116,25 +117,25 @@ class chrome_importer {
   [[nodiscard]] time_ns first() const { return origin_ + earliest_; }
 
  private:
-  /// A document without events may be any JSON.
+  /// Checks that the document has events. A document without events may be any JSON.
   result<void> check(const chrome_document& document) {
     const std::string& path = work_.source().path();
     if (!document.has_events()) {
       if (const unread_format* known = members_.other_format())
-        return fail(error_code::foreign, std::string(known->is), path, std::string(known->hint));
+        return fail(error_code::foreign, std::string(known->name), path, std::string(known->hint));
       return fail(error_code::foreign, "is a JSON object without \"traceEvents\", so it is not a Chrome trace", path,
                   "torch.profiler's export_chrome_trace and Perfetto's JSON export write such traces");
     }
     if (events_ != 0 && phases_ == 0) {
-      return fail(error_code::foreign, "is a JSON array of objects that are not events: none has a \"ph\"", path,
-                  "torch.profiler's export_chrome_trace and Perfetto's JSON export write such traces");
+      return fail(error_code::foreign, "is a JSON array of objects that are not events, because none has a \"ph\"",
+                  path, "torch.profiler's export_chrome_trace and Perfetto's JSON export write such traces");
     }
     return {};
   }
 
   void report(const chrome_document& document) {
     if (document.truncated()) {
-      work_.say(trace::severity::warning, "the imported file is cut off: everything before the cut was imported");
+      work_.say(trace::severity::warning, "the imported file is cut off; everything before the cut was imported");
     }
     if (document.lost_bytes() != 0) fault("bytes of an event cut off by the end of the file", document.lost_bytes());
     if (document.gap().events != 0) fault("events that are not JSON", document.gap().events, document.gap().offset);
@@ -145,7 +146,7 @@ class chrome_importer {
     }
     if (document.documents() > 1) {
       work_.say(trace::severity::warning, "the imported file has " + std::to_string(document.documents()) +
-                                              " consecutive documents: they were read as one");
+                                              " consecutive documents, which were read as one");
     }
     if (document.ill_formed_from() != error::no_offset) {
       work_.say(trace::severity::warning,
@@ -176,13 +177,13 @@ class chrome_importer {
   };
 
   result<void> take(const chrome_parsed& piece) {
-    if (piece.piece.holds == chrome_piece::what::member) {
+    if (piece.piece.holds == chrome_piece::content_kind::member) {
       members_.add(piece.piece);
       return {};
     }
     if (auto begun = begin(piece.batch.events); !begun) return begun;
     if (!usual_) usual_ = usual_time(piece.batch.events);
-    for (const chrome_fault& each : piece.batch.faults) fault(each.what, 1, each.offset);
+    for (const chrome_fault& each : piece.batch.faults) fault(each.reason, 1, each.offset);
     if (piece.batch.skipped_arguments != 0)
       fault("event arguments that a recording cannot represent", piece.batch.skipped_arguments);
     lost_bytes_ += piece.batch.lost_bytes;
@@ -190,7 +191,7 @@ class chrome_importer {
     return {};
   }
 
-  /// The time that most of these events are near. Uninitialized times are 0, and overflows may give any time.
+  /// Returns the time near which most of these events are. Uninitialized times are 0, and overflows may give any time.
   static std::optional<time_ns> usual_time(const std::vector<chrome_event>& events) {
     std::vector<time_ns> times;
     for (const chrome_event& event : events)
@@ -203,7 +204,7 @@ class chrome_importer {
     return *middle;
   }
 
-  /// Sets the trace's clock: time 0 is the earliest of the first events.
+  /// Sets the trace's clock. Time 0 is the earliest time of the first events.
   result<void> begin(const std::vector<chrome_event>& first) {
     if (parts_) return {};
     base_ = members_.base_time();
@@ -249,11 +250,11 @@ class chrome_importer {
         take_whole(event, batch, time);
         break;
       case 'B':
-        parts_->slices.begin_range(event, time, track_of(event));
+        parts_->slices.begin_range(event, time, get_track(event));
         ++read_[ranges];
         break;
       case 'E':
-        parts_->slices.end_range(time, track_of(event));
+        parts_->slices.end_range(time, get_track(event));
         break;
       case 'b':
       case 'S':
@@ -287,7 +288,7 @@ class chrome_importer {
             (event.category_text == "async" && event.name == "launch")) {
           ++read_[call_arrows];
         } else {
-          parts_->slices.add_arrow(event, time, track_of(event));
+          parts_->slices.add_arrow(event, time, get_track(event));
           ++read_[arrows];
         }
         break;
@@ -298,12 +299,12 @@ class chrome_importer {
     }
   }
 
-  /// XLA ends the list of events with an empty object.
+  /// True for an empty object, with which XLA ends the list of events.
   static bool is_empty(const chrome_event& event) {
     return event.phase == 0 && !event.has_time && event.name.empty() && event.category_text.empty();
   }
 
-  chrome_track& track_of(const chrome_event& event) {
+  chrome_track& get_track(const chrome_event& event) {
     if (last_track_ == nullptr || !(event.process == last_process_) || !(event.thread == last_thread_) ||
         !event.process.text.empty() || !event.thread.text.empty()) {
       last_track_ = &parts_->tracks.of(event.process, event.thread);
@@ -318,7 +319,7 @@ class chrome_importer {
     if (!event.has_duration) {
       fault("ranges without a duration");
     } else if (event.bad_duration || event.duration > longest_trace) {
-      fault("events with an impossible duration; they are shown until the end");
+      fault("events with an impossible duration, which are shown until the end of the recording");
     } else if (event.duration < 0) {
       fault("events with a negative duration");
       end = begin;
@@ -331,7 +332,8 @@ class chrome_importer {
     take_range(event, details, begin, end);
   }
 
-  /// Reads device work in the form of a tool other than torch.profiler. Returns false if the event is not such work.
+  /// Reads device work in the form of a tool other than torch.profiler. Returns false if the event is not device work
+  /// of another tool.
   bool take_dialect(const chrome_event& event, const chrome_batch& batch, time_ns begin, time_ns end) {
     const std::span<const chrome_argument> arguments(
         batch.arguments.data() + (event.argument_count == 0 ? 0 : event.arguments), event.argument_count);
@@ -347,13 +349,13 @@ class chrome_importer {
       return true;
     }
     if (read->is_instant) {
-      const chrome_track& track = track_of(event);
+      const chrome_track& track = get_track(event);
       parts_->memory.name_framework("XLA");
       parts_->memory.add(track.process, track.thread, begin, read->details, false);
       ++read_[memory_instants];
       return true;
     }
-    if (read->of_device) read->details.device = parts_->dialects.number_of(event.process);
+    if (read->of_device) read->details.device = parts_->dialects.to_number(event.process);
     if (read->category == chrome_category::gpu_user_annotation) {
       take_row_of_device(event, begin, end);
       return true;
@@ -365,7 +367,7 @@ class chrome_importer {
     return true;
   }
 
-  /// Reads rows of a device's "process" other than its work: modules, steps, waits.
+  /// Reads the rows of a device's "process" that are not its work, such as modules, steps and waits.
   void take_row_of_device(const chrome_event& event, time_ns begin, time_ns end) {
     chrome_tracks& tracks = parts_->tracks;
     const std::string_view row = tracks.thread_name(event.process, event.thread);
@@ -391,7 +393,7 @@ class chrome_importer {
         ++read_[memsets];
         break;
       case chrome_category::runtime_call:
-        parts_->work.add_call(event, begin, end, details, track_of(event));
+        parts_->work.add_call(event, begin, end, details, get_track(event));
         ++read_[calls];
         break;
       case chrome_category::sync:
@@ -406,16 +408,16 @@ class chrome_importer {
         break;
       }
       case chrome_category::python_function: {
-        const chrome_track& track = track_of(event);
+        const chrome_track& track = get_track(event);
         parts_->python.add(track.thread, begin, end, event.name, trace::frame_kind::python);
-        parts_->slices.add_range(event, begin, end, track_of(event));
+        parts_->slices.add_range(event, begin, end, get_track(event));
         ++read_[python_functions];
         break;
       }
       default:
-        parts_->slices.add_range(event, begin, end, track_of(event));
+        parts_->slices.add_range(event, begin, end, get_track(event));
         if (python_calls::tells_phase(event.name))
-          parts_->python.add(track_of(event).thread, begin, end, event.name, trace::frame_kind::unknown);
+          parts_->python.add(get_track(event).thread, begin, end, event.name, trace::frame_kind::unknown);
         ++read_[event.category == chrome_category::cpu_op            ? ops
                 : event.category == chrome_category::user_annotation ? annotations
                                                                      : ranges];
@@ -430,7 +432,7 @@ class chrome_importer {
       ++read_[marks];
       return;
     }
-    const chrome_track& track = track_of(event);
+    const chrome_track& track = get_track(event);
     parts_->memory.add(track.process, track.thread, time, batch.details[event.details], failed);
     ++read_[failed ? failed_allocations : memory_instants];
   }
@@ -460,29 +462,29 @@ class chrome_importer {
     ++read_[metadata];
   }
 
-  void fault(std::string_view what, std::uint64_t number = 1, std::uint64_t offset = error::no_offset) {
-    const auto place = faults_.find(what);
-    counted& known = place != faults_.end() ? place->second : faults_.emplace(what, counted{}).first->second;
+  void fault(std::string_view subject, std::uint64_t number = 1, std::uint64_t offset = error::no_offset) {
+    const auto place = faults_.find(subject);
+    counted& known = place != faults_.end() ? place->second : faults_.emplace(subject, counted{}).first->second;
     if (known.number == 0) known.offset = offset == error::no_offset ? offset_ : offset;
     known.number += number;
   }
 
   void finish() {
-    parts& all = *parts_;
-    members_.describe(all.tracks, all.devices,
-                      [this](std::string_view what, std::uint64_t offset) { fault(what, 1, offset); });
-    const auto slices = all.slices.finish();
-    const auto work = all.work.finish();
-    all.dialects.finish();
-    const auto memory = all.memory.finish(std::min<time_ns>(earliest_, 0));
+    parts& whole = *parts_;
+    members_.describe(whole.tracks, whole.devices,
+                      [this](std::string_view subject, std::uint64_t offset) { fault(subject, 1, offset); });
+    const auto slices = whole.slices.finish();
+    const auto work = whole.work.finish();
+    whole.dialects.finish();
+    const auto memory = whole.memory.finish(std::min<time_ns>(earliest_, 0));
     work_.set_begin(memory.begin);
-    members_.write(all.out, all.tracks.main_process(), memory.begin);
-    all.devices.finish(all.tracks);
-    all.tracks.finish();
+    members_.write(whole.out, whole.tracks.main_process(), memory.begin);
+    whole.devices.finish(whole.tracks);
+    whole.tracks.finish();
     for (std::size_t i = 0; i < read_.size(); ++i)
       if (read_[i] != 0) work_.read(kind_names[i], read_[i]);
-    const auto count = [&](std::string_view what, std::uint64_t number) {
-      if (number != 0) work_.not_understood(what, number);
+    const auto count = [&](std::string_view label, std::uint64_t number) {
+      if (number != 0) work_.not_understood(label, number);
     };
     count("arrow ends without a range or a counterpart", slices.loose);
     count("ranges that never ended", slices.open_ranges);
@@ -496,10 +498,10 @@ class chrome_importer {
     if (memory.paired != 0)
       work_.read("frees without an address, each matched with a block of the same size", memory.paired);
     count("frees with a size other than the block's", memory.sizes_differ);
-    count("allocations at an address whose free is not in the file; it is inferred", memory.addresses_reused);
+    count("allocations at an address whose previous free is not in the file and was inferred", memory.addresses_reused);
     count("memory instants with 0 bytes", memory.empty);
     count("Python functions beyond the memory limit, for stacks of allocations", memory.without_stack);
-    for (const auto& [what, found] : faults_) work_.not_understood(what, found.number, found.offset);
+    for (const auto& [topic, found] : faults_) work_.not_understood(topic, found.number, found.offset);
   }
 
   job& work_;
@@ -513,16 +515,16 @@ class chrome_importer {
   std::int64_t base_ = 0;
   time_ns origin_ = 0;
   time_ns earliest_ = far;
-  std::uint64_t offset_ = 0;      ///< Offset of the current piece.
-  std::uint64_t lost_bytes_ = 0;  ///< Bytes of broken events.
+  std::uint64_t offset_ = 0;      ///< The offset of the current piece.
+  std::uint64_t lost_bytes_ = 0;  ///< The number of bytes of broken events.
   std::uint64_t events_ = 0;      ///< The number of elements that are objects.
   std::uint64_t phases_ = 0;      ///< The number of these objects that are events.
-  std::optional<time_ns> usual_;  ///< Result of `usual_time` for the first events that have one.
+  std::optional<time_ns> usual_;  ///< The result of `usual_time` for the first events that have one.
   chrome_track* last_track_ = nullptr;
   chrome_ident last_process_, last_thread_;
 };
 
-/// Imports a file, opened by `open`. If the first event has a time other than `first`, reads the file again.
+/// Imports a file that `open` opens. If the time of the first event is not the expected one, reads the file again.
 template <class Open>
 result<void> import_from_first_event(job& work, std::optional<time_ns> first, Open open) {
   for (bool is_sure = false;; is_sure = true) {

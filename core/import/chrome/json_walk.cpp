@@ -33,7 +33,7 @@ json_fault json_index::read(std::string_view text) {
   state& s = *state_;
   s.text = text;
   if (s.parser == nullptr || s.parser->capacity() < text.size()) {
-    // Some reserve, for texts that grow slightly each time.
+    // The reserve avoids another allocation when texts grow slightly each time.
     const std::size_t capacity = text.size() + text.size() / 8;
     const auto failed = s.parser == nullptr ? simdjson::get_active_implementation()->create_dom_parser_implementation(
                                                   capacity, 1, s.parser)

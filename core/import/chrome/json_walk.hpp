@@ -7,9 +7,9 @@
 #include <string_view>
 
 /// Reads JSON by its structural characters: brackets, colons and commas outside of strings, and the first byte of each
-/// string, number or word. simdjson's first stage finds these characters and checks the encoding. A walk along them
-/// finds the ends of values without reading the values, at a few instructions per structural character. Private to
-/// core/import.
+/// string, number or word. simdjson's first stage finds these characters and checks the encoding. A walk along the
+/// characters finds the ends of values without reading the values, and takes a few instructions per structural
+/// character. Private to core/import.
 ///
 /// A walk checks the order of names, colons, values and commas in the containers that it enters. In values that it
 /// skips, it checks only that there are as many closing as opening brackets.
@@ -36,8 +36,8 @@ class json_value {
 
   /// The JSON text of the value, without trailing blanks and, if it is a string, without its quotes.
   [[nodiscard]] std::string_view unquoted() const {
-    const std::string_view all = token();
-    return is_string() ? std::string_view(all.data() + 1, all.size() - 2) : all;
+    const std::string_view text = token();
+    return is_string() ? std::string_view(text.data() + 1, text.size() - 2) : text;
   }
 
  private:
@@ -64,7 +64,7 @@ class json_walk {
   bool object(Member&& member) {
     if (!take('{')) return false;
     if (take('}')) return true;
-    constexpr std::ptrdiff_t shortest = 4;  // A name, a colon, a value, and a comma or bracket.
+    constexpr std::ptrdiff_t shortest = 4;  // The shortest member has a name, a colon, a value, and a comma or bracket.
     for (;; ++at_) {
       if (end_ - at_ < shortest || text_[at_[0]] != '"' || text_[at_[1]] != ':') return false;
       const std::string_view name = json_value(text_, at_, at_ + 1).unquoted();

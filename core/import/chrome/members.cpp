@@ -11,7 +11,7 @@
 namespace sluice::importing {
 namespace {
 
-/// Further members of a document are only counted.
+/// Members of a document beyond this number are only counted.
 constexpr std::size_t max_metadata = 256;
 
 /// Members that torch.profiler writes for AMD GPUs.
@@ -29,8 +29,8 @@ bool is_about_form(std::string_view member) {
   return std::find(std::begin(known), std::end(known), member) != std::end(known);
 }
 
-/// A string, number or boolean, as text; nothing for a list, an object or null.
-std::optional<std::string> scalar_of(std::string_view json) {
+/// Returns a string, number or boolean as text, and nullopt for a list, an object or null.
+std::optional<std::string> find_scalar(std::string_view json) {
   const std::size_t begin = json.find_first_not_of(" \t\r\n");
   if (begin == std::string_view::npos || json[begin] == '{' || json[begin] == '[' || json[begin] == 'n')
     return std::nullopt;
@@ -56,7 +56,7 @@ void read_device(std::string_view text, kineto_devices& devices) {
                    static_cast<std::uint32_t>(minor));
 }
 
-/// Stores a number as a number, anything else as text.
+/// Stores a number as a number and any other value as text.
 void set_value(trace::attribute_event& row, const std::string& value, bool quoted, trace::file_writer& out) {
   const char* const end = value.data() + value.size();
   if (quoted) {
@@ -102,7 +102,7 @@ void chrome_members::describe(chrome_tracks& tracks, kineto_devices& devices,
     if (each.cut) fault("members that are too long or cut off", each.offset);
     if (is_about_form(each.name)) continue;
     if (!is_described(each.name)) {
-      if (scalar_of(each.value) && ++metadata <= max_metadata) continue;
+      if (find_scalar(each.value) && ++metadata <= max_metadata) continue;
       fault("member '" + each.name.substr(0, 60) + "' of the document", each.offset);
       continue;
     }
@@ -126,7 +126,7 @@ void chrome_members::write(trace::file_writer& out, trace::process_id process, t
   trace::attribute_event row;
   std::size_t written = 0;
   for (const member& each : all_) {
-    const auto value = is_about_form(each.name) ? std::nullopt : scalar_of(each.value);
+    const auto value = is_about_form(each.name) ? std::nullopt : find_scalar(each.value);
     if (!value || ++written > max_metadata) continue;
     if (row.target == trace::event_id::none) {
       trace::marker_event mark;

@@ -14,8 +14,8 @@
 
 namespace sluice::importing {
 
-/// Imports the members of a Chrome trace's document other than its events. Holds at most `max_bytes` of them. Private
-/// to core/import.
+/// Imports the members of a Chrome trace's document that are not events, such as the properties of devices. Holds at
+/// most `max_bytes` of these members. Private to core/import.
 class chrome_members {
  public:
   static constexpr std::size_t max_bytes = std::size_t{16} << 20;
@@ -32,8 +32,8 @@ class chrome_members {
   /// cannot be read and the value's offset.
   void describe(chrome_tracks& tracks, kineto_devices& devices,
                 const std::function<void(std::string_view, std::uint64_t)>& fault) const;
-  /// Writes members that are texts or numbers, such as those of torch.profiler's `add_metadata`: one mark with one
-  /// attribute for each.
+  /// Writes the members that are texts or numbers, such as those of torch.profiler's `add_metadata`, as one mark with
+  /// one attribute for each member.
   void write(trace::file_writer& out, trace::process_id process, trace::time_ns time) const;
 
  private:

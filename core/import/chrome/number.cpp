@@ -9,8 +9,9 @@ constexpr std::uint64_t no_more = std::numeric_limits<std::uint64_t>::max();
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
-/// The exponent at the start of `text`, including the 'e', clamped to a sufficient range. None if it is malformed.
-std::optional<int> exponent_of(std::string_view text) {
+/// Returns the exponent at the start of `text`, which begins with the 'e', clamped to a sufficient range. Returns
+/// nullopt if it is malformed.
+std::optional<int> get_exponent(std::string_view text) {
   if (text.empty()) return 0;
   if (text.front() != 'e' && text.front() != 'E') return std::nullopt;
   text.remove_prefix(1);
@@ -32,30 +33,30 @@ struct decimal {
   int exponent = 0;
 
   static std::optional<decimal> of(std::string_view text) {
-    decimal made;
+    decimal output;
     if (!text.empty() && text.front() == '-') {
-      made.negative = true;
+      output.negative = true;
       text.remove_prefix(1);
     }
     std::size_t at = 0;
     while (at < text.size() && is_digit(text[at])) ++at;
     if (at == 0) return std::nullopt;
-    made.whole = text.substr(0, at);
+    output.whole = text.substr(0, at);
     text.remove_prefix(at);
     if (!text.empty() && text.front() == '.') {
       at = 1;
       while (at < text.size() && is_digit(text[at])) ++at;
       if (at == 1) return std::nullopt;
-      made.fraction = text.substr(1, at - 1);
+      output.fraction = text.substr(1, at - 1);
       text.remove_prefix(at);
     }
-    const auto power = exponent_of(text);
+    const auto power = get_exponent(text);
     if (!power) return std::nullopt;
-    made.exponent = *power;
-    return made;
+    output.exponent = *power;
+    return output;
   }
 
-  /// The digit `index` places right of the first digit of `whole`; 0 outside of the number.
+  /// Returns the digit `index` places to the right of the first digit of `whole`, or 0 outside of the number.
   [[nodiscard]] unsigned digit(std::int64_t index) const {
     const auto whole_digits = static_cast<std::int64_t>(whole.size());
     if (index < 0) return 0;
@@ -65,14 +66,15 @@ struct decimal {
     return static_cast<unsigned>(fraction[static_cast<std::size_t>(index)] - '0');
   }
 
-  /// The magnitude times 10^`power`; the remainder is rounded to the nearest or truncated. None if beyond 64 bits.
+  /// Returns the magnitude times 10^`power`. The remainder is rounded to the nearest or truncated. Returns nullopt if
+  /// the result exceeds 64 bits.
   [[nodiscard]] std::optional<std::uint64_t> scaled(int power, bool round) const {
-    // The number of digits in the result: those of `whole`, plus or minus the powers of ten.
+    // The number of digits in the result is that of `whole`, plus or minus the powers of ten.
     const std::int64_t count = static_cast<std::int64_t>(whole.size()) + exponent + power;
     const auto given = static_cast<std::int64_t>(whole.size() + fraction.size());
     std::uint64_t value = 0;
     for (std::int64_t i = 0; i < count; ++i) {
-      if (value == 0 && i >= given) return 0;  // All zeros, whatever the exponent.
+      if (value == 0 && i >= given) return 0;  // All digits are 0, so the exponent does not matter.
       const unsigned next = digit(i);
       if (value > (no_more - next) / 10) return std::nullopt;
       value = value * 10 + next;

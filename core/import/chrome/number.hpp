@@ -34,14 +34,14 @@ inline std::uint64_t load_eight(const char* at) {
   return eight;
 }
 
-/// Loads the first `count` bytes (1 to 8) at `at`, padded in front with '0' to eight characters.
+/// Loads the first `count` bytes (1 to 8) at `at`, and pads them in front with '0' to eight characters.
 inline std::uint64_t load_behind_zeros(const char* at, std::size_t count) {
   const auto missing = static_cast<unsigned>(8 * (8 - count));
   return load_eight(at) << missing | (eight_zeros >> 1 >> (63 - missing));
 }
 
-/// Parses eight digits. Returns false if any character is not a digit. Combines neighbors: digits to pairs, pairs to
-/// fours, fours to eight (Lemire, "Quickly parsing eight digits", 2018).
+/// Parses eight digits. Returns false if any character is not a digit. Combines neighboring digits to pairs, then pairs
+/// to fours, then fours to eight (Lemire, "Quickly parsing eight digits", 2018).
 inline bool eight_digits(std::uint64_t text, std::uint64_t& number) {
   const std::uint64_t digits = text ^ eight_zeros;
   const std::uint64_t pairs = (digits * 10 + (digits >> 8)) & 0x00ff'00ff'00ff'00ff;
@@ -52,7 +52,7 @@ inline bool eight_digits(std::uint64_t text, std::uint64_t& number) {
 
 }  // namespace detail
 
-// The functions below do not return std::optional: the compiler would write it to memory in parts and read it as a
+// The functions below do not return std::optional. The compiler would write it to memory in parts and read it as a
 // whole, which would take half of the run time.
 
 /// Parses 1 to 16 digits. Returns false for any other text, for which callers should try `parse_integer`. O(1).

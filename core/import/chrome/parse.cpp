@@ -14,7 +14,7 @@
 namespace sluice::importing {
 namespace {
 
-chrome_category category_of(std::string_view text) {
+chrome_category find_category(std::string_view text) {
   static constexpr std::pair<std::string_view, chrome_category> known[] = {
       {"cpu_op", chrome_category::cpu_op},
       {"python_function", chrome_category::python_function},
@@ -22,13 +22,13 @@ chrome_category category_of(std::string_view text) {
       {"cuda_runtime", chrome_category::runtime_call},
       {"cuda_driver", chrome_category::runtime_call},
       {"ac2g", chrome_category::call_to_work},
-      {"async_cpu_to_gpu", chrome_category::call_to_work},  // Up to torch 1.13.
+      {"async_cpu_to_gpu", chrome_category::call_to_work},  // The name up to torch 1.13.
       {"gpu_memcpy", chrome_category::copy},
       {"gpu_memset", chrome_category::memset},
       {"user_annotation", chrome_category::user_annotation},
       {"gpu_user_annotation", chrome_category::gpu_user_annotation},
       {"cuda_sync", chrome_category::sync},
-      // The names in older versions.
+      // These are the names in older versions.
       {"Kernel", chrome_category::kernel},
       {"Memcpy", chrome_category::copy},
       {"Memset", chrome_category::memset},
@@ -37,7 +37,7 @@ chrome_category category_of(std::string_view text) {
   };
   for (const auto& [name, category] : known)
     if (text == name) return category;
-  // Other devices' runtimes and drivers: "xpu_runtime", "mtia_runtime", "privateuse1_driver", ...
+  // The runtimes and drivers of other devices are "xpu_runtime", "mtia_runtime", "privateuse1_driver", ...
   const bool is_call = text.ends_with("_runtime") || text.ends_with("_driver");
   return is_call ? chrome_category::runtime_call : chrome_category::other;
 }
@@ -64,12 +64,12 @@ bool read_integer(const json_value& value, Integer& into) {
 }
 
 bool read_three(const json_value& value, std::uint32_t (&into)[3]) {
-  if (!value.is_array()) return true;  // Ignore it.
+  if (!value.is_array()) return true;  // Other values are ignored.
   std::size_t at = 0;
   return json_walk(value).array([&](const json_value& number) { return at == 3 || read_integer(number, into[at++]); });
 }
 
-/// Reads one argument that the model has a column for. Ignores others.
+/// Reads an argument for which the model has a column. Ignores other arguments.
 bool read_detail(std::string_view key, const json_value& value, chrome_details& into) {
   switch (key.size()) {
     case 4:
@@ -115,8 +115,8 @@ bool read_detail(std::string_view key, const json_value& value, chrome_details& 
 
 enum class wants : std::uint8_t { nothing, details, all };
 
-/// The required parts of an event's arguments.
-wants wanted_of(const chrome_event& event) {
+/// Returns which arguments of an event are needed.
+wants get_wanted(const chrome_event& event) {
   if (event.phase == 'C' || event.phase == 'M') return wants::all;
   switch (event.category) {
     case chrome_category::runtime_call:
@@ -129,13 +129,13 @@ wants wanted_of(const chrome_event& event) {
     case chrome_category::gpu_user_annotation:
       return wants::details;
     default:
-      // Device work in the form of other tools; only the arguments identify it.
+      // This may be device work in the form of other tools. Only the arguments show that.
       return event.phase == 'X' && (event.category_text.empty() || event.category_text == "gpu_op") ? wants::all
                                                                                                     : wants::nothing;
   }
 }
 
-/// Copied to initialize events. Without it, the compiler uses a fill instruction with a higher startup cost.
+/// New events are copies of this one. Without it, the compiler uses a fill instruction with a higher startup cost.
 constexpr chrome_event blank_event;
 constexpr chrome_details blank_details;
 
@@ -148,7 +148,7 @@ class event_reader {
   /// Returns false and adds nothing if the event is not a valid object.
   bool read(json_walk& walk) {
     arguments_.reset();
-    // Filled in place, because it is large.
+    // The event is filled in place because it is large.
     event_ = &batch_.events.emplace_back(blank_event);
     const auto use = [&](std::string_view name, const json_value& value) { return member(name, value); };
     if (walk.object(use) && (!arguments_ || read_arguments(*arguments_))) return true;
@@ -172,7 +172,7 @@ class event_reader {
         if (key == "pid") return ident(value, event_->process);
         if (key == "tid") return ident(value, event_->thread);
         if (key == "dur") return read_time(value, event_->has_duration, event_->bad_duration, event_->duration);
-        // {"local": "0x1"} or {"global": "0x1"}: its JSON text serves as the id.
+        // The value is {"local": "0x1"} or {"global": "0x1"}. Its JSON text serves as the id.
         if (key == "id2") return text(value, event_->id.text);
         break;
       case 4:
@@ -191,13 +191,13 @@ class event_reader {
     return true;
   }
 
-  /// The content of a string, with escapes decoded; the text of any other value as written.
+  /// Sets `into` to the content of a string, with escapes decoded, or to the text of any other value as written.
   bool text(const json_value& value, std::string_view& into) {
     into = value.unquoted();
     return !has_escapes_ || !value.is_string() || resolve(into);
   }
 
-  /// `text`: the characters between a string's quotes.
+  /// Decodes `text`, the characters between a string's quotes.
   bool resolve(std::string_view& text) {
     if (text.find('\\') == std::string_view::npos) return true;
     std::string& resolved = batch_.kept.emplace_back();
@@ -208,7 +208,7 @@ class event_reader {
   }
 
   bool ident(const json_value& value, chrome_ident& into) {
-    // A quoted number counts as a number: some tools quote them.
+    // A quoted number counts as a number, because some tools quote numbers.
     const std::string_view written = value.unquoted();
     if (std::uint64_t digits = 0; quick_integer(written, digits)) {
       into = {static_cast<std::int64_t>(digits), {}};
@@ -225,7 +225,7 @@ class event_reader {
     if (!text(value, event_->category_text)) return false;
     const bool named =
         event_->category == chrome_category::memory || event_->category == chrome_category::out_of_memory;
-    if (!named) event_->category = category_of(event_->category_text);
+    if (!named) event_->category = find_category(event_->category_text);
     return true;
   }
 
@@ -237,7 +237,7 @@ class event_reader {
   }
 
   bool arguments(const json_value& value) {
-    // The required arguments depend on the phase, the category, and for instants the name, which may come later.
+    // The required arguments depend on the phase and the category and, for instants, on the name. These may come later.
     const bool known = event_->phase == 'i'   ? !event_->name.empty()
                        : event_->phase == 'X' ? !event_->category_text.empty()
                                               : event_->phase != 0;
@@ -247,12 +247,12 @@ class event_reader {
   }
 
   bool read_arguments(const json_value& value) {
-    const wants wanted = wanted_of(*event_);
+    const wants wanted = get_wanted(*event_);
     if (wanted == wants::nothing || !value.is_object()) {
       ++batch_.skipped_arguments;
       return true;
     }
-    return wanted == wants::all ? all_of(value) : details_of(value);
+    return wanted == wants::all ? all_of(value) : list_details(value);
   }
 
   bool all_of(const json_value& value) {
@@ -271,7 +271,7 @@ class event_reader {
     return done;
   }
 
-  bool details_of(const json_value& value) {
+  bool list_details(const json_value& value) {
     event_->details = static_cast<std::uint32_t>(batch_.details.size());
     chrome_details& details = batch_.details.emplace_back(blank_details);
     return json_walk(value).object(
@@ -280,12 +280,13 @@ class event_reader {
 
   chrome_batch& batch_;
   const json_index& index_;
-  bool has_escapes_;                     ///< In any string of the text.
-  chrome_event* event_ = nullptr;        ///< The last one of the batch.
-  std::optional<json_value> arguments_;  ///< Set if they came before what determines their use.
+  bool has_escapes_;               ///< True if any string of the text has escapes.
+  chrome_event* event_ = nullptr;  ///< The last event of the batch.
+  /// The arguments, if they came before the members that determine which are needed.
+  std::optional<json_value> arguments_;
 };
 
-/// Replaces bytes that are not UTF-8. Returns the position of the first, or the size.
+/// Replaces bytes that are not UTF-8. Returns the position of the first of these bytes, or the size.
 std::size_t mend_utf8(char* text, std::size_t size) {
   std::size_t first = size;
   for (std::size_t at = 0; at < size;) {
@@ -342,7 +343,7 @@ struct chrome_parser::state {
     std::vector<std::size_t> ends;
     const std::string_view text = piece.text();
     static_cast<void>(scan_array(text, &ends));
-    // Created from the index of the whole piece: if that has no escapes, no event has any.
+    // The reader is created from the index of the whole piece. If the piece has no escapes, no event has any.
     event_reader reader(into, index);
     std::size_t at = 0;
     for (const std::size_t end : ends) {
@@ -353,8 +354,8 @@ struct chrome_parser::state {
     }
   }
 
-  /// Parses one event. Control characters, which strings must not contain, become blanks. The text after it in the
-  /// piece is a sufficient margin.
+  /// Parses one event. Control characters, which strings must not contain, become blanks. The text after the event in
+  /// the piece is a sufficient margin.
   bool parse_one(chrome_piece& piece, std::size_t begin, std::size_t end, event_reader& reader) {
     const std::string_view text = piece.text().substr(begin, end - begin);
     json_fault fault = index.read(text);
@@ -369,21 +370,23 @@ struct chrome_parser::state {
     return reader.read(walk) && walk.at_end();
   }
 
-  /// Parses events inside a text that looks like one broken event: a missing bracket can merge several.
+  /// Parses the events inside a text that looks like one broken event, because a missing bracket can merge several
+  /// events.
   void parse_inside(chrome_piece& piece, std::size_t begin, std::size_t end, event_reader& reader, chrome_batch& into) {
-    const auto lost = [&](std::size_t from, std::size_t to, std::size_t events) {
-      for (std::size_t i = 0; i < events; ++i) into.faults.push_back({"events that are not JSON", piece.offset + from});
-      into.lost_bytes += to - from;
+    const auto lost = [&](std::size_t start, std::size_t to, std::size_t events) {
+      for (std::size_t i = 0; i < events; ++i)
+        into.faults.push_back({"events that are not JSON", piece.offset + start});
+      into.lost_bytes += to - start;
     };
     for (;;) {
       const resumption next = find_next_event(piece.text().substr(begin, end - begin), false);
       lost(begin, begin + next.at, next.found ? next.events_lost() : 1);
       if (!next.found) return;
       begin += next.at;
-      // Events that follow it without a gap are valid too.
+      // Events that directly follow it are valid, too.
       for (;;) {
         const strict_object object = read_object_strictly(piece.text().substr(begin, end - begin));
-        if (object.is != strict_object::state::whole || !parse_one(piece, begin, begin + object.end, reader)) break;
+        if (object.status != strict_object::state::whole || !parse_one(piece, begin, begin + object.end, reader)) break;
         begin += object.end;
         const std::string_view rest = piece.text().substr(begin, end - begin);
         const std::size_t solid = rest.find_first_not_of(" \n\r\t,");
@@ -417,11 +420,11 @@ std::optional<std::vector<std::pair<std::string, std::string>>> json_members(std
   std::vector<std::pair<std::string, std::string>> members;
   simdjson::dom::parser parser;
   simdjson::dom::element root;
-  // The parser keeps its depth limit when it grows. The limit is one more than the deepest level, and excludes empty
-  // ones.
+  // The parser keeps its depth limit when it grows. The limit is one more than the deepest level and does not count
+  // empty containers.
   if (parser.allocate(object.size(), max_json_levels + 1)) return std::nullopt;
   if (parser.parse(object.data(), object.size()).get(root)) return std::nullopt;
-  const auto text_of = [](const simdjson::dom::element& value) {
+  const auto to_text = [](const simdjson::dom::element& value) {
     std::string_view text;
     if (!value.get_string().get(text)) return std::string(text);
     return simdjson::to_string(value);
@@ -429,9 +432,9 @@ std::optional<std::vector<std::pair<std::string, std::string>>> json_members(std
   simdjson::dom::object fields;
   simdjson::dom::array elements;
   if (!root.get_object().get(fields)) {
-    for (const auto field : fields) members.emplace_back(field.key, text_of(field.value));
+    for (const auto field : fields) members.emplace_back(field.key, to_text(field.value));
   } else if (!root.get_array().get(elements)) {
-    for (const auto element : elements) members.emplace_back(std::string(), text_of(element));
+    for (const auto element : elements) members.emplace_back(std::string(), to_text(element));
   } else {
     return std::nullopt;
   }

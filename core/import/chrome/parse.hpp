@@ -17,7 +17,7 @@
 /// Parses pieces of a Chrome trace with simdjson. Private to core/import.
 namespace sluice::importing {
 
-/// The events of a piece, as parsed.
+/// The parsed events of one piece.
 struct chrome_batch {
   std::vector<chrome_event> events;
   std::vector<chrome_details> details;
@@ -31,7 +31,7 @@ struct chrome_batch {
 };
 
 /// Parses a trace piece by piece, each piece into a batch of events. The texts of events are valid as long as both the
-/// piece and the batch.
+/// piece and the batch exist.
 class chrome_parser {
  public:
   chrome_parser();

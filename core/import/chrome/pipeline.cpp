@@ -34,7 +34,7 @@ void chrome_pipeline::read() {
   try {
     for (chrome_parsed* piece = nullptr; free_.take(piece);) {
       outcome_ = document_.next(piece->piece);
-      if (!outcome_ || piece->piece.holds == chrome_piece::what::end || !read_.put(piece)) break;
+      if (!outcome_ || piece->piece.holds == chrome_piece::content_kind::end || !read_.put(piece)) break;
     }
   } catch (const std::bad_alloc&) {
     outcome_ = fail(error_code::unavailable, "there is not enough memory to read an event of this length", {}, {},
@@ -47,12 +47,12 @@ void chrome_pipeline::parse() {
   try {
     for (chrome_parsed* piece = nullptr; read_.take(piece);) {
       piece->batch.clear();
-      if (piece->piece.holds == chrome_piece::what::events) piece->parser.parse(piece->piece, piece->batch);
+      if (piece->piece.holds == chrome_piece::content_kind::events) piece->parser.parse(piece->piece, piece->batch);
       if (!parsed_.put(piece)) break;
     }
   } catch (const std::bad_alloc&) {
     read_.close(true);
-    free_.close(true);  // Ends the reader. `memory_short_` reports the missing pieces.
+    free_.close(true);  // This ends the reader. `memory_short_` reports the missing pieces.
     memory_short_ = true;
   }
   parsed_.close();

@@ -20,8 +20,9 @@ struct chrome_parsed {
   chrome_parser parser;
 };
 
-/// Reads, inflates and splits a document in one thread, parses the pieces in a second thread, and passes them in order
-/// to the thread that owns this object. At most `slots` pieces exist at the same time.
+/// Parses a Chrome trace with two threads. The first thread reads, inflates and splits the document, and the second
+/// parses the pieces. The thread that owns this object gets the pieces in order. At most `slots` pieces exist at the
+/// same time.
 class chrome_pipeline {
  public:
   static constexpr std::size_t slots = 6;
@@ -36,7 +37,7 @@ class chrome_pipeline {
   /// Waits for the next piece and returns it, or null at the end or after a read error. Valid until the next call.
   [[nodiscard]] const chrome_parsed* next();
 
-  /// The result of the reading thread. Call after `next` has returned null.
+  /// Whether the reading thread read the whole file, or its error. Call after `next` has returned null.
   [[nodiscard]] const result<void>& outcome() const { return outcome_; }
   /// The document, for its counts and faults. Call after `next` has returned null.
   [[nodiscard]] const chrome_document& document() const { return document_; }

@@ -6,7 +6,7 @@ namespace sluice::importing {
 namespace {
 
 constexpr std::size_t max_levels = 4096;
-constexpr std::size_t max_looks = 8;  ///< Per byte, on average.
+constexpr std::size_t max_looks = 8;  ///< The most looks at a byte, on average.
 
 bool is_space(char c) { return c == ' ' || c == '\n' || c == '\r' || c == '\t'; }
 
@@ -21,11 +21,11 @@ class object_reader {
   explicit object_reader(std::string_view text) : text_(text) {}
 
   strict_object read() {
-    strict_object made;
-    made.is = run();
-    made.end = at_;
-    made.has_phase = has_phase_;
-    return made;
+    strict_object object;
+    object.status = run();
+    object.end = at_;
+    object.has_phase = has_phase_;
+    return object;
   }
 
  private:
@@ -81,7 +81,7 @@ class object_reader {
           break;
         }
       }
-      // An end.
+      // The character ends a container.
       if (depth_ == 0 || c != (in_object() ? '}' : ']')) return state::broken;
       ++at_;
       if (--depth_ == 0) return state::whole;
@@ -106,7 +106,7 @@ class object_reader {
     return state::cut;
   }
 
-  /// A number, true, false, null, or Python's NaN and Infinity.
+  /// Reads a number, true, false, null, or Python's NaN and Infinity.
   state word() {
     const std::size_t begin = at_;
     const auto belongs = [](char c) {
@@ -125,7 +125,7 @@ class object_reader {
   bool has_phase_ = false;
 };
 
-/// True if an object that ends at `end` can be an element: followed by another one, the array's end, or nothing.
+/// True if an object that ends at `end` can be an element: another element, the end of the array or nothing follows it.
 bool goes_on(std::string_view text, std::size_t end) {
   std::size_t at = behind_blanks(text, end);
   while (at < text.size() && (text[at] == ',' || is_space(text[at]))) ++at;
@@ -137,31 +137,31 @@ bool goes_on(std::string_view text, std::size_t end) {
 strict_object read_object_strictly(std::string_view text) { return object_reader(text).read(); }
 
 resumption find_next_event(std::string_view text, bool more) {
-  resumption made;
-  // Limits the work for endless nesting, which would be read from each of its levels.
+  resumption output;
+  // This limits the work for endless nesting, which would be read from each of its levels.
   std::size_t left = max_looks * text.size();
   for (std::size_t brace = text.find('{', 1); brace != std::string_view::npos; brace = text.find('{', brace + 1)) {
-    // Preceded by blanks, and the comma or the end of the previous event.
+    // Blanks, and the comma or the end of the previous event, come before the brace.
     std::size_t before = brace;
     while (before > 0 && is_space(text[before - 1])) --before;
     if (before == 0 || (text[before - 1] != ',' && text[before - 1] != '}')) continue;
     const std::size_t inside = behind_blanks(text, brace + 1);
     if (inside < text.size() && text[inside] != '"') continue;
     const strict_object object = read_object_strictly(text.substr(brace));
-    const bool cut = object.is == strict_object::state::cut && more;
+    const bool cut = object.status == strict_object::state::cut && more;
     const bool whole =
-        object.is == strict_object::state::whole && object.has_phase && goes_on(text, brace + object.end);
+        object.status == strict_object::state::whole && object.has_phase && goes_on(text, brace + object.end);
     if (cut || whole) {
-      made.at = brace;
-      made.found = true;
-      return made;
+      output.at = brace;
+      output.found = true;
+      return output;
     }
-    if (object.has_phase) ++made.skipped;
+    if (object.has_phase) ++output.skipped;
     if (object.end > left) break;
     left -= object.end;
   }
-  made.at = text.size();
-  return made;
+  output.at = text.size();
+  return output;
 }
 
 }  // namespace sluice::importing

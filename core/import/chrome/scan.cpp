@@ -14,17 +14,18 @@ namespace {
 
 constexpr std::size_t block_bytes = 64;
 
-/// One bit for each byte of a block.
+/// Masks with one bit for each byte of a block.
 struct block_masks {
   std::uint64_t quotes = 0, backslashes = 0, opens = 0, closes = 0;
 };
 
 #ifdef __SSE2__
-block_masks masks_of(const char* at) {
+block_masks get_masks(const char* at) {
   block_masks masks;
   const __m128i quote = _mm_set1_epi8('"');
   const __m128i backslash = _mm_set1_epi8('\\');
-  const __m128i lower = _mm_set1_epi8(0x20);  // Maps '[' to '{' and ']' to '}', and no other character to these.
+  // This bit maps '[' to '{' and ']' to '}', and no other character to these.
+  const __m128i lower = _mm_set1_epi8(0x20);
   const __m128i open = _mm_set1_epi8('{');
   const __m128i close = _mm_set1_epi8('}');
 #pragma GCC unroll 4
@@ -42,7 +43,7 @@ block_masks masks_of(const char* at) {
   return masks;
 }
 #else
-block_masks masks_of(const char* at) {
+block_masks get_masks(const char* at) {
   block_masks masks;
   for (unsigned i = 0; i < block_bytes; ++i) {
     const std::uint64_t bit = std::uint64_t{1} << i;
@@ -56,8 +57,8 @@ block_masks masks_of(const char* at) {
 }
 #endif
 
-/// Each bit becomes the exclusive or of all bits up to it: set from an opening quote up to the byte before its closing
-/// one.
+/// Replaces each bit by the exclusive or of all bits up to it. Given the quotes, the bits from an opening quote up to
+/// the byte before its closing quote are set.
 std::uint64_t prefix_xor(std::uint64_t bits) {
 #pragma GCC unroll 6
   for (unsigned step = 1; step < 64; step *= 2) bits ^= bits << step;
@@ -71,7 +72,7 @@ std::uint64_t ones_in(std::uint64_t bits) {
   return ((bits + (bits >> 4)) & 0x0f0f'0f0f'0f0f'0f0f) * 0x0101'0101'0101'0101 >> 56;
 }
 
-/// Characters that may follow a string.
+/// True for the characters that may follow a string.
 constexpr std::array<bool, 256> may_follow = [] {
   std::array<bool, 256> table{};
   for (const char c : {',', ':', '}', ']', ' ', '\n', '\r', '\t'}) table[static_cast<unsigned char>(c)] = true;
@@ -82,9 +83,9 @@ class scanner {
  public:
   explicit scanner(std::vector<std::size_t>* ends) : ends_(ends) {}
 
-  /// False at the end of the array, or at an invalid byte.
+  /// Scans a block. Returns false at the end of the array or at an invalid byte.
   bool take(const char* block, std::size_t offset) {
-    block_masks masks = masks_of(block);
+    block_masks masks = get_masks(block);
     if ((masks.backslashes | escape_) != 0) masks.quotes &= ~escaped(masks.backslashes);
     const std::uint64_t strings = prefix_xor(masks.quotes) ^ in_string_;
     if (!closes_well(block, masks.quotes & ~strings)) {
@@ -123,7 +124,7 @@ class scanner {
     return true;
   }
 
-  /// The bytes after a backslash that is not itself escaped.
+  /// Returns the bytes that follow a backslash that is not itself escaped.
   std::uint64_t escaped(std::uint64_t backslashes) {
     std::uint64_t behind = escape_;
     backslashes &= ~escape_;
@@ -149,7 +150,7 @@ class scanner {
         continue;
       }
       if (depth_ == 0) {
-        if (block[at] == '}') continue;  // An extra bracket, which ends nothing.
+        if (block[at] == '}') continue;  // This bracket is superfluous and ends nothing.
         piece.closed = true;
         piece.close = offset + at;
         return false;
@@ -164,10 +165,10 @@ class scanner {
 
   std::vector<std::size_t>* ends_;
   std::uint64_t depth_ = 0;
-  std::uint64_t in_string_ = 0;  ///< All bits set or none.
-  std::uint64_t escape_ = 0;     ///< Bit 0: the next byte is escaped.
+  std::uint64_t in_string_ = 0;  ///< All bits are set if the block starts in a string; otherwise none is.
+  std::uint64_t escape_ = 0;     ///< Bit 0 is set if the first byte of the next block is escaped.
   std::uint64_t first_bad_ = 0;  ///< The bit of the first invalid closing quote.
-  bool closed_last_ = false;     ///< The previous block ended with a closing quote.
+  bool closed_last_ = false;     ///< True if the previous block ended with a closing quote.
 };
 
 }  // namespace

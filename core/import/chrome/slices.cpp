@@ -10,16 +10,16 @@
 namespace sluice::importing {
 namespace {
 
-/// Limit of arrow ends waiting on a thread. If a file has more, the oldest are dropped.
+/// The most arrow ends that wait on a thread. If a file has more, the oldest are dropped.
 constexpr std::size_t most_waiting = 1024;
 
-void append(std::string& to, const chrome_ident& what) {
+void append(std::string& to, const chrome_ident& ident) {
   to += '\n';
-  if (what.text.empty()) {
-    to += std::to_string(what.number);
+  if (ident.text.empty()) {
+    to += std::to_string(ident.number);
   } else {
     to += '"';
-    to += what.text;
+    to += ident.text;
   }
 }
 
@@ -29,7 +29,7 @@ bool mentions_bytes(std::string_view text) {
                      [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a + 32 : a) == b; }) != text.end();
 }
 
-/// Removes the innermost range that started at or before `time`.
+/// Removes and returns the innermost range that started at or before `time`.
 std::optional<chrome_open_range> take_begin(std::vector<chrome_open_range>& open, trace::time_ns time) {
   const auto inner = std::find_if(open.rbegin(), open.rend(), [&](const auto& range) { return range.begin <= time; });
   if (inner == open.rend()) return std::nullopt;
@@ -38,7 +38,7 @@ std::optional<chrome_open_range> take_begin(std::vector<chrome_open_range>& open
   return range;
 }
 
-/// Removes the first of the ends that are not before `begin`.
+/// Removes and returns the first end that is not before `begin`.
 std::optional<trace::time_ns> take_end(std::vector<trace::time_ns>& ends, trace::time_ns begin) {
   auto first = ends.end();
   for (auto at = ends.begin(); at != ends.end(); ++at)
@@ -51,7 +51,7 @@ std::optional<trace::time_ns> take_end(std::vector<trace::time_ns>& ends, trace:
 
 }  // namespace
 
-trace::string_id chrome_slices::domain_of(const chrome_event& event) {
+trace::string_id chrome_slices::find_domain(const chrome_event& event) {
   if (event.category_text != last_domain_) {
     last_domain_ = event.category_text;
     last_domain_id_ = out_.intern(last_domain_);
@@ -61,19 +61,19 @@ trace::string_id chrome_slices::domain_of(const chrome_event& event) {
 
 trace::event_id chrome_slices::write_range(const chrome_open_range& range, trace::time_ns end,
                                            const chrome_track& track) {
-  trace::host_range_event made;
-  made.time = range.begin;
-  made.end = end;
-  made.process = track.process;
-  made.thread = track.thread;
-  made.name = range.name;
-  made.domain = range.domain;
-  return static_cast<trace::event_id>(out_.add(made));
+  trace::host_range_event row;
+  row.time = range.begin;
+  row.end = end;
+  row.process = track.process;
+  row.thread = track.thread;
+  row.name = range.name;
+  row.domain = range.domain;
+  return static_cast<trace::event_id>(out_.add(row));
 }
 
 void chrome_slices::add_range(const chrome_event& event, trace::time_ns begin, trace::time_ns end,
                               chrome_track& track) {
-  const trace::event_id id = write_range({begin, out_.intern(event.name), domain_of(event)}, end, track);
+  const trace::event_id id = write_range({begin, out_.intern(event.name), find_domain(event)}, end, track);
   settle(track, {begin, end, id});
 }
 
@@ -89,7 +89,8 @@ void chrome_slices::settle(chrome_track& track, const chrome_slice& slice) {
   });
 }
 
-/// Ends that come before their starts wait for them; if a file has too many, those with the earliest times are dropped.
+/// Keeps an end until its start is read, which comes later in the file. If a file has too many of these ends, those
+/// with the earliest times are dropped.
 void chrome_slices::keep_end(std::vector<trace::time_ns>& ends, trace::time_ns time, std::uint64_t& lost) {
   if (ends.size() == most_waiting) {
     std::sort(ends.begin(), ends.end());
@@ -100,7 +101,7 @@ void chrome_slices::keep_end(std::vector<trace::time_ns>& ends, trace::time_ns t
 }
 
 void chrome_slices::begin_range(const chrome_event& event, trace::time_ns time, chrome_track& track) {
-  const chrome_open_range range{time, out_.intern(event.name), domain_of(event)};
+  const chrome_open_range range{time, out_.intern(event.name), find_domain(event)};
   if (const auto end = take_end(track.ends, time)) {
     settle(track, {time, *end, write_range(range, *end, track)});
   } else {
@@ -119,75 +120,75 @@ void chrome_slices::add_asynchronous(const chrome_event& event, trace::time_ns t
   append(key_, event.id);
   append(key_, event.process);
   if (phase == 'n') return add_mark(event, time);
-  asynchronous& of = asynchronous_[key_];
+  asynchronous& subject = asynchronous_[key_];
   if (phase == 'b') {
-    if (of.track == nullptr) of.track = &tracks_.beside(tracks_.process_of(event.process), event.name);
-    const chrome_open_range range{time, out_.intern(event.name), domain_of(event)};
-    if (const auto end = take_end(of.ends, time)) {
-      write_range(range, *end, *of.track);
+    if (subject.track == nullptr) subject.track = &tracks_.beside(tracks_.find_process(event.process), event.name);
+    const chrome_open_range range{time, out_.intern(event.name), find_domain(event)};
+    if (const auto end = take_end(subject.ends, time)) {
+      write_range(range, *end, *subject.track);
     } else {
-      of.open.push_back(range);
+      subject.open.push_back(range);
     }
-  } else if (const auto range = take_begin(of.open, time)) {
-    write_range(*range, time, *of.track);
+  } else if (const auto range = take_begin(subject.open, time)) {
+    write_range(*range, time, *subject.track);
   } else {
-    return keep_end(of.ends, time, metrics_.loose_asynchronous_ends);
+    return keep_end(subject.ends, time, metrics_.loose_asynchronous_ends);
   }
-  if (of.open.empty() && of.ends.empty()) asynchronous_.erase(key_);
+  if (subject.open.empty() && subject.ends.empty()) asynchronous_.erase(key_);
 }
 
 void chrome_slices::add_mark(const chrome_event& event, trace::time_ns time) {
-  trace::marker_event made;
-  made.time = time;
+  trace::marker_event row;
+  row.time = time;
   if (event.scope != 'g') {
-    made.process = tracks_.process_of(event.process);
-    if (event.scope != 'p') made.thread = tracks_.of(event.process, event.thread).thread;
+    row.process = tracks_.find_process(event.process);
+    if (event.scope != 'p') row.thread = tracks_.of(event.process, event.thread).thread;
   }
-  made.name = out_.intern(event.name);
-  out_.add(made);
+  row.name = out_.intern(event.name);
+  out_.add(row);
 }
 
-const chrome_slices::counter& chrome_slices::counter_of(const chrome_event& event, std::string_view series) {
+const chrome_slices::counter& chrome_slices::get_counter(const chrome_event& event, std::string_view series) {
   key_ = event.name;
   append(key_, event.id);
   append(key_, event.process);
   key_ += '\n';
   key_ += series;
   const auto [known, fresh] = counters_.try_emplace(key_);
-  counter& made = known->second;
-  if (!fresh) return made;
-  made.id = static_cast<trace::counter_id>(counters_.size());
-  made.process = tracks_.process_of(event.process);
+  counter& output = known->second;
+  if (!fresh) return output;
+  output.id = static_cast<trace::counter_id>(counters_.size());
+  output.process = tracks_.find_process(event.process);
   std::string name(event.name);
   if (!event.id.text.empty() || event.id.number != 0) {
     name += " " + (event.id.text.empty() ? std::to_string(event.id.number) : std::string(event.id.text));
   }
   if (series != "value" && series != event.name) name += (name.empty() ? "" : " ") + std::string(series);
   trace::counter_row row;
-  row.id = made.id;
-  row.process = made.process;
+  row.id = output.id;
+  row.process = output.process;
   row.unit = mentions_bytes(name) ? trace::counter_unit::bytes : trace::counter_unit::none;
   row.name = out_.intern(name);
   out_.add(row);
-  return made;
+  return output;
 }
 
 std::size_t chrome_slices::add_counter(const chrome_event& event, trace::time_ns time, const chrome_argument* values) {
   std::size_t bad = 0;
   for (std::uint32_t i = 0; i < event.argument_count; ++i) {
     const chrome_argument& value = values[i];
-    trace::counter_event made;
+    trace::counter_event row;
     const auto end = value.text.data() + value.text.size();
-    const auto read = std::from_chars(value.text.data(), end, made.value);
+    const auto read = std::from_chars(value.text.data(), end, row.value);
     if (read.ec != std::errc{} || read.ptr != end) {
       ++bad;
       continue;
     }
-    const counter& of = counter_of(event, value.key);
-    made.time = time;
-    made.process = of.process;
-    made.counter = of.id;
-    out_.add(made);
+    const counter& subject = get_counter(event, value.key);
+    row.time = time;
+    row.process = subject.process;
+    row.counter = subject.id;
+    out_.add(row);
   }
   return bad;
 }
@@ -210,13 +211,13 @@ void chrome_slices::add_arrow(const chrome_event& event, trace::time_ns time, ch
 }
 
 void chrome_slices::tie(const chrome_arrow_end& end, trace::event_id slice) {
-  const auto link = [&](trace::event_id from, trace::event_id to) {
-    trace::link_event made;
-    made.time = end.time;
-    made.kind = trace::link_kind::flow;
-    made.from = from;
-    made.to = to;
-    out_.add(made);
+  const auto link = [&](trace::event_id id, trace::event_id to) {
+    trace::link_event row;
+    row.time = end.time;
+    row.kind = trace::link_kind::flow;
+    row.from = id;
+    row.to = to;
+    out_.add(row);
     ++metrics_.arrows;
   };
   const auto [place, fresh] = arrows_.try_emplace(end.arrow);

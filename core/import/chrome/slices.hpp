@@ -12,8 +12,8 @@
 
 namespace sluice::importing {
 
-/// Imports the events that Chrome traces of all tools have: ranges, marks, counters, and arrows between ranges. Private
-/// to core/import.
+/// Imports the events that Chrome traces of all tools have: ranges, marks, counters, and arrows that link ranges.
+/// Private to core/import.
 class chrome_slices {
  public:
   chrome_slices(trace::file_writer& out, chrome_tracks& tracks) : out_(out), tracks_(tracks) {}
@@ -35,7 +35,7 @@ class chrome_slices {
 
   struct metrics {
     std::uint64_t arrows = 0;                   ///< The number of links written.
-    std::uint64_t loose = 0;                    ///< The number of arrow ends without a range or without an other end.
+    std::uint64_t loose = 0;                    ///< The number of arrow ends that have no range or no other end.
     std::uint64_t open_ranges = 0;              ///< The number of ranges without an end.
     std::uint64_t loose_ends = 0;               ///< The number of ends of a thread's ranges without a start.
     std::uint64_t loose_asynchronous_ends = 0;  ///< The number of ends of asynchronous ranges without a start.
@@ -53,12 +53,12 @@ class chrome_slices {
     trace::event_id from{}, to{};
   };
 
-  trace::string_id domain_of(const chrome_event& event);
+  trace::string_id find_domain(const chrome_event& event);
   trace::event_id write_range(const chrome_open_range& range, trace::time_ns end, const chrome_track& track);
   static void keep_end(std::vector<trace::time_ns>& ends, trace::time_ns time, std::uint64_t& lost);
   void settle(chrome_track& track, const chrome_slice& slice);
   void tie(const chrome_arrow_end& end, trace::event_id slice);
-  const counter& counter_of(const chrome_event& event, std::string_view series);
+  const counter& get_counter(const chrome_event& event, std::string_view series);
 
   trace::file_writer& out_;
   chrome_tracks& tracks_;

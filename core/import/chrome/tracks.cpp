@@ -7,7 +7,8 @@ namespace {
 
 constexpr auto main_process_id = static_cast<trace::process_id>(1);
 
-/// Numbers beyond 2^63 are read as negative; intentionally negative ones are small.
+/// False for a number that a file means to be negative. Numbers beyond 2^63 are read as negative numbers of large
+/// magnitude; real negative numbers are small.
 bool is_handle(std::int64_t number) { return number >= 0 || number < INT32_MIN; }
 
 std::string_view trimmed(std::string_view text) {
@@ -30,12 +31,12 @@ trace::event_id chrome_track::around(trace::time_ns time) const {
 
 chrome_tracks::chrome_tracks(trace::file_writer& out) : out_(out) {}
 
-std::string chrome_tracks::key_of(const chrome_ident& what) {
-  return what.text.empty() ? std::to_string(what.number) : "\"" + std::string(what.text);
+std::string chrome_tracks::get_key(const chrome_ident& ident) {
+  return ident.text.empty() ? std::to_string(ident.number) : "\"" + std::string(ident.text);
 }
 
-std::string chrome_tracks::key_of(const chrome_ident& process, const chrome_ident& thread) {
-  return key_of(process) + '\n' + key_of(thread);
+std::string chrome_tracks::get_key(const chrome_ident& process, const chrome_ident& thread) {
+  return get_key(process) + '\n' + get_key(thread);
 }
 
 trace::process_id chrome_tracks::main_process() {
@@ -46,8 +47,8 @@ trace::process_id chrome_tracks::main_process() {
   return main_process_id;
 }
 
-trace::process_id chrome_tracks::process_of(const chrome_ident& process) {
-  const auto [place, fresh] = processes_.try_emplace(key_of(process));
+trace::process_id chrome_tracks::find_process(const chrome_ident& process) {
+  const auto [place, fresh] = processes_.try_emplace(get_key(process));
   if (!fresh) return place->second;
   const bool number = process.text.empty() && is_handle(process.number);
   if (number && !main_has_number_) {
@@ -84,13 +85,13 @@ chrome_track& chrome_tracks::of(const chrome_ident& process, const chrome_ident&
   const auto tid = is_handle(thread.number) ? static_cast<std::uint64_t>(thread.number) : 0;
   if (process.text.empty() && thread.text.empty()) {
     chrome_track*& known = by_number_[{process.number, thread.number}];
-    if (known == nullptr) known = &make(process_of(process), tid, {}, key_of(process, thread));
+    if (known == nullptr) known = &make(find_process(process), tid, {}, get_key(process, thread));
     return *known;
   }
-  std::string key = key_of(process, thread);
+  std::string key = get_key(process, thread);
   chrome_track*& known = by_name_[key];
   if (known == nullptr) {
-    known = &make(process_of(process), thread.text.empty() ? tid : 0, thread.text, std::move(key));
+    known = &make(find_process(process), thread.text.empty() ? tid : 0, thread.text, std::move(key));
   }
   return *known;
 }
@@ -103,20 +104,20 @@ chrome_track& chrome_tracks::beside(trace::process_id process, std::string_view 
 }
 
 void chrome_tracks::name_process(const chrome_ident& process, std::string_view name) {
-  process_names_[key_of(process)] = trimmed(name);
+  process_names_[get_key(process)] = trimmed(name);
 }
 
 void chrome_tracks::name_thread(const chrome_ident& process, const chrome_ident& thread, std::string_view name) {
-  thread_names_[key_of(process, thread)] = trimmed(name);
+  thread_names_[get_key(process, thread)] = trimmed(name);
 }
 
 std::string_view chrome_tracks::thread_name(const chrome_ident& process, const chrome_ident& thread) const {
-  const auto known = thread_names_.find(key_of(process, thread));
+  const auto known = thread_names_.find(get_key(process, thread));
   return known == thread_names_.end() ? std::string_view{} : std::string_view{known->second};
 }
 
 std::string_view chrome_tracks::process_name(const chrome_ident& process) const {
-  const auto known = process_names_.find(key_of(process));
+  const auto known = process_names_.find(get_key(process));
   return known == process_names_.end() ? std::string_view{} : std::string_view{known->second};
 }
 

@@ -12,7 +12,8 @@
 #include "core/import/chrome/event.hpp"
 #include "core/trace/file/writer.hpp"
 
-/// The processes and threads in a Chrome trace. Private to core/import.
+/// The processes and threads in a Chrome trace. Each thread is a track, to which its ranges and arrows belong. Private
+/// to core/import.
 namespace sluice::importing {
 
 /// A slice at which an arrow may start or end.
@@ -28,7 +29,7 @@ struct chrome_arrow_end {
   trace::time_ns time = 0;
 };
 
-/// A range whose start ('B', 'b') has been read, but not its end.
+/// A range whose start ('B', 'b') has been read but whose end has not.
 struct chrome_open_range {
   trace::time_ns begin = 0;
   trace::string_id name{}, domain{};
@@ -49,29 +50,29 @@ struct chrome_track {
   [[nodiscard]] trace::event_id around(trace::time_ns time) const;
 };
 
-/// Creates a row for each process and thread when the first event of the process or thread is read. The file may name
-/// it later. Not thread-safe.
+/// Creates a row for each process and thread when the first event of the process or thread is read. The file may give
+/// its name later. Not thread-safe.
 class chrome_tracks {
  public:
   explicit chrome_tracks(trace::file_writer& out);
 
-  /// Returns the track of an event, valid as long as this object. O(1).
+  /// Returns the track of an event. It is valid as long as this object exists. O(1).
   [[nodiscard]] chrome_track& of(const chrome_ident& process, const chrome_ident& thread);
   /// Returns the track named `name` of a process, for ranges that belong to none of its threads.
   [[nodiscard]] chrome_track& beside(trace::process_id process, std::string_view name, std::uint64_t tid = 0);
-  [[nodiscard]] trace::process_id process_of(const chrome_ident& process);
-  /// Returns the process to which device work is attributed: the first process with a number that has a host event. It
-  /// may get its number later.
+  [[nodiscard]] trace::process_id find_process(const chrome_ident& process);
+  /// Returns the process to which device work is attributed. This is the first process that has a number and a host
+  /// event. It may get its number later.
   [[nodiscard]] trace::process_id main_process();
 
   void name_process(const chrome_ident& process, std::string_view name);
   void name_thread(const chrome_ident& process, const chrome_ident& thread, std::string_view name);
-  /// Returns the name that the file has given so far to the thread with these numbers; empty if none.
+  /// Returns the name that the file has given so far to the thread with these numbers, or an empty text.
   [[nodiscard]] std::string_view thread_name(std::int64_t process, std::int64_t thread) const {
     return thread_name(chrome_ident{process, {}}, chrome_ident{thread, {}});
   }
   [[nodiscard]] std::string_view thread_name(const chrome_ident& process, const chrome_ident& thread) const;
-  /// Returns the name that the file has given so far to a process; empty if none.
+  /// Returns the name that the file has given so far to a process, or an empty text.
   [[nodiscard]] std::string_view process_name(const chrome_ident& process) const;
   void set_rank(std::int64_t rank) { rank_ = rank; }
 
@@ -81,21 +82,21 @@ class chrome_tracks {
     for (chrome_track& track : tracks_) visit(track);
   }
 
-  /// Writes those rows again whose names came later in the file.
+  /// Writes the rows again whose names came later in the file.
   void finish();
 
  private:
   /// Returns a text that identifies a process or a thread.
-  static std::string key_of(const chrome_ident& what);
-  static std::string key_of(const chrome_ident& process, const chrome_ident& thread);
+  static std::string get_key(const chrome_ident& ident);
+  static std::string get_key(const chrome_ident& process, const chrome_ident& thread);
   chrome_track& make(trace::process_id process, std::uint64_t tid, std::string_view name, std::string key);
 
   trace::file_writer& out_;
   std::deque<chrome_track> tracks_;
   std::unordered_map<std::string, chrome_track*> by_name_;
   struct numbers_hash {
-    std::size_t operator()(const std::pair<std::int64_t, std::int64_t>& of) const {
-      return static_cast<std::size_t>(of.first) * 0x9e3779b97f4a7c15U ^ static_cast<std::size_t>(of.second);
+    std::size_t operator()(const std::pair<std::int64_t, std::int64_t>& pair) const {
+      return static_cast<std::size_t>(pair.first) * 0x9e3779b97f4a7c15U ^ static_cast<std::size_t>(pair.second);
     }
   };
   std::unordered_map<std::pair<std::int64_t, std::int64_t>, chrome_track*, numbers_hash> by_number_;

@@ -37,8 +37,8 @@ bool is_of_word(int byte) {
 
 std::int64_t json_stream::integer() const { return parse_integer(text_, true).value_or(0); }
 
-tl::unexpected<error> json_stream::wrong(const char* what) const {
-  return fail(error_code::corrupt, what, {}, {}, offset_);
+tl::unexpected<error> json_stream::wrong(const char* subject) const {
+  return fail(error_code::corrupt, subject, {}, {}, offset_);
 }
 
 result<int> json_stream::peek() {
@@ -177,7 +177,7 @@ result<void> json_stream::read_escape() {
   auto code = read_hex();
   if (!code) return tl::unexpected<error>(code.error());
   constexpr unsigned replacement = 0xfffd;
-  while (*code >= 0xd800 && *code < 0xdc00) {  // The first half of a pair.
+  while (*code >= 0xd800 && *code < 0xdc00) {  // This is the first half of a surrogate pair.
     const auto then = peek();
     if (!then) return tl::unexpected<error>(then.error());
     if (*then != '\\') break;

@@ -11,8 +11,8 @@
 
 namespace sluice::importing {
 
-/// Reads the tokens of one JSON document piece by piece, so that memory does not grow with the document. Accepts NaN
-/// and Infinity, which Python writes. Not thread-safe.
+/// Reads the tokens of one JSON document piece by piece, so that memory does not grow with the document. Bytes go in;
+/// keys, values and brackets come out, one at a time. Accepts NaN and Infinity, which Python writes. Not thread-safe.
 class json_stream {
  public:
   enum class token : std::uint8_t {
@@ -34,12 +34,12 @@ class json_stream {
 
   /// Reads the next token. Errors: those of the source; corrupt, with the offset of the fault but without a file name.
   [[nodiscard]] result<token> next();
-  /// Skips the rest of a value. `begun` is the last token. If it is a key, skips the value of that key; if it opened a
-  /// container, skips the rest of that container; otherwise does nothing.
+  /// Skips the rest of a value. `begun` is the last token. If `begun` is a key, skips the value of that key. If it
+  /// opened a container, skips the rest of that container. Otherwise, does nothing.
   [[nodiscard]] result<void> skip(token begun);
 
-  /// The text of the last token: a decoded key or string, a number as written, "true" or "false". Valid until the next
-  /// token.
+  /// The text of the last token, which is a decoded key or string, a number as written, "true" or "false". Valid until
+  /// the next token.
   [[nodiscard]] std::string_view text() const { return text_; }
   /// The last token as an integer, without its fraction; 0 if the token is not a number or exceeds 64 bits.
   [[nodiscard]] std::int64_t integer() const;
@@ -57,7 +57,7 @@ class json_stream {
     ++at_;
     ++offset_;
   }
-  [[nodiscard]] tl::unexpected<error> wrong(const char* what) const;
+  [[nodiscard]] tl::unexpected<error> wrong(const char* subject) const;
   [[nodiscard]] result<token> open(char bracket);
   [[nodiscard]] result<token> close(char bracket);
   [[nodiscard]] result<token> value(char first);

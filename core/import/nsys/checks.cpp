@@ -5,9 +5,9 @@
 namespace sluice::importing {
 namespace {
 
-/// The longest possible recording.
+/// The longest possible recording, in ns.
 constexpr time_ns longest_recording = time_ns{366} * 24 * 3600 * 1'000'000'000;
-/// Times beyond this are invalid for any clock, which keeps sums and differences within 64 bits.
+/// Times beyond this are invalid for any clock. The limit keeps sums and differences within 64 bits.
 constexpr time_ns farthest = INT64_MAX / 4;
 
 }  // namespace
@@ -33,13 +33,13 @@ bool nsys_checks::happened(time_ns time) {
 
 bool nsys_checks::ran(time_ns begin, time_ns end) {
   if (begin != 0 || (end != 0 && end != trace::unknown_time)) return true;
-  fault("kernels, copies and waits that never finished: they have no times");
+  fault("kernels, copies and waits without times, because they never finished");
   return false;
 }
 
-time_ns nsys_checks::end_of(time_ns begin, time_ns end, bool must_end) {
+time_ns nsys_checks::get_end(time_ns begin, time_ns end, bool must_end) {
   if (end == trace::unknown_time ? must_end : end > farthest || (end > begin && end - begin > longest_recording)) {
-    fault("events without a valid end; they are shown until the end");
+    fault("events without a valid end, which are shown until the end of the recording");
     return trace::unknown_time;
   }
   if (end == trace::unknown_time || end >= begin) return end;

@@ -15,12 +15,13 @@ namespace sluice::importing {
 
 class nsys_checks {
  public:
-  /// Determines the usual time of events from the start times in `column`. Only the first call with start times counts.
+  /// Determines the usual time of events from the start times in `column`. Only the first call that has start times has
+  /// an effect.
   void learn(const nsys_rows& rows, std::size_t column);
 
   /// Returns true if `time` is plausible for an event: within a year of the usual time. Otherwise counts a fault.
   [[nodiscard]] bool happened(trace::time_ns time);
-  /// Returns true if device work has times. Otherwise counts a fault; both times are 0 if the work did not finish.
+  /// Returns true if device work has times. Otherwise counts a fault. Both times are 0 if the work did not finish.
   [[nodiscard]] bool ran(trace::time_ns begin, trace::time_ns end);
   /// Notes the time of an event. `begin` returns the earliest time noted, or 0 if there is none.
   void note(trace::time_ns time) { begin_ = std::min(time, begin_.value_or(time)); }
@@ -28,9 +29,9 @@ class nsys_checks {
 
   /// Returns `end`, or unknown_time if `end` is impossible, which counts as a fault. `must_end`: a missing end counts
   /// as a fault, too.
-  [[nodiscard]] trace::time_ns end_of(trace::time_ns begin, trace::time_ns end, bool must_end);
+  [[nodiscard]] trace::time_ns get_end(trace::time_ns begin, trace::time_ns end, bool must_end);
 
-  void fault(const std::string& what) { ++faults_[what]; }
+  void fault(const std::string& subject) { ++faults_[subject]; }
   [[nodiscard]] const std::map<std::string, std::uint64_t>& faults() const { return faults_; }
 
  private:

@@ -15,16 +15,16 @@ namespace {
 
 constexpr int longest_value = 1 << 20;
 constexpr std::size_t max_tables = 4096;
-constexpr std::size_t max_text = std::size_t{4} << 20;  // Bytes of text per batch.
+constexpr std::size_t max_text = std::size_t{4} << 20;  // The most bytes of text per batch.
 
 struct finish {
-  void operator()(sqlite3_stmt* of) const { sqlite3_finalize(of); }
+  void operator()(sqlite3_stmt* stmt) const { sqlite3_finalize(stmt); }
 };
 using statement = std::unique_ptr<sqlite3_stmt, finish>;
 
 namespace fs = std::filesystem;
 
-/// The path of a file that SQLite keeps next to the database itself, with links to the database resolved.
+/// Returns the path of a file that SQLite keeps next to the database. Links to the database are resolved.
 fs::path beside(const std::string& path, const char* ending) {
   std::error_code failed;
   fs::path file = fs::canonical(path, failed);
@@ -39,7 +39,7 @@ bool has_content(const fs::path& path) {
          !failed;
 }
 
-/// True for the journal of an unfinished transaction. A journal kept for reuse has a header of zeros.
+/// True for the journal of an unfinished transaction. A journal that SQLite keeps for reuse has a header of zeros.
 bool is_hot_journal(const fs::path& path) {
   constexpr std::array<unsigned char, 8> magic = {0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7};
   if (!has_content(path)) return false;
@@ -49,9 +49,10 @@ bool is_hot_journal(const fs::path& path) {
                     [](unsigned char a, char b) { return a == static_cast<unsigned char>(b); });
 }
 
-/// The path as a URI, which SQLite needs for "immutable". With a write-ahead log, the file is not immutable, so that
-/// SQLite reads the log; it still takes no locks, keeps no shared memory and writes nothing to the folder.
-std::string uri_of(const std::string& path, bool with_log) {
+/// Returns the path as a URI, which SQLite needs for "immutable". With a write-ahead log, the file is not opened as
+/// immutable, so that SQLite reads the log. SQLite still takes no locks, keeps no shared memory and writes nothing to
+/// the folder.
+std::string make_uri(const std::string& path, bool with_log) {
   static constexpr char digits[] = "0123456789abcdef";
   std::string uri = "file:";
   for (const char c : path) {
@@ -70,15 +71,15 @@ std::string uri_of(const std::string& path, bool with_log) {
 }
 
 std::string sql_name(std::string_view name) {
-  std::string made = "\"";
-  for (const char c : name) made += c == '"' ? std::string("\"\"") : std::string(1, c);
-  return made + '"';
+  std::string text = "\"";
+  for (const char c : name) text += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return text + '"';
 }
 
 /// Collects a query's rows in batches, as a SQLite aggregate function that is called with each row's cells as
-/// arguments. Fetching the cells from a statement's result takes a lock and checks for each, which took more than a
-/// quarter of an import. Registered again for each query; only this class's queries name it. No exception passes
-/// through SQLite.
+/// arguments. Fetching each cell from a statement's result would take a lock and checks, which took more than a quarter
+/// of an import. The function is registered again for each query, and only this class's queries name it. No exception
+/// passes through SQLite.
 class row_sink {
  public:
   static constexpr const char* function = "sluice_take_row";
@@ -126,7 +127,7 @@ class row_sink {
     for (std::size_t i = 0; i < cells.size(); ++i, ++cell) {
       sqlite3_value* const value = cells[i];
       if (columns_[i].holds == nsys_column::type::integer) {
-        // For a text: the number at its start.
+        // For a text, this is the number at its start.
         *cell = sqlite3_value_int64(value);
         if (*cell == 0 && sqlite3_value_type(value) == SQLITE_NULL) *cell = nsys_rows::null;
       } else if (columns_[i].holds == nsys_column::type::real) {
@@ -176,9 +177,9 @@ void restrict(sqlite3* handle) {
   sqlite3_limit(handle, SQLITE_LIMIT_WORKER_THREADS, 0);
 }
 
-std::string column_text(sqlite3_stmt* of, int column) {
-  const auto* const text = sqlite3_column_text(of, column);
-  const int size = sqlite3_column_bytes(of, column);
+std::string column_text(sqlite3_stmt* stmt, int column) {
+  const auto* const text = sqlite3_column_text(stmt, column);
+  const int size = sqlite3_column_bytes(stmt, column);
   return text == nullptr ? std::string()
                          : std::string(reinterpret_cast<const char*>(text), static_cast<std::size_t>(size));
 }
@@ -203,7 +204,7 @@ std::string_view nsys_rows::text(std::int64_t cell) const {
   return std::string_view(texts).substr(place >> 24U, place & 0xff'ffffU);
 }
 
-void nsys_database::close::operator()(sqlite3* of) const { sqlite3_close_v2(of); }
+void nsys_database::close::operator()(sqlite3* subject) const { sqlite3_close_v2(subject); }
 nsys_database::nsys_database(nsys_database&&) noexcept = default;
 nsys_database& nsys_database::operator=(nsys_database&&) noexcept = default;
 nsys_database::~nsys_database() = default;
@@ -216,34 +217,35 @@ tl::unexpected<error> nsys_database::failed(std::string_view doing) const {
 }
 
 result<nsys_database> nsys_database::open(const std::string& path) {
-  nsys_database made;
-  made.path_ = path;
+  nsys_database database;
+  database.path_ = path;
   sqlite3* handle = nullptr;
   const int flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_URI | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_PRIVATECACHE;
   const fs::path journal = beside(path, "-journal");
-  made.half_written_ = is_hot_journal(journal);
-  // Rolling back a transaction would write, and follow file names in the journal. So the file is read unchanged.
-  const bool with_log = !made.half_written_ && has_content(beside(path, "-wal"));
-  const int opened = sqlite3_open_v2(uri_of(path, with_log).c_str(), &handle, flags, nullptr);
-  made.handle_.reset(handle);
+  database.half_written_ = is_hot_journal(journal);
+  // Rolling back a transaction would write, and would follow file names in the journal. Therefore, the file is read
+  // unchanged.
+  const bool with_log = !database.half_written_ && has_content(beside(path, "-wal"));
+  const int opened = sqlite3_open_v2(make_uri(path, with_log).c_str(), &handle, flags, nullptr);
+  database.handle_.reset(handle);
   if (handle == nullptr) return fail(error_code::io, "there is not enough memory to open it", path);
-  if (opened != SQLITE_OK) return made.failed("open it");
+  if (opened != SQLITE_OK) return database.failed("open it");
   restrict(handle);
   // The log is not changed, and its index stays in this process's memory.
   sqlite3_db_config(handle, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
   if (with_log) sqlite3_exec(handle, "PRAGMA locking_mode=EXCLUSIVE", nullptr, nullptr, nullptr);
   sqlite3_exec(handle, "PRAGMA cell_size_check=ON; PRAGMA mmap_size=0; PRAGMA cache_size=-8192", nullptr, nullptr,
                nullptr);
-  if (auto read = made.read_schema(); !read) return tl::unexpected<error>(read.error());
-  return made;
+  if (auto read = database.read_schema(); !read) return tl::unexpected<error>(read.error());
+  return database;
 }
 
-/// Views and virtual tables have no root page.
+/// Reads the names of the tables and their columns. Views and virtual tables, which have no root page, are left out.
 result<void> nsys_database::read_schema() {
   sqlite3_stmt* raw = nullptr;
-  const char* const all =
+  const char* const text =
       "SELECT name FROM sqlite_master WHERE type='table' AND rootpage>0 AND name NOT LIKE 'sqlite~_%' ESCAPE '~'";
-  if (sqlite3_prepare_v2(handle_.get(), all, -1, &raw, nullptr) != SQLITE_OK) return failed("read its schema");
+  if (sqlite3_prepare_v2(handle_.get(), text, -1, &raw, nullptr) != SQLITE_OK) return failed("read its schema");
   const statement names(raw);
   int step = SQLITE_ROW;
   while (tables_.size() < max_tables && (step = sqlite3_step(names.get())) == SQLITE_ROW)
@@ -267,7 +269,7 @@ result<void> nsys_database::read_schema() {
   return {};
 }
 
-const std::vector<std::string>& nsys_database::columns_of(std::string_view name) const {
+const std::vector<std::string>& nsys_database::get_columns(std::string_view name) const {
   static const std::vector<std::string> none;
   for (std::size_t i = 0; i < tables_.size(); ++i)
     if (tables_[i].name == name) return columns_[i];
@@ -278,8 +280,8 @@ bool nsys_database::has(std::string_view name) const {
   return std::any_of(tables_.begin(), tables_.end(), [&](const table& each) { return each.name == name; });
 }
 
-bool nsys_database::has(std::string_view of, std::string_view column) const {
-  const auto& columns = columns_of(of);
+bool nsys_database::has(std::string_view text, std::string_view column) const {
+  const auto& columns = get_columns(text);
   return std::find(columns.begin(), columns.end(), column) != columns.end();
 }
 
@@ -319,7 +321,7 @@ result<void> nsys_database::read(std::string_view name, std::span<const nsys_col
                                  &row_sink::step, &row_sink::done, nullptr) != SQLITE_OK) {
     return failed("prepare to read the table " + std::string(name));
   }
-  // A quoted name that is not a column would be read as a text by SQLite.
+  // SQLite would read a quoted name that is not a column as a text.
   std::string arguments, known, by;
   for (const nsys_column& column : columns) {
     const bool exists = has(name, column.name);
@@ -328,11 +330,11 @@ result<void> nsys_database::read(std::string_view name, std::span<const nsys_col
   }
   for (const char* column : order)
     if (has(name, column)) by += (by.empty() ? " ORDER BY " : ",") + sql_name(column);
-  std::string from = sql_name(name);
-  if (!where.empty()) from += " WHERE " + std::string(where);
+  std::string source = sql_name(name);
+  if (!where.empty()) source += " WHERE " + std::string(where);
   // An aggregate processes rows in the order of the subquery.
-  if (!by.empty()) from = "(SELECT " + known + " FROM " + from + by + ")";
-  const std::string query = "SELECT " + std::string(row_sink::function) + '(' + arguments + ") FROM " + from;
+  if (!by.empty()) source = "(SELECT " + known + " FROM " + source + by + ")";
+  const std::string query = "SELECT " + std::string(row_sink::function) + '(' + arguments + ") FROM " + source;
   sqlite3_stmt* raw = nullptr;
   if (sqlite3_prepare_v2(handle_.get(), query.c_str(), -1, &raw, nullptr) != SQLITE_OK) {
     return failed("read the table " + std::string(name));

@@ -30,7 +30,7 @@ struct nsys_rows {
 
   std::size_t columns = 0;
   std::vector<std::int64_t> cells;
-  std::string texts;  ///< All texts of the rows. The cell of a text is its position here << 24 | its length.
+  std::string texts;  ///< All texts of the rows. The cell of a text is (its position in `texts` << 24) | its length.
 
   void clear(std::size_t columns_of_a_row);
   /// Adds a row. Returns a pointer to its first cell.
@@ -40,9 +40,9 @@ struct nsys_rows {
   [[nodiscard]] std::string_view text(std::int64_t cell) const;
 };
 
-/// An SQLite file opened read-only, with its write-ahead log if there is one. Writes and locks nothing, and uses no
-/// other journal, view, trigger, virtual table or extension. To limit memory, rows are read one by one and texts may
-/// have at most 1 MiB. Not thread-safe.
+/// An SQLite file opened read-only, with its write-ahead log if there is one. It writes and locks nothing, and uses no
+/// other journal, view, trigger, virtual table or extension. To limit memory, it reads rows one by one and accepts
+/// texts of at most 1 MiB. Not thread-safe.
 class nsys_database {
  public:
   /// Opens a file. Errors: io, corrupt.
@@ -62,10 +62,10 @@ class nsys_database {
   /// The ordinary tables of the file, without views and virtual tables.
   [[nodiscard]] const std::vector<table>& tables() const { return tables_; }
   [[nodiscard]] bool has(std::string_view name) const;
-  [[nodiscard]] bool has(std::string_view of, std::string_view column) const;
+  [[nodiscard]] bool has(std::string_view text, std::string_view column) const;
 
   /// The names of a table's columns.
-  [[nodiscard]] const std::vector<std::string>& columns_of(std::string_view name) const;
+  [[nodiscard]] const std::vector<std::string>& get_columns(std::string_view name) const;
 
   /// Returns the number of rows of a table, or 0 if the table cannot be read. O(rows), but does not read their content.
   [[nodiscard]] std::uint64_t count_rows(std::string_view name) const;
@@ -82,7 +82,7 @@ class nsys_database {
 
  private:
   struct close {
-    void operator()(sqlite3* of) const;
+    void operator()(sqlite3* subject) const;
   };
   [[nodiscard]] tl::unexpected<error> failed(std::string_view doing) const;
   [[nodiscard]] result<void> read_schema();

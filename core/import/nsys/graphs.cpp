@@ -21,29 +21,29 @@ void nsys_graphs::add(const nsys::cells& row, const trace::host_range_event& ran
   if (row.has(id) || row.has(executable)) {
     bool is_new = false;
     trace::graph_id known{};
-    const auto same = [&](std::map<key, trace::graph_id>& all, std::size_t column) {
+    const auto same = [&](std::map<key, trace::graph_id>& ids, std::size_t column) {
       if (!row.has(column)) return;
-      const auto [at, first] = all.try_emplace({process, row.number(column)}, known);
+      const auto [at, first] = ids.try_emplace({process, row.number(column)}, known);
       is_new = is_new || first;
       if (first && known == trace::graph_id::none) at->second = fresh();
       known = at->second;
     };
-    // The graph that it was copied or instantiated from comes first. It may be unknown.
+    // The original, from which the graph was copied or instantiated, comes first. It may be unknown.
     same(graphs_, original);
     same(graphs_, id);
     same(executables_, executable);
     if (is_new) define(known, range, range.name);
   }
-  const auto attribute = [&](std::string_view what, std::size_t column) {
+  const auto attribute = [&](std::string_view subject, std::size_t column) {
     if (!row.has(column)) return;
-    trace::attribute_event made;
-    made.time = range.time;
-    made.process = range.process;
-    made.thread = range.thread;
-    made.target = range.id;
-    made.key = out_.intern(what);
-    made.integer = row.number(column);
-    out_.add(made);
+    trace::attribute_event event;
+    event.time = range.time;
+    event.process = range.process;
+    event.thread = range.thread;
+    event.target = range.id;
+    event.key = out_.intern(subject);
+    event.integer = row.number(column);
+    out_.add(event);
   };
   attribute("graph_node", node);
   attribute("original_graph_node", original_node);

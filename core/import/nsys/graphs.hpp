@@ -9,7 +9,7 @@
 
 namespace sluice::importing {
 
-/// Imports the graphs of an Nsight Systems export. A graph, its copies and its executables become one graph of the
+/// Imports the CUDA graphs of an Nsight Systems export. A graph, its copies and its executables become one graph of the
 /// trace. Private to core/import.
 class nsys_graphs {
  public:

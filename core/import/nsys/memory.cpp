@@ -10,7 +10,7 @@ using namespace nsys_enums;
 
 namespace {
 
-/// Values of CUDA_GPU_MEMORY_USAGE_EVENTS.memoryOperationType.
+/// The values of CUDA_GPU_MEMORY_USAGE_EVENTS.memoryOperationType.
 enum memory_operation : std::int64_t { allocation, deallocation };
 
 }  // namespace
@@ -19,7 +19,7 @@ void nsys_memory::take(const nsys::cells& row, const call_table::call* call) {
   using namespace nsys::memory;
   const std::int64_t owner = row.number(process);
   const auto where = places_.work(owner, row.number(device), row.number(context), row.number(stream, -1));
-  const trace::thread_id thread = call == nullptr ? trace::thread_id::none : call->thread_of();
+  const trace::thread_id thread = call == nullptr ? trace::thread_id::none : call->get_thread();
   const block_key key{nsys_places::process_bits(owner), static_cast<std::uint64_t>(row.number(address))};
   const bool is_free = row.number(operation) == deallocation;
   if (!is_free && row.number(operation) != allocation) {
@@ -39,9 +39,9 @@ void nsys_memory::take(const nsys::cells& row, const call_table::call* call) {
     gone.correlation = row.natural(correlation);
     const auto known = live_.find(key);
     if (known == live_.end()) {
-      trace::alloc_event& made = before_.emplace_back(block_of(row, where, {}, in_pool));
-      made.flags = trace::born_before;
-      gone.block = made.block;
+      trace::alloc_event& event = before_.emplace_back(select_block(row, where, {}, in_pool));
+      event.flags = trace::born_before;
+      gone.block = event.block;
       first_free_ = std::min(first_free_, gone.time);
     } else {
       gone.block = known->second;
@@ -50,12 +50,12 @@ void nsys_memory::take(const nsys::cells& row, const call_table::call* call) {
     out_.add(gone);
     return;
   }
-  trace::alloc_event made = block_of(row, where, thread, in_pool);
-  made.time = when;
-  out_.add(made);
-  const auto [known, fresh] = live_.try_emplace(key, made.block);
+  trace::alloc_event output = select_block(row, where, thread, in_pool);
+  output.time = when;
+  out_.add(output);
+  const auto [known, fresh] = live_.try_emplace(key, output.block);
   if (fresh) return;
-  checks_.fault("allocations at an address whose free is not in the file; it is inferred");
+  checks_.fault("allocations at an address whose previous free is not in the file and was inferred");
   trace::free_event gone;
   gone.time = when;
   gone.process = where.process;
@@ -63,30 +63,30 @@ void nsys_memory::take(const nsys::cells& row, const call_table::call* call) {
   gone.block = known->second;
   gone.address = key.second;
   out_.add(gone);
-  known->second = made.block;
+  known->second = output.block;
 }
 
-trace::alloc_event nsys_memory::block_of(const nsys::cells& row, const nsys_places::work_place& where,
-                                         trace::thread_id thread, trace::pool_id pool_of) {
+trace::alloc_event nsys_memory::select_block(const nsys::cells& row, const nsys_places::work_place& where,
+                                             trace::thread_id thread, trace::pool_id find_pool) {
   using namespace nsys::memory;
-  trace::alloc_event made;
-  made.process = where.process;
-  made.thread = thread;
-  made.block = static_cast<trace::block_id>(++blocks_);
-  made.layer = trace::layer::driver;
-  made.kind = kind_of(row.number(kind, -1));
-  made.device = where.device;
-  made.context = where.context;
-  made.stream = where.stream;
-  made.pool = pool_of;
-  made.address = static_cast<std::uint64_t>(row.number(address));
-  made.bytes = row.natural(bytes);
-  made.correlation = row.natural(correlation);
-  made.name = out_.intern(row.text(name));
-  return made;
+  trace::alloc_event allocation;
+  allocation.process = where.process;
+  allocation.thread = thread;
+  allocation.block = static_cast<trace::block_id>(++blocks_);
+  allocation.layer = trace::layer::driver;
+  allocation.kind = get_kind(row.number(kind, -1));
+  allocation.device = where.device;
+  allocation.context = where.context;
+  allocation.stream = where.stream;
+  allocation.pool = find_pool;
+  allocation.address = static_cast<std::uint64_t>(row.number(address));
+  allocation.bytes = row.natural(bytes);
+  allocation.correlation = row.natural(correlation);
+  allocation.name = out_.intern(row.text(name));
+  return allocation;
 }
 
-/// The pool that the event concerns, if it has one; also writes a sample of the pool.
+/// Returns the pool that the event concerns, or none. Also writes a sample of the pool.
 trace::pool_id nsys_memory::sample_pool(const nsys::cells& row, trace::time_ns when,
                                         const nsys_places::work_place& where, trace::thread_id thread) {
   using namespace nsys::memory;
@@ -97,7 +97,7 @@ trace::pool_id nsys_memory::sample_pool(const nsys::cells& row, trace::time_ns w
     about.id = known->second = static_cast<trace::pool_id>(pools_.size());
     about.process = where.process;
     about.device = where.device;
-    about.kind = kind_of(row.number(kind, -1));
+    about.kind = get_kind(row.number(kind, -1));
     about.handle = static_cast<std::uint64_t>(row.number(pool));
     out_.add(about);
   }
@@ -115,9 +115,9 @@ trace::pool_id nsys_memory::sample_pool(const nsys::cells& row, trace::time_ns w
 
 trace::time_ns nsys_memory::finish(trace::time_ns begin) {
   if (first_free_ <= begin) begin = first_free_ - 1;
-  for (trace::alloc_event& made : before_) {
-    made.time = begin;
-    out_.add(made);
+  for (trace::alloc_event& allocation : before_) {
+    allocation.time = begin;
+    out_.add(allocation);
   }
   before_.clear();
   return begin;

@@ -24,18 +24,18 @@ class nsys_memory {
 
   /// Adds a row. `call` is the API call that requested the operation, or null if the file does not have it.
   void take(const nsys::cells& row, const call_table::call* call);
-  /// Writes the blocks that existed before the first event, which is at `begin`. Returns the start of the recording:
-  /// `begin`, unless one of these blocks is freed at or before `begin`; then, 1 ns before the first such free.
+  /// Writes the blocks that existed before the first event, which is at `begin`. Returns the start of the recording.
+  /// This is `begin` or, if one of these blocks is freed at or before `begin`, 1 ns before the first of these frees.
   [[nodiscard]] trace::time_ns finish(trace::time_ns begin);
 
  private:
   using block_key = std::pair<std::uint64_t, std::uint64_t>;
   struct block_hash {
-    std::size_t operator()(const block_key& of) const { return of.first * 0x9e3779b97f4a7c15U ^ of.second; }
+    std::size_t operator()(const block_key& key) const { return key.first * 0x9e3779b97f4a7c15U ^ key.second; }
   };
 
-  [[nodiscard]] trace::alloc_event block_of(const nsys::cells& row, const nsys_places::work_place& where,
-                                            trace::thread_id thread, trace::pool_id pool_of);
+  [[nodiscard]] trace::alloc_event select_block(const nsys::cells& row, const nsys_places::work_place& where,
+                                                trace::thread_id thread, trace::pool_id find_pool);
   trace::pool_id sample_pool(const nsys::cells& row, trace::time_ns when, const nsys_places::work_place& where,
                              trace::thread_id thread);
 

@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <string>
 
-#include "core/import/unsigned_of.hpp"
+#include "core/import/to_unsigned.hpp"
 
 namespace sluice::importing {
 namespace {
 
-/// Parses "74e128b2-90b6-b409-07c8-33bee5ff6f88".
+/// Parses a UUID such as "74e128b2-90b6-b409-07c8-33bee5ff6f88".
 std::pair<std::uint64_t, std::uint64_t> read_uuid(std::string_view text) {
   std::uint64_t halves[2] = {};
   std::size_t digits = 0;
@@ -44,7 +44,7 @@ trace::process_id nsys_places::process(std::int64_t global) {
   trace::process_row& row = known->second;
   if (!fresh) return row.id;
   row.id = static_cast<trace::process_id>(processes_.size());
-  row.pid = pid_of(global);
+  row.pid = get_pid(global);
   if (const auto name = process_names_.find(known->first); name != process_names_.end())
     row.command = out_.intern(name->second);
   out_.add(row);
@@ -89,7 +89,7 @@ void nsys_places::add_gpu(const gpu& about) {
   row.kind = trace::device_kind::cuda;
   row.name = out_.intern(about.name);
   row.ordinal = about.ordinal;
-  row.memory_bytes = unsigned_of(about.memory);
+  row.memory_bytes = to_unsigned(about.memory);
   row.compute_major = static_cast<std::uint32_t>(std::clamp<std::int64_t>(about.major, 0, 255));
   row.compute_minor = static_cast<std::uint32_t>(std::clamp<std::int64_t>(about.minor, 0, 255));
   std::tie(row.uuid_high, row.uuid_low) = read_uuid(about.uuid);
@@ -107,7 +107,7 @@ void nsys_places::add_stream(std::int64_t pid, std::int64_t stream, std::int64_t
 
 trace::device_id nsys_places::device(std::int64_t global_pid, std::int64_t ordinal) {
   std::int64_t which = ordinal;
-  const auto own = gpu_of_process_.find({static_cast<std::int64_t>(pid_of(global_pid)), ordinal});
+  const auto own = gpu_of_process_.find({static_cast<std::int64_t>(get_pid(global_pid)), ordinal});
   if (own != gpu_of_process_.end()) {
     which = own->second;
   } else if (const auto known = gpu_of_ordinal_.find(ordinal); known != gpu_of_ordinal_.end()) {
@@ -128,24 +128,24 @@ nsys_places::work_place nsys_places::work(std::int64_t global_pid, std::int64_t 
   const numbers key{process_bits(global_pid), ordinal, context, stream};
   if (key == last_work_) return last_place_;
   const auto [known, fresh] = works_.try_emplace(key);
-  work_place& made = known->second;
+  work_place& output = known->second;
   if (fresh) {
-    made.process = process(global_pid);
-    made.device = device(global_pid, ordinal);
+    output.process = process(global_pid);
+    output.device = device(global_pid, ordinal);
     const auto [held, fresh_context] = contexts_.try_emplace({process_bits(global_pid), ordinal, context});
     if (fresh_context) {
       held->second = static_cast<trace::context_id>(contexts_.size());
-      out_.add(trace::context_row{held->second, made.process, made.device, unsigned_of(context)});
+      out_.add(trace::context_row{held->second, output.process, output.device, to_unsigned(context)});
     }
-    made.context = held->second;
+    output.context = held->second;
     if (stream >= 0) {
       trace::stream_row row;
-      row.id = made.stream = static_cast<trace::stream_id>(works_.size());
-      row.process = made.process;
-      row.context = made.context;
-      row.device = made.device;
-      row.handle = unsigned_of(stream);
-      const auto about = about_streams_.find({static_cast<std::int64_t>(pid_of(global_pid)), stream});
+      row.id = output.stream = static_cast<trace::stream_id>(works_.size());
+      row.process = output.process;
+      row.context = output.context;
+      row.device = output.device;
+      row.handle = to_unsigned(stream);
+      const auto about = about_streams_.find({static_cast<std::int64_t>(get_pid(global_pid)), stream});
       if (about != about_streams_.end()) {
         row.priority = about->second.priority;
         row.is_default = about->second.is_default;
@@ -154,8 +154,8 @@ nsys_places::work_place nsys_places::work(std::int64_t global_pid, std::int64_t 
     }
   }
   last_work_ = key;
-  last_place_ = made;
-  return made;
+  last_place_ = output;
+  return output;
 }
 
 }  // namespace sluice::importing

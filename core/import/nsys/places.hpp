@@ -17,16 +17,16 @@ class nsys_places {
   explicit nsys_places(trace::file_writer& out) : out_(out) {}
 
   void add_string(std::int64_t id, std::string_view text);
-  /// Returns the text with that id. An id without a text is counted, and the result is none.
+  /// Returns the text with that id. If the id has no text, counts it and returns none.
   [[nodiscard]] trace::string_id string(std::int64_t id);
   [[nodiscard]] std::uint64_t missing_strings() const { return missing_strings_; }
 
-  /// Returns the upper bits of a serialized process or thread id, which are the machine and the pid: the same for all
-  /// threads of a process.
+  /// Returns the upper bits of a serialized process or thread id. They contain the machine and the pid, so they are the
+  /// same for all threads of a process.
   [[nodiscard]] static std::uint64_t process_bits(std::int64_t global) {
     return static_cast<std::uint64_t>(global) >> 24U;
   }
-  [[nodiscard]] static std::uint64_t pid_of(std::int64_t global) { return process_bits(global) & 0xff'ffffU; }
+  [[nodiscard]] static std::uint64_t get_pid(std::int64_t global) { return process_bits(global) & 0xff'ffffU; }
 
   [[nodiscard]] trace::process_id process(std::int64_t global);
   struct thread_place {

@@ -4,8 +4,8 @@
 
 namespace sluice::importing {
 
-nsys_reader::nsys_reader(const nsys_database& from, std::vector<nsys_plan> plans)
-    : from_(from), plans_(std::move(plans)) {
+nsys_reader::nsys_reader(const nsys_database& database, std::vector<nsys_plan> plans)
+    : from_(database), plans_(std::move(plans)) {
   for (batch& each : batches_) free_.put(&each);
   thread_ = std::thread([this] { run(); });
 }

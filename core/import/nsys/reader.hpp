@@ -13,15 +13,16 @@
 
 namespace sluice::importing {
 
-/// Describes how to read a table. Private to core/import.
+/// Describes how to read a table of an Nsight Systems export. Private to core/import.
 struct nsys_plan {
   std::string_view table;
   std::span<const nsys_column> columns;
   std::size_t required = 0;  ///< The number of columns, from the first on, that must exist.
   std::string_view where{};
   std::vector<const char*> order{};  ///< The columns to sort by; empty: the file's order.
-  bool in_time = false;  ///< The first column of `order` is a time. If the table is already sorted by that time, it is
-                         ///< read in the file's order.
+  /// The first column of `order` is a time. If the table is already sorted by that time, the reader keeps the file's
+  /// order.
+  bool in_time = false;
 };
 
 /// Reads tables one after the other in its own thread, and passes the rows in the same order to the owner's thread.
@@ -36,7 +37,7 @@ class nsys_reader {
   };
 
   /// Starts the thread. `from` must not be used elsewhere while this object exists. `plans` must name existing tables.
-  nsys_reader(const nsys_database& from, std::vector<nsys_plan> plans);
+  nsys_reader(const nsys_database& database, std::vector<nsys_plan> plans);
   ~nsys_reader();
   nsys_reader(const nsys_reader&) = delete;
   nsys_reader& operator=(const nsys_reader&) = delete;

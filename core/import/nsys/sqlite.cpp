@@ -1,5 +1,6 @@
-// Nsight Systems' SQLite exports, https://docs.nvidia.com/nsight-systems/UserGuide/index.html#sqlite-schema-reference.
-// Empty tables may be missing, and columns differ between versions, so all are looked up by name.
+// Imports Nsight Systems' SQLite exports,
+// https://docs.nvidia.com/nsight-systems/UserGuide/index.html#sqlite-schema-reference. Empty tables may be missing, and
+// columns differ between versions, so tables and columns are looked up by name.
 #include <algorithm>
 #include <functional>
 #include <map>
@@ -33,9 +34,9 @@ constexpr std::string_view calls_name = "CUDA calls";
 
 class nsys_importer {
  public:
-  nsys_importer(job& work, const nsys_database& from)
+  nsys_importer(job& work, const nsys_database& database)
       : work_(work),
-        from_(from),
+        from_(database),
         out_(work.out()),
         places_(out_),
         stacks_(out_),
@@ -47,11 +48,11 @@ class nsys_importer {
     find_counter_types();
     make_plans();
     std::vector<nsys_plan> plans;
-    std::uint64_t all = 0, done = 0;
+    std::uint64_t total = 0, done = 0;
     for (const step& each : steps_) {
       plans.push_back(each.plan);
       for (const auto& table : from_.tables())
-        if (table.name == each.plan.table) all += table.rows;
+        if (table.name == each.plan.table) total += table.rows;
     }
     std::optional<nsys_reader> reader;
     try {
@@ -65,7 +66,7 @@ class nsys_importer {
       take_rows(batch->rows, now);
       now.rows += batch->rows.size();
       done += batch->rows.size();
-      if (auto on = work_.advance(static_cast<double>(done) / static_cast<double>(std::max(all, done + 1))); !on)
+      if (auto on = work_.advance(static_cast<double>(done) / static_cast<double>(std::max(total, done + 1))); !on)
         return on;
     }
     for (const auto& broken : reader->broken()) {
@@ -80,7 +81,7 @@ class nsys_importer {
  private:
   struct step {
     nsys_plan plan;
-    std::string_view what;  ///< For the report; empty: not reported.
+    std::string_view label;  ///< The name for the report; empty if the rows are not reported.
     std::function<void(const cells&)> take;
     std::size_t begin = no_column, end = no_column;  ///< The columns with the times of the rows.
     std::uint64_t rows = 0;
@@ -90,8 +91,8 @@ class nsys_importer {
   /// Skips and counts rows with impossible times.
   void take_rows(const nsys_rows& rows, const step& now) {
     if (now.begin != no_column) checks_.learn(rows, now.begin);
-    const bool is_work = now.plan.table.starts_with("CUPTI_ACTIVITY_KIND_") && now.what != calls_name;
-    const bool is_nvtx = now.plan.table == "NVTX_EVENTS";  // Among its rows are names.
+    const bool is_work = now.plan.table.starts_with("CUPTI_ACTIVITY_KIND_") && now.label != calls_name;
+    const bool is_nvtx = now.plan.table == "NVTX_EVENTS";  // Some of its rows are names.
     for (std::size_t i = 0; i < rows.size(); ++i) {
       const cells row{rows, rows.row(i)};
       if (now.begin != no_column && row.has(now.begin)) {
@@ -108,22 +109,23 @@ class nsys_importer {
   /// order of their calls; other tables are sorted by all columns, except those whose order is irrelevant. Tables that
   /// are already sorted by time keep their order, except memory events, where the calls show which of two at the same
   /// time came first.
-  void set_order(nsys_plan& of, bool is_referred_to) const {
+  void set_order(nsys_plan& subject, bool is_referred_to) const {
     static constexpr std::string_view unordered[] = {"StringIds", "CUDA_CALLCHAINS", "CUPTI_ACTIVITY_KIND_CUDA_EVENT"};
-    if (std::find(std::begin(unordered), std::end(unordered), of.table) != std::end(unordered)) return;
+    if (std::find(std::begin(unordered), std::end(unordered), subject.table) != std::end(unordered)) return;
     for (const char* first : {"start", "timestamp", "correlationId"})
-      for (const nsys_column& each : of.columns)
-        if (std::string_view(each.name) == first) of.order.push_back(each.name);
-    const bool has_time = !of.order.empty() && std::string_view(of.order.front()) != "correlationId";
-    const bool is_memory = of.table == "CUDA_GPU_MEMORY_USAGE_EVENTS" && from_.has(of.table, "correlationId");
-    of.in_time = has_time && !is_referred_to && !is_memory;
-    for (const nsys_column& each : of.columns)
-      if (std::find(of.order.begin(), of.order.end(), each.name) == of.order.end()) of.order.push_back(each.name);
+      for (const nsys_column& each : subject.columns)
+        if (std::string_view(each.name) == first) subject.order.push_back(each.name);
+    const bool has_time = !subject.order.empty() && std::string_view(subject.order.front()) != "correlationId";
+    const bool is_memory = subject.table == "CUDA_GPU_MEMORY_USAGE_EVENTS" && from_.has(subject.table, "correlationId");
+    subject.in_time = has_time && !is_referred_to && !is_memory;
+    for (const nsys_column& each : subject.columns)
+      if (std::find(subject.order.begin(), subject.order.end(), each.name) == subject.order.end())
+        subject.order.push_back(each.name);
   }
 
   template <class Take>
-  void plan(std::string_view table, std::span<const nsys_column> columns, std::size_t required, std::string_view what,
-            Take take, std::string_view where = {}) {
+  void plan(std::string_view table, std::span<const nsys_column> columns, std::size_t required,
+            std::string_view subject, Take take, std::string_view where = {}) {
     if (!from_.has(table)) return;
     known_.emplace_back(table);
     for (std::size_t i = 0; i < required; ++i) {
@@ -131,14 +133,14 @@ class nsys_importer {
       work_.not_understood("tables without the column '" + std::string(columns[i].name) + "': " + std::string(table));
       return;
     }
-    step made{{table, columns, required, where, {}}, what, [this, take](const cells& row) { (this->*take)(row); }};
-    set_order(made.plan, what.empty());
+    step output{{table, columns, required, where, {}}, subject, [this, take](const cells& row) { (this->*take)(row); }};
+    set_order(output.plan, subject.empty());
     for (std::size_t i = 0; i < columns.size(); ++i) {
       const std::string_view name = columns[i].name;
-      if (name == "start") made.begin = i;
-      if (name == "end") made.end = i;
+      if (name == "start") output.begin = i;
+      if (name == "end") output.end = i;
     }
-    steps_.push_back(std::move(made));
+    steps_.push_back(std::move(output));
   }
 
   void make_plans() {
@@ -175,7 +177,7 @@ class nsys_importer {
     plan("DIAGNOSTIC_EVENT", nsys::diagnostic::columns, 2, "profiler messages", &self::take_diagnostic);
   }
 
-  /// Finds the types of NVTX_EVENTS that are samples of counters, by the file's names of types.
+  /// Finds the types of NVTX_EVENTS that are samples of counters by the names of types in the file.
   void find_counter_types() {
     is_range_ = "eventType<>75";
     if (!from_.has("ENUM_NSYS_EVENT_TYPE", "id")) return;
@@ -208,7 +210,7 @@ class nsys_importer {
                         row.number(nsys::cuda_device::pid));
     const std::int64_t own = row.number(nsys::cuda_device::gpu), said = row.number(nsys::cuda_device::ordinal);
     ordinals_.try_emplace(own, said);
-    // Each of several processes with one GPU calls it 0.
+    // If several processes have one GPU each, each of them calls it 0.
     const auto [known, fresh] = gpus_.try_emplace(said, own);
     ordinals_differ_ = ordinals_differ_ || (!fresh && known->second != own);
   }
@@ -216,10 +218,10 @@ class nsys_importer {
   void take_gpu(const cells& row) {
     using namespace nsys::gpu;
     const std::int64_t own = row.number(id);
-    const auto ordinal_of = ordinals_.find(own);
-    const std::int64_t said = ordinals_differ_                ? own
-                              : ordinal_of != ordinals_.end() ? ordinal_of->second
-                                                              : row.number(ordinal, own);
+    const auto find_ordinal = ordinals_.find(own);
+    const std::int64_t said = ordinals_differ_                  ? own
+                              : find_ordinal != ordinals_.end() ? find_ordinal->second
+                                                                : row.number(ordinal, own);
     places_.add_gpu(
         {own, said, row.number(memory), row.number(major), row.number(minor), row.text(name), row.text(uuid)});
   }
@@ -244,7 +246,7 @@ class nsys_importer {
 
   // --- calls and work -----------------------------------------------------------------------------------------------
 
-  static std::uint64_t key_of(std::int64_t global, std::int64_t correlation) {
+  static std::uint64_t get_key(std::int64_t global, std::int64_t correlation) {
     if (correlation <= 0) return 0;
     return nsys_places::process_bits(global) << 32U ^ static_cast<std::uint64_t>(correlation);
   }
@@ -252,66 +254,66 @@ class nsys_importer {
   void take_call(const cells& row) {
     using namespace nsys::call;
     const auto where = places_.thread(row.number(thread));
-    trace::api_call_event made;
-    made.time = row.number(begin);
-    made.end = checked_end(made.time, row.end(end));
-    made.process = where.process;
-    made.thread = where.thread;
+    trace::api_call_event event;
+    event.time = row.number(begin);
+    event.end = checked_end(event.time, row.end(end));
+    event.process = where.process;
+    event.thread = where.thread;
     const std::int64_t name_id = row.number(name);
-    made.name = places_.string(name_id);
-    made.status = row.number(status);
-    made.correlation = row.natural(correlation);
-    if (row.has(chain)) made.stack = stacks_.of(row.number(chain));
+    event.name = places_.string(name_id);
+    event.status = row.number(status);
+    event.correlation = row.natural(correlation);
+    if (row.has(chain)) event.stack = stacks_.of(row.number(chain));
     call_table::call call;
-    call.id = static_cast<trace::event_id>(out_.add(made));
-    call.begin = made.time;
-    call.thread = static_cast<std::uint32_t>(raw(made.thread));
-    call.process = static_cast<std::uint32_t>(raw(made.process)) & 0x7fff'ffffU;
-    calls_.put(key_of(row.number(thread), row.number(correlation)), call);
+    call.id = static_cast<trace::event_id>(out_.add(event));
+    call.begin = event.time;
+    call.thread = static_cast<std::uint32_t>(raw(event.thread));
+    call.process = static_cast<std::uint32_t>(raw(event.process)) & 0x7fff'ffffU;
+    calls_.put(get_key(row.number(thread), row.number(correlation)), call);
   }
 
-  /// Sets the members common to all device work. Returns its call.
+  /// Sets the members that all device work has. Returns the call that requested the work.
   template <class Row>
-  const call_table::call* fill(Row& made, const cells& row) {
+  const call_table::call* fill(Row& output, const cells& row) {
     using namespace nsys::work;
-    made.time = row.number(begin);
-    made.end = checked_end(made.time, row.end(end));
+    output.time = row.number(begin);
+    output.end = checked_end(output.time, row.end(end));
     const auto where =
         places_.work(row.number(process), row.number(device), row.number(context), row.number(stream, -1));
-    made.process = where.process;
-    if constexpr (requires { made.device; }) made.device = where.device;
-    if constexpr (requires { made.context; }) made.context = where.context;
-    made.stream = where.stream;
-    if constexpr (requires { made.correlation; }) made.correlation = row.natural(correlation);
-    if constexpr (requires { made.graph_node; }) {
-      made.graph_node = row.natural(graph_node);
-      graph_work_ += made.graph_node != 0 ? 1 : 0;
+    output.process = where.process;
+    if constexpr (requires { output.device; }) output.device = where.device;
+    if constexpr (requires { output.context; }) output.context = where.context;
+    output.stream = where.stream;
+    if constexpr (requires { output.correlation; }) output.correlation = row.natural(correlation);
+    if constexpr (requires { output.graph_node; }) {
+      output.graph_node = row.natural(graph_node);
+      graph_work_ += output.graph_node != 0 ? 1 : 0;
     }
-    const call_table::call* call = calls_.find(key_of(row.number(process), row.number(correlation)));
+    const call_table::call* call = calls_.find(get_key(row.number(process), row.number(correlation)));
     if (call == nullptr) return nullptr;
-    made.thread = call->thread_of();
-    if constexpr (requires { made.call; }) made.call = call->id;
-    if constexpr (requires { made.enqueued; }) made.enqueued = call->begin;
+    output.thread = call->get_thread();
+    if constexpr (requires { output.call; }) output.call = call->id;
+    if constexpr (requires { output.enqueued; }) output.enqueued = call->begin;
     return call;
   }
 
   void take_kernel(const cells& row) {
     using namespace nsys::kernel;
-    trace::kernel_event made;
-    fill(made, row);
+    trace::kernel_event kernel_row;
+    fill(kernel_row, row);
     const std::size_t best = row.has(name) ? name : row.has(short_name) ? short_name : mangled_name;
-    made.name = places_.string(row.number(best));
-    made.registers = row.small(registers);
-    made.grid_x = row.small(grid_x);
-    made.grid_y = row.small(grid_y);
-    made.grid_z = row.small(grid_z);
-    made.block_x = row.small(block_x);
-    made.block_y = row.small(block_y);
-    made.block_z = row.small(block_z);
-    made.static_shared = row.natural(static_shared);
-    made.dynamic_shared = row.natural(dynamic_shared);
-    overruns_.add(made);
-    out_.add(made);
+    kernel_row.name = places_.string(row.number(best));
+    kernel_row.registers = row.small(registers);
+    kernel_row.grid_x = row.small(grid_x);
+    kernel_row.grid_y = row.small(grid_y);
+    kernel_row.grid_z = row.small(grid_z);
+    kernel_row.block_x = row.small(block_x);
+    kernel_row.block_y = row.small(block_y);
+    kernel_row.block_z = row.small(block_z);
+    kernel_row.static_shared = row.natural(static_shared);
+    kernel_row.dynamic_shared = row.natural(dynamic_shared);
+    overruns_.add(kernel_row);
+    out_.add(kernel_row);
   }
 
   void take_copy(const cells& row) {
@@ -324,85 +326,86 @@ class nsys_importer {
       moved.end = checked_end(moved.time, row.end(nsys::work::end));
       moved.process = where.process;
       moved.device = where.device;
-      moved.direction = direction_of(row.number(kind));
+      moved.direction = get_direction(row.number(kind));
       moved.bytes = row.natural(bytes);
       moved.address = static_cast<std::uint64_t>(row.number(address));
-      moved.cause = cause_of(row.number(cause));
+      moved.cause = get_cause(row.number(cause));
       out_.add(moved);
       return;
     }
-    trace::transfer_event made;
-    fill(made, row);
-    made.bytes = row.natural(bytes);
-    made.direction = direction_of(row.number(kind));
-    made.source_kind = kind_of(row.number(source_kind, -1));
-    made.destination_kind = kind_of(row.number(destination_kind, -1));
-    if (row.has(source_device)) made.peer = places_.device(row.number(nsys::work::process), row.number(source_device));
-    made.copies = std::max<std::uint32_t>(1, row.small(copies));
-    parts_.add(made, [this](const trace::transfer_event& whole) { out_.add(whole); });
+    trace::transfer_event event;
+    fill(event, row);
+    event.bytes = row.natural(bytes);
+    event.direction = get_direction(row.number(kind));
+    event.source_kind = get_kind(row.number(source_kind, -1));
+    event.destination_kind = get_kind(row.number(destination_kind, -1));
+    if (row.has(source_device)) event.peer = places_.device(row.number(nsys::work::process), row.number(source_device));
+    event.copies = std::max<std::uint32_t>(1, row.small(copies));
+    parts_.add(event, [this](const trace::transfer_event& whole) { out_.add(whole); });
   }
 
   void take_memset(const cells& row) {
-    trace::memset_event made;
-    fill(made, row);
-    made.bytes = row.natural(nsys::memset::bytes);
-    made.value = row.natural(nsys::memset::value);
-    made.kind = kind_of(row.number(nsys::memset::kind, -1));
-    out_.add(made);
+    trace::memset_event event;
+    fill(event, row);
+    event.bytes = row.natural(nsys::memset::bytes);
+    event.value = row.natural(nsys::memset::value);
+    event.kind = get_kind(row.number(nsys::memset::kind, -1));
+    out_.add(event);
   }
 
   void take_sync(const cells& row) {
     using enum trace::sync_kind;
     static constexpr std::array kinds = {unknown, event, stream_wait, stream, context};
-    trace::sync_event made;
-    fill(made, row);
+    trace::sync_event sync_event;
+    fill(sync_event, row);
     const std::int64_t type = row.number(nsys::sync::type);
-    if (type >= 0 && type < static_cast<std::int64_t>(kinds.size())) made.kind = kinds[static_cast<std::size_t>(type)];
-    out_.add(made);
+    if (type >= 0 && type < static_cast<std::int64_t>(kinds.size()))
+      sync_event.kind = kinds[static_cast<std::size_t>(type)];
+    out_.add(sync_event);
   }
 
-  /// Event records have no time in the file, so this uses the start of their call.
+  /// Reads an event record. The file does not have its time, so it gets the start time of its call.
   void take_record(const cells& row) {
     using namespace nsys::record;
-    const call_table::call* call = calls_.find(key_of(row.number(process), row.number(correlation)));
+    const call_table::call* call = calls_.find(get_key(row.number(process), row.number(correlation)));
     if (call == nullptr) {
       fault("event records without a time, because their call is not in the file");
       return;
     }
-    trace::event_record_event made;
-    made.time = call->begin;
-    made.process = call->process_of();
-    made.thread = call->thread_of();
-    made.handle = row.natural(event);
-    made.stream =
+    trace::event_record_event record_event;
+    record_event.time = call->begin;
+    record_event.process = call->find_process();
+    record_event.thread = call->get_thread();
+    record_event.handle = row.natural(event);
+    record_event.stream =
         places_.work(row.number(process), row.number(device), row.number(context), row.number(stream, -1)).stream;
-    out_.add(made);
+    out_.add(record_event);
   }
 
-  /// Reads creations of graphs and nodes: ranges on their thread, and for a graph also its definition.
+  /// Reads the creation of a graph or a node, which becomes a range on its thread. A graph also gets a definition.
   void take_graph(const cells& row) {
     using namespace nsys::graph;
-    trace::host_range_event made = ranges_.range_of(row, thread, begin, end);
-    made.name = places_.string(row.number(name));
-    made.domain = out_.intern("CUDA graphs");
-    made.id = trace::event_id{out_.add(made)};
-    graphs_.add(row, made);
+    trace::host_range_event event = ranges_.get_range(row, thread, begin, end);
+    event.name = places_.string(row.number(name));
+    event.domain = out_.intern("CUDA graphs");
+    event.id = trace::event_id{out_.add(event)};
+    graphs_.add(row, event);
   }
 
   void take_graph_launch(const cells& row) {
-    trace::graph_launch_event made;
-    fill(made, row);
-    made.graph = graphs_.launched(row, made);
-    out_.add(made);
+    trace::graph_launch_event event;
+    fill(event, row);
+    event.graph = graphs_.launched(row, event);
+    out_.add(event);
     ++graph_launches_;
-    if (made.end != trace::unknown_time) graph_time_ += made.end - made.time;
+    if (event.end != trace::unknown_time) graph_time_ += event.end - event.time;
   }
 
   // --- memory -------------------------------------------------------------------------------------------------------
 
   void take_memory(const cells& row) {
     using namespace nsys::memory;
-    memory_.take(row, calls_.find(key_of(row.number(process), row.number(correlation))));
+    memory_.take(row, calls_.find(get_key(row.number(process), row.number(correlation))));
   }
 
   void take_gpu_fault(const cells& row) { count_faults(row, "GPU page faults", true); }
@@ -422,12 +425,12 @@ class nsys_importer {
       about.name = out_.intern(name);
       out_.add(about);
     }
-    trace::counter_event made;
-    made.time = row.number(time);
-    made.process = owner;
-    made.counter = known->second;
-    made.value = static_cast<double>(row.number(number, 1));
-    out_.add(made);
+    trace::counter_event event;
+    event.time = row.number(time);
+    event.process = owner;
+    event.counter = known->second;
+    event.value = static_cast<double>(row.number(number, 1));
+    out_.add(event);
   }
 
   // --- ranges, counters, messages -----------------------------------------------------------------------------------
@@ -456,35 +459,37 @@ class nsys_importer {
     const std::string text(row.text(text_).substr(0, 4096));
     if (text.empty() || !diagnostics_.insert(text).second) return;
     const auto known = severities_.find(row.number(severity));
-    trace::severity how = trace::severity::info;
+    trace::severity options = trace::severity::info;
     if (known != severities_.end()) {
-      how = known->second;
+      options = known->second;
     } else if (row.number(severity) >= 2) {
-      how = row.number(severity) == 2 ? trace::severity::warning : trace::severity::error;
+      options = row.number(severity) == 2 ? trace::severity::warning : trace::severity::error;
     }
-    work_.say(how, "Nsight Systems: " + text);
+    work_.say(options, "Nsight Systems: " + text);
   }
 
   // --- the rest -----------------------------------------------------------------------------------------------------
 
-  time_ns checked_end(time_ns begin, time_ns end, bool must_end = true) { return checks_.end_of(begin, end, must_end); }
+  time_ns checked_end(time_ns begin, time_ns end, bool must_end = true) {
+    return checks_.get_end(begin, end, must_end);
+  }
 
-  void fault(const std::string& what) { checks_.fault(what); }
+  void fault(const std::string& subject) { checks_.fault(subject); }
 
   void finish() {
     parts_.finish([this](const trace::transfer_event& whole) { out_.add(whole); });
     for (const step& each : steps_)
-      if (!each.what.empty() && each.rows != 0) work_.read(each.what, each.rows);
+      if (!each.label.empty() && each.rows != 0) work_.read(each.label, each.rows);
     if (graph_work_ != 0) work_.read("kernels, copies and memsets of graph nodes, included above", graph_work_);
     work_.set_begin(memory_.finish(checks_.begin()));
-    for (const auto& [what, number] : checks_.faults()) work_.not_understood(what, number);
+    for (const auto& [subject, number] : checks_.faults()) work_.not_understood(subject, number);
     if (overruns_.found() != 0) work_.not_understood(kernel_overruns::words, overruns_.found());
     if (parts_.joined() != 0) work_.not_understood(graph_parts::words, parts_.joined());
     if (graph_launches_ != 0 && graph_work_ == 0) {
       work_.say(trace::severity::warning,
                 "the kernels and copies of graphs were not recorded, but only " + std::to_string(graph_launches_) +
                     " graph launches, which ran for " + format_time(graph_time_) +
-                    ": to see their kernels, record with nsys profile --cuda-graph-trace=node");
+                    "; to see their kernels, record with nsys profile --cuda-graph-trace=node");
     }
     if (places_.missing_strings() != 0)
       work_.not_understood("names whose text is not in the file", places_.missing_strings());
@@ -506,12 +511,12 @@ class nsys_importer {
   std::vector<std::string_view> known_;
   std::map<std::int64_t, std::int64_t> ordinals_;  ///< For each GPU, the ordinal that a process uses.
   std::map<std::int64_t, std::int64_t> gpus_;      ///< For each ordinal, the GPU.
-  bool ordinals_differ_ = false;                   ///< Processes use one ordinal for several GPUs.
+  bool ordinals_differ_ = false;                   ///< True if processes use one ordinal for several GPUs.
   nsys_stacks stacks_;
   nsys_graphs graphs_;
-  std::uint64_t graph_work_ = 0;  ///< Rows of work requested by graph nodes.
+  std::uint64_t graph_work_ = 0;  ///< The number of rows of work that graph nodes requested.
   std::uint64_t graph_launches_ = 0;
-  time_ns graph_time_ = 0;  ///< Total run time of launched graphs.
+  time_ns graph_time_ = 0;  ///< The total run time of the launched graphs, in ns.
   call_table calls_;
   std::map<std::pair<trace::process_id, trace::device_id>, trace::counter_id> counters_;
   nsys_checks checks_;
@@ -519,18 +524,19 @@ class nsys_importer {
   nsys_ranges ranges_;
   kernel_overruns overruns_;
   graph_parts parts_;
-  std::string is_range_, is_counter_;  ///< Conditions on rows of NVTX_EVENTS.
+  /// The conditions that select ranges and counters among the rows of NVTX_EVENTS.
+  std::string is_range_, is_counter_;
   std::map<std::int64_t, trace::severity> severities_;
   std::set<std::string> diagnostics_;
 };
 
-/// CLOCK_REALTIME at the session's time 0; 0 if the file does not have it.
-std::int64_t session_start(const nsys_database& from) {
+/// Returns CLOCK_REALTIME at the session's time 0, or 0 if the file does not have it.
+std::int64_t session_start(const nsys_database& database) {
   static constexpr nsys_column column[] = {{"utcEpochNs"}};
   std::int64_t start = 0;
   nsys_rows rows;
-  if (!from.has("TARGET_INFO_SESSION_START_TIME", "utcEpochNs")) return 0;
-  static_cast<void>(from.read(
+  if (!database.has("TARGET_INFO_SESSION_START_TIME", "utcEpochNs")) return 0;
+  static_cast<void>(database.read(
       "TARGET_INFO_SESSION_START_TIME", column, {}, {}, 1, [&] { return &rows; },
       [&](const nsys_rows* got) {
         if (got->size() != 0 && got->row(0)[0] > 0) start = got->row(0)[0];
@@ -545,28 +551,28 @@ result<void> import_nsys_sqlite(job& work) {
   if (work.source().compressed()) {
     return work.corrupt("is a compressed SQLite file, which cannot be read in place", 0, "decompress it first");
   }
-  const auto from = nsys_database::open(work.source().path());
-  if (!from) return tl::unexpected<error>(from.error());
-  const bool known = std::any_of(from->tables().begin(), from->tables().end(), [](const auto& table) {
+  const auto source = nsys_database::open(work.source().path());
+  if (!source) return tl::unexpected<error>(source.error());
+  const bool known = std::any_of(source->tables().begin(), source->tables().end(), [](const auto& table) {
     const std::string_view name = table.name;
     return name == "StringIds" || name == "NVTX_EVENTS" || name.starts_with("CUPTI_ACTIVITY_KIND_") ||
            name.starts_with("CUDA_GPU_") || name.starts_with("TARGET_INFO_");
   });
   // nvprof's files have tables of the same names, but keep texts in another table.
-  if (from->has("StringTable") || from->has("CUPTI_ACTIVITY_KIND_KERNEL", "_id_") ||
-      from->has("CUPTI_ACTIVITY_KIND_RUNTIME", "_id_")) {
+  if (source->has("StringTable") || source->has("CUPTI_ACTIVITY_KIND_KERNEL", "_id_") ||
+      source->has("CUPTI_ACTIVITY_KIND_RUNTIME", "_id_")) {
     return fail(error_code::foreign, "is a file of nvprof or the Visual Profiler, which is not supported",
                 work.source().path(), "record with Nsight Systems: nsys profile, then nsys export --type sqlite");
   }
   if (!known) {
-    return fail(error_code::foreign, "is an SQLite file, but not an Nsight Systems export: it has none of its tables",
+    return fail(error_code::foreign, "is an SQLite file, but has no table of an Nsight Systems export",
                 work.source().path(), "create one with nsys export --type sqlite");
   }
-  if (auto begun = work.begin(session_start(*from)); !begun) return begun;
-  if (from->half_written()) {
+  if (auto begun = work.begin(session_start(*source)); !begun) return begun;
+  if (source->half_written()) {
     work.not_understood("unfinished transaction, with a journal next to the file (the file may be incomplete)");
   }
-  return nsys_importer(work, *from).run();
+  return nsys_importer(work, *source).run();
 }
 
 }  // namespace sluice::importing

@@ -25,7 +25,7 @@ class nsys_stacks {
  private:
   struct call_chain {
     std::vector<trace::frame_id> frames;  ///< Indexed by depth; the innermost frame has depth 0.
-    bool made = false;
+    bool written = false;
     trace::stack_id stack{};
   };
 

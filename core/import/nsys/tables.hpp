@@ -6,11 +6,11 @@
 #include <string_view>
 
 #include "core/import/nsys/reader.hpp"
-#include "core/import/unsigned_of.hpp"
+#include "core/import/to_unsigned.hpp"
 #include "core/trace/model/ids.hpp"
 
-/// The tables and columns that are read from an Nsight Systems export, with their names in versions from 2020 to 2025.
-/// The enumerators are positions in the array of columns next to them. Private to core/import.
+/// The tables and columns that the importer reads from an Nsight Systems export, with their names in versions from 2020
+/// to 2025. The enumerators are positions in the array of columns next to them. Private to core/import.
 namespace sluice::importing::nsys {
 
 using enum nsys_column::type;
@@ -24,7 +24,7 @@ struct cells {
   [[nodiscard]] std::int64_t number(std::size_t column, std::int64_t otherwise = 0) const {
     return has(column) ? row[column] : otherwise;
   }
-  [[nodiscard]] std::uint64_t natural(std::size_t column) const { return unsigned_of(number(column)); }
+  [[nodiscard]] std::uint64_t natural(std::size_t column) const { return to_unsigned(number(column)); }
   [[nodiscard]] std::uint32_t small(std::size_t column) const {
     return static_cast<std::uint32_t>(std::clamp<std::int64_t>(number(column), 0, UINT32_MAX));
   }
@@ -171,7 +171,7 @@ inline constexpr nsys_column columns[] = {{"start"},     {"end"},    {"eventType
                                           {"globalTid"}, {"textId"}, {"domainId"}};
 }  // namespace nvtx
 
-/// Samples of NVTX counters: the columns of `nvtx`, and one column for each type of value.
+/// Samples of NVTX counters, with the columns of `nvtx` and one column for each type of value.
 namespace counter {
 enum : std::uint8_t { as_double = nvtx::domain + 1, as_float, as_int64, as_int32, as_uint32, as_uint64 };
 inline constexpr nsys_column columns[] = {

@@ -9,11 +9,11 @@ constexpr std::size_t proto_buffer_bytes = std::size_t{64} << 10;
 
 }  // namespace
 
-tl::unexpected<error> proto_stream::wrong(const char* what) const {
-  return fail(error_code::corrupt, what, {}, {}, offset_);
+tl::unexpected<error> proto_stream::wrong(const char* subject) const {
+  return fail(error_code::corrupt, subject, {}, {}, offset_);
 }
 
-/// Returns false at the end of the content.
+/// Reads more bytes. Returns false at the end of the content.
 result<bool> proto_stream::fill() {
   if (at_ < filled_) return true;
   buffer_.resize(proto_buffer_bytes);
@@ -73,15 +73,15 @@ result<std::optional<proto_stream::field>> proto_stream::next() {
     if (offset_ > ends_.back()) return wrong("a field that is longer than its message");
     return std::nullopt;
   }
-  field made;
-  made.offset = offset_;
+  field output;
+  output.offset = offset_;
   const auto key = varint();
   if (!key) return tl::unexpected<error>(key.error());
-  made.number = static_cast<std::uint32_t>(*key >> 3);
-  made.stored = static_cast<wire>(*key & 7);
+  output.number = static_cast<std::uint32_t>(*key >> 3);
+  output.stored = static_cast<wire>(*key & 7);
   if (*key >> 3 == 0 || *key >> 32 != 0) return wrong("a field with an impossible number");
   result<std::uint64_t> value = 0;
-  switch (made.stored) {
+  switch (output.stored) {
     case wire::varint:
     case wire::length:
       value = varint();
@@ -96,14 +96,14 @@ result<std::optional<proto_stream::field>> proto_stream::next() {
       return wrong("a field of an unknown type");
   }
   if (!value) return tl::unexpected<error>(value.error());
-  made.value = *value;
-  if (made.stored == wire::length) {
-    const bool fits = ends_.empty() ? made.value <= UINT64_MAX - offset_
-                                    : made.value <= ends_.back() - std::min(offset_, ends_.back());
+  output.value = *value;
+  if (output.stored == wire::length) {
+    const bool fits = ends_.empty() ? output.value <= UINT64_MAX - offset_
+                                    : output.value <= ends_.back() - std::min(offset_, ends_.back());
     if (!fits) return wrong("a field that is longer than its message");
-    pending_ = made.value;
+    pending_ = output.value;
   }
-  return made;
+  return output;
 }
 
 result<void> proto_stream::enter() {

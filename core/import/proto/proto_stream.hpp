@@ -12,11 +12,12 @@
 
 namespace sluice::importing {
 
-/// Reads the fields of a protocol-buffer message one by one. Callers enter large nested messages and take only small
-/// ones as a whole, which protozero can parse. Not thread-safe.
+/// Reads the fields of a protocol-buffer message one by one, so that memory does not grow with the message. Callers
+/// enter large nested messages. They take only small nested messages as a whole, which protozero then parses. Not
+/// thread-safe.
 class proto_stream {
  public:
-  /// The wire type of a field: how it is stored.
+  /// The wire type of a field, which tells how it is stored.
   enum class wire : std::uint8_t { varint = 0, fixed64 = 1, length = 2, fixed32 = 5 };
   struct field {
     std::uint32_t number = 0;
@@ -42,7 +43,7 @@ class proto_stream {
   [[nodiscard]] std::uint64_t offset() const { return offset_; }
 
  private:
-  [[nodiscard]] tl::unexpected<error> wrong(const char* what) const;
+  [[nodiscard]] tl::unexpected<error> wrong(const char* subject) const;
   [[nodiscard]] result<bool> fill();
   [[nodiscard]] result<std::uint64_t> varint();
   [[nodiscard]] result<std::uint64_t> fixed(unsigned bytes);

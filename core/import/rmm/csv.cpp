@@ -1,9 +1,10 @@
 // Imports logs of RMM's logging_resource_adaptor, https://github.com/rapidsai/rmm. Lines have the form
 //   thread,HH:MM:SS.ffffff,ACTION,pointer,bytes,stream
 // with the actions `allocate`, `allocate failure` and `free` (spdlog's pattern "%t,%H:%M:%S.%f,%v"). Pointers are
-// hexadecimal; null is "(nil)", "0x0" or "0". A free is logged before the upstream resource frees, an allocation after
-// it has allocated. A thread interrupted between taking the time and writing the line writes it late, so lines of one
-// address may be out of order. Times are the host's time of day, without a date.
+// hexadecimal; null is "(nil)", "0x0" or "0". RMM logs a free before the upstream resource frees, and an allocation
+// after the upstream resource has allocated. If a thread is interrupted between taking the time and writing the line,
+// it writes the line late, so the lines of one address may be out of order. Times are the host's time of day, without a
+// date.
 #include <charconv>
 #include <filesystem>
 #include <optional>
@@ -23,7 +24,7 @@ constexpr std::uint64_t max_bytes = std::uint64_t{1} << 62;
 
 struct line {
   std::uint64_t thread = 0;
-  time_ns time = 0;  ///< Since midnight, or since 1970 if `dated`.
+  time_ns time = 0;  ///< In ns since midnight, or since 1970 if `dated`.
   bool dated = false;
   std::string_view action;
   std::uint64_t address = 0;
@@ -82,16 +83,16 @@ std::optional<line> parse(std::string_view text) {
     cells[i] = text.substr(0, comma);
     if (comma != std::string_view::npos) text.remove_prefix(comma + 1);
   }
-  line made;
-  made.action = cells[2];
-  const bool good = parse_all(cells[0], made.thread) && parse_time(cells[1], made) &&
-                    parse_handle(cells[3], made.address) && parse_all(cells[4], made.bytes) &&
-                    parse_handle(cells[5], made.stream) && made.bytes < max_bytes;
-  return good ? std::optional(made) : std::nullopt;
+  line output;
+  output.action = cells[2];
+  const bool good = parse_all(cells[0], output.thread) && parse_time(cells[1], output) &&
+                    parse_handle(cells[3], output.address) && parse_all(cells[4], output.bytes) &&
+                    parse_handle(cells[5], output.stream) && output.bytes < max_bytes;
+  return good ? std::optional(output) : std::nullopt;
 }
 
-/// The number in ".devN.", which RMM puts into the names of its logs; 0 if there is none.
-std::int64_t device_of(const std::string& path) {
+/// Returns the number in ".devN.", which RMM puts into the names of its logs, or 0 if there is none.
+std::int64_t find_device(const std::string& path) {
   const std::string name = std::filesystem::path(path).filename().string();
   const auto at = name.rfind(".dev");
   std::int64_t number = 0;
@@ -113,12 +114,12 @@ class log_reader {
   }
 
  private:
-  /// A block whose address was allocated again before its free was logged: the free may still follow.
+  /// A block whose address was allocated again before its free was logged. The free may still follow.
   struct earlier {
     trace::block_id block{};
     std::uint64_t bytes = 0;
     time_ns next_since = 0;   ///< The time in the log at which the address was allocated again.
-    time_ns next_counts = 0;  ///< That time as adjusted by `event_order`.
+    time_ns next_counts = 0;  ///< The same time as adjusted by `event_order`.
     std::uint64_t offset = 0;
   };
   struct place {
@@ -137,7 +138,7 @@ class log_reader {
     if (!work_.began()) {
       if (auto begun = begin(*parsed); !begun) return begun;
     }
-    const time_ns now = time_of(*parsed);
+    const time_ns now = get_time(*parsed);
     if (parsed->action == "allocate") {
       allocate(*parsed, now, offset);
     } else if (parsed->action == "free" || parsed->action == "deallocate") {
@@ -146,7 +147,7 @@ class log_reader {
       auto row = event<trace::alloc_failed_event>(*parsed, now);
       row.kind = trace::memory_kind::device;
       row.device = device_;
-      row.stream = stream_of(*parsed);
+      row.stream = get_stream(*parsed);
       row.bytes = parsed->bytes;
       row.error = out_of_memory;
       row.name = name_;
@@ -171,41 +172,41 @@ class log_reader {
     trace::device_row device;
     device.id = device_;
     device.kind = trace::device_kind::cuda;
-    device.ordinal = device_of(work_.source().path());
+    device.ordinal = find_device(work_.source().path());
     device.name = out.intern("GPU " + std::to_string(device.ordinal));
     out.add(device);
     name_ = out.intern("RMM");
     return {};
   }
 
-  /// A time on the trace's clock. If the time of day jumps back, a day has passed; a slightly late line after that
-  /// still belongs to the day before.
-  time_ns time_of(const line& from) {
-    if (from.dated) return from.time - origin_;
+  /// Returns a line's time on the trace's clock. If the time of day jumps back, a day has passed. A slightly late line
+  /// after that still belongs to the day before.
+  time_ns get_time(const line& origin) {
+    if (origin.dated) return origin.time - origin_;
     time_ns days = days_;
-    if (from.time < last_ - 12 * hour) {
+    if (origin.time < last_ - 12 * hour) {
       days = ++days_;
-      last_ = from.time;
-    } else if (days_ > 0 && from.time > day - minute && last_ < minute) {
+      last_ = origin.time;
+    } else if (days_ > 0 && origin.time > day - minute && last_ < minute) {
       --days;
     } else {
-      last_ = from.time;
+      last_ = origin.time;
     }
-    return from.time - origin_ + days * day;
+    return origin.time - origin_ + days * day;
   }
 
   template <class Row>
-  Row event(const line& from, time_ns now) {
+  Row event(const line& origin, time_ns now) {
     Row row;
     row.time = now;
     row.process = process_;
-    auto& id = threads_[from.thread];
+    auto& id = threads_[origin.thread];
     if (id == trace::thread_id::none) {
       id = static_cast<trace::thread_id>(threads_.size());
       trace::thread_row thread;
       thread.id = id;
       thread.process = process_;
-      thread.tid = from.thread;
+      thread.tid = origin.thread;
       work_.out().add(thread);
     }
     row.thread = id;
@@ -213,29 +214,29 @@ class log_reader {
     return row;
   }
 
-  trace::stream_id stream_of(const line& from) {
-    auto& id = streams_[from.stream];
+  trace::stream_id get_stream(const line& origin) {
+    auto& id = streams_[origin.stream];
     if (id == trace::stream_id::none) {
       id = static_cast<trace::stream_id>(streams_.size());
       trace::stream_row stream;
       stream.id = id;
       stream.process = process_;
       stream.device = device_;
-      stream.handle = from.stream;
-      stream.is_default = from.stream <= 2;  // 0 and cudaStreamLegacy, cudaStreamPerThread
+      stream.handle = origin.stream;
+      stream.is_default = origin.stream <= 2;  // These are 0, cudaStreamLegacy and cudaStreamPerThread.
       work_.out().add(stream);
     }
     return id;
   }
 
-  trace::block_id add_block(const line& from, time_ns now, std::uint64_t flags, trace::provenance source) {
-    auto row = event<trace::alloc_event>(from, now);
+  trace::block_id add_block(const line& origin, time_ns now, std::uint64_t flags, trace::provenance source) {
+    auto row = event<trace::alloc_event>(origin, now);
     row.block = static_cast<trace::block_id>(++blocks_);
     row.kind = trace::memory_kind::device;
     row.device = device_;
-    row.stream = stream_of(from);
-    row.address = from.address;
-    row.bytes = from.bytes;
+    row.stream = get_stream(origin);
+    row.address = origin.address;
+    row.bytes = origin.bytes;
     row.flags = flags;
     row.source = source;
     row.name = name_;
@@ -243,33 +244,33 @@ class log_reader {
     return row.block;
   }
 
-  void add_free(const line& from, time_ns now, trace::block_id block, trace::provenance source) {
-    auto row = event<trace::free_event>(from, now);
+  void add_free(const line& origin, time_ns now, trace::block_id block, trace::provenance source) {
+    auto row = event<trace::free_event>(origin, now);
     row.block = block;
-    row.address = from.address;
-    row.stream = stream_of(from);
+    row.address = origin.address;
+    row.stream = get_stream(origin);
     row.source = source;
     work_.out().add(row);
   }
 
-  void allocate(const line& from, time_ns now, std::uint64_t offset) {
+  void allocate(const line& origin, time_ns now, std::uint64_t offset) {
     work_.read("allocations");
-    if (from.address == 0) {  // 0 bytes.
-      if (from.bytes != 0) work_.not_understood("allocations without an address", 1, offset);
+    if (origin.address == 0) {  // An allocation of 0 bytes has no address.
+      if (origin.bytes != 0) work_.not_understood("allocations without an address", 1, offset);
       return;
     }
-    place& at = places_[from.address];
-    if (at.before) end_unseen(from.address, *at.before);
+    place& at = places_[origin.address];
+    if (at.before) end_unseen(origin.address, *at.before);
     const time_ns counts = order_.allocation(now);
     std::optional<earlier> before;
     if (at.block != trace::block_id::none) before = earlier{at.block, at.bytes, now, counts, offset};
-    at = {add_block(from, counts, 0, trace::provenance::exact), from.bytes, before};
+    at = {add_block(origin, counts, 0, trace::provenance::exact), origin.bytes, before};
   }
 
-  /// Writes the inferred free of a block whose free is not in the log: at the latest when its address was allocated
-  /// again.
+  /// Writes the inferred free of a block whose free is not in the log. Its time is that of the next allocation at the
+  /// block's address.
   void end_unseen(std::uint64_t address, const earlier& which) {
-    work_.not_understood("missing frees: their address was allocated again", 1, which.offset);
+    work_.not_understood("missing frees of blocks whose address was allocated again", 1, which.offset);
     trace::free_event row;
     row.time = which.next_counts;
     row.process = process_;
@@ -280,29 +281,29 @@ class log_reader {
     work_.out().add(row);
   }
 
-  /// True if a free belongs to the earlier block at its address: it is older than the new allocation. In the same
-  /// microsecond, the size decides.
-  static bool is_of_earlier(const place& at, const line& from, time_ns now) {
+  /// True if a free belongs to the earlier block at its address, because the free is older than the new allocation. If
+  /// both are in the same microsecond, the size decides.
+  static bool is_of_earlier(const place& at, const line& origin, time_ns now) {
     if (!at.before || now > at.before->next_since) return false;
-    return now < at.before->next_since || from.bytes == at.before->bytes;
+    return now < at.before->next_since || origin.bytes == at.before->bytes;
   }
 
-  void free(const line& from, time_ns now, std::uint64_t offset) {
+  void free(const line& origin, time_ns now, std::uint64_t offset) {
     work_.read("frees");
-    if (from.address == 0) return;
-    const auto [found, fresh] = places_.try_emplace(from.address);
+    if (origin.address == 0) return;
+    const auto [found, fresh] = places_.try_emplace(origin.address);
     place& at = found->second;
-    if (fresh) {  // Allocated before the log began; its size is in the free.
+    if (fresh) {  // The block was allocated before the log began, and the free has its size.
       work_.read("blocks from before the log");
-      // Ensures that a block freed at the first moment is visible.
+      // This makes a block visible that is freed at the first time of the log.
       begin_ = std::min<time_ns>(begin_, now <= 0 ? now - 1 : 0);
       work_.set_begin(begin_);
-      at = {add_block(from, begin_, trace::born_before, trace::provenance::inferred), from.bytes, {}};
+      at = {add_block(origin, begin_, trace::born_before, trace::provenance::inferred), origin.bytes, {}};
     }
-    if (is_of_earlier(at, from, now)) {
+    if (is_of_earlier(at, origin, now)) {
       const time_ns next = at.before->next_counts;
       const time_ns counts = now < at.before->next_since ? std::min(order_.free(now), next) : next;
-      add_free(from, counts, at.before->block, trace::provenance::exact);
+      add_free(origin, counts, at.before->block, trace::provenance::exact);
       at.before.reset();
       return;
     }
@@ -310,8 +311,8 @@ class log_reader {
       work_.not_understood("frees of memory that is already free", 1, offset);
       return;
     }
-    if (at.bytes != from.bytes) work_.not_understood("frees with a size other than the allocation's", 1, offset);
-    add_free(from, order_.free(now), at.block, trace::provenance::exact);
+    if (at.bytes != origin.bytes) work_.not_understood("frees with a size other than the allocation's", 1, offset);
+    add_free(origin, order_.free(now), at.block, trace::provenance::exact);
     at.block = trace::block_id::none;
   }
 
@@ -320,9 +321,9 @@ class log_reader {
   trace::device_id device_{};
   trace::string_id name_{};
   time_ns origin_ = 0;
-  time_ns last_ = 0;  ///< Time of day of the previous line.
+  time_ns last_ = 0;  ///< The time of day of the previous line.
   time_ns days_ = 0;
-  time_ns begin_ = 0;  ///< Start of the recording.
+  time_ns begin_ = 0;  ///< The start of the recording.
   std::uint64_t blocks_ = 0;
   event_order order_;
   std::unordered_map<std::uint64_t, place> places_;  ///< Keyed by address.

@@ -15,15 +15,15 @@ namespace sluice::importing {
 namespace rocm {
 namespace {
 
-using column_of = nsys_column::type;
+using find_column = nsys_column::type;
 
 namespace rocpd_string {
 enum : std::uint8_t { id, text };
-constexpr nsys_column columns[] = {{"id"}, {"string", column_of::text}};
+constexpr nsys_column columns[] = {{"id"}, {"string", find_column::text}};
 }  // namespace rocpd_string
 namespace rocpd_process {
 enum : std::uint8_t { id, pid, command };
-constexpr nsys_column columns[] = {{"id"}, {"pid"}, {"command", column_of::text}};
+constexpr nsys_column columns[] = {{"id"}, {"pid"}, {"command", find_column::text}};
 }  // namespace rocpd_process
 namespace rocpd_thread {
 enum : std::uint8_t { id, tid };
@@ -32,15 +32,15 @@ constexpr nsys_column columns[] = {{"id"}, {"tid"}};
 namespace rocpd_agent {
 enum : std::uint8_t { id, type, ordinal, logical, name, product };
 constexpr nsys_column columns[] = {{"id"},
-                                   {"type", column_of::text},
+                                   {"type", find_column::text},
                                    {"type_index"},
                                    {"logical_index"},
-                                   {"name", column_of::text},
-                                   {"product_name", column_of::text}};
+                                   {"name", find_column::text},
+                                   {"product_name", find_column::text}};
 }  // namespace rocpd_agent
 namespace rocpd_symbol {
 enum : std::uint8_t { id, name, shown };
-constexpr nsys_column columns[] = {{"id"}, {"kernel_name", column_of::text}, {"display_name", column_of::text}};
+constexpr nsys_column columns[] = {{"id"}, {"kernel_name", find_column::text}, {"display_name", find_column::text}};
 }  // namespace rocpd_symbol
 namespace rocpd_event {
 enum : std::uint8_t { id, correlation, stack, category };
@@ -92,26 +92,26 @@ constexpr nsys_column columns[] = {{"start"},    {"end"},          {"size"},    
 }  // namespace rocpd_copy
 namespace rocpd_memory {
 enum : std::uint8_t { begin, end, type, pid, tid, agent, level, address, size, event };
-constexpr nsys_column columns[] = {{"start"}, {"end"},      {"type", column_of::text},  {"pid"},
-                                   {"tid"},   {"agent_id"}, {"level", column_of::text}, {"address"},
+constexpr nsys_column columns[] = {{"start"}, {"end"},      {"type", find_column::text},  {"pid"},
+                                   {"tid"},   {"agent_id"}, {"level", find_column::text}, {"address"},
                                    {"size"},  {"event_id"}};
 }  // namespace rocpd_memory
 
 constexpr std::size_t max_events = std::size_t{1}
-                                   << 24;  // 8 bytes each, to join work with the calls that requested it.
+                                   << 24;  // Each takes 8 bytes. The events join work with the calls that requested it.
 
 /// True for the name of a function of ROCm's libraries.
 bool is_call_of_rocm(std::string_view name) {
   return name.starts_with("hip") || name.starts_with("hsa_") || name.starts_with("rccl") || name.starts_with("nccl");
 }
 
-/// One of the recordings in a file.
+/// Imports one of the recordings in a file.
 class rocpd_recording {
  public:
-  rocpd_recording(job& work, rows& out, const nsys_database& from, std::uint64_t number, std::string suffix)
+  rocpd_recording(job& work, rows& out, const nsys_database& database, std::uint64_t number, std::string suffix)
       : work_(work),
         out_(out),
-        from_(from),
+        from_(database),
         number_(number),
         suffix_(std::move(suffix)),
         strings_(work),
@@ -122,7 +122,7 @@ class rocpd_recording {
       return [this, take](const cells& row) { (this->*take)(row); };
     };
     using self = rocpd_recording;
-    // Tables that other rows refer to come first; work comes after its calls.
+    // Tables to which other rows refer come first. Work comes after its calls.
     const std::vector<table_step> steps = {
         {"rocpd_string" + suffix_, rocpd_string::columns, 2, bind(&self::take_string)},
         {"rocpd_info_process" + suffix_, rocpd_process::columns, 2, bind(&self::take_process)},
@@ -191,32 +191,32 @@ class rocpd_recording {
     return known == map.end() ? id : known->second;
   }
 
-  [[nodiscard]] row_origin place_of(const cells& row, std::size_t begin, std::size_t end, std::size_t pid,
-                                    std::size_t tid, std::size_t event) const {
-    row_origin made;
-    made.begin = row.number(begin, -1);
-    made.end = row.number(end, -1);
-    made.pid = number_in(pids_, row.number(pid));
-    made.tid = number_in(tids_, row.number(tid));
+  [[nodiscard]] row_origin get_place(const cells& row, std::size_t begin, std::size_t end, std::size_t pid,
+                                     std::size_t tid, std::size_t event) const {
+    row_origin origin;
+    origin.begin = row.number(begin, -1);
+    origin.end = row.number(end, -1);
+    origin.pid = number_in(pids_, row.number(pid));
+    origin.tid = number_in(tids_, row.number(tid));
     const auto number = static_cast<std::size_t>(row.natural(event));
-    if (number < events_.size() && events_[number] != 0) made.correlation = events_[number] + (number_ << 40U);
-    return made;
+    if (number < events_.size() && events_[number] != 0) origin.correlation = events_[number] + (number_ << 40U);
+    return origin;
   }
 
   void take_region(const cells& row) {
     using namespace rocpd_region;
-    const row_origin at = place_of(row, begin, end, pid, tid, event);
-    const std::string_view what = string(row.number(name));
-    if (is_call_of_rocm(what)) {
-      out_.add_call(at, what);
+    const row_origin at = get_place(row, begin, end, pid, tid, event);
+    const std::string_view subject = string(row.number(name));
+    if (is_call_of_rocm(subject)) {
+      out_.add_call(at, subject);
     } else {
-      out_.add_range(at, what.empty() ? "(unnamed)" : what, "ROCm");
+      out_.add_range(at, subject.empty() ? "(unnamed)" : subject, "ROCm");
     }
   }
 
   void take_kernel(const cells& row) {
     using namespace rocpd_kernel;
-    row_origin at = place_of(row, begin, end, pid, tid, event);
+    row_origin at = get_place(row, begin, end, pid, tid, event);
     at.agent = {number_, row.number(agent, -1)};
     at.queue = row.number(stream, row.number(queue, -1));
     rows::kernel about;
@@ -224,7 +224,7 @@ class rocpd_recording {
     if (about.name.empty()) about.name = string(row.number(rocpd_kernel::name));
     for (std::size_t i = 0; i < 3; ++i) {
       about.block[i] = row.small(group + i);
-      // The grid is in work items.
+      // The file gives the grid in work items.
       about.grid[i] = about.block[i] == 0 ? 0 : (row.small(grid + i) + about.block[i] - 1) / about.block[i];
     }
     about.shared = row.natural(shared);
@@ -233,7 +233,7 @@ class rocpd_recording {
 
   void take_copy(const cells& row) {
     using namespace rocpd_copy;
-    row_origin at = place_of(row, begin, end, pid, tid, event);
+    row_origin at = get_place(row, begin, end, pid, tid, event);
     at.queue = row.number(stream, row.number(queue, -1));
     rows::copy about;
     about.source = {number_, row.number(from, -1)};
@@ -247,17 +247,17 @@ class rocpd_recording {
 
   void take_memory(const cells& row) {
     using namespace rocpd_memory;
-    row_origin at = place_of(row, begin, end, pid, tid, event);
+    row_origin at = get_place(row, begin, end, pid, tid, event);
     at.agent = {number_, row.number(agent, -1)};
     const auto where = static_cast<std::uint64_t>(row.number(address));
-    const std::string_view what = row.text(type), of = row.text(level);
-    if (what == "ALLOC") {
+    const std::string_view subject = row.text(type), of = row.text(level);
+    if (subject == "ALLOC") {
       const trace::memory_kind kind = of == "VIRTUAL" ? trace::memory_kind::reservation : trace::memory_kind::device;
       out_.allocate(at, where, row.natural(size), kind, of == "SCRATCH" ? "scratch memory" : "ROCm");
-    } else if (what == "FREE") {
+    } else if (subject == "FREE") {
       out_.release(at, where);
     } else {
-      work_.not_understood("memory events of the type '" + std::string(what.substr(0, 40)) + "'");
+      work_.not_understood("memory events of the type '" + std::string(subject.substr(0, 40)) + "'");
     }
   }
 
@@ -273,33 +273,33 @@ class rocpd_recording {
 };
 
 /// The suffixes of table names, one for each recording.
-std::set<std::string> suffixes_of(const nsys_database& from) {
-  std::set<std::string> all;
-  for (const auto& table : from.tables())
+std::set<std::string> list_suffixes(const nsys_database& database) {
+  std::set<std::string> strings;
+  for (const auto& table : database.tables())
     for (const std::string_view prefix : {"rocpd_string", "rocpd_kernel_dispatch"})
-      if (table.name.starts_with(prefix)) all.insert(table.name.substr(prefix.size()));
-  return all;
+      if (table.name.starts_with(prefix)) strings.insert(table.name.substr(prefix.size()));
+  return strings;
 }
 
 }  // namespace
 }  // namespace rocm
 
 result<void> import_rocpd(job& work) {
-  const auto from = nsys_database::open(work.source().path());
-  if (!from) return tl::unexpected<error>(from.error());
+  const auto source = nsys_database::open(work.source().path());
+  if (!source) return tl::unexpected<error>(source.error());
   if (auto begun = work.begin(); !begun) return begun;
-  if (from->half_written()) {
+  if (source->half_written()) {
     work.not_understood("unfinished transaction, with a journal next to the file (the file may be incomplete)");
   }
-  const std::set<std::string> suffixes = rocm::suffixes_of(*from);
+  const std::set<std::string> suffixes = rocm::list_suffixes(*source);
   std::vector<std::string> tables;
   for (const std::string& each : suffixes)
     for (const char* prefix : {"rocpd_region", "rocpd_kernel_dispatch", "rocpd_memory_copy", "rocpd_memory_allocate"})
       tables.push_back(prefix + each);
-  rocm::rows out(work, rocm::lowest_in(*from, tables, "start"));
+  rocm::rows out(work, rocm::lowest_in(*source, tables, "start"));
   std::uint64_t number = 0;
   for (const std::string& each : suffixes) {
-    if (auto done = rocm::rocpd_recording(work, out, *from, number++, each).run(); !done) return done;
+    if (auto done = rocm::rocpd_recording(work, out, *source, number++, each).run(); !done) return done;
   }
   out.finish();
   return {};

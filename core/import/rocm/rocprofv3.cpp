@@ -19,39 +19,40 @@ namespace {
 
 using sdk_token = json_stream::token;
 
-constexpr std::size_t max_members = 4096;                  // Per record.
-constexpr std::size_t max_names = std::size_t{200} << 20;  // Bytes of names.
+constexpr std::size_t max_members = 4096;                  // The most members per record.
+constexpr std::size_t max_names = std::size_t{200} << 20;  // The most bytes of names.
 constexpr std::int64_t gpu_agent = 2;                      // ROCPROFILER_AGENT_TYPE_GPU
 /// rocprofiler_memory_allocation_operation_t.
 enum class memory_operation : std::int64_t { none, allocate, reserve, free, unreserve };
 
-/// A record: its numbers and texts by their paths, "dispatch_info.grid_size.x". Lists in it are ignored.
+/// A record as its numbers and texts, keyed by their paths such as "dispatch_info.grid_size.x". Lists in a record are
+/// ignored.
 class sdk_record {
  public:
-  /// Call after its opening bracket.
-  result<void> read(json_stream& from) {
+  /// Reads the record. Call after its opening bracket.
+  result<void> read(json_stream& stream) {
     members_.clear();
     std::string path;
     std::vector<std::size_t> outside;
     for (;;) {
-      const auto next = from.next();
+      const auto next = stream.next();
       if (!next) return tl::unexpected<error>(next.error());
       switch (*next) {
         case sdk_token::key:
           outside.push_back(path.size());
           if (!path.empty()) path += '.';
-          path += from.text().substr(0, 256);
+          path += stream.text().substr(0, 256);
           continue;
         case sdk_token::begin_object:
-          continue;  // Paths of its members include this name.
+          continue;  // The paths of the object's members include this name.
         case sdk_token::end_object:
           if (outside.empty()) return {};
           break;
         case sdk_token::begin_array:
-          if (auto skipped = from.skip(*next); !skipped) return skipped;
+          if (auto skipped = stream.skip(*next); !skipped) return skipped;
           break;
         default:
-          if (members_.size() < max_members) members_.emplace_back(path, from.text().substr(0, 4096));
+          if (members_.size() < max_members) members_.emplace_back(path, stream.text().substr(0, 4096));
           break;
       }
       path.resize(outside.back());
@@ -89,8 +90,8 @@ struct sdk_process {
   };
   std::vector<agent> agents;
   std::unordered_map<std::int64_t, std::string> kernels;
-  std::vector<std::vector<std::string>> operations;       ///< Names, by kind and operation.
-  std::unordered_map<std::int64_t, std::string> markers;  ///< By correlation id.
+  std::vector<std::vector<std::string>> operations;       ///< The names of operations, by kind and operation.
+  std::unordered_map<std::int64_t, std::string> markers;  ///< The texts of markers, keyed by correlation id.
 };
 
 class sdk_importer {
@@ -118,26 +119,26 @@ class sdk_importer {
   [[nodiscard]] bool names_only() const { return !out_; }
 
   result<void> read_file(input& source) {
-    json_stream from([&](std::span<std::byte> into) -> result<std::size_t> {
+    json_stream stream([&](std::span<std::byte> into) -> result<std::size_t> {
       if (auto ready = work_.advance(source.share_read() * (names_only() ? 0.4 : 1.0)); !ready)
         return tl::unexpected(ready.error());
       return source.read(into);
     });
-    auto done = read_document(from);
+    auto done = read_document(stream);
     if (done) return done;
     if (source.damage() != nullptr) return tl::unexpected<error>(*source.damage());
     if (done.error().file.empty()) done.error().file = work_.source().path();
     return done;
   }
 
-  /// Calls `use` for each member of an object; call after its opening bracket. `use` reads the value.
+  /// Calls `use` for each member of an object, after the object's opening bracket. `use` reads the value.
   template <class Use>
-  static result<void> members(json_stream& from, Use use) {
+  static result<void> members(json_stream& stream, Use use) {
     for (;;) {
-      const auto next = from.next();
+      const auto next = stream.next();
       if (!next) return tl::unexpected<error>(next.error());
       if (*next != sdk_token::key) return {};
-      const std::string name(from.text());
+      const std::string name(stream.text());
       if (auto used = use(name); !used) return used;
     }
   }
@@ -145,12 +146,12 @@ class sdk_importer {
   /// Calls `use` with the first token of each element of the next list. `use` reads the rest of the element. Skips
   /// other values.
   template <class Use>
-  static result<void> elements(json_stream& from, Use use) {
-    const auto list = from.next();
+  static result<void> elements(json_stream& stream, Use use) {
+    const auto list = stream.next();
     if (!list) return tl::unexpected<error>(list.error());
-    if (*list != sdk_token::begin_array) return from.skip(*list);
+    if (*list != sdk_token::begin_array) return stream.skip(*list);
     for (;;) {
-      const auto next = from.next();
+      const auto next = stream.next();
       if (!next) return tl::unexpected<error>(next.error());
       if (*next == sdk_token::end_array) return {};
       if (auto used = use(*next); !used) return used;
@@ -159,60 +160,61 @@ class sdk_importer {
 
   /// Calls `use` for each object of the next list. Skips other values.
   template <class Use>
-  static result<void> objects(json_stream& from, Use use) {
-    return elements(from, [&](sdk_token first) { return first == sdk_token::begin_object ? use() : from.skip(first); });
+  static result<void> objects(json_stream& stream, Use use) {
+    return elements(stream,
+                    [&](sdk_token first) { return first == sdk_token::begin_object ? use() : stream.skip(first); });
   }
 
   /// Like `members`, for the next object.
   template <class Use>
-  static result<void> members_of_next(json_stream& from, Use use) {
-    const auto next = from.next();
+  static result<void> members_of_next(json_stream& stream, Use use) {
+    const auto next = stream.next();
     if (!next) return tl::unexpected<error>(next.error());
-    return *next == sdk_token::begin_object ? members(from, use) : from.skip(*next);
+    return *next == sdk_token::begin_object ? members(stream, use) : stream.skip(*next);
   }
 
-  result<void> read_document(json_stream& from) {
-    auto done = members_of_next(from, [&](const std::string& name) -> result<void> {
-      if (name != "rocprofiler-sdk-tool") return from.skip(sdk_token::key);
-      return objects(from, [&] { return read_process(from); });
+  result<void> read_document(json_stream& stream) {
+    auto done = members_of_next(stream, [&](const std::string& name) -> result<void> {
+      if (name != "rocprofiler-sdk-tool") return stream.skip(sdk_token::key);
+      return objects(stream, [&] { return read_process(stream); });
     });
     if (!done) return done;
-    const auto behind = from.next();
+    const auto behind = stream.next();
     return behind ? result<void>() : tl::unexpected<error>(behind.error());
   }
 
-  result<void> read_process(json_stream& from) {
+  result<void> read_process(json_stream& stream) {
     if (names_only()) processes_.emplace_back();
     sdk_process& now = processes_.at(process_);
-    auto done = members(from, [&](const std::string& name) -> result<void> {
+    auto done = members(stream, [&](const std::string& name) -> result<void> {
       if (name == "buffer_records" || name == "callback_records") {
-        return members_of_next(from, [&](const std::string& kind) {
-          return objects(from, [&]() -> result<void> {
-            if (auto read = record_.read(from); !read) return read;
+        return members_of_next(stream, [&](const std::string& kind) {
+          return objects(stream, [&]() -> result<void> {
+            if (auto read = record_.read(stream); !read) return read;
             take_record(kind, now);
             return {};
           });
         });
       }
-      return names_only() ? read_names(from, name, now) : from.skip(sdk_token::key);
+      return names_only() ? read_names(stream, name, now) : stream.skip(sdk_token::key);
     });
     ++process_;
     return done;
   }
 
-  result<void> read_names(json_stream& from, const std::string& name, sdk_process& into) {
+  result<void> read_names(json_stream& stream, const std::string& name, sdk_process& into) {
     if (name == "metadata") {
-      const auto next = from.next();
+      const auto next = stream.next();
       if (!next) return tl::unexpected<error>(next.error());
-      if (*next != sdk_token::begin_object) return from.skip(*next);
-      if (auto read = record_.read(from); !read) return read;
+      if (*next != sdk_token::begin_object) return stream.skip(*next);
+      if (auto read = record_.read(stream); !read) return read;
       into.pid = record_.number("pid");
       into.command = record_.text("command");
       return {};
     }
     if (name == "agents") {
-      return objects(from, [&]() -> result<void> {
-        if (auto read = record_.read(from); !read) return read;
+      return objects(stream, [&]() -> result<void> {
+        if (auto read = record_.read(stream); !read) return read;
         const std::string_view product = record_.text("product_name");
         into.agents.push_back(
             {record_.number("id.handle", -1), record_.number("logical_node_type_id", record_.number("node_id")),
@@ -221,15 +223,15 @@ class sdk_importer {
       });
     }
     if (name == "kernel_symbols") {
-      return objects(from, [&]() -> result<void> {
-        if (auto read = record_.read(from); !read) return read;
+      return objects(stream, [&]() -> result<void> {
+        if (auto read = record_.read(stream); !read) return read;
         std::string_view shown = record_.text("formatted_kernel_name");
         if (shown.empty()) shown = record_.text("kernel_name");
         into.kernels[record_.number("kernel_id")] = shown;
         return hold(96 + shown.size());
       });
     }
-    return name == "strings" ? read_strings(from, into) : from.skip(sdk_token::key);
+    return name == "strings" ? read_strings(stream, into) : stream.skip(sdk_token::key);
   }
 
   result<void> hold(std::size_t bytes) {
@@ -239,30 +241,30 @@ class sdk_importer {
   }
 
   /// Reads the names of operations, and the texts of markers.
-  result<void> read_strings(json_stream& from, sdk_process& into) {
-    return members_of_next(from, [&](const std::string& name) -> result<void> {
+  result<void> read_strings(json_stream& stream, sdk_process& into) {
+    return members_of_next(stream, [&](const std::string& name) -> result<void> {
       if (name == "buffer_records") {
-        return objects(from, [&]() -> result<void> {
+        return objects(stream, [&]() -> result<void> {
           into.operations.emplace_back();
-          return members(from, [&](const std::string& member) -> result<void> {
-            return member == "operations" ? read_texts(from, into.operations.back()) : from.skip(sdk_token::key);
+          return members(stream, [&](const std::string& member) -> result<void> {
+            return member == "operations" ? read_texts(stream, into.operations.back()) : stream.skip(sdk_token::key);
           });
         });
       }
-      if (name != "marker_api") return from.skip(sdk_token::key);
-      return objects(from, [&]() -> result<void> {
-        if (auto read = record_.read(from); !read) return read;
+      if (name != "marker_api") return stream.skip(sdk_token::key);
+      return objects(stream, [&]() -> result<void> {
+        if (auto read = record_.read(stream); !read) return read;
         into.markers[record_.number("key")] = record_.text("value");
         return hold(96 + record_.text("value").size());
       });
     });
   }
 
-  result<void> read_texts(json_stream& from, std::vector<std::string>& into) {
-    return elements(from, [&](sdk_token first) -> result<void> {
-      into.emplace_back(first == sdk_token::text ? from.text() : std::string_view());
+  result<void> read_texts(json_stream& stream, std::vector<std::string>& into) {
+    return elements(stream, [&](sdk_token first) -> result<void> {
+      into.emplace_back(first == sdk_token::text ? stream.text() : std::string_view());
       if (auto held = hold(sizeof(std::string) + into.back().size()); !held) return held;
-      return from.skip(first);
+      return stream.skip(first);
     });
   }
 
@@ -311,12 +313,13 @@ class sdk_importer {
     if (name != now.kernels.end()) about.name = name->second;
     constexpr std::array<std::string_view, 3> axes = {"x", "y", "z"};
     for (std::size_t i = 0; i < 3; ++i) {
-      const auto small = [&](const char* what) {
-        const std::int64_t number = record_.number("dispatch_info." + std::string(what) + "." + std::string(axes[i]));
+      const auto small = [&](const char* subject) {
+        const std::int64_t number =
+            record_.number("dispatch_info." + std::string(subject) + "." + std::string(axes[i]));
         return static_cast<std::uint32_t>(std::clamp<std::int64_t>(number, 0, INT32_MAX));
       };
       about.block[i] = small("workgroup_size");
-      // The grid is in work items.
+      // The file gives the grid in work items.
       about.grid[i] = about.block[i] == 0 ? 0 : (small("grid_size") + about.block[i] - 1) / about.block[i];
     }
     about.shared =

@@ -12,7 +12,7 @@
 #include "core/import/job.hpp"
 #include "core/import/kernel_overruns.hpp"
 
-/// Converts the records of ROCm's profilers to rows of a trace. Private to core/import.
+/// Converts the records of ROCm's profilers (AMD GPUs) to rows of a trace. Private to core/import.
 namespace sluice::importing::rocm {
 
 /// Identifies a processor of a recording. `set` distinguishes several recordings in one file, whose numbers may be
@@ -32,7 +32,7 @@ struct row_origin {
   std::uint64_t correlation = 0;  ///< The correlation id of the call that requested the work; 0 if unknown.
 };
 
-/// Converts the records and writes the rows. Records with impossible times are skipped and counted. Not thread-safe.
+/// Converts the records and writes the rows. Skips and counts records with impossible times. Not thread-safe.
 class rows {
  public:
   /// `begin` is the earliest time of the recording, which becomes time 0.
@@ -50,7 +50,8 @@ class rows {
   void add_kernel(const row_origin& at, const kernel& about);
   struct copy {
     agent_key source, destination;
-    std::string_view name;  ///< Shows the direction if the agents do not: "MEMORY_COPY_HOST_TO_DEVICE".
+    /// The name, such as "MEMORY_COPY_HOST_TO_DEVICE". It shows the direction if the agents do not.
+    std::string_view name;
     std::uint64_t source_address = 0, destination_address = 0;
     std::int64_t bytes = -1;  ///< -1 if unknown.
   };
@@ -78,10 +79,10 @@ class rows {
     trace::thread_id thread{};
   };
 
-  [[nodiscard]] bool is_plausible(const row_origin& at, const char* what);
+  [[nodiscard]] bool is_plausible(const row_origin& at, const char* subject);
   [[nodiscard]] trace::process_id process(std::int64_t pid);
   [[nodiscard]] thread_place thread(std::int64_t pid, std::int64_t tid);
-  [[nodiscard]] const agent* agent_of(const agent_key& key) const;
+  [[nodiscard]] const agent* find_agent(const agent_key& key) const;
   [[nodiscard]] trace::device_id device(const agent_key& key);
   [[nodiscard]] trace::stream_id stream(trace::process_id process, trace::device_id device, std::int64_t queue);
   template <class Row>
@@ -95,8 +96,8 @@ class rows {
   std::map<std::pair<trace::device_id, std::int64_t>, trace::stream_id> streams_;
   call_table calls_;
   struct block_hash {
-    std::size_t operator()(const std::pair<std::int64_t, std::uint64_t>& of) const {
-      return static_cast<std::size_t>(of.first) * 0x9e3779b97f4a7c15U ^ of.second;
+    std::size_t operator()(const std::pair<std::int64_t, std::uint64_t>& pair) const {
+      return static_cast<std::size_t>(pair.first) * 0x9e3779b97f4a7c15U ^ pair.second;
     }
   };
   struct block {
@@ -104,7 +105,7 @@ class rows {
     trace::device_id device{};
   };
   /// Creates the free of a block, without times.
-  [[nodiscard]] static trace::free_event end_of(const block& which, trace::process_id process, std::uint64_t address);
+  [[nodiscard]] static trace::free_event get_end(const block& which, trace::process_id process, std::uint64_t address);
 
   std::unordered_map<std::pair<std::int64_t, std::uint64_t>, block, block_hash> live_;  ///< Keyed by process, address.
   std::uint64_t blocks_ = 0;

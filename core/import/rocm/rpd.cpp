@@ -51,14 +51,14 @@ constexpr nsys_column columns[] = {{"deviceId"},
                                    {"deviceType", rpd_column::text}};
 }  // namespace rpd_monitor
 
-constexpr std::size_t max_details = 1'000'000;  // Of each kind: 56 to 100 bytes each.
+constexpr std::size_t max_details = 1'000'000;  // The limit for each kind. A detail takes 56 to 100 bytes.
 
 class rpd_importer {
  public:
-  rpd_importer(job& work, const nsys_database& from)
+  rpd_importer(job& work, const nsys_database& database)
       : work_(work),
-        from_(from),
-        out_(work, lowest_in(from, {"rocpd_api", "rocpd_op"}, "start")),
+        from_(database),
+        out_(work, lowest_in(database, {"rocpd_api", "rocpd_op"}, "start")),
         strings_(work),
         argument_strings_(work) {}
 
@@ -112,14 +112,14 @@ class rpd_importer {
   void take_link(const cells& row) { keep(calls_, row.number(rpd_link::op), row.number(rpd_link::api)); }
   void take_copy(const cells& row) { keep(sizes_, row.number(rpd_copy::api), row.number(rpd_copy::size, -1)); }
   void take_kernel(const cells& row) {
-    launch made;
+    launch output;
     for (std::size_t i = 0; i < 3; ++i) {
-      made.grid[i] = row.small(rpd_kernel::grid + i);
-      made.block[i] = row.small(rpd_kernel::group + i);
+      output.grid[i] = row.small(rpd_kernel::grid + i);
+      output.block[i] = row.small(rpd_kernel::group + i);
     }
-    made.shared = row.natural(rpd_kernel::shared);
-    made.name = row.number(rpd_kernel::name);
-    keep(launches_, row.number(rpd_kernel::api), made);
+    output.shared = row.natural(rpd_kernel::shared);
+    output.name = row.number(rpd_kernel::name);
+    keep(launches_, row.number(rpd_kernel::api), output);
   }
 
   [[nodiscard]] std::string_view string(std::int64_t id) const { return strings_.find(id); }
@@ -137,12 +137,12 @@ class rpd_importer {
     at.pid = row.number(pid);
     at.tid = row.number(tid);
     at.correlation = row.natural(id);
-    const std::string_view what = string(row.number(name));
-    if (what == "UserMarker") {
+    const std::string_view subject = string(row.number(name));
+    if (subject == "UserMarker") {
       const std::string_view text = argument(row.number(args));
-      out_.add_range(at, text.empty() ? what : text, "UserMarker");
+      out_.add_range(at, text.empty() ? subject : text, "UserMarker");
     } else {
-      out_.add_call(at, what.empty() ? "(unnamed)" : what);
+      out_.add_call(at, subject.empty() ? "(unnamed)" : subject);
     }
   }
 
@@ -156,23 +156,24 @@ class rpd_importer {
     const auto call = calls_.find(row.number(id));
     const std::int64_t api = call == calls_.end() ? 0 : call->second;
     at.correlation = api > 0 ? static_cast<std::uint64_t>(api) : 0;
-    const std::string_view what = string(row.number(type));
-    if (what.starts_with("Copy")) {
-      add_copy(at, api, what);
-    } else if (what.starts_with("Fill")) {
+    const std::string_view subject = string(row.number(type));
+    if (subject.starts_with("Copy")) {
+      add_copy(at, api, subject);
+    } else if (subject.starts_with("Fill")) {
       const auto size = sizes_.find(api);
       out_.add_memset(at, size == sizes_.end() || size->second < 0 ? 0 : static_cast<std::uint64_t>(size->second));
-    } else if (what == "KernelExecution") {
+    } else if (subject == "KernelExecution") {
       add_kernel(at, api, string(row.number(description)));
     } else {
-      work_.not_understood("work of the type '" + std::string(what.substr(0, 40)) + "'");
+      work_.not_understood("work of the type '" + std::string(subject.substr(0, 40)) + "'");
     }
   }
 
-  /// A call may request several copies, of which only the total size is known: the first copy gets it.
-  void add_copy(const row_origin& at, std::int64_t api, std::string_view what) {
+  /// Adds a copy. A call may request several copies of which only the total size is known. The first copy gets this
+  /// size.
+  void add_copy(const row_origin& at, std::int64_t api, std::string_view subject) {
     rows::copy about;
-    about.name = what;
+    about.name = subject;
     if (const auto size = sizes_.find(api); size != sizes_.end()) {
       about.bytes = size->second;
       size->second = 0;
@@ -192,7 +193,7 @@ class rpd_importer {
     out_.add_kernel(at, about);
   }
 
-  /// Reads a sample of a sensor: clocks, power, memory in use.
+  /// Reads a sample of a sensor, which measures clocks, power or memory in use.
   void take_monitor(const cells& row) {
     using namespace rpd_monitor;
     const std::int64_t time = row.number(begin, -1);
@@ -200,7 +201,7 @@ class rpd_importer {
     double number = 0;
     const auto read = std::from_chars(text.data(), text.data() + text.size(), number);
     if (time < out_.begin() || read.ec != std::errc{}) {
-      // Sensors are read even before the first call.
+      // Sensors are sampled even before the first call.
       work_.not_understood(read.ec != std::errc{} ? "sensor samples that are not numbers"
                                                   : "sensor samples from before the first call");
       return;
@@ -215,11 +216,11 @@ class rpd_importer {
       about.name = work_.out().intern(full);
       work_.out().add(about);
     }
-    trace::counter_event made;
-    made.time = time - out_.begin();
-    made.counter = known->second;
-    made.value = number;
-    work_.out().add(made);
+    trace::counter_event event;
+    event.time = time - out_.begin();
+    event.counter = known->second;
+    event.value = number;
+    work_.out().add(event);
     work_.read("sensor samples");
   }
 
@@ -227,9 +228,9 @@ class rpd_importer {
   const nsys_database& from_;
   rows out_;
   text_table strings_, argument_strings_;
-  std::unordered_map<std::int64_t, std::int64_t> calls_;  ///< By the id of the work.
-  std::unordered_map<std::int64_t, std::int64_t> sizes_;  ///< Sizes of copies, by the id of the call.
-  std::unordered_map<std::int64_t, launch> launches_;     ///< By the id of the call.
+  std::unordered_map<std::int64_t, std::int64_t> calls_;  ///< For each id of work, its call.
+  std::unordered_map<std::int64_t, std::int64_t> sizes_;  ///< The sizes of copies, keyed by the id of the call.
+  std::unordered_map<std::int64_t, launch> launches_;     ///< Keyed by the id of the call.
   std::map<std::string, trace::counter_id> counters_;
 };
 
@@ -237,10 +238,10 @@ class rpd_importer {
 }  // namespace rocm
 
 result<void> import_rpd(job& work) {
-  const auto from = nsys_database::open(work.source().path());
-  if (!from) return tl::unexpected<error>(from.error());
+  const auto source = nsys_database::open(work.source().path());
+  if (!source) return tl::unexpected<error>(source.error());
   if (auto begun = work.begin(); !begun) return begun;
-  return rocm::rpd_importer(work, *from).run();
+  return rocm::rpd_importer(work, *source).run();
 }
 
 }  // namespace sluice::importing

@@ -8,8 +8,8 @@ namespace sluice::importing::rocm {
 
 namespace {
 
-/// Events are read in order of time, because a profiler writes them thread by thread.
-std::vector<const char*> order_of(std::span<const nsys_column> columns) {
+/// Returns the columns to sort by. Events are read in order of time, because a profiler writes them thread by thread.
+std::vector<const char*> get_order(std::span<const nsys_column> columns) {
   for (const nsys_column& each : columns)
     if (std::string_view(each.name) == "start") return {each.name};
   return {};
@@ -17,30 +17,30 @@ std::vector<const char*> order_of(std::span<const nsys_column> columns) {
 
 }  // namespace
 
-result<void> read_tables(const nsys_database& from, const std::vector<table_step>& steps, job& work) {
+result<void> read_tables(const nsys_database& database, const std::vector<table_step>& steps, job& work) {
   std::vector<const table_step*> taken;
   std::vector<nsys_plan> plans;
-  std::uint64_t all = 1, done = 0;
+  std::uint64_t total = 1, done = 0;
   for (const table_step& each : steps) {
-    if (!from.has(each.table)) continue;
+    if (!database.has(each.table)) continue;
     const auto missing =
         std::find_if(each.columns.begin(), each.columns.begin() + static_cast<std::ptrdiff_t>(each.required),
-                     [&](const nsys_column& column) { return !from.has(each.table, column.name); });
+                     [&](const nsys_column& column) { return !database.has(each.table, column.name); });
     if (missing != each.columns.begin() + static_cast<std::ptrdiff_t>(each.required)) {
       work.not_understood("tables without the column '" + std::string(missing->name) +
                           "': " + each.table.substr(0, 80));
       continue;
     }
     taken.push_back(&each);
-    nsys_plan made{each.table, each.columns, each.required, {}, order_of(each.columns)};
-    made.in_time = !made.order.empty();
-    plans.push_back(std::move(made));
-    for (const auto& table : from.tables())
-      if (table.name == each.table) all += table.rows;
+    nsys_plan plan{each.table, each.columns, each.required, {}, get_order(each.columns)};
+    plan.in_time = !plan.order.empty();
+    plans.push_back(std::move(plan));
+    for (const auto& table : database.tables())
+      if (table.name == each.table) total += table.rows;
   }
   std::optional<nsys_reader> reader;
   try {
-    reader.emplace(from, std::move(plans));
+    reader.emplace(database, std::move(plans));
   } catch (const std::system_error& refused) {
     return fail(error_code::unavailable, "cannot start a thread: " + describe_errno(refused.code().value()), {},
                 "allow more processes and threads (ulimit -u)");
@@ -49,7 +49,7 @@ result<void> read_tables(const nsys_database& from, const std::vector<table_step
     for (std::size_t i = 0; i < batch->rows.size(); ++i)
       taken[batch->plan]->take(cells{batch->rows, batch->rows.row(i)});
     done += batch->rows.size();
-    const double share = static_cast<double>(done) / static_cast<double>(std::max(all, done + 1));
+    const double share = static_cast<double>(done) / static_cast<double>(std::max(total, done + 1));
     if (auto ready = work.advance(share); !ready) return ready;
   }
   for (const auto& broken : reader->broken()) {
@@ -60,7 +60,7 @@ result<void> read_tables(const nsys_database& from, const std::vector<table_step
 }
 
 void text_table::put(std::int64_t id, std::string_view text) {
-  constexpr std::size_t overhead = 80;  // Per entry of the table.
+  constexpr std::size_t overhead = 80;  // The bytes that an entry of the table takes in addition to its text.
   held_ += text.size() + overhead;
   if (held_ <= max_bytes) {
     texts_.insert_or_assign(id, std::string(text));
@@ -74,14 +74,14 @@ std::string_view text_table::find(std::int64_t id) const {
   return known == texts_.end() ? std::string_view{} : std::string_view{known->second};
 }
 
-std::int64_t lowest_in(const nsys_database& from, const std::vector<std::string>& tables, const char* column) {
+std::int64_t lowest_in(const nsys_database& database, const std::vector<std::string>& tables, const char* column) {
   const nsys_column columns[] = {{column}};
   std::int64_t lowest = INT64_MAX;
   nsys_rows rows;
   for (const std::string& table : tables) {
-    if (!from.has(table, column)) continue;
+    if (!database.has(table, column)) continue;
     // Read errors are reported when the table's rows are read.
-    static_cast<void>(from.read(
+    static_cast<void>(database.read(
         table, columns, {}, {}, 4096, [&] { return &rows; },
         [&](const nsys_rows* got) {
           for (std::size_t i = 0; i < got->size(); ++i)
@@ -92,13 +92,13 @@ std::int64_t lowest_in(const nsys_database& from, const std::vector<std::string>
   return lowest == INT64_MAX ? 0 : lowest;
 }
 
-bool is_rocpd(const nsys_database& from) {
-  return std::any_of(from.tables().begin(), from.tables().end(), [](const auto& table) {
+bool is_rocpd(const nsys_database& database) {
+  return std::any_of(database.tables().begin(), database.tables().end(), [](const auto& table) {
     const std::string_view name = table.name;
     return name.starts_with("rocpd_info_") || name.starts_with("rocpd_kernel_dispatch");
   });
 }
 
-bool is_rpd(const nsys_database& from) { return from.has("rocpd_op") && from.has("rocpd_string"); }
+bool is_rpd(const nsys_database& database) { return database.has("rocpd_op") && database.has("rocpd_string"); }
 
 }  // namespace sluice::importing::rocm

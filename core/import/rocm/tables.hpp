@@ -25,7 +25,7 @@ struct table_step {
 
 /// Reads the tables that exist, in the order of `steps`. The rows of tables with a start column are read in order of
 /// time. Counts broken tables. Errors: cancelled, unavailable.
-[[nodiscard]] result<void> read_tables(const nsys_database& from, const std::vector<table_step>& steps, job& work);
+[[nodiscard]] result<void> read_tables(const nsys_database& database, const std::vector<table_step>& steps, job& work);
 
 /// Maps ids to texts, in bounded memory. Not thread-safe.
 class text_table {
@@ -33,7 +33,7 @@ class text_table {
   static constexpr std::size_t max_bytes = std::size_t{64} << 20;
 
   explicit text_table(job& work) : work_(work) {}
-  /// Adds a text. Texts beyond `max_bytes` are skipped and counted.
+  /// Adds a text. Skips and counts texts beyond `max_bytes`.
   void put(std::int64_t id, std::string_view text);
   /// Returns the text of an id, or an empty text if there is none.
   [[nodiscard]] std::string_view find(std::int64_t id) const;
@@ -45,11 +45,11 @@ class text_table {
 };
 
 /// Returns the lowest positive number in a column of several tables, or 0 if there is none.
-[[nodiscard]] std::int64_t lowest_in(const nsys_database& from, const std::vector<std::string>& tables,
+[[nodiscard]] std::int64_t lowest_in(const nsys_database& database, const std::vector<std::string>& tables,
                                      const char* column);
 
-/// Each function returns true if the file has one format: rocpd (rocprofv3, rocprof-sys), or rocmProfileData (.rpd).
-[[nodiscard]] bool is_rocpd(const nsys_database& from);
-[[nodiscard]] bool is_rpd(const nsys_database& from);
+/// Each function returns true if the file has its format: rocpd (rocprofv3, rocprof-sys), or rocmProfileData (.rpd).
+[[nodiscard]] bool is_rocpd(const nsys_database& database);
+[[nodiscard]] bool is_rpd(const nsys_database& database);
 
 }  // namespace sluice::importing::rocm

@@ -27,7 +27,7 @@ void json_emitter::take(token which, const json_stream& at) {
   if (which == token::end_array && at.depth() == depth_ - 1) {
     end_stack();
   } else if (canonical_.size() > longest_stack) {
-    holding_ = false;  // Written unchanged.
+    holding_ = false;  // The value is kept as it was written.
   }
 }
 
@@ -84,12 +84,12 @@ void json_emitter::write_number(std::string_view text) {
 
 result<std::size_t> json_as_pickle::read(std::span<std::byte> into) {
   constexpr std::size_t least = std::size_t{64} << 10;
-  std::string& made = out_.bytes();
-  if (taken_ == made.size() && !emitter_.is_holding()) {
-    made.clear();
+  std::string& text = out_.bytes();
+  if (taken_ == text.size() && !emitter_.is_holding()) {
+    text.clear();
     taken_ = 0;
   }
-  while (!ended_ && (made.size() - taken_ < least || emitter_.is_holding())) {
+  while (!ended_ && (text.size() - taken_ < least || emitter_.is_holding())) {
     const auto next = json_.next();
     if (!next) return tl::unexpected<error>(next.error());
     ended_ = *next == token::end;
@@ -99,8 +99,8 @@ result<std::size_t> json_as_pickle::read(std::span<std::byte> into) {
       emitter_.take(*next, json_);
     }
   }
-  const std::size_t size = std::min(into.size(), made.size() - taken_);
-  std::memcpy(into.data(), made.data() + taken_, size);
+  const std::size_t size = std::min(into.size(), text.size() - taken_);
+  std::memcpy(into.data(), text.data() + taken_, size);
   taken_ += size;
   return size;
 }

@@ -13,8 +13,8 @@
 
 namespace sluice::importing::torch {
 
-/// Writes JSON values as pickle opcodes. Stacks (arrays under the keys "frames" and "forward_frames"), which JSON
-/// repeats at each use, are written once and then referenced.
+/// Writes JSON values as opcodes of a pickle, Python's format for data. JSON repeats stacks (arrays under the keys
+/// "frames" and "forward_frames") at each use; this class writes a stack once and then refers to it.
 class json_emitter {
  public:
   explicit json_emitter(pickle_emitter& out) : out_(out) {}
@@ -40,7 +40,8 @@ class json_emitter {
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t> stacks_;  ///< Keyed by hash.
 };
 
-/// Converts a JSON document to a pickle of the same data, piece by piece. Not thread-safe.
+/// Converts a JSON document to a pickle of the same data, piece by piece, so that the pickle reader can read it. Not
+/// thread-safe.
 class json_as_pickle {
  public:
   explicit json_as_pickle(byte_source source) : json_(std::move(source)), emitter_(out_) {}

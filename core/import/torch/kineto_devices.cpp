@@ -31,7 +31,7 @@ void kineto_devices::match_nodes(const std::set<std::int64_t>& of_memory) {
   const bool beyond =
       !described.empty() && !std::includes(described.begin(), described.end(), nodes.begin(), nodes.end());
   if (nodes.empty() || (!by_node_ && !beyond)) return;
-  // Both are in ascending order: if there are equally many, they match in order.
+  // Both sets are in ascending order. If they have equal sizes, their elements match in order.
   const std::set<std::int64_t>& ordinals = of_memory.size() == nodes.size() ? of_memory : described;
   if (ordinals.size() == nodes.size()) {
     for (auto node = nodes.begin(), ordinal = ordinals.begin(); node != nodes.end(); ++node, ++ordinal)
@@ -41,8 +41,9 @@ void kineto_devices::match_nodes(const std::set<std::int64_t>& of_memory) {
   }
 }
 
-/// CPUs are the first nodes, and servers usually have two (https://github.com/pytorch/kineto/pull/925: nodes 2 to 9 are
-/// GPUs 0 to 7). If two are impossible, assumes as few as possible.
+/// Subtracts the number of CPUs from the numbers of nodes. CPUs are the first nodes, and servers usually have two (in
+/// https://github.com/pytorch/kineto/pull/925, nodes 2 to 9 are GPUs 0 to 7). If two CPUs are impossible, assumes as
+/// few as possible.
 void kineto_devices::match_by_offset(const std::set<std::int64_t>& nodes, std::int64_t last_ordinal) {
   constexpr std::int64_t usual = 2;
   const std::int64_t lowest = *nodes.rbegin() - last_ordinal, highest = *nodes.begin();
@@ -51,7 +52,7 @@ void kineto_devices::match_by_offset(const std::set<std::int64_t>& nodes, std::i
   for (const std::int64_t node : nodes) ordinal_by_node_[node] = node - processors;
 }
 
-std::int64_t kineto_devices::ordinal_of(std::int64_t number) const {
+std::int64_t kineto_devices::find_ordinal(std::int64_t number) const {
   if (number < 0) return -1 - number;
   const auto known = ordinal_by_node_.find(number);
   return known == ordinal_by_node_.end() ? number : known->second;
@@ -59,7 +60,7 @@ std::int64_t kineto_devices::ordinal_of(std::int64_t number) const {
 
 trace::device_id kineto_devices::device_of_memory(std::int64_t ordinal) {
   for (const auto& [number, row] : devices_)
-    if (ordinal_of(number) == ordinal) return row.id;
+    if (find_ordinal(number) == ordinal) return row.id;
   return device(-1 - ordinal);
 }
 
@@ -77,37 +78,37 @@ kineto_devices::place kineto_devices::of(trace::process_id process, std::int64_t
   const numbers key{ordinal, context, stream};
   if (key == last_) return last_place_;
   const auto [known, fresh] = places_.try_emplace(key);
-  place& made = known->second;
+  place& output = known->second;
   if (fresh && ordinal >= 0) {
-    made.device = device(ordinal);
+    output.device = device(ordinal);
     const auto [held, fresh_context] = contexts_.try_emplace({ordinal, context});
     if (fresh_context) {
       held->second = static_cast<trace::context_id>(contexts_.size());
-      out_.add(trace::context_row{held->second, process, made.device, static_cast<std::uint64_t>(context)});
+      out_.add(trace::context_row{held->second, process, output.device, static_cast<std::uint64_t>(context)});
     }
-    made.context = held->second;
+    output.context = held->second;
     const auto [row, fresh_stream] = streams_.try_emplace({ordinal, stream});
-    // -1: no stream, or all. Lower numbers are handles beyond 2^63.
+    // The number -1 means no stream, or all streams. Lower numbers are handles beyond 2^63.
     if (fresh_stream && stream != -1 && stream != chrome_details::none) {
       row->second.id = static_cast<trace::stream_id>(streams_.size());
       row->second.process = process;
-      row->second.context = made.context;
-      row->second.device = made.device;
+      row->second.context = output.context;
+      row->second.device = output.device;
       row->second.handle = static_cast<std::uint64_t>(stream);
       out_.add(row->second);
     }
-    made.stream = row->second.id;
+    output.stream = row->second.id;
   }
   last_ = key;
-  last_place_ = made;
-  return made;
+  last_place_ = output;
+  return output;
 }
 
 void kineto_devices::finish(const chrome_tracks& tracks) {
   for (const auto& [ordinal, about] : properties_) static_cast<void>(device_of_memory(ordinal));
   std::multimap<std::int64_t, const trace::device_row*> by_ordinal;
   for (auto& [number, row] : devices_) {
-    row.ordinal = ordinal_of(number);
+    row.ordinal = find_ordinal(number);
     fill(row);
     by_ordinal.emplace(row.ordinal, &row);
   }

@@ -13,8 +13,8 @@
 
 namespace sluice::importing {
 
-/// Resolves the numbers by which torch.profiler's events refer to devices, contexts and streams. Private to
-/// core/import.
+/// Resolves the numbers by which the events of torch.profiler (Kineto) refer to devices, contexts and streams. Private
+/// to core/import.
 class kineto_devices {
  public:
   struct place {
@@ -53,10 +53,10 @@ class kineto_devices {
     friend bool operator==(const numbers&, const numbers&) = default;
   };
   struct numbers_hash {
-    std::size_t operator()(const numbers& of) const {
-      std::uint64_t mixed = static_cast<std::uint64_t>(of.device) * 0x9e3779b97f4a7c15U;
-      mixed = (mixed ^ static_cast<std::uint64_t>(of.context)) * 0x9e3779b97f4a7c15U;
-      return static_cast<std::size_t>(mixed ^ static_cast<std::uint64_t>(of.stream));
+    std::size_t operator()(const numbers& subject) const {
+      std::uint64_t mixed = static_cast<std::uint64_t>(subject.device) * 0x9e3779b97f4a7c15U;
+      mixed = (mixed ^ static_cast<std::uint64_t>(subject.context)) * 0x9e3779b97f4a7c15U;
+      return static_cast<std::size_t>(mixed ^ static_cast<std::uint64_t>(subject.stream));
     }
   };
 
@@ -66,14 +66,14 @@ class kineto_devices {
     std::uint32_t major = 0, minor = 0;
   };
   /// Returns the ordinal of the device that work identifies by `number`.
-  [[nodiscard]] std::int64_t ordinal_of(std::int64_t number) const;
+  [[nodiscard]] std::int64_t find_ordinal(std::int64_t number) const;
   void match_by_offset(const std::set<std::int64_t>& nodes, std::int64_t last_ordinal);
   void fill(trace::device_row& row) const;
 
   trace::file_writer& out_;
   bool by_node_ = false;
   std::map<std::int64_t, properties> properties_;         ///< Keyed by ordinal.
-  std::map<std::int64_t, std::int64_t> ordinal_by_node_;  ///< Only where they differ.
+  std::map<std::int64_t, std::int64_t> ordinal_by_node_;  ///< Only nodes whose number differs from the ordinal.
   std::unordered_map<numbers, place, numbers_hash> places_;
   numbers last_{-1, -1, -1};
   place last_place_;

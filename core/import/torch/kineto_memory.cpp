@@ -28,43 +28,44 @@ std::uint64_t magnitude(std::int64_t bytes) {
 
 void kineto_memory::add(trace::process_id process, trace::thread_id thread, trace::time_ns time,
                         const chrome_details& details, bool failed) {
-  instant made;
-  made.time = time;
-  made.address = details.address;
-  made.has_address = details.has_address;
-  made.failed = failed;
-  made.bytes = details.bytes;
-  made.allocated = details.allocated;
-  made.reserved = details.reserved;
-  made.process = process;
-  made.thread = thread;
-  made.device_type = narrowed(details.device_type == chrome_details::none ? cpu : details.device_type);
-  made.device = made.device_type == cpu ? -1 : narrowed(details.device);
-  instants_.push_back(made);
+  instant output;
+  output.time = time;
+  output.address = details.address;
+  output.has_address = details.has_address;
+  output.failed = failed;
+  output.bytes = details.bytes;
+  output.allocated = details.allocated;
+  output.reserved = details.reserved;
+  output.process = process;
+  output.thread = thread;
+  output.device_type = narrowed(details.device_type == chrome_details::none ? cpu : details.device_type);
+  output.device = output.device_type == cpu ? -1 : narrowed(details.device);
+  instants_.push_back(output);
 }
 
-kineto_memory::heap& kineto_memory::heap_of(const instant& of) {
-  const auto [known, fresh] = heaps_.try_emplace({of.process, of.device_type, of.device});
-  heap& made = known->second;
-  if (!fresh) return made;
-  made.process = of.process;
-  made.kind = of.device_type == cpu ? trace::memory_kind::host : trace::memory_kind::device;
-  if (of.device >= 0) made.device = devices_.device_of_memory(of.device);
-  if (of.device_type != cpu) {
-    made.pool = static_cast<trace::pool_id>(heaps_.size());
+kineto_memory::heap& kineto_memory::get_heap(const instant& subject) {
+  const auto [known, fresh] = heaps_.try_emplace({subject.process, subject.device_type, subject.device});
+  heap& output = known->second;
+  if (!fresh) return output;
+  output.process = subject.process;
+  output.kind = subject.device_type == cpu ? trace::memory_kind::host : trace::memory_kind::device;
+  if (subject.device >= 0) output.device = devices_.device_of_memory(subject.device);
+  if (subject.device_type != cpu) {
+    output.pool = static_cast<trace::pool_id>(heaps_.size());
     trace::pool_row row;
-    row.id = made.pool;
-    row.process = of.process;
-    row.device = made.device;
+    row.id = output.pool;
+    row.process = subject.process;
+    row.device = output.device;
     row.layer = trace::layer::framework;
-    row.kind = made.kind;
+    row.kind = output.kind;
     row.name = out_.intern(framework_ + " allocator");
     out_.add(row);
   }
   // The total in the first instant includes its own bytes.
-  const std::int64_t own = of.failed ? 0 : of.bytes;
-  if (of.allocated == chrome_details::none || __builtin_sub_overflow(of.allocated, own, &made.before)) made.before = 0;
-  return made;
+  const std::int64_t own = subject.failed ? 0 : subject.bytes;
+  if (subject.allocated == chrome_details::none || __builtin_sub_overflow(subject.allocated, own, &output.before))
+    output.before = 0;
+  return output;
 }
 
 trace::block_id kineto_memory::born_before(heap& in, std::uint64_t address, std::uint64_t bytes,
@@ -85,50 +86,50 @@ trace::block_id kineto_memory::born_before(heap& in, std::uint64_t address, std:
   return row.block;
 }
 
-void kineto_memory::allocate(heap& in, const instant& of) {
+void kineto_memory::allocate(heap& in, const instant& subject) {
   trace::alloc_event row;
-  row.time = of.time;
-  row.process = of.process;
-  row.thread = of.thread;
+  row.time = subject.time;
+  row.process = subject.process;
+  row.thread = subject.thread;
   row.block = static_cast<trace::block_id>(++blocks_);
   row.layer = trace::layer::framework;
   row.kind = in.kind;
   row.device = in.device;
   row.pool = in.pool;
-  row.address = of.address;
-  row.bytes = magnitude(of.bytes);
-  row.stack = python_.at(of.thread, of.time);
+  row.address = subject.address;
+  row.bytes = magnitude(subject.bytes);
+  row.stack = python_.at(subject.thread, subject.time);
   out_.add(row);
   ++metrics_.allocs;
-  if (!of.has_address) {
+  if (!subject.has_address) {
     in.without_address[row.bytes].push_back({row.block, row.bytes});
     return;
   }
-  const auto [known, fresh] = in.live.try_emplace(of.address, block{row.block, row.bytes});
+  const auto [known, fresh] = in.live.try_emplace(subject.address, block{row.block, row.bytes});
   if (fresh) return;
   ++metrics_.addresses_reused;
   trace::free_event gone;
-  gone.time = of.time;
-  gone.process = of.process;
+  gone.time = subject.time;
+  gone.process = subject.process;
   gone.source = trace::provenance::inferred;
   gone.block = known->second.id;
   gone.layer = trace::layer::framework;
-  gone.address = of.address;
+  gone.address = subject.address;
   out_.add(gone);
   known->second = {row.block, row.bytes};
 }
 
-/// Removes the block that an instant frees from the live ones. Without an address, takes the last allocated block of
-/// the same size: the choice makes no difference to any total.
-std::optional<kineto_memory::block> kineto_memory::take_live(heap& in, const instant& of) {
-  if (of.has_address) {
-    const auto known = in.live.find(of.address);
+/// Removes the block that an instant frees from the live blocks. If the instant has no address, takes the last
+/// allocated block of the same size. This choice affects no total.
+std::optional<kineto_memory::block> kineto_memory::take_live(heap& in, const instant& subject) {
+  if (subject.has_address) {
+    const auto known = in.live.find(subject.address);
     if (known == in.live.end()) return std::nullopt;
     const block found = known->second;
     in.live.erase(known);
     return found;
   }
-  const auto known = in.without_address.find(magnitude(of.bytes));
+  const auto known = in.without_address.find(magnitude(subject.bytes));
   if (known == in.without_address.end() || known->second.empty()) return std::nullopt;
   const block found = known->second.back();
   known->second.pop_back();
@@ -136,35 +137,35 @@ std::optional<kineto_memory::block> kineto_memory::take_live(heap& in, const ins
   return found;
 }
 
-void kineto_memory::refuse(const heap& in, const instant& of) {
+void kineto_memory::refuse(const heap& in, const instant& subject) {
   trace::alloc_failed_event row;
-  row.time = of.time;
-  row.process = of.process;
-  row.thread = of.thread;
+  row.time = subject.time;
+  row.process = subject.process;
+  row.thread = subject.thread;
   row.layer = trace::layer::framework;
   row.kind = in.kind;
   row.device = in.device;
-  row.bytes = magnitude(of.bytes);
-  row.stack = python_.at(of.thread, of.time);
+  row.bytes = magnitude(subject.bytes);
+  row.stack = python_.at(subject.thread, subject.time);
   row.error = out_of_memory_result;
   row.name = out_.intern(framework_);
   out_.add(row);
 }
 
-void kineto_memory::release(heap& in, const instant& of) {
+void kineto_memory::release(heap& in, const instant& subject) {
   trace::free_event row;
-  row.time = of.time;
-  row.process = of.process;
-  row.thread = of.thread;
+  row.time = subject.time;
+  row.process = subject.process;
+  row.thread = subject.thread;
   row.layer = trace::layer::framework;
-  row.address = of.address;
-  const std::uint64_t bytes = magnitude(of.bytes);
-  if (const auto known = take_live(in, of)) {
+  row.address = subject.address;
+  const std::uint64_t bytes = magnitude(subject.bytes);
+  if (const auto known = take_live(in, subject)) {
     row.block = known->id;
     if (known->bytes != bytes) ++metrics_.sizes_differ;
-    if (!of.has_address) row.source = trace::provenance::inferred;
+    if (!subject.has_address) row.source = trace::provenance::inferred;
   } else {
-    row.block = born_before(in, of.address, bytes, trace::provenance::exact);
+    row.block = born_before(in, subject.address, bytes, trace::provenance::exact);
     if (in.before > 0) in.before -= static_cast<std::int64_t>(std::min<std::uint64_t>(bytes, magnitude(in.before)));
     ++metrics_.born_before;
   }
@@ -186,7 +187,7 @@ kineto_memory::metrics kineto_memory::finish(trace::time_ns begin) {
                    [](const instant& a, const instant& b) { return a.time < b.time; });
   event_order order;
   for (instant& each : instants_) {
-    heap& in = heap_of(each);
+    heap& in = get_heap(each);
     if (!each.failed && each.bytes != 0) {
       each.time = each.bytes > 0 ? order.allocation(each.time) : order.free(each.time);
     }
@@ -209,7 +210,7 @@ kineto_memory::metrics kineto_memory::finish(trace::time_ns begin) {
     sample.reserved = each.reserved < 0 ? 0 : magnitude(each.reserved);
     out_.add(sample);
   }
-  // Bytes in the totals without any instant: blocks from before the recording that outlived it.
+  // Bytes in the totals that no instant explains are blocks from before the recording that outlive it.
   for (auto& [which, in] : heaps_)
     if (in.before > 0) born_before(in, 0, magnitude(in.before), trace::provenance::inferred);
   sluice::release(instants_);

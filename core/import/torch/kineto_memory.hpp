@@ -17,8 +17,8 @@
 namespace sluice::importing {
 
 /// Imports torch.profiler's "[memory]" instants, which are allocations and frees of the framework's allocators. The
-/// file has them thread by thread, so a free can precede its allocation; therefore all instants are held until the end
-/// (72 bytes each). Private to core/import.
+/// file has the instants thread by thread, so a free can precede its allocation. Therefore, all instants are held until
+/// the end (72 bytes each). Private to core/import.
 class kineto_memory {
  public:
   kineto_memory(trace::file_writer& out, kineto_devices& devices, python_calls& python)
@@ -26,19 +26,20 @@ class kineto_memory {
 
   /// Sets the name of the framework to whose allocators the instants belong. The default is PyTorch.
   void name_framework(std::string_view name) { framework_ = name; }
-  /// Adds an instant. `failed`: it is a failed allocation.
+  /// Adds an instant. `failed`: the instant is a failed allocation.
   void add(trace::process_id process, trace::thread_id thread, trace::time_ns time, const chrome_details& details,
            bool failed);
 
   struct metrics {
     std::uint64_t allocs = 0, frees = 0;
-    std::uint64_t born_before = 0;       ///< The number of freed blocks whose allocation was not recorded.
-    std::uint64_t sizes_differ = 0;      ///< The number of frees whose size differs from the block's.
-    std::uint64_t addresses_reused = 0;  ///< The number of live blocks whose free is inferred: the address was reused.
-    std::uint64_t empty = 0;             ///< The number of instants with 0 bytes.
-    std::uint64_t without_stack = 0;     ///< The number of Python calls beyond the limit, which are in no stack.
-    std::uint64_t paired = 0;            ///< The number of frees without an address, matched with a block by size.
-    trace::time_ns begin = 0;            ///< The time at which the recording starts.
+    std::uint64_t born_before = 0;   ///< The number of freed blocks whose allocation was not recorded.
+    std::uint64_t sizes_differ = 0;  ///< The number of frees whose size differs from the block's.
+    /// The number of live blocks whose free is inferred because the address was reused.
+    std::uint64_t addresses_reused = 0;
+    std::uint64_t empty = 0;          ///< The number of instants with 0 bytes.
+    std::uint64_t without_stack = 0;  ///< The number of Python calls beyond the limit, which are in no stack.
+    std::uint64_t paired = 0;         ///< The number of frees without an address, matched with a block by size.
+    trace::time_ns begin = 0;         ///< The time at which the recording starts.
   };
   /// Writes the instants in order of time. `begin` is the time of the first event. If a block from before the recording
   /// is freed at that time, the recording starts 1 ns earlier, so that the block is visible. O(n log n).
@@ -60,7 +61,7 @@ class kineto_memory {
     trace::block_id id{};
     std::uint64_t bytes = 0;
   };
-  /// The state of one allocator, of a device or of the host.
+  /// The state of one allocator, which belongs to a device or to the host.
   struct heap {
     trace::process_id process{};
     trace::device_id device{};
@@ -71,16 +72,16 @@ class kineto_memory {
     std::int64_t before = 0;  ///< Bytes in use before the first instant, minus those whose free was recorded.
   };
 
-  heap& heap_of(const instant& of);
-  void allocate(heap& in, const instant& of);
-  void release(heap& in, const instant& of);
-  void refuse(const heap& in, const instant& of);
-  [[nodiscard]] std::optional<block> take_live(heap& in, const instant& of);
+  heap& get_heap(const instant& subject);
+  void allocate(heap& in, const instant& subject);
+  void release(heap& in, const instant& subject);
+  void refuse(const heap& in, const instant& subject);
+  [[nodiscard]] std::optional<block> take_live(heap& in, const instant& subject);
   trace::block_id born_before(heap& in, std::uint64_t address, std::uint64_t bytes, trace::provenance source);
 
   trace::file_writer& out_;
   kineto_devices& devices_;
-  python_calls& python_;  ///< Provides the stacks of allocations: the functions that were running.
+  python_calls& python_;  ///< Provides the stacks of allocations, which are the functions that were running.
   std::vector<instant> instants_;
   std::map<std::tuple<trace::process_id, std::int32_t, std::int32_t>, heap>
       heaps_;  ///< Keyed by process, and by type and number of the device.

@@ -20,7 +20,7 @@
 namespace sluice::importing {
 
 /// Imports torch.profiler's kernels, copies and memsets, and the calls that requested this work. In the file, work
-/// usually comes before its call, so a bounded number of rows is held until their calls are read. Private to
+/// usually comes before its call, so this class holds a bounded number of rows until their calls are read. Private to
 /// core/import.
 class kineto_work {
  public:
@@ -53,16 +53,16 @@ class kineto_work {
   static constexpr std::size_t most_waiting = 16384;
 
   template <class Row>
-  void begin_row(Row& of, trace::time_ns begin, trace::time_ns end, const chrome_details& details);
+  void begin_row(Row& subject, trace::time_ns begin, trace::time_ns end, const chrome_details& details);
   template <class Row>
-  void set_size(Row& of, const chrome_details& details);
-  void give(row made);
-  void write(row made, const call_table::call* by);
+  void set_size(Row& subject, const chrome_details& details);
+  void give(row output);
+  void write(row output, const call_table::call* by);
   void write_oldest();
   [[nodiscard]] const call_table::call* call_for(std::uint64_t correlation, trace::device_id device);
   [[nodiscard]] bool uses(trace::device_id device, std::uint32_t process);
   void note_user(trace::device_id device, std::uint32_t process);
-  void note_collision(std::uint64_t correlation, const call_table::call& made);
+  void note_collision(std::uint64_t correlation, const call_table::call& call);
 
   trace::file_writer& out_;
   kineto_devices& devices_;
@@ -73,8 +73,9 @@ class kineto_work {
   /// For each correlation id, the numbers of the first and the last row that wait for the call with that id. `next`
   /// links the rows in between.
   std::unordered_map<std::uint64_t, std::pair<std::uint64_t, std::uint64_t>> waiting_for_;
-  /// Further calls with the same correlation id: in a file merged from several processes, two processes may use the
-  /// same id. The device of work then identifies the process, once other work has shown which process uses the device.
+  /// Further calls with the same correlation id. In a file merged from several processes, two processes may use the
+  /// same id. The device of the work then identifies the process, once other work has shown which process uses the
+  /// device.
   std::unordered_map<std::uint64_t, std::vector<call_table::call>> rivals_;
   std::map<trace::device_id, std::set<std::uint32_t>> users_;  ///< The processes whose work ran on each device.
   std::pair<trace::device_id, std::uint32_t> last_user_{};

@@ -13,18 +13,18 @@ namespace sluice::importing {
 
 namespace {
 
-constexpr std::size_t min_room = std::size_t{32} << 10;  // Bytes.
+constexpr std::size_t min_room = std::size_t{32} << 10;  // In bytes.
 constexpr std::size_t small_room = std::size_t{256} << 10;
 constexpr std::size_t max_room = 4 * huge_page;
 constexpr std::size_t max_items = UINT32_MAX / 2;
-constexpr std::size_t max_numbers = UINT32_MAX - 1;  // Maximum number of containers and of texts.
-constexpr std::size_t max_shapes = 1024;             // Dictionaries beyond it store their own keys.
-constexpr std::size_t max_keys = 32;                 // Per shape.
+constexpr std::size_t max_numbers = UINT32_MAX - 1;  // The maximum number of containers, and of texts.
+constexpr std::size_t max_shapes = 1024;  // When there are this many shapes, further dictionaries store their own keys.
+constexpr std::size_t max_keys = 32;      // The most keys of a shape.
 /// The longest opcode of fixed length, with its argument.
 constexpr std::size_t longest_fixed = 9;
 static_assert(longest_fixed <= pickle_window::least);
 
-// The opcodes of pickletools that build plain data.
+// The opcodes in pickletools that build plain data.
 enum opcode : std::uint8_t {
   op_mark = '(',
   op_stop = '.',
@@ -68,7 +68,7 @@ enum opcode : std::uint8_t {
   op_short_binbytes = 'C',
 };
 
-/// Why a known Python opcode is rejected.
+/// Returns why an opcode is rejected.
 const char* refusal(char code) {
   const auto among = [code](std::string_view codes) { return codes.find(code) != std::string_view::npos; };
   if (among("cioR\x81\x92\x93")) return "would run code, which is never allowed";
@@ -85,7 +85,7 @@ std::string hexadecimal(std::uint8_t byte) {
 
 }  // namespace
 
-/// Executes the opcodes: a stack, marks on it, and a memo.
+/// Executes the opcodes, with a stack, marks on the stack, and a memo.
 class pickle_reader {
  public:
   pickle_reader(const pickle_source& source, std::size_t memory_bytes, std::size_t window_bytes)
@@ -100,7 +100,7 @@ class pickle_reader {
       return fail(error_code::corrupt, "is not a pickle of protocol 2 to 5", {}, {}, 0);
     }
     while (!stopped_ && !failed_) {
-      // Checks memory once per window, whose opcodes can add only a bounded amount.
+      // This checks the memory once per window, whose opcodes can add only a bounded amount.
       if (window_.reads() != reads_ && !within_memory()) break;
       reads_ = window_.reads();
       take_gets();
@@ -110,7 +110,7 @@ class pickle_reader {
     if (window_.failure()) return tl::unexpected(*window_.failure());
     if (failed_) {
       error why = std::move(*failed_);
-      why.offset = opcode_ != nullptr ? window_.offset_of(opcode_) : opcode_offset_;
+      why.offset = opcode_ != nullptr ? window_.get_offset(opcode_) : opcode_offset_;
       return tl::unexpected(std::move(why));
     }
     return std::move(made_);
@@ -119,7 +119,7 @@ class pickle_reader {
  private:
   using container = pickle_document::container;
 
-  static pickle_value value_of(pickle_kind kind, std::uint64_t payload) {
+  static pickle_value get_value(pickle_kind kind, std::uint64_t payload) {
     return {static_cast<std::uint8_t>(kind), payload};
   }
 
@@ -127,11 +127,11 @@ class pickle_reader {
     if (!failed_) failed_ = error{error_code::corrupt, std::move(why), {}, 0, {}};
   }
 
-  /// The next `size` bytes, valid until the next call; null beyond the end.
+  /// Returns the next `size` bytes, which are valid until the next call, or null beyond the end.
   const unsigned char* take(std::uint64_t size) {
     if (size <= window_.left()) return window_.take(size);
     // The current opcode is about to leave the window.
-    opcode_offset_ = window_.offset_of(opcode_);
+    opcode_offset_ = window_.get_offset(opcode_);
     opcode_ = nullptr;
     if (!window_.fill(size, memory_left_)) {
       if (!window_.ended()) {
@@ -144,7 +144,7 @@ class pickle_reader {
     }
     return window_.take(size);
   }
-  /// Reads a little-endian number of type `Number`; 0 beyond the end.
+  /// Reads a little-endian number of type `Number`. Returns 0 beyond the end.
   template <class Number>
   Number number() {
     Number n{};
@@ -160,7 +160,7 @@ class pickle_reader {
   void push_integer(std::int64_t n) {
     const std::int64_t kept = static_cast<std::int64_t>(static_cast<std::uint64_t>(n) << pickle_value::kind_bits);
     if (kept >> pickle_value::kind_bits == n)
-      return push(value_of(pickle_kind::integer, static_cast<std::uint64_t>(n)));
+      return push(get_value(pickle_kind::integer, static_cast<std::uint64_t>(n)));
     push_wide(pickle_value::wide, n);
   }
   void push_wide(std::uint8_t code, std::int64_t bits) {
@@ -170,34 +170,34 @@ class pickle_reader {
   }
 
   void push_text(std::uint64_t size, pickle_kind kind) {
-    const unsigned char* from = take(size);
-    if (from == nullptr) return;
+    const unsigned char* source = take(size);
+    if (source == nullptr) return;
     char* kept = room_for_text(size);
     if (kept == nullptr) return;
     if (made_.texts_.size() >= max_numbers) return refuse("the pickle holds too many texts");
-    if (size > 0) std::memcpy(kept, from, size);
-    push(value_of(kind, made_.texts_.size()));
+    if (size > 0) std::memcpy(kept, source, size);
+    push(get_value(kind, made_.texts_.size()));
     made_.texts_.push_back(std::string_view(kept, static_cast<std::size_t>(size)));
   }
 
-  /// Pushes a number in two's complement of any length; a `huge_integer` if it exceeds 64 bits.
+  /// Pushes a number in two's complement of any length. A number that exceeds 64 bits becomes a `huge_integer`.
   void push_long(std::uint64_t size) {
-    const unsigned char* from = take(size);
-    if (from == nullptr) return;
-    std::uint64_t bits = size > 0 && (from[size - 1] & 0x80) != 0 ? ~std::uint64_t{0} : 0;
+    const unsigned char* source = take(size);
+    if (source == nullptr) return;
+    std::uint64_t bits = size > 0 && (source[size - 1] & 0x80) != 0 ? ~std::uint64_t{0} : 0;
     const unsigned char sign = bits != 0 ? 0xff : 0;
     bool fits = true;
-    for (std::uint64_t i = 8; i < size && fits; ++i) fits = from[i] == sign;
-    std::memcpy(&bits, from, std::min<std::uint64_t>(size, 8));
+    for (std::uint64_t i = 8; i < size && fits; ++i) fits = source[i] == sign;
+    std::memcpy(&bits, source, std::min<std::uint64_t>(size, 8));
     fits = fits && (size <= 8 || (bits >> 63 != 0) == (sign != 0));
     if (fits) return push_integer(static_cast<std::int64_t>(bits));
     bool is_natural = sign == 0;
-    for (std::uint64_t i = 8; i < size && is_natural; ++i) is_natural = from[i] == 0;
-    if (!is_natural) return push(value_of(pickle_kind::huge_integer, 0));
+    for (std::uint64_t i = 8; i < size && is_natural; ++i) is_natural = source[i] == 0;
+    if (!is_natural) return push(get_value(pickle_kind::huge_integer, 0));
     push_wide(pickle_value::wide_unsigned, static_cast<std::int64_t>(bits));
   }
 
-  /// The number of values above the last mark.
+  /// Returns the number of values above the last mark.
   [[nodiscard]] std::size_t available() const { return stack_.size() - (marks_.empty() ? 0 : marks_.back()); }
 
   /// Removes the last mark. Returns the position of the first value above it. Refuses if there is no mark.
@@ -224,7 +224,7 @@ class pickle_reader {
   /// Allocates space for `count` consecutive values.
   pickle_value* room(std::size_t count) {
     if (count > arena_left_) {
-      // Allocate more each time, up to some huge pages, so that small pickles stay small.
+      // Each allocation is larger than the one before, up to some huge pages, so that small pickles stay small.
       next_room_ = next_room_ < small_room ? next_room_ * 2 : std::min(std::max(next_room_ * 2, huge_page), max_room);
       const std::size_t values = std::max(count, next_room_ / sizeof(pickle_value));
       if (!spend(values * sizeof(pickle_value))) return nullptr;
@@ -252,11 +252,11 @@ class pickle_reader {
     return std::exchange(characters_, characters_ + size);
   }
 
-  void append(container& to, const pickle_value* from, std::size_t count) {
+  void append(container& to, const pickle_value* value, std::size_t count) {
     const std::size_t wanted = to.count + count;
     if (wanted > max_items) return refuse("a container is too large");
     if (wanted > to.capacity) {
-      // The first allocation is exact: most containers are filled at once.
+      // The first allocation is exact, because most containers are filled at once.
       const std::size_t capacity =
           to.capacity == 0 ? wanted : std::min(std::max(wanted, std::size_t{to.capacity} * 2), max_items);
       pickle_value* grown = room(capacity);
@@ -265,25 +265,25 @@ class pickle_reader {
       to.items = grown;
       to.capacity = static_cast<std::uint32_t>(capacity);
     }
-    std::copy_n(from, count, to.items + to.count);
+    std::copy_n(value, count, to.items + to.count);
     to.count = static_cast<std::uint32_t>(wanted);
   }
 
   // --- dictionaries -------------------------------------------------------------------------------------------------
 
-  static bool has_keys(const std::vector<pickle_value>& shape, const pickle_value* from, std::size_t keys) {
+  static bool has_keys(const std::vector<pickle_value>& shape, const pickle_value* value, std::size_t keys) {
     if (shape.size() != keys) return false;
     for (std::size_t i = 0; i < keys; ++i) {
-      if (shape[i].bits_ != from[2 * i].bits_) return false;
+      if (shape[i].bits_ != value[2 * i].bits_) return false;
     }
     return true;
   }
 
-  /// The shape with the keys in `from`, possibly new; none if there are too many shapes.
-  std::optional<std::uint32_t> shape_of(const pickle_value* from, std::size_t keys) {
-    if (last_shape_ < made_.shapes_.size() && has_keys(made_.shapes_[last_shape_], from, keys)) return last_shape_;
+  /// Returns the shape with the keys in `from`, which may be new, or nullopt if there are too many shapes.
+  std::optional<std::uint32_t> get_shape(const pickle_value* value, std::size_t keys) {
+    if (last_shape_ < made_.shapes_.size() && has_keys(made_.shapes_[last_shape_], value, keys)) return last_shape_;
     std::uint64_t hash = keys;
-    for (std::size_t i = 0; i < keys; ++i) hash = (hash ^ from[2 * i].bits_) * 0x9e3779b97f4a7c15U;
+    for (std::size_t i = 0; i < keys; ++i) hash = (hash ^ value[2 * i].bits_) * 0x9e3779b97f4a7c15U;
     for (std::size_t at = hash >> 32;; ++at) {
       std::uint32_t& place = shape_places_[at % shape_places_.size()];
       if (place == 0) {
@@ -291,61 +291,61 @@ class pickle_reader {
             !spend(sizeof(std::vector<pickle_value>) + keys * sizeof(pickle_value)))
           return std::nullopt;
         std::vector<pickle_value> shape;
-        for (std::size_t i = 0; i < keys; ++i) shape.push_back(from[2 * i]);
+        for (std::size_t i = 0; i < keys; ++i) shape.push_back(value[2 * i]);
         made_.shapes_.push_back(std::move(shape));
         place = static_cast<std::uint32_t>(made_.shapes_.size());
-      } else if (!has_keys(made_.shapes_[place - 1], from, keys)) {
+      } else if (!has_keys(made_.shapes_[place - 1], value, keys)) {
         continue;
       }
       return last_shape_ = place - 1;
     }
   }
 
-  /// `count`: number of keys and values together.
-  void add_pairs(container& to, const pickle_value* from, std::size_t count) {
+  /// Adds items to a dictionary. `count` is the number of keys and values together.
+  void add_pairs(container& to, const pickle_value* value, std::size_t count) {
     if (count == 0) return;
     if (to.count == 0 && to.capacity == 0 && count / 2 <= max_keys) {
-      if (const auto shape = shape_of(from, count / 2)) {
+      if (const auto shape = get_shape(value, count / 2)) {
         pickle_value* values = room(count / 2);
         if (values == nullptr) return;
-        for (std::size_t i = 0; i < count / 2; ++i) values[i] = from[2 * i + 1];
+        for (std::size_t i = 0; i < count / 2; ++i) values[i] = value[2 * i + 1];
         to = {values, static_cast<std::uint32_t>(count / 2), container::shaped | *shape};
         return;
       }
     }
     if (to.has_shape() && !keep_with_keys(to)) return;
-    append(to, from, count);
+    append(to, value, count);
   }
 
-  bool keep_with_keys(container& of) {
-    const std::vector<pickle_value>& keys = made_.shapes_[of.shape()];
-    pickle_value* both = room(2 * std::size_t{of.count});
+  bool keep_with_keys(container& subject) {
+    const std::vector<pickle_value>& keys = made_.shapes_[subject.shape()];
+    pickle_value* both = room(2 * std::size_t{subject.count});
     if (both == nullptr) return false;
-    for (std::size_t i = 0; i < of.count; ++i) {
+    for (std::size_t i = 0; i < subject.count; ++i) {
       both[2 * i] = keys[i];
-      both[2 * i + 1] = of.items[i];
+      both[2 * i + 1] = subject.items[i];
     }
-    of = {both, 2 * of.count, 2 * of.count};
+    subject = {both, 2 * subject.count, 2 * subject.count};
     return true;
   }
 
   // --- containers ---------------------------------------------------------------------------------------------------
 
-  void fill(container& of, pickle_kind kind, std::size_t from) {
-    const std::size_t count = stack_.size() - from;
-    if (kind != pickle_kind::dictionary) return append(of, stack_.data() + from, count);
+  void fill(container& subject, pickle_kind kind, std::size_t begin) {
+    const std::size_t count = stack_.size() - begin;
+    if (kind != pickle_kind::dictionary) return append(subject, stack_.data() + begin, count);
     if (count % 2 != 0) return refuse("a key has no value");
-    add_pairs(of, stack_.data() + from, count);
+    add_pairs(subject, stack_.data() + begin, count);
   }
 
-  /// Replaces the values from `from` on by a container with these values.
-  void push_container(pickle_kind kind, std::size_t from) {
+  /// Replaces the values on the stack from `from` on by a container with these values.
+  void push_container(pickle_kind kind, std::size_t begin) {
     if (made_.containers_.size() >= max_numbers) return refuse("the pickle holds too many containers");
     container c;
-    if (stack_.size() > from) fill(c, kind, from);
+    if (stack_.size() > begin) fill(c, kind, begin);
     if (failed_) return;
-    stack_.resize(from);
-    push(value_of(kind, made_.containers_.size()));
+    stack_.resize(begin);
+    push(get_value(kind, made_.containers_.size()));
     made_.containers_.push_back(c);
   }
   void push_tuple(std::size_t count) {
@@ -354,14 +354,14 @@ class pickle_reader {
   }
 
   /// Appends the values from `from` on to the container below them.
-  void add_to_container(pickle_kind kind, std::size_t from) {
+  void add_to_container(pickle_kind kind, std::size_t begin) {
     if (failed_) return;
     const std::size_t lowest = marks_.empty() ? 0 : marks_.back();
-    if (from <= lowest || !stack_[from - 1].is(kind)) {
+    if (begin <= lowest || !stack_[begin - 1].is(kind)) {
       return refuse(kind == pickle_kind::list ? "items without a list" : "items without a dictionary");
     }
-    fill(made_.containers_[stack_[from - 1].index()], kind, from);
-    stack_.resize(from);
+    fill(made_.containers_[stack_[begin - 1].index()], kind, begin);
+    stack_.resize(begin);
   }
 
   static bool is_missing(pickle_value v) { return (v.bits_ & pickle_value::kind_mask) == pickle_value::missing; }
@@ -372,7 +372,7 @@ class pickle_reader {
   }
   void put(std::uint64_t slot) {
     if (available() == 0) return refuse("the stack is empty");
-    // Picklers number memo entries one by one.
+    // Picklers number the entries of the memo consecutively.
     if (slot > puts_) return refuse("the memo entry " + std::to_string(slot) + " is out of order");
     ++puts_;
     while (slot > memo_.size()) memo_.push_back({pickle_value::missing, 0});
@@ -380,8 +380,8 @@ class pickle_reader {
     memo_[slot] = stack_.back();
   }
 
-  /// Handles runs of opcodes that repeat a value, which are the most frequent ones. Leaves rare and invalid ones to
-  /// `step`.
+  /// Handles runs of opcodes that repeat a value, which are the most frequent opcodes. Leaves rare and invalid opcodes
+  /// to `step`.
   void take_gets() {
     const unsigned char* at = window_.at();
     const unsigned char* const last = at + window_.left();
@@ -430,9 +430,9 @@ class pickle_reader {
       case op_none:
         return push({});
       case op_newtrue:
-        return push(value_of(pickle_kind::boolean, 1));
+        return push(get_value(pickle_kind::boolean, 1));
       case op_newfalse:
-        return push(value_of(pickle_kind::boolean, 0));
+        return push(get_value(pickle_kind::boolean, 0));
       case op_binfloat:
         return push_real();
       case op_short_binunicode:
@@ -494,7 +494,7 @@ class pickle_reader {
       case op_proto:
         if (number<std::uint8_t>() > 5) refuse("uses a protocol newer than 5");
         return;
-      case op_frame:  // The size that may be read ahead.
+      case op_frame:  // Its argument is the size that may be read ahead.
         number<std::uint64_t>();
         return;
       case op_pop:  // A mark on top is popped like a value.
@@ -516,9 +516,9 @@ class pickle_reader {
   }
 
   void push_real() {
-    const auto bits = number<std::uint64_t>();  // Big-endian.
+    const auto bits = number<std::uint64_t>();  // The number is big-endian.
     if (made_.reals_.size() >= max_numbers) return refuse("the pickle holds too many reals");
-    push(value_of(pickle_kind::real, made_.reals_.size()));
+    push(get_value(pickle_kind::real, made_.reals_.size()));
     made_.reals_.push_back(std::bit_cast<double>(__builtin_bswap64(bits)));
   }
 
@@ -540,7 +540,7 @@ class pickle_reader {
   }
 
   pickle_window window_;
-  const unsigned char* opcode_ = nullptr;  ///< Of the current step; null after it left the window.
+  const unsigned char* opcode_ = nullptr;  ///< The opcode of the current step; null after it left the window.
   std::uint64_t opcode_offset_ = 0;        ///< Set when the opcode leaves the window.
   std::size_t memory_left_;
   std::uint64_t reads_ = 0;
@@ -551,12 +551,13 @@ class pickle_reader {
   std::vector<std::size_t> marks_;
   huge_list<pickle_value> memo_;
   pickle_value* arena_ = nullptr;
-  std::size_t arena_left_ = 0;  ///< Number of values.
+  std::size_t arena_left_ = 0;  ///< The number of values that fit into the rest of the arena.
   std::size_t next_room_ = min_room / 2;
   char* characters_ = nullptr;
   std::size_t characters_left_ = 0;
   std::uint32_t last_shape_ = 0;
-  std::vector<std::uint32_t> shape_places_ = std::vector<std::uint32_t>(2 * max_shapes);  ///< By hash; the shape + 1.
+  /// A hash table with the number of each shape + 1.
+  std::vector<std::uint32_t> shape_places_ = std::vector<std::uint32_t>(2 * max_shapes);
   pickle_document made_;
 };
 
@@ -576,9 +577,9 @@ result<pickle_document> read_pickle(std::span<const std::byte> bytes, std::size_
 }
 
 const pickle_value* pickle_document::find(const pickle_value& dictionary, std::string_view key) const {
-  const pickle_pairs all = pairs(dictionary);
-  for (std::size_t i = all.size(); i-- > 0;) {
-    if (all.key(i).is(pickle_kind::text) && text(all.key(i)) == key) return &all.value(i);
+  const pickle_pairs whole = pairs(dictionary);
+  for (std::size_t i = whole.size(); i-- > 0;) {
+    if (whole.key(i).is(pickle_kind::text) && text(whole.key(i)) == key) return &whole.value(i);
   }
   return nullptr;
 }

@@ -13,11 +13,12 @@
 #include "core/base/error.hpp"
 #include "core/import/huge_pages.hpp"
 
-/// Reads Python pickles of plain data, in protocols 2 to 5: none, booleans, integers, reals, texts, bytes, lists,
-/// tuples and dictionaries. Any other opcode, such as those that import or call something, is an error with the
-/// opcode's offset. Nothing is ever executed. Python's Lib/pickletools.py describes the opcodes.
+/// Reads Python pickles of plain data, in protocols 2 to 5. Plain data is none, booleans, integers, reals, texts,
+/// bytes, lists, tuples and dictionaries. Other opcodes, such as those that import or call something, are errors with
+/// the opcode's offset. Nothing is ever executed. Python's Lib/pickletools.py describes the opcodes.
 ///
-/// Snapshots have millions of values, so a value takes 8 bytes, and keys shared by many dictionaries are stored once.
+/// Memory snapshots have millions of values. Therefore, a value takes only 8 bytes, and keys that many dictionaries
+/// share are stored once.
 namespace sluice::importing {
 
 enum class pickle_kind : std::uint8_t {
@@ -87,41 +88,43 @@ class pickle_document {
   [[nodiscard]] const pickle_value& root() const { return root_; }
 
   /// Returns the items of a list or tuple; empty for other values.
-  [[nodiscard]] std::span<const pickle_value> items(const pickle_value& of) const {
-    if (!of.is(pickle_kind::list) && !of.is(pickle_kind::tuple)) return {};
-    return items_of(of.index());
+  [[nodiscard]] std::span<const pickle_value> items(const pickle_value& value) const {
+    if (!value.is(pickle_kind::list) && !value.is(pickle_kind::tuple)) return {};
+    return list_items(value.index());
   }
   /// Returns the items of the list or tuple with the index `number`.
-  [[nodiscard]] std::span<const pickle_value> items_of(std::uint32_t number) const {
+  [[nodiscard]] std::span<const pickle_value> list_items(std::uint32_t number) const {
     const container& c = containers_[number];
     return {c.items, c.count};
   }
   /// Returns the items of a dictionary; empty for other values.
-  [[nodiscard]] pickle_pairs pairs(const pickle_value& of) const {
-    if (!of.is(pickle_kind::dictionary)) return {};
-    const container& c = containers_[of.index()];
+  [[nodiscard]] pickle_pairs pairs(const pickle_value& value) const {
+    if (!value.is(pickle_kind::dictionary)) return {};
+    const container& c = containers_[value.index()];
     if (c.count == 0) return {};  // `c.items` is null.
     if (c.has_shape()) return {shapes_[c.shape()].data(), c.items, c.count, 1};
     return {c.items, c.items + 1, c.count / 2, 2};
   }
-  /// Returns the content of a text or of bytes; empty for other values. Valid as long as the document.
-  [[nodiscard]] std::string_view text(const pickle_value& of) const {
-    return of.is(pickle_kind::text) || of.is(pickle_kind::bytes) ? texts_[of.index()] : std::string_view{};
+  /// Returns the content of a text or of bytes; empty for other values. Valid as long as the document exists.
+  [[nodiscard]] std::string_view text(const pickle_value& value) const {
+    return value.is(pickle_kind::text) || value.is(pickle_kind::bytes) ? texts_[value.index()] : std::string_view{};
   }
   /// Returns the value of an integer or boolean; 0 for other values.
-  [[nodiscard]] std::int64_t integer(const pickle_value& of) const {
-    if ((of.bits_ & pickle_value::kind_mask) == pickle_value::wide) return wide_[of.index()];
-    return of.is(pickle_kind::integer) || of.is(pickle_kind::boolean) ? of.payload() : 0;
+  [[nodiscard]] std::int64_t integer(const pickle_value& value) const {
+    if ((value.bits_ & pickle_value::kind_mask) == pickle_value::wide) return wide_[value.index()];
+    return value.is(pickle_kind::integer) || value.is(pickle_kind::boolean) ? value.payload() : 0;
   }
   /// Returns the value of an integer from 0 to 2^64 - 1; nullopt for other values.
-  [[nodiscard]] std::optional<std::uint64_t> natural(const pickle_value& of) const {
-    if ((of.bits_ & pickle_value::kind_mask) == pickle_value::wide_unsigned)
-      return static_cast<std::uint64_t>(wide_[of.index()]);
-    if (!of.is(pickle_kind::integer) || integer(of) < 0) return std::nullopt;
-    return static_cast<std::uint64_t>(integer(of));
+  [[nodiscard]] std::optional<std::uint64_t> natural(const pickle_value& value) const {
+    if ((value.bits_ & pickle_value::kind_mask) == pickle_value::wide_unsigned)
+      return static_cast<std::uint64_t>(wide_[value.index()]);
+    if (!value.is(pickle_kind::integer) || integer(value) < 0) return std::nullopt;
+    return static_cast<std::uint64_t>(integer(value));
   }
   /// Returns the value of a real; 0 for other values.
-  [[nodiscard]] double real(const pickle_value& of) const { return of.is(pickle_kind::real) ? reals_[of.index()] : 0; }
+  [[nodiscard]] double real(const pickle_value& value) const {
+    return value.is(pickle_kind::real) ? reals_[value.index()] : 0;
+  }
   /// Returns the value of `key` in a dictionary, or null if there is none. If the key is repeated, the last value
   /// counts. O(items).
   [[nodiscard]] const pickle_value* find(const pickle_value& dictionary, std::string_view key) const;
@@ -140,7 +143,8 @@ class pickle_document {
     static constexpr std::uint32_t shaped = std::uint32_t{1} << 31;
     pickle_value* items = nullptr;
     std::uint32_t count = 0;
-    std::uint32_t capacity = 0;  ///< The capacity of `items`; with a shape, `shaped` | the number of the shape.
+    /// The capacity of `items`. If there is a shape, `shaped` | the number of the shape instead.
+    std::uint32_t capacity = 0;
     [[nodiscard]] bool has_shape() const { return (capacity & shaped) != 0; }
     [[nodiscard]] std::uint32_t shape() const { return capacity & ~shaped; }
   };
@@ -161,9 +165,9 @@ class pickle_document {
 /// A function that reads the next bytes of a pickle into a buffer and returns their number, or 0 at the end.
 using pickle_source = std::function<result<std::size_t>(std::span<std::byte>)>;
 
-/// Reads one pickle, and the source to its end, `window_bytes` at a time. Time and memory are linear in the number of
-/// bytes: at most 100 bytes of memory per byte, plus the window. Fails if more than `memory_bytes` is needed. Not
-/// recursive. Errors: corrupt, with the offset of the opcode; those of the source, unchanged.
+/// Reads one pickle, `window_bytes` at a time, and reads the source to its end. Time and memory are linear in the
+/// number of bytes: at most 100 bytes of memory per byte, plus the window. Fails if it needs more than `memory_bytes`.
+/// Does not use recursion. Errors: corrupt, with the offset of the opcode; those of the source, unchanged.
 [[nodiscard]] result<pickle_document> read_pickle(const pickle_source& source,
                                                   std::size_t memory_bytes = std::size_t{4} << 30,
                                                   std::size_t window_bytes = std::size_t{256} << 10);

@@ -6,7 +6,8 @@
 namespace sluice::importing::torch {
 namespace {
 
-constexpr std::uint32_t max_items = 1000;  // Between two marks, as in Python: readers hold them on their stack.
+// The most items between two marks, as in Python, because readers hold these items on their stack.
+constexpr std::uint32_t max_items = 1000;
 
 }  // namespace
 

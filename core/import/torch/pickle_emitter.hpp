@@ -8,8 +8,8 @@
 
 namespace sluice::importing::torch {
 
-/// Writes plain data as a pickle of protocol 2, so that the pickle reader can read snapshots in other formats. Short
-/// texts are written once and then referenced, as Python does. Not thread-safe.
+/// Writes plain data as a pickle of protocol 2, so that the pickle reader can read snapshots in other formats. Like
+/// Python, it writes a short text once and then refers to it. Not thread-safe.
 class pickle_emitter {
  public:
   static constexpr std::size_t max_texts = std::size_t{1} << 20;

@@ -13,7 +13,7 @@
 
 namespace sluice::importing {
 
-/// A window into the bytes of a source, kept in a buffer.
+/// The part of a source's bytes that is in a buffer. A reader of the bytes moves it forward.
 class pickle_window {
  public:
   static constexpr std::size_t least = 16;
@@ -25,7 +25,7 @@ class pickle_window {
   /// The offset of the next byte.
   [[nodiscard]] std::uint64_t offset() const { return read_ - left(); }
   /// Returns the offset of a byte that was taken since the last `fill`.
-  [[nodiscard]] std::uint64_t offset_of(const unsigned char* byte) const {
+  [[nodiscard]] std::uint64_t get_offset(const unsigned char* byte) const {
     return read_ - static_cast<std::size_t>(end_ - byte);
   }
   [[nodiscard]] const unsigned char* at() const { return at_; }
@@ -38,7 +38,8 @@ class pickle_window {
   [[nodiscard]] const std::optional<error>& failure() const { return failure_; }
 
   /// Reads until `wanted` bytes are available. Returns false if the source ends before that, or if these bytes need a
-  /// buffer of more than `most` bytes. The buffer grows as bytes are read, never because of a size that a file claims.
+  /// buffer of more than `most` bytes. The buffer grows only as bytes are read, never because of a size that a file
+  /// claims.
   bool fill(std::uint64_t wanted, std::size_t most) {
     while (left() < wanted) {
       if (ended_) return false;

@@ -15,7 +15,7 @@ struct python_name {
   std::uint64_t line = 0;
 };
 
-/// Removes addresses such as " at 0x7f00", which differ between runs of the same function.
+/// Removes addresses such as " at 0x7f00", which differ from run to run.
 std::string without_addresses(std::string_view text) {
   constexpr std::string_view mark = " at 0x";
   std::string kept;
@@ -26,7 +26,8 @@ std::string without_addresses(std::string_view text) {
   return kept += text;
 }
 
-/// Reads "net.py(33): forward". Names without a file are functions: "<built-in method matmul>", "nn.Module: Linear_0".
+/// Parses a name such as "net.py(33): forward". Names without a file, such as "<built-in method matmul>" and
+/// "nn.Module: Linear_0", are functions.
 python_name read_name(std::string_view name) {
   const std::size_t close = name.find("): ");
   const std::size_t open = close == std::string_view::npos ? close : name.rfind('(', close);
@@ -54,13 +55,13 @@ void python_calls::add(trace::thread_id thread, trace::time_ns begin, trace::tim
     ++left_out_;
     return;
   }
-  call made;
-  made.begin = begin;
-  made.end = end == trace::unknown_time ? std::numeric_limits<trace::time_ns>::max() : end;
-  made.name = static_cast<std::uint32_t>(raw(out_.intern(name)));
-  made.thread = static_cast<std::uint32_t>(raw(thread));
-  calls_.push_back(made);
-  names_.try_emplace(made.name, called{std::string(name), kind});
+  call output;
+  output.begin = begin;
+  output.end = end == trace::unknown_time ? std::numeric_limits<trace::time_ns>::max() : end;
+  output.name = static_cast<std::uint32_t>(raw(out_.intern(name)));
+  output.thread = static_cast<std::uint32_t>(raw(thread));
+  calls_.push_back(output);
+  names_.try_emplace(output.name, called{std::string(name), kind});
 }
 
 /// Sorts by thread, and within a thread from the outermost to the innermost call.
@@ -77,25 +78,26 @@ trace::stack_id python_calls::at(trace::thread_id thread, trace::time_ns time) {
   const auto number = static_cast<std::uint32_t>(raw(thread));
   const auto found = walks_.find(number);
   if (found == walks_.end()) return {};
-  walk& of = found->second;
+  walk& subject = found->second;
   const auto leave = [&](trace::time_ns until) {
-    while (!of.open.empty() && of.open.back().end < until) of.open.pop_back();
+    while (!subject.open.empty() && subject.open.back().end < until) subject.open.pop_back();
   };
-  for (; of.next < calls_.size() && calls_[of.next].thread == number && calls_[of.next].begin <= time; ++of.next) {
-    const call& each = calls_[of.next];
+  for (; subject.next < calls_.size() && calls_[subject.next].thread == number && calls_[subject.next].begin <= time;
+       ++subject.next) {
+    const call& each = calls_[subject.next];
     if (each.end < time) continue;
     leave(each.begin);
-    if (of.open.size() < deepest) of.open.push_back({each.end, each.name, {}});
+    if (subject.open.size() < deepest) subject.open.push_back({each.end, each.name, {}});
   }
   leave(time);
-  return of.open.empty() ? trace::stack_id::none : stack_of(of.open);
+  return subject.open.empty() ? trace::stack_id::none : find_stack(subject.open);
 }
 
-/// The innermost frame marks the frames outside of it as inferred.
-trace::stack_id python_calls::stack_of(std::vector<open_call>& open) {
+/// Returns the stack of the open calls. Its innermost frame marks the frames outside of it as inferred.
+trace::stack_id python_calls::find_stack(std::vector<open_call>& open) {
   trace::stack_id stack{};
   for (open_call& each : open) {
-    if (each.stack == trace::stack_id::none) each.stack = child(stack, frame_of(each.name));
+    if (each.stack == trace::stack_id::none) each.stack = child(stack, find_frame(each.name));
     stack = each.stack;
   }
   if (mark_ == trace::frame_id::none) {
@@ -113,13 +115,13 @@ trace::stack_id python_calls::child(trace::stack_id parent, trace::frame_id fram
   return known->second;
 }
 
-trace::frame_id python_calls::frame_of(std::uint32_t name) {
+trace::frame_id python_calls::find_frame(std::uint32_t name) {
   trace::frame_id& known = frames_[name];
   if (known != trace::frame_id::none) return known;
-  const called& of = names_[name];
-  const python_name read = read_name(of.name);
+  const called& subject = names_[name];
+  const python_name read = read_name(subject.name);
   trace::frame_id& same = same_frames_[{read.function, read.file, read.line}];
-  if (same == trace::frame_id::none) same = new_frame(of.kind, read.function, read.file, read.line);
+  if (same == trace::frame_id::none) same = new_frame(subject.kind, read.function, read.file, read.line);
   return known = same;
 }
 

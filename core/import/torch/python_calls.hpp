@@ -13,9 +13,10 @@
 
 namespace sluice::importing {
 
-/// Computes stacks for the events of a torch.profiler trace (`with_stack=True`) from the Python functions, and the
-/// ranges that name a phase of the program, that were running at the time of the event. A file may have these calls
-/// thread by thread, so all are held until the first lookup, 24 bytes each. Private to core/import.
+/// Computes stacks for the events of a torch.profiler trace (`with_stack=True`). A stack consists of the Python
+/// functions that were running at the time of the event, and of the ranges that name a phase of the program. A file may
+/// have these calls thread by thread, so all calls are held until the first lookup, 24 bytes each. Private to
+/// core/import.
 class python_calls {
  public:
   /// The most calls that are held, which take 96 MiB.
@@ -44,7 +45,7 @@ class python_calls {
 
   struct call {
     trace::time_ns begin = 0, end = 0;
-    std::uint32_t name = 0;  ///< The id of a string. Importers number strings and threads from 1: 32 bits suffice.
+    std::uint32_t name = 0;  ///< The id of a string. Importers number strings and threads from 1, so 32 bits suffice.
     std::uint32_t thread = 0;
   };
   struct open_call {
@@ -58,9 +59,9 @@ class python_calls {
   };
 
   void sort();
-  [[nodiscard]] trace::stack_id stack_of(std::vector<open_call>& open);
+  [[nodiscard]] trace::stack_id find_stack(std::vector<open_call>& open);
   [[nodiscard]] trace::stack_id child(trace::stack_id parent, trace::frame_id frame);
-  [[nodiscard]] trace::frame_id frame_of(std::uint32_t name);
+  [[nodiscard]] trace::frame_id find_frame(std::uint32_t name);
   [[nodiscard]] trace::frame_id new_frame(trace::frame_kind kind, std::string_view function, std::string_view file,
                                           std::uint64_t line);
 

@@ -9,16 +9,16 @@
 #include "core/import/torch/snapshot.hpp"
 #include "core/import/torch/stacks.hpp"
 
-/// Internals of the PyTorch snapshot importer that are shared by its source files.
+/// Types and functions that the source files of the PyTorch snapshot importer share. Private to core/import/torch.
 namespace sluice::importing::torch {
 
-/// State shared by all allocators: tables, time, stacks.
+/// The state that all allocators of a snapshot share: tables, time, stacks.
 struct shared {
   shared(const pickle_document& document, const snapshot& snapshot, job& w)
-      : from(document), of(snapshot), work(w), stacks(document, w) {}
+      : from(document), recording(snapshot), work(w), stacks(document, w) {}
 
   const pickle_document& from;
-  const snapshot& of;
+  const snapshot& recording;
   job& work;
   stack_writer stacks;
   std::int64_t origin_us = no_time;
@@ -79,9 +79,9 @@ struct shared {
 };
 
 /// Writes the scopes of torch.profiler.record_function and of optimizers, which are nested START/END pairs, as ranges.
-void write_annotations(shared& all);
+void write_annotations(shared& whole);
 
-/// Writes the allocator's settings: a mark at the start of the recording with one attribute for each setting.
-void write_settings(shared& all);
+/// Writes the allocator's settings as a mark at the start of the recording, with one attribute for each setting.
+void write_settings(shared& whole);
 
 }  // namespace sluice::importing::torch

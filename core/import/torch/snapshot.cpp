@@ -8,11 +8,12 @@ namespace sluice::importing {
 namespace torch {
 namespace {
 
-/// The meaning of a text as a key or an action. Determined once per text: pickles store each text once.
+/// The meaning of a text as a key or an action. It is determined only once per text, because pickles store each text
+/// once.
 enum class word : std::uint8_t {
   unlearned,
   unknown,
-  // Keys.
+  // These are keys.
   action,
   addr,
   address,
@@ -40,7 +41,7 @@ enum class word : std::uint8_t {
   total_size,
   compile_context,
   user_metadata,
-  // Actions.
+  // These are actions.
   alloc,
   free_requested,
   free_completed,
@@ -52,7 +53,7 @@ enum class word : std::uint8_t {
   snapshot,
   workspace_snapshot,
   annotate,
-  // States, types and stages.
+  // These are states, types and stages.
   active_allocated,
   active_awaiting_free,
   active_pending_free,
@@ -112,7 +113,7 @@ constexpr std::pair<std::string_view, word> words[] = {
     {"END", word::end},
 };
 
-action action_of(word w) {
+action get_action(word w) {
   switch (w) {
     case word::alloc:
       return action::alloc;
@@ -142,12 +143,12 @@ action action_of(word w) {
 }
 
 constexpr std::uint64_t max_bytes = std::uint64_t{1} << 62;
-constexpr std::int64_t latest_us = INT64_MAX / 4000;  // In ns, and after an addition, still a valid time.
+constexpr std::int64_t latest_us = INT64_MAX / 4000;  // This time is still valid in ns and after an addition.
 
 class reader {
  public:
-  reader(const pickle_document& from, job& work)
-      : from_(from), work_(work), learned_(from.texts()), seen_(from.containers()) {}
+  reader(const pickle_document& document, job& work)
+      : from_(document), work_(work), learned_(document.texts()), seen_(document.containers()) {}
 
   result<snapshot> run() {
     const pickle_value& root = from_.root();
@@ -157,7 +158,7 @@ class reader {
     const auto* host_traces = from_.find(root, "host_traces");
     const bool states = segments != nullptr && looks_like_segments(*segments);
     if (!states && traces == nullptr && host_traces == nullptr) {
-      return fail(error_code::foreign, "is not a PyTorch memory snapshot: it has no 'segments' and no traces",
+      return fail(error_code::foreign, "is not a PyTorch memory snapshot, because it has no 'segments' and no traces",
                   work_.source().path(), "expected the output of torch.cuda.memory._dump_snapshot");
     }
     if (segments != nullptr) read_segments(*segments, made_.segments);
@@ -179,11 +180,11 @@ class reader {
   }
 
  private:
-  word meaning(const pickle_value& of) {
-    if (!of.is(pickle_kind::text)) return word::unknown;
-    word& known = learned_[of.index()];
+  word meaning(const pickle_value& value) {
+    if (!value.is(pickle_kind::text)) return word::unknown;
+    word& known = learned_[value.index()];
     if (known == word::unlearned) {
-      const std::string_view text = from_.text(of);
+      const std::string_view text = from_.text(value);
       const auto* found =
           std::find_if(std::begin(words), std::end(words), [&](const auto& w) { return w.first == text; });
       known = found == std::end(words) ? word::unknown : found->second;
@@ -191,7 +192,7 @@ class reader {
     return known;
   }
 
-  /// True for the first use of a container. A shared one may be in many lists; it is read only once.
+  /// True for the first use of a container. A shared container may be in many lists, but is read only once.
   bool first_time(const pickle_value& container) {
     if (seen_[container.index()] != 0) {
       work_.not_understood("lists that occur in the snapshot twice");
@@ -207,13 +208,15 @@ class reader {
     return items.empty() ? !from_.root().is(pickle_kind::list) : from_.find(items[0], "blocks") != nullptr;
   }
 
-  static std::uint32_t container_of(const pickle_value& v) {
+  static std::uint32_t get_container(const pickle_value& v) {
     return v.is(pickle_kind::list) || v.is(pickle_kind::tuple) ? v.index() : no_container;
   }
 
-  /// Reads an address. Those of Intel's GPUs are above 2^63, and some writers store them as negative. False if invalid.
+  /// Reads an address. Addresses of Intel's GPUs are above 2^63, and some writers store them as negative numbers.
+  /// Returns false if the address is invalid.
   bool take_address(const pickle_value& v, std::uint64_t& into) {
-    constexpr std::int64_t lowest_kernel_half = -(std::int64_t{1} << 47);  // of 48-bit addresses
+    // The lowest address of the upper half of 48-bit addresses.
+    constexpr std::int64_t lowest_kernel_half = -(std::int64_t{1} << 47);
     if (const auto natural = from_.natural(v)) {
       into = *natural;
       return true;
@@ -223,7 +226,7 @@ class reader {
     into = static_cast<std::uint64_t>(said);
     return true;
   }
-  /// Reads a size. False if invalid.
+  /// Reads a size. Returns false if it is invalid.
   bool take(const pickle_value& v, std::uint64_t& into) {
     const std::int64_t said = from_.integer(v);
     if (!v.is(pickle_kind::integer) || said < 0 || static_cast<std::uint64_t>(said) >= max_bytes) return false;
@@ -271,7 +274,7 @@ class reader {
 
   result<void> read_host(const pickle_value& traces) {
     const auto items = from_.items(traces);
-    // One list of entries, or one list per device, like device traces.
+    // There is one list of entries, or one list per device as in device traces.
     if (!items.empty() && items[0].is(pickle_kind::dictionary)) return read_history(traces, true, -1);
     for (const pickle_value& each : items) {
       if (auto done = read_history(each, true, -1); !done) return done;
@@ -282,58 +285,58 @@ class reader {
   result<void> read_history(const pickle_value& list, bool host, std::int64_t device) {
     if (!list.is(pickle_kind::list)) work_.not_understood("traces that are not lists");
     if (from_.items(list).empty() || !list.is(pickle_kind::list) || !first_time(list)) return {};
-    history made;
-    made.host = host;
-    made.device = device;
+    history output;
+    output.host = host;
+    output.device = device;
     const auto items = from_.items(list);
-    made.entries.reserve(items.size());
+    output.entries.reserve(items.size());
     for (const pickle_value& each : items) {
-      read_entry(each, made);
-      if (made.entries.size() % 8192 == 0) {
+      read_entry(each, output);
+      if (output.entries.size() % 8192 == 0) {
         if (auto ready = work_.advance(0.5); !ready) return ready;
       }
     }
-    work_.read(host ? "entries of pinned memory" : "trace entries", made.entries.size());
-    if (!made.entries.empty()) made_.histories.push_back(std::move(made));
+    work_.read(host ? "entries of pinned memory" : "trace entries", output.entries.size());
+    if (!output.entries.empty()) made_.histories.push_back(std::move(output));
     return {};
   }
 
-  void read_entry(const pickle_value& from, history& into) {
-    if (!from.is(pickle_kind::dictionary)) return work_.not_understood("entries that are not dictionaries");
-    history_entry made;
+  void read_entry(const pickle_value& value, history& into) {
+    if (!value.is(pickle_kind::dictionary)) return work_.not_understood("entries that are not dictionaries");
+    history_entry output;
     const auto number = static_cast<std::uint32_t>(into.entries.size());
     const std::size_t extras_before = into.extras.size();
     const pickle_value* action_text = nullptr;
     bool good = true, good_time = true;
-    const pickle_pairs items = from_.pairs(from);
+    const pickle_pairs items = from_.pairs(value);
     for (std::size_t i = 0; i < items.size(); ++i) {
       const pickle_value& v = items.value(i);
       switch (meaning(items.key(i))) {
         case word::action:
           action_text = &v;
-          made.what = action_of(meaning(v));
+          output.kind = get_action(meaning(v));
           break;
         case word::addr:
         case word::device_free:
-          good = take_address(v, made.address) && good;
+          good = take_address(v, output.address) && good;
           break;
         case word::size:
-          good = take(v, made.bytes) && good;
+          good = take(v, output.bytes) && good;
           break;
         case word::stream:
-          good = take_handle(v, made.stream) && good;
+          good = take_handle(v, output.stream) && good;
           break;
         case word::time_us:
-          good_time = take_time(v, made.time_us);
+          good_time = take_time(v, output.time_us);
           break;
         case word::frames:
-          made.frames = container_of(v);
+          output.frames = get_container(v);
           break;
         case word::forward_frames:
-          made.forward_frames = container_of(v);
+          output.forward_frames = get_container(v);
           break;
         case word::pool_id:
-          take_pool(v, made);
+          take_pool(v, output);
           break;
         case word::compile_context:
           if (v.is(pickle_kind::text) && from_.text(v) != "N/A" && !from_.text(v).empty()) {
@@ -345,17 +348,17 @@ class reader {
           break;
       }
     }
-    if (made.what == action::other) {
+    if (output.kind == action::other) {
       into.extras.resize(extras_before);
       const std::string_view text = action_text == nullptr ? std::string_view{} : from_.text(*action_text);
       return work_.not_understood("entries with the action '" + std::string(text.substr(0, 40)) + "'");
     }
-    if (!good || made.bytes > UINT64_MAX - made.address) {
+    if (!good || output.bytes > UINT64_MAX - output.address) {
       into.extras.resize(extras_before);
       return work_.not_understood("entries with an impossible address or size");
     }
     if (!good_time) work_.not_understood("entries with an impossible time; estimated from their order");
-    into.entries.push_back(made);
+    into.entries.push_back(output);
   }
 
   /// Stores a key without a column in the model as an attribute of the entry, if its value is a text or a number.
@@ -377,37 +380,37 @@ class reader {
     work_.read(&into == &made_.host_segments ? "segments of pinned memory" : "segments", into.size());
   }
 
-  void read_segment(const pickle_value& from, std::vector<segment>& into) {
-    segment made;
+  void read_segment(const pickle_value& value, std::vector<segment>& into) {
+    segment output;
     const pickle_value* blocks = nullptr;
-    bool good = from.is(pickle_kind::dictionary);
-    const pickle_pairs items = from_.pairs(from);
+    bool good = value.is(pickle_kind::dictionary);
+    const pickle_pairs items = from_.pairs(value);
     for (std::size_t i = 0; good && i < items.size(); ++i) {
       const pickle_value& v = items.value(i);
       switch (meaning(items.key(i))) {
         case word::device:
-          good = take_device(v, made.device);
+          good = take_device(v, output.device);
           break;
         case word::address:
-          good = take_address(v, made.address);
+          good = take_address(v, output.address);
           break;
         case word::total_size:
-          good = take(v, made.bytes);
+          good = take(v, output.bytes);
           break;
         case word::stream:
-          good = take_handle(v, made.stream);
+          good = take_handle(v, output.stream);
           break;
         case word::frames:
-          made.frames = container_of(v);
+          output.frames = get_container(v);
           break;
         case word::segment_pool_id:
-          good = take_pool(v, made.pool);
+          good = take_pool(v, output.pool);
           break;
         case word::segment_type:
-          made.small = meaning(v) == word::small;
+          output.small = meaning(v) == word::small;
           break;
         case word::is_expandable:
-          made.expandable = v.is(pickle_kind::boolean) && from_.integer(v) != 0;
+          output.expandable = v.is(pickle_kind::boolean) && from_.integer(v) != 0;
           break;
         case word::blocks:
           blocks = &v;
@@ -416,51 +419,52 @@ class reader {
           unknown_key("segments", items.key(i));
           break;
         default:
-          break;  // Totals of its blocks: allocated_size, active_size, requested_size.
+          break;  // allocated_size, active_size and requested_size are totals of the segment's blocks.
       }
     }
-    if (!good || made.bytes > UINT64_MAX - made.address)
+    if (!good || output.bytes > UINT64_MAX - output.address)
       return work_.not_understood("segments with an impossible address or size");
-    made.first_block = static_cast<std::uint32_t>(made_.blocks.size());
+    output.first_block = static_cast<std::uint32_t>(made_.blocks.size());
     if (blocks != nullptr && blocks->is(pickle_kind::list) && first_time(*blocks)) {
-      std::uint64_t next = made.address;
+      std::uint64_t next = output.address;
       for (const pickle_value& each : from_.items(*blocks)) read_block(each, next);
     }
-    made.blocks = static_cast<std::uint32_t>(made_.blocks.size()) - made.first_block;
-    into.push_back(made);
+    output.blocks = static_cast<std::uint32_t>(made_.blocks.size()) - output.first_block;
+    into.push_back(output);
   }
 
-  void unknown_key(std::string_view of, const pickle_value& key) {
-    work_.not_understood("values of " + std::string(of) + " under the key '" +
+  void unknown_key(std::string_view text, const pickle_value& key) {
+    work_.not_understood("values of " + std::string(text) + " under the key '" +
                          std::string(from_.text(key).substr(0, 40)) + "'");
   }
 
-  /// `next`: the block's address if the block has none; afterwards the address after the block.
-  void read_block(const pickle_value& from, std::uint64_t& next) {
-    block made;
-    made.address = next;
-    bool good = from.is(pickle_kind::dictionary), requested = false;
-    const pickle_pairs items = from_.pairs(from);
+  /// Reads a block. `next` is the block's address if the file does not give it, and becomes the address after the
+  /// block.
+  void read_block(const pickle_value& value, std::uint64_t& next) {
+    block output;
+    output.address = next;
+    bool good = value.is(pickle_kind::dictionary), requested = false;
+    const pickle_pairs items = from_.pairs(value);
     for (std::size_t i = 0; good && i < items.size(); ++i) {
       const pickle_value& v = items.value(i);
       switch (meaning(items.key(i))) {
         case word::address:
-          good = take_address(v, made.address);
+          good = take_address(v, output.address);
           break;
         case word::size:
-          good = take(v, made.bytes);
+          good = take(v, output.bytes);
           break;
         case word::requested_size:
-          requested = good = take(v, made.requested);
+          requested = good = take(v, output.requested);
           break;
         case word::frames:
-          made.frames = container_of(v);
+          output.frames = get_container(v);
           break;
-        case word::history:  // PyTorch 1.13 and 2.0.
-          good = requested = read_block_history(v, made);
+        case word::history:  // PyTorch 1.13 and 2.0 write this key.
+          good = requested = read_block_history(v, output);
           break;
         case word::state:
-          made.is = state_of(meaning(v));
+          output.status = get_state(meaning(v));
           break;
         case word::user_metadata:
           if (v.is(pickle_kind::text) && !from_.text(v).empty()) {
@@ -475,24 +479,24 @@ class reader {
           break;
       }
     }
-    if (!good || made.bytes > UINT64_MAX - made.address) {
+    if (!good || output.bytes > UINT64_MAX - output.address) {
       std::erase_if(made_.block_extras, [&](const extra& each) { return each.entry == made_.blocks.size(); });
       return work_.not_understood("blocks with an impossible address or size");
     }
-    if (!requested) made.requested = made.bytes;
-    next = made.address + made.bytes;
-    made_.blocks.push_back(made);
+    if (!requested) output.requested = output.bytes;
+    next = output.address + output.bytes;
+    made_.blocks.push_back(output);
   }
 
   bool read_block_history(const pickle_value& list, block& into) {
     const auto items = from_.items(list);
     if (items.empty()) return false;
     const auto* real_size = from_.find(items[0], "real_size");
-    if (const auto* frames = from_.find(items[0], "frames")) into.frames = container_of(*frames);
+    if (const auto* frames = from_.find(items[0], "frames")) into.frames = get_container(*frames);
     return real_size != nullptr && take(*real_size, into.requested);
   }
 
-  static block::state state_of(word w) {
+  static block::state get_state(word w) {
     if (w == word::active_allocated) return block::state::allocated;
     return w == word::active_pending_free || w == word::active_awaiting_free ? block::state::pending_free
                                                                              : block::state::inactive;
@@ -501,28 +505,28 @@ class reader {
   void read_annotations(const pickle_value& list) {
     if (!list.is(pickle_kind::list) || !first_time(list)) return;
     for (const pickle_value& each : from_.items(list)) {
-      annotation made;
+      annotation output;
       bool good = each.is(pickle_kind::dictionary);
       const pickle_pairs items = from_.pairs(each);
       for (std::size_t i = 0; good && i < items.size(); ++i) {
         const pickle_value& v = items.value(i);
         const word key = meaning(items.key(i));
-        if (key == word::name) made.name = from_.text(v);
-        if (key == word::device) good = take_device(v, made.device);
-        if (key == word::time_us) good = take_time(v, made.time_us);
+        if (key == word::name) output.name = from_.text(v);
+        if (key == word::device) good = take_device(v, output.device);
+        if (key == word::time_us) good = take_time(v, output.time_us);
         if (key == word::stage) {
-          made.is = meaning(v) == word::start ? annotation::stage::start
-                    : meaning(v) == word::end ? annotation::stage::end
-                                              : annotation::stage::mark;
+          output.status = meaning(v) == word::start ? annotation::stage::start
+                          : meaning(v) == word::end ? annotation::stage::end
+                                                    : annotation::stage::mark;
         }
       }
-      if (good) made_.annotations.push_back(made);
+      if (good) made_.annotations.push_back(output);
       if (!good) work_.not_understood("annotations");
     }
     work_.read("annotations", made_.annotations.size());
   }
 
-  /// Since PyTorch 2.12, each device has its own value.
+  /// Reads the most entries of a history. Since PyTorch 2.12, each device has its own value.
   void read_limits(const pickle_value& root) {
     const auto* overflowed = from_.find(root, "trace_alloc_overflowed");
     const auto* most = from_.find(root, "trace_alloc_max_entries");
@@ -554,15 +558,15 @@ class reader {
 
   const pickle_document& from_;
   job& work_;
-  zeros<word> learned_;  ///< By text.
-  zeros<char> seen_;     ///< By container: lists, segments and blocks already read.
+  zeros<word> learned_;  ///< The meaning of each text, indexed by text.
+  zeros<char> seen_;     ///< For each container, whether it has been read: lists, segments and blocks.
   std::map<pool_name, std::uint32_t> pools_;
   snapshot made_;
 };
 
 }  // namespace
 
-result<snapshot> read_snapshot(const pickle_document& from, job& work) { return reader(from, work).run(); }
+result<snapshot> read_snapshot(const pickle_document& document, job& work) { return reader(document, work).run(); }
 
 }  // namespace torch
 }  // namespace sluice::importing

@@ -8,8 +8,9 @@
 #include "core/import/job.hpp"
 #include "core/import/torch/pickle.hpp"
 
-/// A PyTorch memory snapshot as rows of fixed size: the stage between the pickle and the trace. Reads the keys that
-/// torch/csrc/cuda/Module.cpp and memory_snapshot.cpp write, and older keys that torch/cuda/_memory_viz.py still reads.
+/// A PyTorch memory snapshot as structs of fixed size, between the pickle that is read and the trace that is written.
+/// The keys are those that torch/csrc/cuda/Module.cpp and memory_snapshot.cpp write, and older keys that
+/// torch/cuda/_memory_viz.py still reads.
 namespace sluice::importing::torch {
 
 enum class action : std::uint8_t {
@@ -49,7 +50,7 @@ struct history_entry {
   std::uint32_t frames = no_container;          ///< The index of the list of frames in the document.
   std::uint32_t forward_frames = no_container;  ///< In a backward pass: the frames of the forward operation.
   std::uint32_t pool = 0;                       ///< The position in `snapshot::pools` + 1; 0 if there is no pool.
-  action what = action::other;
+  action kind = action::other;
 };
 static_assert(sizeof(history_entry) == 48);
 
@@ -59,7 +60,7 @@ struct block {
   std::uint64_t bytes = 0;
   std::uint64_t requested = 0;
   std::uint32_t frames = no_container;
-  state is = state::inactive;
+  state status = state::inactive;
 };
 
 struct segment {
@@ -71,7 +72,8 @@ struct segment {
   pool_name pool;
   bool expandable = false;
   bool small = false;
-  std::uint32_t first_block = 0, blocks = 0;  ///< The position of the first block in `snapshot::blocks`, and how many.
+  /// The position of the first block in `snapshot::blocks`, and the number of blocks.
+  std::uint32_t first_block = 0, blocks = 0;
 };
 
 /// The history of one allocator, of a device or of pinned host memory.
@@ -87,7 +89,7 @@ struct annotation {
   std::string_view name;
   std::int64_t device = 0;
   std::int64_t time_us = no_time;
-  stage is = stage::mark;
+  stage status = stage::mark;
 };
 
 struct snapshot {
@@ -100,24 +102,24 @@ struct snapshot {
   std::vector<pool_name> pools;     ///< The pools that entries refer to.
   std::vector<annotation> annotations;
   pickle_value settings;         ///< The dictionary `allocator_settings`, or none.
-  bool overflowed = false;       ///< A history was full, so that its first entries are missing.
+  bool overflowed = false;       ///< True if a history was full, so that its first entries are missing.
   std::int64_t max_entries = 0;  ///< The most entries of a history; 0 if unknown.
 };
 
 /// Extracts a snapshot from a pickle, and counts unknown parts in `work`. Takes time linear in the size of the pickle,
 /// even if parts of the pickle are shared. Errors: foreign, if the pickle is not a snapshot; cancelled.
-[[nodiscard]] result<snapshot> read_snapshot(const pickle_document& from, job& work);
+[[nodiscard]] result<snapshot> read_snapshot(const pickle_document& document, job& work);
 
 /// Returns the earliest time in a snapshot, in us, or 0 if it has no times.
-[[nodiscard]] std::int64_t first_time(const snapshot& of);
-/// Returns the start of the recording. This is the time of the first entry, which is time 0; or, if memory is freed at
-/// that time, 1 ns before it, so that the freed block is visible.
-[[nodiscard]] trace::time_ns begin_of(const snapshot& of, std::int64_t origin_us);
+[[nodiscard]] std::int64_t first_time(const snapshot& recording);
+/// Returns the start of the recording. This is the time of the first entry, which is time 0. If memory is freed at that
+/// time, the start is 1 ns before it, so that the freed block is visible.
+[[nodiscard]] trace::time_ns get_begin(const snapshot& recording, std::int64_t origin_us);
 
 /// Removes impossible times and counts them in `work`. The order of entries still shows their approximate times. O(n).
-void drop_impossible_times(snapshot& of, job& work);
+void drop_impossible_times(snapshot& recording, job& work);
 
 /// Writes the snapshot `of`, which was read from `from`, as a trace. Errors: those of writing; cancelled.
-[[nodiscard]] result<void> write_trace(const pickle_document& from, const snapshot& of, job& work);
+[[nodiscard]] result<void> write_trace(const pickle_document& document, const snapshot& recording, job& work);
 
 }  // namespace sluice::importing::torch

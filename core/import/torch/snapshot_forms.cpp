@@ -1,5 +1,5 @@
-// The file formats of PyTorch's memory snapshots. Each is converted to a pickle while reading, so that one reader
-// suffices.
+// Imports the file formats of PyTorch's memory snapshots. Each format is converted to a pickle while it is read, so
+// that one reader suffices.
 #include <string>
 #include <utility>
 
@@ -12,8 +12,8 @@ namespace sluice::importing {
 namespace torch {
 namespace {
 
-/// The bytes of the file, limited to the allowed memory if they are inflated.
-byte_source bytes_of(job& work) {
+/// Returns the bytes of the file. If they are inflated, their number is limited to the allowed memory.
+byte_source get_bytes(job& work) {
   return [&work, read = std::uint64_t{0}](std::span<std::byte> into) mutable -> result<std::size_t> {
     if (auto ready = work.advance(0.4 * work.source().share_read()); !ready) return tl::unexpected(ready.error());
     auto got = work.source().read(into);
@@ -27,14 +27,14 @@ byte_source bytes_of(job& work) {
   };
 }
 
-/// Imports the content of a pickle. It must be held as a whole, because any value may be used again, but its bytes need
-/// not. `form`: the format that PyTorch writes.
+/// Imports the content of a pickle. Its values must all be held, because any of them may be used again, but its bytes
+/// need not. `form`: the name of the format, for errors.
 result<void> import_from(job& work, const pickle_source& source, const char* form) {
   const auto document = read_pickle(source, work.memory_bytes());
   if (!document) {
     if (const error* damage = work.source().damage()) return tl::unexpected(*damage);
     error why = document.error();
-    if (why.file.empty()) {  // An error in the pickle, not in its source.
+    if (why.file.empty()) {  // The error is in the pickle, not in its source.
       why.file = work.source().path();
       why.hint = std::string("expected ") + form;
     }
@@ -53,20 +53,20 @@ result<void> import_from(job& work, const pickle_source& source, const char* for
 }  // namespace torch
 
 result<void> import_torch_snapshot(job& work) {
-  return torch::import_from(work, torch::bytes_of(work), "the output of torch.cuda.memory._dump_snapshot");
+  return torch::import_from(work, torch::get_bytes(work), "the output of torch.cuda.memory._dump_snapshot");
 }
 
 result<void> import_torch_snapshot_json(job& work) {
-  torch::json_as_pickle content(torch::bytes_of(work));
+  torch::json_as_pickle content(torch::get_bytes(work));
   return torch::import_from(
       work, [&](std::span<std::byte> into) { return content.read(into); },
       "the snapshot of torch.cuda.memory._snapshot() as JSON");
 }
 
 result<void> import_torch_snapshot_sqlite(job& work) {
-  const auto from = nsys_database::open(work.source().path());
-  if (!from) return tl::unexpected<error>(from.error());
-  torch::sqlite_as_pickle content(*from, work);
+  const auto origin = nsys_database::open(work.source().path());
+  if (!origin) return tl::unexpected<error>(origin.error());
+  torch::sqlite_as_pickle content(*origin, work);
   if (auto begun = content.begin(); !begun) return begun;
   const auto source = [&](std::span<std::byte> into) -> result<std::size_t> {
     if (auto ready = work.advance(0.2); !ready) return tl::unexpected(ready.error());

@@ -1,7 +1,7 @@
-// Writes a snapshot's rows to the trace: segments as blocks of the driver layer, with PyTorch's blocks inside them.
+// Writes a snapshot to the trace. Its segments become blocks of the driver layer, with PyTorch's blocks inside them.
 //
-// A history may start late. Blocks that it frees but never allocates, and blocks live at the end that it never
-// mentions, are older. Older segments are added first, so that blocks find their segment.
+// A history may start late. Blocks that it frees but never allocates are older than the history, as are blocks that are
+// live at the end but that it never mentions. Older segments are added first, so that blocks find their segment.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -20,17 +20,18 @@ namespace sluice::importing::torch {
 namespace {
 
 constexpr std::int64_t out_of_memory_error = 2;  // CUDA_ERROR_OUT_OF_MEMORY.
-constexpr time_ns step_without_times = 1000;     // In ns, between entries without times.
+constexpr time_ns step_without_times = 1000;     // The time between two entries without times, in ns.
 
 /// Writes the history of one allocator and its state at the end.
 class allocator_writer {
  public:
-  allocator_writer(shared& all, bool host, std::int64_t device, const history* of, std::vector<const segment*> at_end)
-      : all_(all),
+  allocator_writer(shared& whole, bool host, std::int64_t device, const history* subject,
+                   std::vector<const segment*> at_end)
+      : all_(whole),
         host_(host),
         ordinal_(device),
-        device_(all.device(device)),
-        history_(of),
+        device_(whole.device(device)),
+        history_(subject),
         at_end_(std::move(at_end)) {
     for (const segment* each : at_end_) {
       pools_.take(each->address, each->address + each->bytes);
@@ -65,25 +66,26 @@ class allocator_writer {
 
   /// A block in the segments at the end of the history.
   struct final_block {
-    const block* is = nullptr;
+    const block* listed = nullptr;
     const segment* in = nullptr;
-    std::uint32_t last = UINT32_MAX;  ///< The last entry for its address.
-    action what = action::other;      ///< That entry's action.
+    std::uint32_t last = UINT32_MAX;     ///< The last entry for its address.
+    action last_action = action::other;  ///< The action of the last entry.
     std::uint32_t last_alloc = UINT32_MAX;
   };
   struct live_block {
-    trace::block_id block{};  ///< None if the block was freed; its address is still known.
+    trace::block_id block{};  ///< None if the block was freed. Its address is still known.
     trace::event_id event{};  ///< The block's allocation.
     trace::pool_id pool{};
     std::uint64_t bytes = 0;
-    bool pending = false;  ///< Its free was requested.
+    bool pending = false;  ///< True if the free of the block was requested.
     time_ns requested = 0;
     std::uint32_t request = 0;  ///< The entry that requested the free.
   };
 
   // --- time -------------------------------------------------------------------------------------------------------
 
-  /// Entries are in order, but the clocks of CPU cores sometimes are not.
+  /// Sets the current time. Entries are in order, but their times sometimes are not, because the clocks of CPU cores
+  /// differ.
   void set_time(const history_entry& e, std::uint32_t number) {
     if (e.time_us == no_time) {
       said_ = std::max(said_, number * step_without_times);
@@ -95,12 +97,12 @@ class allocator_writer {
       if (said < said_) ++backwards_;
       said_ = std::max(said_, said);
     }
-    now_ = counted(e.what);
+    now_ = counted(e.kind);
   }
 
-  /// The time to use for an entry with the time `said_`.
-  time_ns counted(action what) {
-    switch (what) {
+  /// Returns the time to use for an entry with the time `said_`.
+  time_ns counted(action subject) {
+    switch (subject) {
       case action::alloc:
       case action::segment_alloc:
       case action::segment_map:
@@ -129,26 +131,27 @@ class allocator_writer {
   void find_final_blocks() {
     for (const segment* in : at_end_) {
       for (std::uint32_t i = 0; i < in->blocks; ++i) {
-        const block& each = all_.of.blocks[in->first_block + i];
-        if (each.is != block::state::inactive) final_[each.address] = {&each, in};
+        const block& each = all_.recording.blocks[in->first_block + i];
+        if (each.status != block::state::inactive) final_[each.address] = {&each, in};
       }
     }
     if (history_ == nullptr || final_.empty()) return;
     for (std::uint32_t i = 0; i < history_->entries.size(); ++i) {
       const history_entry& e = history_->entries[i];
-      if (e.what != action::alloc && e.what != action::free_requested && e.what != action::free_completed) continue;
+      if (e.kind != action::alloc && e.kind != action::free_requested && e.kind != action::free_completed) continue;
       const auto found = final_.find(e.address);
       if (found == final_.end()) continue;
       found->second.last = i;
-      found->second.what = e.what;
-      if (e.what == action::alloc) found->second.last_alloc = i;
+      found->second.last_action = e.kind;
+      if (e.kind == action::alloc) found->second.last_alloc = i;
     }
   }
 
   /// True if the history's last entry about the block agrees with its state in the segments.
   static bool agrees(const final_block& at) {
-    return at.is->is == block::state::allocated ? at.what == action::alloc
-                                                : at.what == action::free_requested || at.what == action::alloc;
+    return at.listed->status == block::state::allocated
+               ? at.last_action == action::alloc
+               : at.last_action == action::free_requested || at.last_action == action::alloc;
   }
 
   // --- segments ---------------------------------------------------------------------------------------------------
@@ -160,20 +163,21 @@ class allocator_writer {
     bool expandable = false;
   };
 
-  /// Adds segments from before the history: those freed but never allocated in it, and remaining ones at the end.
+  /// Adds the segments from before the history. These are segments that the history frees but never allocates, and
+  /// segments that exist at the end but that the history does not mention.
   void add_first_segments() {
     range_map<char> got, before;
     std::vector<first_segment> first;
     if (history_ != nullptr) {
       for (const history_entry& e : history_->entries) {
         const std::uint64_t end = e.address + e.bytes;
-        if (e.what == action::segment_alloc || e.what == action::segment_map) {
+        if (e.kind == action::segment_alloc || e.kind == action::segment_map) {
           got.take(e.address, end);
           got.add(e.address, end, 0);
-        } else if (e.what == action::segment_free || e.what == action::segment_unmap) {
+        } else if (e.kind == action::segment_free || e.kind == action::segment_unmap) {
           for (const auto& unknown : got.gaps(e.address, end)) {
             for (const auto& fresh : before.gaps(unknown.begin, unknown.end)) {
-              first.push_back({fresh.begin, fresh.end, e.stream, no_container, e.what == action::segment_unmap});
+              first.push_back({fresh.begin, fresh.end, e.stream, no_container, e.kind == action::segment_unmap});
               before.add(fresh.begin, fresh.end, 0);
             }
           }
@@ -194,7 +198,7 @@ class allocator_writer {
       }
     }
     for (const first_segment& each : first) {
-      add_segment(each.begin, each.end, each.stream, all_.stacks.stack_of(each.frames), each.expandable,
+      add_segment(each.begin, each.end, each.stream, all_.stacks.find_stack(each.frames), each.expandable,
                   trace::born_before, all_.begin, trace::provenance::inferred, nullptr);
     }
     if (!first.empty()) all_.work.read("segments from before the history", first.size());
@@ -203,16 +207,16 @@ class allocator_writer {
 
   std::uint64_t add_segment(std::uint64_t begin, std::uint64_t end, std::uint64_t stream, trace::stack_id stack,
                             bool expandable, std::uint64_t flags, time_ns time, trace::provenance source,
-                            const history_entry* from) {
+                            const history_entry* origin) {
     auto row = event<trace::alloc_event>(time, source);
-    owner made{static_cast<trace::block_id>(++all_.last_block), {}};
-    // The entry has no pool, and its segment is gone at the end: most likely the allocator's own pool.
-    if (from != nullptr && from->pool != 0) {
-      made.pool = all_.of.pools[from->pool - 1];
+    owner output{static_cast<trace::block_id>(++all_.last_block), {}};
+    // The entry has no pool, and its segment no longer exists at the end. Most likely, the pool is the allocator's own.
+    if (origin != nullptr && origin->pool != 0) {
+      output.pool = all_.recording.pools[origin->pool - 1];
     } else if (const auto* known = pools_.find(begin)) {
-      made.pool = known->owner;
+      output.pool = known->owner;
     }
-    row.block = made.block;
+    row.block = output.block;
     row.layer = trace::layer::driver;
     row.kind = host_ ? trace::memory_kind::pinned : trace::memory_kind::device;
     row.device = device_;
@@ -222,8 +226,8 @@ class allocator_writer {
     row.flags = flags | (expandable ? std::uint64_t{trace::mapped_piece} : std::uint64_t{0});
     row.stack = stack;
     row.name = all_.out().intern(host_ ? "cudaHostAlloc" : expandable ? "cuMemMap" : "cudaMalloc");
-    row.pool = all_.pool(host_, ordinal_, made.pool);
-    segments_.add(begin, end, made);
+    row.pool = all_.pool(host_, ordinal_, output.pool);
+    segments_.add(begin, end, output);
     const std::uint64_t id = all_.out().add(row);
     resize_pool(row.pool, row.bytes, trace::pool_operation::grow, time, source);
     return id;
@@ -242,12 +246,12 @@ class allocator_writer {
     return id;
   }
 
-  /// `by` may be negative, in two's complement.
-  void resize_pool(trace::pool_id pool, std::uint64_t by, trace::pool_operation how, time_ns time,
+  /// Changes the size of a pool by `by` bytes, which may be negative in two's complement.
+  void resize_pool(trace::pool_id pool, std::uint64_t by, trace::pool_operation operation, time_ns time,
                    trace::provenance source) {
     auto row = event<trace::pool_event>(time, source);
     row.pool = pool;
-    row.operation = how;
+    row.operation = operation;
     row.reserved = pool_sizes_[pool].reserved += by;
     row.used = pool_sizes_[pool].used;
     all_.out().add(row);
@@ -259,8 +263,8 @@ class allocator_writer {
       free_segment(lost, e.stream, trace::provenance::inferred);
       all_.work.not_understood("segments that overlap another one");
     }
-    const auto id = add_segment(e.address, end, e.stream, all_.stacks.stack_of(e.frames, e.forward_frames),
-                                e.what == action::segment_map, 0, now_, source_, &e);
+    const auto id = add_segment(e.address, end, e.stream, all_.stacks.find_stack(e.frames, e.forward_frames),
+                                e.kind == action::segment_map, 0, now_, source_, &e);
     add_attributes(number, id);
   }
 
@@ -273,9 +277,9 @@ class allocator_writer {
     for (const auto& each : taken) {
       const auto freed = free_segment(each, e.stream, source_);
       if (id == 0) id = freed;
-      const auto rest = [&](std::uint64_t from, std::uint64_t to) {
-        if (from >= to) return;
-        add_segment(from, to, e.stream, {}, true, trace::rest_of_block, now_, trace::provenance::inferred, nullptr);
+      const auto rest = [&](std::uint64_t begin, std::uint64_t to) {
+        if (begin >= to) return;
+        add_segment(begin, to, e.stream, {}, true, trace::rest_of_block, now_, trace::provenance::inferred, nullptr);
         all_.work.read("remainders of mapped segments");
       };
       rest(each.begin, std::min(each.end, e.address));
@@ -288,9 +292,9 @@ class allocator_writer {
 
   std::uint64_t add_block(std::uint64_t address, std::uint64_t bytes, std::uint64_t reserved, std::uint64_t stream,
                           trace::stack_id stack, time_ns time, std::uint64_t flags, trace::provenance source,
-                          const ranges& segments, const history_entry* from, live_block& made) {
+                          const ranges& segments, const history_entry* origin, live_block& block) {
     auto row = event<trace::alloc_event>(time, source);
-    row.block = made.block = static_cast<trace::block_id>(++all_.last_block);
+    row.block = block.block = static_cast<trace::block_id>(++all_.last_block);
     row.layer = trace::layer::framework;
     row.kind = host_ ? trace::memory_kind::pinned : trace::memory_kind::device;
     row.device = device_;
@@ -303,25 +307,25 @@ class allocator_writer {
     row.name = all_.torch_name;
     const auto* in = segments.find(address);
     if (in != nullptr) row.parent = in->owner.block;
-    if (from != nullptr && from->pool != 0) {
-      row.pool = all_.pool(host_, ordinal_, all_.of.pools[from->pool - 1]);
+    if (origin != nullptr && origin->pool != 0) {
+      row.pool = all_.pool(host_, ordinal_, all_.recording.pools[origin->pool - 1]);
     } else if (in != nullptr) {
       row.pool = all_.pool(host_, ordinal_, in->owner.pool);
     }
-    made.pool = row.pool;
-    made.bytes = bytes;
+    block.pool = row.pool;
+    block.bytes = bytes;
     pool_sizes_[row.pool].used += bytes;
-    made.event = trace::event_id{all_.out().add(row)};
-    return raw(made.event);
+    block.event = trace::event_id{all_.out().add(row)};
+    return raw(block.event);
   }
 
   /// Adds a block that the history frees but never allocated. The free gives its size.
   live_block from_before(const history_entry& e) {
-    live_block made;
+    live_block block;
     add_block(e.address, e.bytes, 0, e.stream, {}, all_.begin, trace::born_before, trace::provenance::inferred, before_,
-              nullptr, made);
+              nullptr, block);
     all_.work.read("blocks from before the history");
-    return made;
+    return block;
   }
 
   std::uint64_t add_free(const live_block& which, const history_entry& e, time_ns time, time_ns completed,
@@ -339,7 +343,7 @@ class allocator_writer {
   void allocate(const history_entry& e, std::uint32_t number) {
     live_block& at = live_[e.address];
     if (at.block != trace::block_id::none) {
-      if (!at.pending) all_.work.not_understood("missing frees: their address was allocated again");
+      if (!at.pending) all_.work.not_understood("missing frees of blocks whose address was allocated again");
       const auto id = add_free(at, e, at.pending ? at.requested : now_, trace::unknown_time,
                                at.pending ? trace::provenance::exact : trace::provenance::inferred);
       if (at.pending) add_attributes(at.request, id);
@@ -347,11 +351,11 @@ class allocator_writer {
     std::uint64_t reserved = 0;
     if (const auto last = final_.find(e.address);
         last != final_.end() && last->second.last_alloc == number && agrees(last->second)) {
-      reserved = last->second.is->bytes;
+      reserved = last->second.listed->bytes;
     }
     at = {};
-    const auto id = add_block(e.address, e.bytes, reserved, e.stream, all_.stacks.stack_of(e.frames, e.forward_frames),
-                              now_, 0, source_, segments_, &e, at);
+    const auto id = add_block(e.address, e.bytes, reserved, e.stream,
+                              all_.stacks.find_stack(e.frames, e.forward_frames), now_, 0, source_, segments_, &e, at);
     add_attributes(number, id);
   }
 
@@ -368,7 +372,7 @@ class allocator_writer {
 
   void complete_free(const history_entry& e) {
     const auto [found, fresh] = live_.try_emplace(e.address);
-    if (fresh) {  // Its free was requested before the history began.
+    if (fresh) {  // The free was requested before the history began.
       const live_block before = from_before(e);
       add_free(before, e, all_.begin, now_, trace::provenance::inferred);
       return;
@@ -387,17 +391,18 @@ class allocator_writer {
   void add_rest() {
     for (const auto& [address, at] : final_) {
       if (at.last == UINT32_MAX) {
-        live_block made;
-        const auto id =
-            add_block(address, at.is->requested, at.is->bytes, at.in->stream, all_.stacks.stack_of(at.is->frames),
-                      all_.begin, trace::born_before, trace::provenance::inferred, before_, nullptr, made);
-        add_attributes(all_.of.block_extras, static_cast<std::uint32_t>(at.is - all_.of.blocks.data()), id);
+        live_block output;
+        const auto id = add_block(address, at.listed->requested, at.listed->bytes, at.in->stream,
+                                  all_.stacks.find_stack(at.listed->frames), all_.begin, trace::born_before,
+                                  trace::provenance::inferred, before_, nullptr, output);
+        add_attributes(all_.recording.block_extras,
+                       static_cast<std::uint32_t>(at.listed - all_.recording.blocks.data()), id);
         all_.work.read("blocks from before the history");
-        if (at.is->is == block::state::pending_free) {
+        if (at.listed->status == block::state::pending_free) {
           history_entry e;
           e.address = address;
           e.stream = at.in->stream;
-          add_free(made, e, all_.begin, trace::unknown_time, trace::provenance::inferred);
+          add_free(output, e, all_.begin, trace::unknown_time, trace::provenance::inferred);
         }
       } else if (!agrees(at)) {
         all_.work.not_understood("blocks that are live in the segments but free in the history");
@@ -421,7 +426,7 @@ class allocator_writer {
 
   void take(const history_entry& e, std::uint32_t number) {
     set_time(e, number);
-    switch (e.what) {
+    switch (e.kind) {
       case action::alloc:
         return allocate(e, number);
       case action::free_requested:
@@ -452,14 +457,14 @@ class allocator_writer {
     row.bytes = e.bytes;
     row.error = out_of_memory_error;
     row.name = all_.torch_name;
-    row.stack = all_.stacks.stack_of(e.frames, e.forward_frames);
+    row.stack = all_.stacks.find_stack(e.frames, e.forward_frames);
     const auto id = all_.out().add(row);
     add_attribute(id, "device_free", static_cast<std::int64_t>(e.address));
     add_attributes(number, id);
     all_.work.read("failed allocations");
   }
 
-  /// Adds a description that a live block got after its allocation; a mark if the block is unknown.
+  /// Adds a description that a live block got after its allocation. If the block is unknown, adds a mark.
   void annotate(const history_entry& e, std::uint32_t number) {
     const auto found = live_.find(e.address);
     if (found == live_.end() || found->second.block == trace::block_id::none) return mark(e, number);
@@ -468,8 +473,8 @@ class allocator_writer {
 
   void mark(const history_entry& e, std::uint32_t number) {
     auto row = event<trace::marker_event>(now_, source_);
-    row.name = all_.out().intern(e.what == action::snapshot   ? "snapshot"
-                                 : e.what == action::annotate ? "annotation of a block"
+    row.name = all_.out().intern(e.kind == action::snapshot   ? "snapshot"
+                                 : e.kind == action::annotate ? "annotation of a block"
                                                               : "workspace snapshot");
     const auto id = all_.out().add(row);
     if (e.bytes != 0) add_attribute(id, "size", static_cast<std::int64_t>(e.bytes));
@@ -486,7 +491,7 @@ class allocator_writer {
 
   /// Adds attributes for the keys of an entry without a column in the model.
   void add_attributes(std::uint32_t number, std::uint64_t target) { add_attributes(history_->extras, number, target); }
-  /// `extras` are in order of `extra::entry`.
+  /// Adds the attributes in `extras`, which are in order of `extra::entry`.
   void add_attributes(const std::vector<extra>& extras, std::uint32_t number, std::uint64_t target) {
     if (extras.empty()) return;
     auto at = std::lower_bound(extras.begin(), extras.end(), number,
@@ -496,7 +501,7 @@ class allocator_writer {
       row.target = trace::event_id{target};
       row.key = all_.out().intern(at->key);
       row.text = all_.stacks.text(at->value);
-      if (at->key == "category") {  // Use the words of views and reports.
+      if (at->key == "category") {  // The words of views and reports are used.
         for (const auto& [theirs, ours] : category_names)
           if (all_.from.text(at->value) == theirs) row.text = all_.out().intern(ours);
       }
@@ -512,9 +517,9 @@ class allocator_writer {
   trace::device_id device_;
   const history* history_;
   std::vector<const segment*> at_end_;
-  range_map<pool_name> pools_;  ///< Pools of the segments at the end.
-  ranges segments_;             ///< Segments at the current entry.
-  ranges before_;               ///< Segments at the start of the history.
+  range_map<pool_name> pools_;  ///< The pools of the segments at the end.
+  ranges segments_;             ///< The segments at the current entry.
+  ranges before_;               ///< The segments at the start of the history.
   std::unordered_map<std::uint64_t, live_block> live_;
   std::unordered_map<std::uint64_t, final_block> final_;
   struct pool_size {
@@ -523,42 +528,42 @@ class allocator_writer {
   std::unordered_map<trace::pool_id, pool_size> pool_sizes_;
   event_order order_;
   time_ns said_ = 0;  ///< The time of the current entry in the file.
-  time_ns now_ = 0;   ///< That time as adjusted by `order_`.
+  time_ns now_ = 0;   ///< The same time as adjusted by `order_`.
   trace::provenance source_ = trace::provenance::exact;
   std::uint64_t without_time_ = 0, backwards_ = 0;
 };
 
-void write_tables(shared& all) {
+void write_tables(shared& whole) {
   trace::process_row process;
   process.id = shared::process;
-  process.command = all.out().intern("recorded by PyTorch's memory history");
-  all.out().add(process);
-  all.torch_name = all.out().intern("PyTorch");
+  process.command = whole.out().intern("recorded by PyTorch's memory history");
+  whole.out().add(process);
+  whole.torch_name = whole.out().intern("PyTorch");
 }
 
-void say_what_is_missing(const snapshot& of, job& work) {
-  if (!of.overflowed) return;
+void say_what_is_missing(const snapshot& recording, job& work) {
+  if (!recording.overflowed) return;
   std::string text(trace::history_was_full);
-  if (of.max_entries > 0) text += " (" + std::to_string(of.max_entries) + " entries)";
+  if (recording.max_entries > 0) text += " (" + std::to_string(recording.max_entries) + " entries)";
   work.say(trace::severity::warning, text + ": events before its first entry are missing");
 }
 
 }  // namespace
 
-result<void> write_trace(const pickle_document& from, const snapshot& of, job& work) {
-  const std::int64_t origin = first_time(of);
+result<void> write_trace(const pickle_document& document, const snapshot& recording, job& work) {
+  const std::int64_t origin = first_time(recording);
   if (auto begun = work.begin(origin * 1000); !begun) return begun;
-  shared all(from, of, work);
-  all.origin_us = origin;
-  all.begin = begin_of(of, origin);
-  work.set_begin(all.begin);
-  say_what_is_missing(of, work);
-  write_tables(all);
-  write_settings(all);
+  shared whole(document, recording, work);
+  whole.origin_us = origin;
+  whole.begin = get_begin(recording, origin);
+  work.set_begin(whole.begin);
+  say_what_is_missing(recording, work);
+  write_tables(whole);
+  write_settings(whole);
   std::map<std::pair<bool, std::int64_t>, std::pair<const history*, std::vector<const segment*>>> allocators;
-  for (const segment& each : of.segments) allocators[{false, each.device}].second.push_back(&each);
-  for (const segment& each : of.host_segments) allocators[{true, -1}].second.push_back(&each);
-  for (const history& each : of.histories) {
+  for (const segment& each : recording.segments) allocators[{false, each.device}].second.push_back(&each);
+  for (const segment& each : recording.host_segments) allocators[{true, -1}].second.push_back(&each);
+  for (const history& each : recording.histories) {
     auto& place = allocators[{each.host, each.device}].first;
     if (place != nullptr) {
       work.not_understood("entries of a second history of the same memory", each.entries.size());
@@ -567,10 +572,10 @@ result<void> write_trace(const pickle_document& from, const snapshot& of, job& w
     }
   }
   for (auto& [key, parts] : allocators) {
-    allocator_writer writer(all, key.first, key.second, parts.first, std::move(parts.second));
+    allocator_writer writer(whole, key.first, key.second, parts.first, std::move(parts.second));
     if (auto done = writer.run(); !done) return done;
   }
-  write_annotations(all);
+  write_annotations(whole);
   return {};
 }
 

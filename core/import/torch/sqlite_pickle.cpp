@@ -35,7 +35,7 @@ constexpr nsys_column entry_columns[] = {{"action", column_type::text}, {"addr"}
                                          {"frames", column_type::text}};
 constexpr nsys_column device_column[] = {{"device"}};
 
-byte_source source_of(std::string_view text) {
+byte_source get_source(std::string_view text) {
   return [text, at = std::size_t{0}](std::span<std::byte> into) mutable -> result<std::size_t> {
     const std::size_t size = std::min(into.size(), text.size() - at);
     std::memcpy(into.data(), text.data() + at, size);
@@ -45,7 +45,7 @@ byte_source source_of(std::string_view text) {
 }
 
 bool is_array(std::string_view json) {
-  json_stream tokens(source_of(json));
+  json_stream tokens(get_source(json));
   auto next = tokens.next();
   if (!next || *next != json_stream::token::begin_array) return false;
   while (next && *next != json_stream::token::end) next = tokens.next();
@@ -54,11 +54,12 @@ bool is_array(std::string_view json) {
 
 }  // namespace
 
-bool is_snapshot_database(const nsys_database& from) {
-  return from.has("device_traces", "action") || (from.has("segments", "total_size") && from.has("blocks", "state"));
+bool is_snapshot_database(const nsys_database& database) {
+  return database.has("device_traces", "action") ||
+         (database.has("segments", "total_size") && database.has("blocks", "state"));
 }
 
-sqlite_as_pickle::sqlite_as_pickle(const nsys_database& from, job& work) : from_(from), work_(work) {}
+sqlite_as_pickle::sqlite_as_pickle(const nsys_database& database, job& work) : from_(database), work_(work) {}
 
 result<void> sqlite_as_pickle::begin() {
   std::set<std::int64_t> devices;
@@ -113,9 +114,9 @@ result<void> sqlite_as_pickle::begin() {
 /// Ends the lists of the parts before `plan`, and begins the lists of `plan`.
 void sqlite_as_pickle::go_to(std::size_t plan) {
   for (; plan_ <= plan && plan_ < parts_.size(); ++plan_) {
-    if (parts_[plan_].is != stage::traces) continue;
-    const bool first = plan_ == 0 || parts_[plan_ - 1].is != stage::traces;
-    out_.end();  // The list of segments, or the previous history.
+    if (parts_[plan_].status != stage::traces) continue;
+    const bool first = plan_ == 0 || parts_[plan_ - 1].status != stage::traces;
+    out_.end();  // This ends the list of segments or the previous history.
     if (first) {
       out_.text("device_traces");
       out_.begin_list();
@@ -131,7 +132,7 @@ void sqlite_as_pickle::go_to(std::size_t plan) {
 void sqlite_as_pickle::finish() {
   if (!parts_.empty()) go_to(parts_.size() - 1);
   out_.end();
-  if (!parts_.empty() && parts_.back().is == stage::traces) out_.end();
+  if (!parts_.empty() && parts_.back().status == stage::traces) out_.end();
   out_.end();
   out_.finish();
   for (const auto& [segment, blocks] : blocks_) work_.not_understood("blocks outside of segments", blocks.size());
@@ -142,12 +143,12 @@ void sqlite_as_pickle::finish() {
 }
 
 result<std::size_t> sqlite_as_pickle::read(std::span<std::byte> into) {
-  std::string& made = out_.bytes();
-  if (taken_ == made.size()) {
-    made.clear();
+  std::string& text = out_.bytes();
+  if (taken_ == text.size()) {
+    text.clear();
     taken_ = 0;
   }
-  while (!ended_ && made.size() == taken_) {
+  while (!ended_ && text.size() == taken_) {
     if (const nsys_reader::batch* const batch = reader_->next()) {
       go_to(batch->plan);
       take(batch->rows, batch->plan);
@@ -156,8 +157,8 @@ result<std::size_t> sqlite_as_pickle::read(std::span<std::byte> into) {
       ended_ = true;
     }
   }
-  const std::size_t size = std::min(into.size(), made.size() - taken_);
-  std::memcpy(into.data(), made.data() + taken_, size);
+  const std::size_t size = std::min(into.size(), text.size() - taken_);
+  std::memcpy(into.data(), text.data() + taken_, size);
   taken_ += size;
   return size;
 }
@@ -165,9 +166,9 @@ result<std::size_t> sqlite_as_pickle::read(std::span<std::byte> into) {
 void sqlite_as_pickle::take(const nsys_rows& rows, std::size_t plan) {
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const std::int64_t* const row = rows.row(i);
-    if (parts_[plan].is == stage::blocks) take_block(rows, row);
-    if (parts_[plan].is == stage::segments) take_segment(rows, row);
-    if (parts_[plan].is == stage::traces) take_entry(rows, row);
+    if (parts_[plan].status == stage::blocks) take_block(rows, row);
+    if (parts_[plan].status == stage::segments) take_segment(rows, row);
+    if (parts_[plan].status == stage::traces) take_entry(rows, row);
   }
 }
 
@@ -184,13 +185,13 @@ void sqlite_as_pickle::take_block(const nsys_rows& rows, const std::int64_t* row
     work_.not_understood("blocks beyond the memory limit");
     return;
   }
-  block made;
-  made.address = row[1] == nsys_rows::null ? row[2] : row[1];
-  made.bytes = row[3];
-  made.requested = row[4];
-  made.state = text_number(rows.text(row[5]));
-  made.frames = text_number(rows.text(row[6]));
-  blocks_[row[0]].push_back(made);
+  block output;
+  output.address = row[1] == nsys_rows::null ? row[2] : row[1];
+  output.bytes = row[3];
+  output.requested = row[4];
+  output.state = text_number(rows.text(row[5]));
+  output.frames = text_number(rows.text(row[6]));
+  blocks_[row[0]].push_back(output);
 }
 
 void sqlite_as_pickle::put(std::string_view key, std::int64_t cell) {
@@ -211,7 +212,7 @@ void sqlite_as_pickle::put_frames(std::string_view json) {
   out_.text("frames");
   if (!fresh) return out_.recall(*known->second);
   json_emitter emitter(out_);
-  json_stream tokens(source_of(json));
+  json_stream tokens(get_source(json));
   for (auto next = tokens.next(); next && *next != json_stream::token::end; next = tokens.next())
     emitter.take(*next, tokens);
   known->second = out_.remember();

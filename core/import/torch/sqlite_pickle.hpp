@@ -17,12 +17,12 @@
 
 namespace sluice::importing::torch {
 
-/// Converts the tables `segments`, `blocks` and `device_traces` of an SQLite file to a pickle of the snapshot, piece by
-/// piece. Not thread-safe.
+/// Converts a PyTorch memory snapshot that is stored as the tables `segments`, `blocks` and `device_traces` of an
+/// SQLite file to a pickle of the same data, piece by piece. Not thread-safe.
 class sqlite_as_pickle {
  public:
   /// `from` and `work` must outlive this object. Data for which a snapshot has no place is counted in `work`.
-  sqlite_as_pickle(const nsys_database& from, job& work);
+  sqlite_as_pickle(const nsys_database& database, job& work);
 
   /// Finds the devices, and starts to read the tables. Errors: unavailable, if no thread can be started.
   [[nodiscard]] result<void> begin();
@@ -36,7 +36,7 @@ class sqlite_as_pickle {
   };
   enum class stage : std::uint8_t { blocks, segments, traces };
   struct part {
-    stage is = stage::blocks;
+    stage status = stage::blocks;
     std::int64_t device = 0;
   };
 
@@ -66,7 +66,7 @@ class sqlite_as_pickle {
   std::map<std::pair<std::uint64_t, std::uint64_t>, std::optional<std::uint32_t>> stacks_;  ///< nullopt: broken.
 };
 
-/// True if the file has the tables of such a snapshot.
-[[nodiscard]] bool is_snapshot_database(const nsys_database& from);
+/// True if the file has the tables of a snapshot.
+[[nodiscard]] bool is_snapshot_database(const nsys_database& database);
 
 }  // namespace sluice::importing::torch

@@ -10,11 +10,11 @@
 namespace sluice::importing::torch {
 namespace {
 
-constexpr std::size_t deepest = 2048;          // Frames. Pairs of lists are walked repeatedly.
-constexpr std::uint32_t nothing = UINT32_MAX;  // Known to have no stack or no frame.
+constexpr std::size_t deepest = 2048;          // The most frames of a stack. Pairs of lists are walked repeatedly.
+constexpr std::uint32_t nothing = UINT32_MAX;  // The value for lists and dictionaries that have no stack or no frame.
 
-/// The kind of a frame by its file: C++ frames have sources, libraries or "??".
-trace::frame_kind kind_of(std::string_view file) {
+/// Returns the kind of a frame, which its file shows. C++ frames have sources, libraries or "??".
+trace::frame_kind get_kind(std::string_view file) {
   return file.ends_with(".py") || file.starts_with("<") ? trace::frame_kind::python : trace::frame_kind::native;
 }
 
@@ -42,32 +42,32 @@ std::optional<shown_frame> next_shown(std::string_view& text) {
     const std::string_view row = text.substr(0, std::min(text.substr(0, longest).find('\n'), longest));
     const std::size_t file_end = row.find(number);
     if (file_end == std::string_view::npos) continue;
-    shown_frame made{row.substr(0, file_end), 0, {}};
+    shown_frame frame{row.substr(0, file_end), 0, {}};
     const std::string_view rest = row.substr(file_end + number.size());
-    const auto [end, problem] = std::from_chars(rest.data(), rest.data() + rest.size(), made.line);
+    const auto [end, problem] = std::from_chars(rest.data(), rest.data() + rest.size(), frame.line);
     if (problem != std::errc{}) continue;
     const std::string_view after = rest.substr(static_cast<std::size_t>(end - rest.data()));
-    if (after.starts_with(name)) made.function = after.substr(name.size());
+    if (after.starts_with(name)) frame.function = after.substr(name.size());
     text.remove_prefix(row.size());
-    return made;
+    return frame;
   }
   return std::nullopt;
 }
 
 }  // namespace
 
-stack_writer::stack_writer(const pickle_document& from, job& work)
-    : from_(from),
+stack_writer::stack_writer(const pickle_document& document, job& work)
+    : from_(document),
       work_(work),
-      stacks_(from.containers()),
-      frames_(from.containers()),
-      strings_(from.texts()),
+      stacks_(document.containers()),
+      frames_(document.containers()),
+      strings_(document.texts()),
       slots_(1 << 12) {}
 
-trace::string_id stack_writer::text(const pickle_value& of) {
-  if (!of.is(pickle_kind::text)) return trace::string_id::none;
-  trace::string_id& known = strings_[of.index()];
-  if (known == trace::string_id::none) known = work_.out().intern(from_.text(of));
+trace::string_id stack_writer::text(const pickle_value& value) {
+  if (!value.is(pickle_kind::text)) return trace::string_id::none;
+  trace::string_id& known = strings_[value.index()];
+  if (known == trace::string_id::none) known = work_.out().intern(from_.text(value));
   return known;
 }
 
@@ -83,7 +83,7 @@ std::uint64_t stack_writer::new_frame(trace::string_id name, trace::string_id fi
   return last_frame_;
 }
 
-/// Several dictionaries may describe the same frame.
+/// Returns the id of a frame, which several dictionaries may describe.
 std::uint64_t stack_writer::same_frame(trace::string_id name, trace::string_id file, std::uint64_t line,
                                        trace::frame_kind kind) {
   std::uint32_t& same = same_frames_[{name, file, line}];
@@ -91,7 +91,7 @@ std::uint64_t stack_writer::same_frame(trace::string_id name, trace::string_id f
   return same;
 }
 
-std::uint64_t stack_writer::frame_of(const pickle_value& dictionary) {
+std::uint64_t stack_writer::find_frame(const pickle_value& dictionary) {
   if (!dictionary.is(pickle_kind::dictionary)) {
     work_.not_understood("frames that are not dictionaries");
     return nothing;
@@ -111,19 +111,19 @@ std::uint64_t stack_writer::frame_of(const pickle_value& dictionary) {
       backward = runs_backward(from_.text(v));
     } else if (key == "filename") {
       file = text(v);
-      kind = kind_of(from_.text(v));
+      kind = get_kind(from_.text(v));
     } else if (key == "line") {
       line = v.is(pickle_kind::integer) ? static_cast<std::uint64_t>(std::max<std::int64_t>(0, from_.integer(v))) : 0;
     } else if (key == "fx_original_trace") {
       if (v.is(pickle_kind::text)) original_texts_[dictionary.index()] = v;
-    } else if (!key.starts_with("fx_node_")) {  // These describe a line of generated code.
+    } else if (!key.starts_with("fx_node_")) {  // Keys that start with this text describe a line of generated code.
       work_.not_understood("values of frames under the key '" + std::string(key.substr(0, 40)) + "'");
     }
   }
-  const std::uint64_t made = same_frame(name, file, line, kind);
-  if (backward) backward_frames_.insert(made);
-  known = static_cast<std::uint32_t>(made);
-  return made;
+  const std::uint64_t value = same_frame(name, file, line, kind);
+  if (backward) backward_frames_.insert(value);
+  known = static_cast<std::uint32_t>(value);
+  return value;
 }
 
 void stack_writer::grow() {
@@ -139,7 +139,7 @@ void stack_writer::grow() {
 }
 
 std::uint64_t stack_writer::child(std::uint64_t parent, std::uint64_t frame) {
-  const std::uint64_t key = parent << 32 | frame;  // A frame is never 0.
+  const std::uint64_t key = parent << 32 | frame;  // The number of a frame is never 0.
   const std::size_t mask = slots_.size() - 1;
   std::size_t at = (key * 0x9e3779b97f4a7c15U) >> 20 & mask;
   while (slots_[at].key != 0) {
@@ -154,13 +154,13 @@ std::uint64_t stack_writer::child(std::uint64_t parent, std::uint64_t frame) {
 }
 
 std::span<const pickle_value> stack_writer::frames_in(std::uint32_t list) {
-  const auto items = from_.items_of(list);
+  const auto items = from_.list_items(list);
   if (items.size() <= deepest) return items;
   work_.not_understood("frames of stacks deeper than " + std::to_string(deepest), items.size() - deepest);
-  return items.first(deepest);  // The innermost.
+  return items.first(deepest);  // These are the innermost frames.
 }
 
-const pickle_value* stack_writer::original_of(const pickle_value& frame) const {
+const pickle_value* stack_writer::find_original(const pickle_value& frame) const {
   if (original_texts_.empty() || !frame.is(pickle_kind::dictionary)) return nullptr;
   const auto found = original_texts_.find(frame.index());
   return found == original_texts_.end() ? nullptr : &found->second;
@@ -175,25 +175,26 @@ std::uint64_t stack_writer::add_shown(const pickle_value& traceback, std::uint64
     known->second.push_back(same_frame(work_.out().intern(next->function), work_.out().intern(next->file), next->line,
                                        trace::frame_kind::python));
   }
-  const auto& all = known->second;
-  for (std::size_t i = all.size() - std::min(most, all.size()); i < all.size(); ++i) parent = child(parent, all[i]);
+  const auto& whole = known->second;
+  for (std::size_t i = whole.size() - std::min(most, whole.size()); i < whole.size(); ++i)
+    parent = child(parent, whole[i]);
   return parent;
 }
 
-std::uint64_t stack_writer::add_frames(std::uint32_t list, std::uint64_t parent, originals what) {
+std::uint64_t stack_writer::add_frames(std::uint32_t list, std::uint64_t parent, originals subject) {
   const auto items = frames_in(list);
   std::size_t room = deepest - items.size();
   if (!items.empty() && items.front().is(pickle_kind::text)) {
-    // Forward frames as texts, in the order of a traceback.
+    // The forward frames are texts, in the order of a traceback.
     for (const pickle_value& each : items)
       if (each.is(pickle_kind::text)) parent = add_shown(each, parent, 1);
     return parent;
   }
   for (std::size_t i = items.size(); i-- > 0;) {
-    const std::uint64_t frame = frame_of(items[i]);
+    const std::uint64_t frame = find_frame(items[i]);
     if (frame == nothing) continue;
     parent = child(parent, frame);
-    if (const pickle_value* original = original_of(items[i]); original != nullptr && what == originals::added) {
+    if (const pickle_value* original = find_original(items[i]); original != nullptr && subject == originals::added) {
       parent = add_shown(*original, parent, room);
       room -= std::min(room, shown_frames_[original->index()].size());
     }
@@ -213,26 +214,26 @@ std::uint64_t stack_writer::add_behind(std::uint64_t forward, std::uint32_t list
 std::uint64_t stack_writer::make_stack(std::uint32_t list) {
   const pickle_value* original = nullptr;
   bool backward = false;
-  const auto items = from_.items_of(list);
+  const auto items = from_.list_items(list);
   for (const pickle_value& each : items.first(std::min(items.size(), deepest))) {
     if (!each.is(pickle_kind::dictionary)) continue;
-    backward = backward_frames_.contains(frame_of(each)) || backward;
-    if (original == nullptr) original = original_of(each);
+    backward = backward_frames_.contains(find_frame(each)) || backward;
+    if (original == nullptr) original = find_original(each);
   }
   if (original == nullptr || !backward) return add_frames(list, 0, originals::added);
   return add_behind(add_shown(*original, 0, deepest), list);
 }
 
-trace::stack_id stack_writer::stack_of(std::uint32_t frames, std::uint32_t forward) {
+trace::stack_id stack_writer::find_stack(std::uint32_t frames, std::uint32_t forward) {
   if (frames == no_container && forward == no_container) return {};
   if (forward != no_container) {
-    // Not cached: rare, and depends on a pair of lists. The tree of stacks finds it again.
+    // The stack is not cached, because it is rare and depends on a pair of lists. The tree of stacks finds it again.
     return static_cast<trace::stack_id>(add_behind(add_frames(forward, 0, originals::added), frames));
   }
   std::uint32_t& known = stacks_[frames];
   if (known == 0) {
-    const std::uint64_t made = make_stack(frames);
-    known = made == 0 ? nothing : static_cast<std::uint32_t>(made);
+    const std::uint64_t value = make_stack(frames);
+    known = value == 0 ? nothing : static_cast<std::uint32_t>(value);
   }
   return known == nothing ? trace::stack_id::none : static_cast<trace::stack_id>(known);
 }

@@ -1,9 +1,9 @@
-// torch.profiler's memory timelines, in the JSON that MemoryProfileTimeline of torch/profiler/_memory_profiler.py
-// writes:
+// Imports torch.profiler's memory timelines, in the JSON that MemoryProfileTimeline of
+// torch/profiler/_memory_profiler.py writes:
 //   raw        [[time, action, bytes, category], ...], with the actions preexisting, create, increment version, destroy
 //   coalesced  [[time, ...], [[0, bytes of each category...], ...]]
-// They do not identify blocks. In the raw format, an event destroys some block of its category and size; the coalesced
-// format has only totals.
+// The files do not identify blocks. In the raw format, an event destroys some block of its category and size. The
+// coalesced format has only totals.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -22,14 +22,14 @@ namespace {
 
 using json_token = json_stream::token;
 
-/// The categories in the file's order, with the names used in reports.
+/// The categories in the file's order, with the names that reports use.
 constexpr std::array<std::string_view, 8> timeline_categories = {
     "weight", "optimizer state", "input", "workspace", "activation", "gradient", "autograd_detail", ""};
-/// Events of a block, with the numbers in the file (`Action`, which starts at 1); 2 creates it.
+/// The events of a block, with their numbers in the file (`Action`, which starts at 1). The number 2 creates the block.
 constexpr std::int64_t action_preexisting = 1, action_new_version = 3, action_destroy = 4;
 
 constexpr std::int64_t max_bytes_at_once = std::int64_t{1} << 50;
-/// Times since 1970 above this are in ns, others in us: the year 1973 in ns, and 5138 in us.
+/// Times since 1970 above this number are in ns, others in us. It is the year 1973 in ns and the year 5138 in us.
 constexpr std::int64_t surely_ns = 100'000'000'000'000'000;
 constexpr const char* timeline_hint =
     "export it again: prof.export_memory_timeline(\"memory.raw.json.gz\"), or open the trace of export_chrome_trace";
@@ -61,8 +61,8 @@ class timeline_importer {
   };
   using numbers = std::vector<std::int64_t>;
 
-  [[nodiscard]] tl::unexpected<error> unlike(const char* what) const {
-    return fail(error_code::corrupt, what, {}, timeline_hint, tokens_.offset());
+  [[nodiscard]] tl::unexpected<error> unlike(const char* subject) const {
+    return fail(error_code::corrupt, subject, {}, timeline_hint, tokens_.offset());
   }
 
   result<void> read() {
@@ -75,7 +75,7 @@ class timeline_importer {
     if (*next == json_token::end_array) {
       return first.size() == 4 ? take_raw(first) : unlike("is a memory timeline without sizes");
     }
-    if (*next != json_token::begin_array) return unlike("expected a list of lists: this is not a memory timeline");
+    if (*next != json_token::begin_array) return unlike("is not a memory timeline, which is a list of lists");
     next = tokens_.next();
     if (!next) return tl::unexpected<error>(next.error());
     if (*next == json_token::begin_array || (*next == json_token::end_array && first.empty())) {
@@ -87,7 +87,7 @@ class timeline_importer {
   result<void> expect(json_token which) {
     const auto next = tokens_.next();
     if (!next) return tl::unexpected<error>(next.error());
-    if (*next != which) return unlike("expected a list of lists: this is not a memory timeline");
+    if (*next != which) return unlike("is not a memory timeline, which is a list of lists");
     return {};
   }
 
@@ -98,7 +98,7 @@ class timeline_importer {
       const auto next = tokens_.next();
       if (!next) return tl::unexpected<error>(next.error());
       if (*next == json_token::end_array) return {};
-      if (*next != json_token::number) return unlike("expected a list of numbers: this is not a memory timeline");
+      if (*next != json_token::number) return unlike("is not a memory timeline, which has lists of numbers");
       if (into.size() * sizeof into[0] >= work_.memory_bytes() / 4)
         return unlike("has more times than the memory limit allows");
       into.push_back(tokens_.integer());
@@ -107,7 +107,7 @@ class timeline_importer {
 
   // --- raw -----------------------------------------------------------------------------------------------------------
 
-  /// Call after the first number of the second event.
+  /// Reads the raw format. Call after the first number of the second event.
   result<void> read_raw(const numbers& first) {
     if (auto taken = take_raw(first); !taken) return taken;
     numbers event;
@@ -119,7 +119,7 @@ class timeline_importer {
       const auto next = tokens_.next();
       if (!next) return tl::unexpected<error>(next.error());
       if (*next == json_token::end_array) return expect(json_token::end);
-      if (*next != json_token::begin_array) return unlike("expected a list of lists: this is not a memory timeline");
+      if (*next != json_token::begin_array) return unlike("is not a memory timeline, which is a list of lists");
       if (auto got = read_numbers(event); !got) return got;
     }
   }
@@ -135,11 +135,11 @@ class timeline_importer {
     const auto category = static_cast<std::size_t>(event[3]);
     const bool before = event[0] < 0 || event[1] == action_preexisting;
     if (event[0] < 0 && !work_.began()) {
-      early_.emplace_back(event[2], category);  // Its time is that of the first event, which is still unknown.
+      early_.emplace_back(event[2], category);  // The block's time is that of the first event, which is still unknown.
       return {};
     }
     if (auto begun = begin(event[0]); !begun) return begun;
-    const time_ns now = before ? 0 : time_of(event[0]);
+    const time_ns now = before ? 0 : get_time(event[0]);
     work_.read("timeline events");
     if (event[2] > 0) {
       const bool moves =
@@ -176,7 +176,7 @@ class timeline_importer {
 
   // --- coalesced -----------------------------------------------------------------------------------------------------
 
-  /// Call after the opening bracket of the first row of sizes.
+  /// Reads the coalesced format. Call after the opening bracket of the first row of sizes.
   result<void> read_coalesced(const numbers& times, bool empty) {
     numbers sizes;
     for (std::size_t row = 0; !empty; ++row) {
@@ -198,17 +198,17 @@ class timeline_importer {
     return expect(json_token::end);
   }
 
-  /// Each row starts with a 0, the base of the stacked plot.
+  /// Reads a row of sizes. Each row starts with a 0, which is the base of the stacked plot.
   result<void> take_sizes(std::int64_t time, const numbers& sizes) {
     if (auto begun = begin(time); !begun) return begun;
-    const time_ns now = time_of(time);
+    const time_ns now = get_time(time);
     work_.read("timeline sizes");
     for (std::size_t i = 1; i < sizes.size(); ++i) {
       if (i > timeline_categories.size() || sizes[i] < 0 || sizes[i] >= max_bytes_at_once) {
         work_.not_understood("impossible sizes", 1, tokens_.offset());
         continue;
       }
-      grown_of(i - 1).set(now, static_cast<std::uint64_t>(sizes[i]));
+      get_grown(i - 1).set(now, static_cast<std::uint64_t>(sizes[i]));
     }
     return {};
   }
@@ -238,7 +238,7 @@ class timeline_importer {
     return {};
   }
 
-  [[nodiscard]] time_ns time_of(std::int64_t time) {
+  [[nodiscard]] time_ns get_time(std::int64_t time) {
     constexpr std::int64_t longest = std::int64_t{366} * 24 * 3600 * 1'000'000;
     if (time < first_ || time - first_ > longest * (1000 / scale_)) {
       if (time >= 0) work_.not_understood("times before the first or more than a year after it", 1, tokens_.offset());
@@ -249,15 +249,15 @@ class timeline_importer {
 
   /// The attributes that all blocks share.
   [[nodiscard]] trace::alloc_event blank_block() const {
-    trace::alloc_event made;
-    made.process = process_;
-    made.layer = trace::layer::framework;
-    made.kind = trace::memory_kind::device;
-    made.device = trace::device_id{1};
-    return made;
+    trace::alloc_event allocation;
+    allocation.process = process_;
+    allocation.layer = trace::layer::framework;
+    allocation.kind = trace::memory_kind::device;
+    allocation.device = trace::device_id{1};
+    return allocation;
   }
 
-  grown_memory& grown_of(std::size_t category) {
+  grown_memory& get_grown(std::size_t category) {
     const auto known = grown_.find(category);
     if (known != grown_.end()) return known->second;
     return grown_.try_emplace(category, work_.out(), blank_block(), timeline_categories[category], blocks_)
@@ -265,13 +265,13 @@ class timeline_importer {
   }
 
   void allocate(time_ns now, std::int64_t bytes, std::size_t category, bool before) {
-    trace::alloc_event made = blank_block();
-    made.time = now;
-    if (before) made.source = trace::provenance::inferred;
-    if (before) made.flags = trace::born_before;
-    made.block = static_cast<trace::block_id>(++blocks_);
-    made.bytes = static_cast<std::uint64_t>(bytes);
-    live_[{category, bytes}].push_back({made.block, work_.out().add(made), bytes});
+    trace::alloc_event allocation = blank_block();
+    allocation.time = now;
+    if (before) allocation.source = trace::provenance::inferred;
+    if (before) allocation.flags = trace::born_before;
+    allocation.block = static_cast<trace::block_id>(++blocks_);
+    allocation.bytes = static_cast<std::uint64_t>(bytes);
+    live_[{category, bytes}].push_back({allocation.block, work_.out().add(allocation), bytes});
   }
 
   void release(time_ns now, const block& which, std::size_t category) {
@@ -303,7 +303,7 @@ class timeline_importer {
       for (const block& each : blocks) tag(0, each, key.first);
     if (!grown_.empty()) {
       work_.say(trace::severity::info,
-                "the timeline has totals per category instead of blocks: each block represents a category's growth "
+                "the timeline has totals per category instead of blocks, so each block represents a category's growth "
                 "between two times. The raw form has the blocks: prof.export_memory_timeline(\"memory.raw.json.gz\")");
     }
     return {};
@@ -315,11 +315,11 @@ class timeline_importer {
   std::int64_t first_ = 0, scale_ = 1000;
   std::uint64_t blocks_ = 0;
   std::vector<std::pair<std::int64_t, std::size_t>> early_;
-  std::map<std::pair<std::size_t, std::int64_t>, std::vector<block>> live_;  ///< By category and size.
-  std::map<std::size_t, grown_memory> grown_;                                ///< By category.
+  std::map<std::pair<std::size_t, std::int64_t>, std::vector<block>> live_;  ///< Keyed by category and size.
+  std::map<std::size_t, grown_memory> grown_;                                ///< Keyed by category.
   std::optional<std::pair<block, std::size_t>> moving_;  ///< A block that is freed unless it changes its category.
-  time_ns moved_at_ = 0;                                 ///< The end of that block in the file.
-  time_ns moved_counts_ = 0;                             ///< That time as adjusted by `order_`.
+  time_ns moved_at_ = 0;                                 ///< The end of the moving block in the file.
+  time_ns moved_counts_ = 0;                             ///< The same time as adjusted by `order_`.
   event_order order_;
 };
 

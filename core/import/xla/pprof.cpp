@@ -1,6 +1,6 @@
 // Imports heap profiles of pprof, https://github.com/google/pprof/blob/main/proto/profile.proto, as JAX writes them
-// (jax.profiler.save_device_memory_profile): live memory at one time, by stack. The samples come before the tables that
-// they refer to, so the file is read twice.
+// (jax.profiler.save_device_memory_profile). They have the live memory at one time, by stack. The samples come before
+// the tables that they refer to, so the file is read twice.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -39,49 +39,50 @@ class pprof_importer {
   result<void> run() {
     auto tables = input::open(work_.source().path());
     if (!tables) return tl::unexpected<error>(tables.error());
-    auto done =
-        read_safely(*tables, [&](proto_stream& from, const proto_stream::field& of) { return table(from, of); });
+    auto done = read_safely(
+        *tables, [&](proto_stream& stream, const proto_stream::field& field) { return table(stream, field); });
     if (done) done = choose_values();
     if (done) done = begin();
     if (done) {
-      done = read_safely(work_.source(),
-                         [&](proto_stream& from, const proto_stream::field& of) { return sample(from, of); });
+      done = read_safely(work_.source(), [&](proto_stream& source, const proto_stream::field& subject) {
+        return sample(source, subject);
+      });
     }
     if (!done && done.error().file.empty()) done.error().file = work_.source().path();
     return done;
   }
 
  private:
-  /// Reads the fields of the file. Exceptions of protozero concern a message that was read as a whole.
+  /// Reads the fields of the file. protozero throws an exception if a message that was read as a whole is invalid.
   template <class Take>
   result<void> read_safely(input& source, Take take) {
-    proto_stream from([&](std::span<std::byte> into) -> result<std::size_t> {
+    proto_stream stream([&](std::span<std::byte> into) -> result<std::size_t> {
       if (auto ready = work_.advance(source.share_read()); !ready) return tl::unexpected(ready.error());
       return source.read(into);
     });
     try {
       for (;;) {
-        const auto field = from.next();
+        const auto field = stream.next();
         if (!field && source.damage() != nullptr) return tl::unexpected<error>(*source.damage());
         if (!field) return tl::unexpected<error>(field.error());
         if (!*field) return {};
-        if (auto taken = take(from, **field); !taken) return taken;
+        if (auto taken = take(stream, **field); !taken) return taken;
       }
     } catch (const protozero::exception&) {
-      return fail(error_code::corrupt, "an invalid protocol-buffer message ends here", {}, {}, from.offset());
+      return fail(error_code::corrupt, "an invalid protocol-buffer message ends here", {}, {}, stream.offset());
     }
   }
 
-  /// The message in a field; empty if it is too long.
-  result<protozero::pbf_reader> message(proto_stream& from, const proto_stream::field& of) {
-    if (of.stored != proto_stream::wire::length) {
-      work_.not_understood("fields of an unexpected type", 1, of.offset);
+  /// Returns the message in a field, or an empty one if it is too long.
+  result<protozero::pbf_reader> message(proto_stream& stream, const proto_stream::field& field) {
+    if (field.stored != proto_stream::wire::length) {
+      work_.not_understood("fields of an unexpected type", 1, field.offset);
       return protozero::pbf_reader{};
     }
-    const auto bytes = from.take(longest_pprof_message);
+    const auto bytes = stream.take(longest_pprof_message);
     if (!bytes) return tl::unexpected<error>(bytes.error());
     if (!*bytes) {
-      work_.not_understood("messages longer than 1 MiB", 1, of.offset);
+      work_.not_understood("messages longer than 1 MiB", 1, field.offset);
       return protozero::pbf_reader{};
     }
     return protozero::pbf_reader{(*bytes)->data(), (*bytes)->size()};
@@ -95,67 +96,68 @@ class pprof_importer {
 
   // --- the tables ----------------------------------------------------------------------------------------------------
 
-  result<void> table(proto_stream& from, const proto_stream::field& of) {
+  result<void> table(proto_stream& stream, const proto_stream::field& subject) {
     namespace field = profile_field;
-    if (of.number == field::time && of.stored == proto_stream::wire::varint) {
-      realtime_ = static_cast<std::int64_t>(of.value);
-    } else if (of.number == field::text) {
-      const auto text = message(from, of);
+    if (subject.number == field::time && subject.stored == proto_stream::wire::varint) {
+      realtime_ = static_cast<std::int64_t>(subject.value);
+    } else if (subject.number == field::text) {
+      const auto text = message(stream, subject);
       if (!text) return tl::unexpected<error>(text.error());
       texts_.emplace_back(text->data().data(), text->length());
       return hold(sizeof(std::string) + text->length());
-    } else if (of.number == field::sample_type || of.number == field::location || of.number == field::function) {
-      auto read = message(from, of);
+    } else if (subject.number == field::sample_type || subject.number == field::location ||
+               subject.number == field::function) {
+      auto read = message(stream, subject);
       if (!read) return tl::unexpected<error>(read.error());
-      if (of.number == field::sample_type) read_type(*read);
-      if (of.number == field::function) read_function(*read);
-      if (of.number == field::location) read_location(*read);
+      if (subject.number == field::sample_type) read_type(*read);
+      if (subject.number == field::function) read_function(*read);
+      if (subject.number == field::location) read_location(*read);
       return hold(160);
-    } else if (of.number > field::last_known) {
-      work_.not_understood("fields with the number " + std::to_string(of.number), 1, of.offset);
+    } else if (subject.number > field::last_known) {
+      work_.not_understood("fields with the number " + std::to_string(subject.number), 1, subject.offset);
     }
     return {};
   }
 
-  void read_type(protozero::pbf_reader from) {
-    std::pair<std::uint64_t, std::uint64_t> made;
-    while (from.next()) {
-      if (from.tag() == 1) {
-        made.first = from.get_uint64();
-      } else if (from.tag() == 2) {
-        made.second = from.get_uint64();
+  void read_type(protozero::pbf_reader reader) {
+    std::pair<std::uint64_t, std::uint64_t> pair;
+    while (reader.next()) {
+      if (reader.tag() == 1) {
+        pair.first = reader.get_uint64();
+      } else if (reader.tag() == 2) {
+        pair.second = reader.get_uint64();
       } else {
-        from.skip();
+        reader.skip();
       }
     }
-    types_.push_back(made);
+    types_.push_back(pair);
   }
 
-  void read_function(protozero::pbf_reader from) {
+  void read_function(protozero::pbf_reader reader) {
     std::uint64_t id = 0;
-    pprof_function made;
-    while (from.next()) {
-      if (from.tag() == 1) {
-        id = from.get_uint64();
-      } else if (from.tag() == 2) {
-        made.name = from.get_uint64();
-      } else if (from.tag() == 4) {
-        made.file = from.get_uint64();
+    pprof_function function;
+    while (reader.next()) {
+      if (reader.tag() == 1) {
+        id = reader.get_uint64();
+      } else if (reader.tag() == 2) {
+        function.name = reader.get_uint64();
+      } else if (reader.tag() == 4) {
+        function.file = reader.get_uint64();
       } else {
-        from.skip();
+        reader.skip();
       }
     }
-    functions_[id] = made;
+    functions_[id] = function;
   }
 
-  void read_location(protozero::pbf_reader from) {
+  void read_location(protozero::pbf_reader reader) {
     std::uint64_t id = 0;
     std::vector<pprof_line> lines;
-    while (from.next()) {
-      if (from.tag() == 1) {
-        id = from.get_uint64();
-      } else if (from.tag() == 4) {
-        protozero::pbf_reader inner = from.get_message();
+    while (reader.next()) {
+      if (reader.tag() == 1) {
+        id = reader.get_uint64();
+      } else if (reader.tag() == 4) {
+        protozero::pbf_reader inner = reader.get_message();
         pprof_line line;
         while (inner.next()) {
           if (inner.tag() == 1) {
@@ -168,7 +170,7 @@ class pprof_importer {
         }
         lines.push_back(line);
       } else {
-        from.skip();
+        reader.skip();
       }
     }
     locations_[id] = std::move(lines);
@@ -202,9 +204,9 @@ class pprof_importer {
     return {};
   }
 
-  result<void> sample(proto_stream& from, const proto_stream::field& of) {
-    if (of.number != profile_field::sample) return {};
-    auto read = message(from, of);
+  result<void> sample(proto_stream& stream, const proto_stream::field& field) {
+    if (field.number != profile_field::sample) return {};
+    auto read = message(stream, field);
     if (!read) return tl::unexpected<error>(read.error());
     std::vector<std::uint64_t> places;
     std::vector<std::int64_t> values;
@@ -222,7 +224,7 @@ class pprof_importer {
     }
     const std::int64_t bytes = *bytes_at_ < values.size() ? values[*bytes_at_] : -1;
     if (bytes < 0 || bytes > max_bytes_of_sample) {
-      work_.not_understood("samples without a valid size", 1, of.offset);
+      work_.not_understood("samples without a valid size", 1, field.offset);
       return {};
     }
     work_.read("samples");
@@ -231,32 +233,32 @@ class pprof_importer {
     return {};
   }
 
-  /// Reads numbers in one field each, or packed into one.
+  /// Reads numbers that are in one field each or packed into one field.
   template <class Number>
-  static void get_numbers(protozero::pbf_reader& from, std::vector<Number>& into) {
-    if (from.wire_type() == protozero::pbf_wire_type::varint) {
-      into.push_back(static_cast<Number>(from.get_uint64()));
+  static void get_numbers(protozero::pbf_reader& reader, std::vector<Number>& into) {
+    if (reader.wire_type() == protozero::pbf_wire_type::varint) {
+      into.push_back(static_cast<Number>(reader.get_uint64()));
       return;
     }
-    for (const std::uint64_t each : from.get_packed_uint64()) into.push_back(static_cast<Number>(each));
+    for (const std::uint64_t each : reader.get_packed_uint64()) into.push_back(static_cast<Number>(each));
   }
 
-  void read_label(protozero::pbf_reader from, std::string_view& kind, std::string_view& device) const {
+  void read_label(protozero::pbf_reader reader, std::string_view& kind, std::string_view& device) const {
     std::uint64_t key = 0, value = 0;
-    while (from.next()) {
-      if (from.tag() == 1) {
-        key = from.get_uint64();
-      } else if (from.tag() == 2) {
-        value = from.get_uint64();
+    while (reader.next()) {
+      if (reader.tag() == 1) {
+        key = reader.get_uint64();
+      } else if (reader.tag() == 2) {
+        value = reader.get_uint64();
       } else {
-        from.skip();
+        reader.skip();
       }
     }
     if (text(key) == "kind") kind = text(value);
     if (text(key) == "device") device = text(value);
   }
 
-  /// A sample represents several blocks, of which only the total size is known.
+  /// Adds the blocks of a sample, of which only the total size is known.
   void add_blocks(std::int64_t bytes, std::int64_t count, std::string_view kind, std::string_view device,
                   const std::vector<std::uint64_t>& places) {
     std::uint64_t blocks = static_cast<std::uint64_t>(std::max<std::int64_t>(count, 1));
@@ -264,24 +266,24 @@ class pprof_importer {
       work_.not_understood("samples of very many blocks, which are shown as one", 1);
       blocks = 1;
     }
-    trace::alloc_event made;
-    made.process = process_;
-    made.source = blocks == 1 ? trace::provenance::inferred : trace::provenance::estimated;
-    made.layer = trace::layer::framework;
-    made.kind = device.empty() ? trace::memory_kind::host : trace::memory_kind::device;
-    made.device = device_of(device);
-    made.flags = trace::born_before;
-    made.stack = stack_of(places);
-    made.name = work_.out().intern(kind);
+    trace::alloc_event allocation;
+    allocation.process = process_;
+    allocation.source = blocks == 1 ? trace::provenance::inferred : trace::provenance::estimated;
+    allocation.layer = trace::layer::framework;
+    allocation.kind = device.empty() ? trace::memory_kind::host : trace::memory_kind::device;
+    allocation.device = find_device(device);
+    allocation.flags = trace::born_before;
+    allocation.stack = find_stack(places);
+    allocation.name = work_.out().intern(kind);
     const auto each = static_cast<std::uint64_t>(bytes) / blocks;
     for (std::uint64_t i = 0; i < blocks; ++i) {
-      made.block = static_cast<trace::block_id>(++blocks_);
-      made.bytes = i == 0 ? static_cast<std::uint64_t>(bytes) - each * (blocks - 1) : each;
-      work_.out().add(made);
+      allocation.block = static_cast<trace::block_id>(++blocks_);
+      allocation.bytes = i == 0 ? static_cast<std::uint64_t>(bytes) - each * (blocks - 1) : each;
+      work_.out().add(allocation);
     }
   }
 
-  trace::device_id device_of(std::string_view name) {
+  trace::device_id find_device(std::string_view name) {
     if (name.empty()) return {};
     const auto [known, fresh] = devices_.try_emplace(std::string(name));
     if (!fresh) return known->second;
@@ -300,8 +302,8 @@ class pprof_importer {
     return row.id;
   }
 
-  /// The innermost location comes first.
-  trace::stack_id stack_of(const std::vector<std::uint64_t>& places) {
+  /// Returns the stack of a list of locations, of which the innermost comes first.
+  trace::stack_id find_stack(const std::vector<std::uint64_t>& places) {
     constexpr std::size_t deepest_stack = 2048;
     std::uint64_t at = 0;
     const std::size_t first = std::min(places.size(), deepest_stack);
@@ -312,12 +314,12 @@ class pprof_importer {
         work_.not_understood("frames whose location is not in the file");
         continue;
       }
-      for (std::size_t line = known->second.size(); line-- > 0;) at = child(at, frame_of(known->second[line]));
+      for (std::size_t line = known->second.size(); line-- > 0;) at = child(at, find_frame(known->second[line]));
     }
     return static_cast<trace::stack_id>(at);
   }
 
-  std::uint64_t frame_of(const pprof_line& line) {
+  std::uint64_t find_frame(const pprof_line& line) {
     const auto [known, fresh] = frames_.try_emplace({line.function, line.line}, frames_.size() + 1);
     if (!fresh) return known->second;
     const auto function = functions_.find(line.function);
@@ -353,13 +355,14 @@ class pprof_importer {
   std::int64_t realtime_ = 0;
   std::uint64_t blocks_ = 0;
   std::vector<std::string> texts_;
-  std::vector<std::pair<std::uint64_t, std::uint64_t>> types_;  ///< Type and unit of each value, as texts.
+  /// The type and the unit of each value, as numbers of texts.
+  std::vector<std::pair<std::uint64_t, std::uint64_t>> types_;
   std::unordered_map<std::uint64_t, pprof_function> functions_;
   std::unordered_map<std::uint64_t, std::vector<pprof_line>> locations_;
   std::optional<std::size_t> bytes_at_, count_at_;
   std::map<std::string, trace::device_id> devices_;
-  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> frames_;  ///< By function and line.
-  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> stacks_;  ///< By parent and frame.
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> frames_;  ///< Keyed by function and line.
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint64_t> stacks_;  ///< Keyed by parent and frame.
 };
 
 }  // namespace

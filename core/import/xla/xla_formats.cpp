@@ -6,13 +6,13 @@
 namespace sluice::importing {
 namespace {
 
-constexpr char first_message = 0x0a;  ///< The key of field 1, a message.
+constexpr char first_message = 0x0a;  ///< The key of field 1, which is a message.
 
-std::optional<std::uint64_t> take_varint(std::string_view& from) {
+std::optional<std::uint64_t> take_varint(std::string_view& source) {
   std::uint64_t value = 0;
-  for (unsigned shift = 0; shift < 63 && !from.empty(); shift += 7) {
-    const auto byte = static_cast<unsigned char>(from.front());
-    from.remove_prefix(1);
+  for (unsigned shift = 0; shift < 63 && !source.empty(); shift += 7) {
+    const auto byte = static_cast<unsigned char>(source.front());
+    source.remove_prefix(1);
     value |= std::uint64_t{byte & 0x7fU} << shift;
     if (byte < 0x80) return value;
   }

@@ -14,7 +14,7 @@ namespace sluice::importing {
 namespace {
 
 constexpr std::size_t longest_xplane_event = std::size_t{1} << 20, longest_xplane_name = std::size_t{64} << 10;
-constexpr std::size_t max_xplane_names = std::size_t{200} << 20;  // Bytes.
+constexpr std::size_t max_xplane_names = std::size_t{200} << 20;  // In bytes.
 
 namespace space_field {
 constexpr std::uint32_t planes = 1, errors = 2, warnings = 3, last_known = 4;
@@ -26,7 +26,7 @@ namespace line_field {
 constexpr std::uint32_t id = 1, name = 2, timestamp = 3, events = 4, display_name = 11;
 }
 
-/// The values of events that the importer uses; the Chrome trace has the same names.
+/// The values of events that the importer uses. The Chrome trace has the same names.
 constexpr std::array<std::string_view, 11> used_values = {
     "kernel_details",   "memcpy_details", "Memset_details",  "correlation_id", "context_id", "allocator_name",
     "allocation_bytes", "addr",           "bytes_allocated", "bytes_reserved", "device_id"};
@@ -35,7 +35,7 @@ using wire_of = proto_stream::wire;
 
 }  // namespace
 
-proto_stream xplane_as_json::stream_of(input& source) {
+proto_stream xplane_as_json::get_stream(input& source) {
   return proto_stream([&source](std::span<std::byte> into) { return source.read(into); });
 }
 
@@ -54,29 +54,29 @@ result<void> xplane_as_json::hold(std::size_t bytes) {
 result<void> xplane_as_json::begin() {
   auto first = input::open(work_.source().path());
   if (!first) return tl::unexpected<error>(first.error());
-  proto_stream names = stream_of(*first);
+  proto_stream names = get_stream(*first);
   if (auto read = read_names(names); !read) return located(read.error(), *first);
   auto second = input::open(work_.source().path());
   if (!second) return tl::unexpected<error>(second.error());
   source_.emplace(std::move(*second));
-  fields_.emplace(stream_of(*source_));
+  fields_.emplace(get_stream(*source_));
   write_names();
   return {};
 }
 
 // --- names -----------------------------------------------------------------------------------------------------------
 
-result<void> xplane_as_json::read_names(proto_stream& from) {
+result<void> xplane_as_json::read_names(proto_stream& stream) {
   for (;;) {
-    const auto field = from.next();
+    const auto field = stream.next();
     if (!field) return tl::unexpected<error>(field.error());
     if (!*field) return {};
     const bool is_message = (*field)->stored == wire_of::length;
     if ((*field)->number == space_field::planes && is_message) {
-      if (auto read = read_plane(from); !read) return read;
+      if (auto read = read_plane(stream); !read) return read;
     } else if (((*field)->number == space_field::errors || (*field)->number == space_field::warnings) && is_message) {
       std::string text;
-      if (auto read = read_text(from, text); !read) return read;
+      if (auto read = read_text(stream, text); !read) return read;
       work_.say(trace::severity::warning, "profiler message: " + text.substr(0, 1000));
     } else if ((*field)->number > space_field::last_known || !is_message) {
       work_.not_understood("fields with the number " + std::to_string((*field)->number), 1, (*field)->offset);
@@ -85,86 +85,86 @@ result<void> xplane_as_json::read_names(proto_stream& from) {
   }
 }
 
-result<void> xplane_as_json::read_text(proto_stream& from, std::string& into) {
-  const auto text = from.take(longest_xplane_name);
+result<void> xplane_as_json::read_text(proto_stream& stream, std::string& into) {
+  const auto text = stream.take(longest_xplane_name);
   if (!text) return tl::unexpected<error>(text.error());
   if (*text) into = **text;
   return hold(into.size());
 }
 
-result<void> xplane_as_json::read_plane(proto_stream& from) {
-  plane& made = planes_.emplace_back();
-  if (auto held = hold(sizeof made); !held) return held;
-  if (auto entered = from.enter(); !entered) return entered;
+result<void> xplane_as_json::read_plane(proto_stream& stream) {
+  plane& output = planes_.emplace_back();
+  if (auto held = hold(sizeof output); !held) return held;
+  if (auto entered = stream.enter(); !entered) return entered;
   for (;;) {
-    const auto field = from.next();
+    const auto field = stream.next();
     if (!field) return tl::unexpected<error>(field.error());
     if (!*field) break;
     const bool is_message = (*field)->stored == wire_of::length;
     result<void> read;
-    if ((*field)->number == plane_field::name && is_message) read = read_text(from, made.name);
-    if ((*field)->number == plane_field::lines && is_message) read = read_line(from, made);
-    if ((*field)->number == plane_field::event_names && is_message) read = read_name(from, made.events);
-    if ((*field)->number == plane_field::stat_names && is_message) read = read_name(from, made.stats);
+    if ((*field)->number == plane_field::name && is_message) read = read_text(stream, output.name);
+    if ((*field)->number == plane_field::lines && is_message) read = read_line(stream, output);
+    if ((*field)->number == plane_field::event_names && is_message) read = read_name(stream, output.events);
+    if ((*field)->number == plane_field::stat_names && is_message) read = read_name(stream, output.stats);
     if (!read) return read;
     if ((*field)->number > plane_field::last_known)
       work_.not_understood("fields of planes with the number " + std::to_string((*field)->number), 1, (*field)->offset);
   }
-  from.leave();
+  stream.leave();
   return {};
 }
 
-result<void> xplane_as_json::read_line(proto_stream& from, plane& into) {
-  line& made = into.lines.emplace_back();
-  if (auto held = hold(sizeof made); !held) return held;
-  if (auto entered = from.enter(); !entered) return entered;
+result<void> xplane_as_json::read_line(proto_stream& stream, plane& into) {
+  line& output = into.lines.emplace_back();
+  if (auto held = hold(sizeof output); !held) return held;
+  if (auto entered = stream.enter(); !entered) return entered;
   std::string name, display_name;
   for (;;) {
-    const auto field = from.next();
+    const auto field = stream.next();
     if (!field) return tl::unexpected<error>(field.error());
     if (!*field) break;
     result<void> read;
     const bool is_number = (*field)->stored == wire_of::varint;
-    if ((*field)->number == line_field::id && is_number) made.id = static_cast<std::int64_t>((*field)->value);
+    if ((*field)->number == line_field::id && is_number) output.id = static_cast<std::int64_t>((*field)->value);
     if ((*field)->number == line_field::timestamp && is_number) {
-      made.timestamp = static_cast<std::int64_t>((*field)->value);
+      output.timestamp = static_cast<std::int64_t>((*field)->value);
     }
-    if ((*field)->number == line_field::name && !is_number) read = read_text(from, name);
-    if ((*field)->number == line_field::display_name && !is_number) read = read_text(from, display_name);
+    if ((*field)->number == line_field::name && !is_number) read = read_text(stream, name);
+    if ((*field)->number == line_field::display_name && !is_number) read = read_text(stream, display_name);
     if (!read) return read;
   }
-  from.leave();
-  made.name = display_name.empty() ? std::move(name) : std::move(display_name);
+  stream.leave();
+  output.name = display_name.empty() ? std::move(name) : std::move(display_name);
   return {};
 }
 
-/// Reads an item of a map: an id, and a message with the name of an event or a value. An event may also have a display
-/// name.
-result<void> xplane_as_json::read_name(proto_stream& from, std::unordered_map<std::int64_t, std::string>& into) {
+/// Reads an item of a map, which is an id and a message with the name of an event or a value. An event may also have a
+/// display name.
+result<void> xplane_as_json::read_name(proto_stream& stream, std::unordered_map<std::int64_t, std::string>& into) {
   constexpr std::uint32_t key = 1, value = 2, name = 2, display_name = 4;
   std::int64_t id = 0;
   std::string plain, shown;
-  if (auto entered = from.enter(); !entered) return entered;
+  if (auto entered = stream.enter(); !entered) return entered;
   for (;;) {
-    const auto field = from.next();
+    const auto field = stream.next();
     if (!field) return tl::unexpected<error>(field.error());
     if (!*field) break;
     if ((*field)->number == key && (*field)->stored == wire_of::varint) id = static_cast<std::int64_t>((*field)->value);
     if ((*field)->number != value || (*field)->stored != wire_of::length) continue;
-    if (auto entered = from.enter(); !entered) return entered;
+    if (auto entered = stream.enter(); !entered) return entered;
     for (;;) {
-      const auto inner = from.next();
+      const auto inner = stream.next();
       if (!inner) return tl::unexpected<error>(inner.error());
       if (!*inner) break;
       result<void> read;
       if ((*inner)->stored != wire_of::length) continue;
-      if ((*inner)->number == name) read = read_text(from, plain);
-      if ((*inner)->number == display_name) read = read_text(from, shown);
+      if ((*inner)->number == name) read = read_text(stream, plain);
+      if ((*inner)->number == display_name) read = read_text(stream, shown);
       if (!read) return read;
     }
-    from.leave();
+    stream.leave();
   }
-  from.leave();
+  stream.leave();
   if (auto held = hold(64); !held) return held;
   into[id] = shown.empty() ? std::move(plain) : std::move(shown);
   return {};
@@ -215,7 +215,7 @@ result<std::size_t> xplane_as_json::read(std::span<std::byte> into) {
   return size;
 }
 
-/// Reads the next field.
+/// Reads the next field of the file.
 result<void> xplane_as_json::step() {
   const auto field = fields_->next();
   if (!field) return tl::unexpected<error>(field.error());
@@ -256,84 +256,85 @@ result<void> xplane_as_json::step() {
 void xplane_as_json::write_event(std::string_view message) {
   constexpr std::uint32_t metadata = 1, offset = 2, duration = 3, values = 4, occurrences = 5;
   const plane& in = planes_.at(plane_ - 1);
-  const line& of = in.lines.at(line_ - 1);
-  protozero::pbf_reader from(message.data(), message.size());
+  const line& subject = in.lines.at(line_ - 1);
+  protozero::pbf_reader reader(message.data(), message.size());
   std::int64_t id = 0, offset_ps = 0, duration_ps = 0;
   bool is_sum = false;
   std::string arguments;
-  while (from.next()) {
-    switch (from.tag()) {
+  while (reader.next()) {
+    switch (reader.tag()) {
       case metadata:
-        id = from.get_int64();
+        id = reader.get_int64();
         break;
       case offset:
-        offset_ps = from.get_int64();
+        offset_ps = reader.get_int64();
         break;
       case duration:
-        duration_ps = from.get_int64();
+        duration_ps = reader.get_int64();
         break;
       case occurrences:
         is_sum = true;
-        from.skip();
+        reader.skip();
         break;
       case values: {
-        const auto value = from.get_view();
+        const auto value = reader.get_view();
         add_argument(arguments, {value.data(), value.size()}, in);
         break;
       }
       default:
-        from.skip();
+        reader.skip();
         break;
     }
   }
   if (is_sum) return work_.not_understood("aggregated events, which have no time", 1, fields_->offset());
   constexpr std::int64_t longest_ns = INT64_MAX / 4;
-  if (of.timestamp < 0 || of.timestamp > longest_ns || offset_ps < 0 || duration_ps < 0) {
+  if (subject.timestamp < 0 || subject.timestamp > longest_ns || offset_ps < 0 || duration_ps < 0) {
     return work_.not_understood("events with an impossible time", 1, fields_->offset());
   }
   const auto name = in.events.find(id);
   if (name == in.events.end()) work_.not_understood("events whose name is not in the file", 1, fields_->offset());
-  const std::int64_t ns = of.timestamp + offset_ps / 1000;
-  out_ += fmt::format(",\n{{\"ph\":\"X\",\"pid\":{},\"tid\":{},\"ts\":{}.{:03}{:03},\"dur\":{}.{:06},\"name\":", plane_,
-                      of.id, ns / 1000, ns % 1000, offset_ps % 1000, duration_ps / 1'000'000, duration_ps % 1'000'000);
+  const std::int64_t ns = subject.timestamp + offset_ps / 1000;
+  out_ +=
+      fmt::format(",\n{{\"ph\":\"X\",\"pid\":{},\"tid\":{},\"ts\":{}.{:03}{:03},\"dur\":{}.{:06},\"name\":", plane_,
+                  subject.id, ns / 1000, ns % 1000, offset_ps % 1000, duration_ps / 1'000'000, duration_ps % 1'000'000);
   write_text(out_, name == in.events.end() ? std::string_view("(unnamed)") : std::string_view(name->second));
   out_ += ",\"args\":{" + arguments + "}}";
 }
 
-/// Adds a value of an event to the members of a JSON object, if it is used.
+/// Adds a value of an event to the members of a JSON object, if the importer uses the value.
 void xplane_as_json::add_argument(std::string& to, std::string_view message, const plane& in) {
   constexpr std::uint32_t metadata = 1, real = 2, natural = 3, integer = 4, text = 5, reference = 7;
-  protozero::pbf_reader from(message.data(), message.size());
+  protozero::pbf_reader reader(message.data(), message.size());
   std::string_view name;
   std::string written;
-  while (from.next()) {
-    switch (from.tag()) {
+  while (reader.next()) {
+    switch (reader.tag()) {
       case metadata: {
-        const auto known = in.stats.find(from.get_int64());
+        const auto known = in.stats.find(reader.get_int64());
         if (known != in.stats.end()) name = known->second;
         break;
       }
       case real:
-        written = fmt::format("{}", from.get_double());
+        written = fmt::format("{}", reader.get_double());
         break;
       case natural:
-        written = std::to_string(from.get_uint64());
+        written = std::to_string(reader.get_uint64());
         break;
       case integer:
-        written = std::to_string(from.get_int64());
+        written = std::to_string(reader.get_int64());
         break;
       case text: {
-        const auto view = from.get_view();
+        const auto view = reader.get_view();
         written.assign(view.data(), view.size());
         break;
       }
       case reference: {
-        const auto known = in.stats.find(static_cast<std::int64_t>(from.get_uint64()));
+        const auto known = in.stats.find(static_cast<std::int64_t>(reader.get_uint64()));
         if (known != in.stats.end()) written = known->second;
         break;
       }
       default:
-        from.skip();
+        reader.skip();
         break;
     }
   }

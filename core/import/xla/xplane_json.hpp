@@ -16,8 +16,8 @@
 namespace sluice::importing {
 
 /// Converts an XSpace (the file xplane.pb of XLA's profiler), piece by piece, to the Chrome trace that XLA's tools
-/// create from it, so that one importer reads both formats. Names come after the events in an XSpace, so the file is
-/// read twice. Not thread-safe.
+/// create from it. One importer can then read both formats. In an XSpace, names come after the events, so this class
+/// reads the file twice. Not thread-safe.
 class xplane_as_json {
  public:
   /// Unknown parts are counted in `work`, which must outlive this object.
@@ -43,14 +43,14 @@ class xplane_as_json {
   };
   enum class level : std::uint8_t { file, plane, line, ended };
 
-  [[nodiscard]] proto_stream stream_of(input& source);
+  [[nodiscard]] proto_stream get_stream(input& source);
   [[nodiscard]] tl::unexpected<error> located(error why, const input& source) const;
   [[nodiscard]] result<void> hold(std::size_t bytes);
-  [[nodiscard]] result<void> read_names(proto_stream& from);
-  [[nodiscard]] result<void> read_plane(proto_stream& from);
-  [[nodiscard]] result<void> read_line(proto_stream& from, plane& into);
-  [[nodiscard]] result<void> read_name(proto_stream& from, std::unordered_map<std::int64_t, std::string>& into);
-  [[nodiscard]] result<void> read_text(proto_stream& from, std::string& into);
+  [[nodiscard]] result<void> read_names(proto_stream& stream);
+  [[nodiscard]] result<void> read_plane(proto_stream& stream);
+  [[nodiscard]] result<void> read_line(proto_stream& stream, plane& into);
+  [[nodiscard]] result<void> read_name(proto_stream& stream, std::unordered_map<std::int64_t, std::string>& into);
+  [[nodiscard]] result<void> read_text(proto_stream& stream, std::string& into);
   void write_names();
   [[nodiscard]] result<void> step();
   void write_event(std::string_view message);

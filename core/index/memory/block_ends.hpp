@@ -3,8 +3,8 @@
 #include "core/base/time/time_range.hpp"
 #include "core/index/memory/memory_use.hpp"
 
-/// Helpers for metrics that are collected from one index after another, each of one run: runs are adjacent time ranges
-/// that together cover `all_time`.
+/// Helpers for metrics that are collected from several indexes, one after another. Each index covers one run. Runs are
+/// adjacent time ranges that together cover `all_time`.
 namespace sluice::index {
 
 /// True if `run` is the last run. Blocks that are live at its end are never freed.

@@ -11,20 +11,20 @@
 
 namespace sluice::index {
 
-std::string_view category_name(category what) {
+std::string_view category_name(category wanted) {
   static constexpr auto names = std::to_array<std::string_view>(
       {"not categorised", "weight", "gradient", "optimizer state", "activation", "input", "workspace"});
   static_assert(names.size() == category_count);
-  return names[static_cast<std::size_t>(what) % names.size()];
+  return names[static_cast<std::size_t>(wanted) % names.size()];
 }
 
-category category_of(std::string_view word) {
+category find_category(std::string_view word) {
   for (std::size_t i = 1; i < category_count; ++i)
     if (category_name(static_cast<category>(i)) == word) return static_cast<category>(i);
   return category::none;
 }
 
-std::string_view words_of(category_reason why) {
+std::string_view get_words(category_reason why) {
   static constexpr auto words = std::to_array<std::string_view>({
       "",
       "set by the program",
@@ -55,7 +55,7 @@ namespace {
 
 /// True for native code that requests workspaces for cuBLAS and cuDNN:
 /// aten/src/ATen/cuda/{CublasHandlePool,CUDABlas}.cpp and aten/src/ATen/native/cudnn/{Conv_v7,Conv_v8,ConvShared}.cpp.
-/// The results of these libraries are allocated elsewhere.
+/// Other code allocates the results of these libraries.
 bool makes_workspace(std::string_view function) {
   for (const std::string_view part :
        {"at::cuda::blas::", "CurrentCUDABlasHandle", "CUDABlasLtWorkspace", "getNewWorkspace",
@@ -66,7 +66,7 @@ bool makes_workspace(std::string_view function) {
 }
 
 /// True for native autograd code that only runs in backward passes. `VariableType` and `THPVariable` are in the same
-/// namespace, but they are in every call; `Function<...>::apply` is the forward pass of a custom operator.
+/// namespace, but they occur in every call. `Function<...>::apply` is the forward pass of a custom operator.
 bool runs_backward_natively(std::string_view function) {
   for (const std::string_view part :
        {"torch::autograd::Engine::", "autograd::python::PythonEngine::", "torch::autograd::AccumulateGrad",
@@ -91,7 +91,7 @@ bool is_mark_of_backward(std::string_view function) {
 bool runs_backward(std::string_view file, std::string_view qualified, std::string_view function) {
   if (function == "backward" || is_mark_of_backward(qualified)) return true;
   if (file.find("torch/autograd/") == std::string_view::npos) return runs_backward_natively(qualified);
-  // torch/autograd contains more than the passes: modes without gradients, the profiler, `Function.apply`.
+  // torch/autograd also contains code other than the passes: modes without gradients, the profiler, `Function.apply`.
   return file.ends_with("autograd/__init__.py") || function.find("backward") != std::string_view::npos ||
          qualified.find("Backward") != std::string_view::npos;
 }
@@ -139,8 +139,8 @@ namespace {
 
 constexpr std::size_t deepest = 2048;  // In a corrupt file, the parents of a stack may form a cycle.
 
-/// True if `callee` is a hook: PyTorch's `Module.__call__` runs only hooks and `forward`. Hooks of libraries are
-/// excluded, because they allocate for various purposes.
+/// True if `callee` is a hook, because PyTorch's `Module.__call__` runs only hooks and `forward`. Hooks of libraries
+/// are excluded, because they allocate for various purposes.
 bool is_hook(const trace::frame_row& callee, const trace::frame_row& caller, const trace::tables& tables) {
   const slashed_path file(tables.text(callee.file));
   const bool called = tables.text(caller.function).find("_call_impl") != std::string_view::npos &&
@@ -151,7 +151,7 @@ bool is_hook(const trace::frame_row& callee, const trace::frame_row& caller, con
 
 }  // namespace
 
-stack_clues::meaning stack_clues::meaning_of(trace::stack_id stack) {
+stack_clues::meaning stack_clues::find_meaning(trace::stack_id stack) {
   // Walk outwards to the first stack that is cached or has a clue. All stacks on the way get that clue.
   std::vector<std::pair<std::uint64_t, bool>> way;
   meaning found;
@@ -221,20 +221,20 @@ void keep_earlier(std::map<Key, time_ns>& in, const Key& key, time_ns born) {
 }  // namespace
 
 void process_clues::add(const birth& block) {
-  process_facts& of = processes_[block.process];
-  if (!of.stacks || !of.backward_stack) {
+  process_facts& facts = processes_[block.process];
+  if (!facts.stacks || !facts.backward_stack) {
     const clue says = clues_.of(block.stack);
-    of.stacks = of.stacks || says != clue::none;
-    of.backward_stack = of.backward_stack || says == clue::backward;
+    facts.stacks = facts.stacks || says != clue::none;
+    facts.backward_stack = facts.backward_stack || says == clue::backward;
   }
   const bool python = clues_.in_python(block.stack);
-  of.python = of.python || python;
+  facts.python = facts.python || python;
   bool& in_thread = python_threads_[raw(block.thread)];
   in_thread = in_thread || python;
-  const requester by = requester_of(block, clues_);
-  keep_earlier(of.first_births, by, block.born);
+  const requester by = find_requester(block, clues_);
+  keep_earlier(facts.first_births, by, block.born);
   if (has_workspace_size(block.bytes) && !block.before)
-    keep_earlier(of.workspaces, {by, block.stream, block.bytes}, block.born);
+    keep_earlier(facts.workspaces, {by, block.stream, block.bytes}, block.born);
 }
 
 bool process_clues::stacks(trace::process_id process) const {
@@ -242,12 +242,12 @@ bool process_clues::stacks(trace::process_id process) const {
   return known != processes_.end() && known->second.stacks;
 }
 
-bool process_clues::is_first_of_workspace_size(const birth& of, const requester& by) const {
-  if (!has_workspace_size(of.bytes) || of.before) return false;
-  const auto known = processes_.find(of.process);
+bool process_clues::is_first_of_workspace_size(const birth& subject, const requester& by) const {
+  if (!has_workspace_size(subject.bytes) || subject.before) return false;
+  const auto known = processes_.find(subject.process);
   if (known == processes_.end()) return false;
-  const auto first = known->second.workspaces.find({by, of.stream, of.bytes});
-  return first != known->second.workspaces.end() && first->second == of.born;
+  const auto first = known->second.workspaces.find({by, subject.stream, subject.bytes});
+  return first != known->second.workspaces.end() && first->second == subject.born;
 }
 
 bool process_clues::on_backward_thread(trace::process_id process, const requester& by) const {
@@ -279,16 +279,16 @@ time_ns process_clues::began(trace::process_id process) const {
 }
 
 std::map<trace::process_id, process_clues::verdict> process_clues::verdicts() const {
-  std::map<trace::process_id, verdict> all;
+  std::map<trace::process_id, verdict> table;
   for (const auto& [process, facts] : processes_) {
-    verdict& of = all[process];
-    of.stacks = facts.stacks;
-    of.backward_began = backward_began(process);
-    of.began = began(process);
-    for (const auto& [by, born] : facts.first_births) of.backward[by] = on_backward_thread(process, by);
-    of.workspaces = facts.workspaces;
+    verdict& subject = table[process];
+    subject.stacks = facts.stacks;
+    subject.backward_began = backward_began(process);
+    subject.began = began(process);
+    for (const auto& [by, born] : facts.first_births) subject.backward[by] = on_backward_thread(process, by);
+    subject.workspaces = facts.workspaces;
   }
-  return all;
+  return table;
 }
 
 bool judged_alike(const std::map<trace::process_id, process_clues::verdict>& before,
@@ -321,23 +321,23 @@ void birth_order::add(const block_record& block) {
 
 void birth_order::settle() {
   last_ = nullptr;
-  for (auto& [key, of] : threads_) sort_runs(of.here, std::less<>());
+  for (auto& [key, subject] : threads_) sort_runs(subject.here, std::less<>());
 }
 
 bool birth_order::is_alone(const block_record& block) const {
   const auto found = threads_.find({block.process, block.thread});
   if (found == threads_.end() || !block.freed()) return false;
-  const of_thread& of = found->second;
+  const of_thread& thread = found->second;
   const birth own{block.born, block.id};
-  if (own < of.before) return false;
-  const auto next = std::upper_bound(of.here.begin(), of.here.end(), own);
-  return next == of.here.end() || next->first >= block.died;
+  if (own < thread.before) return false;
+  const auto next = std::upper_bound(thread.here.begin(), thread.here.end(), own);
+  return next == thread.here.end() || next->first >= block.died;
 }
 
 void birth_order::next_section() {
-  for (auto& [key, of] : threads_) {
-    if (!of.here.empty()) of.before = std::max(of.before, of.here.back());
-    of.here.clear();
+  for (auto& [key, subject] : threads_) {
+    if (!subject.here.empty()) subject.before = std::max(subject.before, subject.here.back());
+    subject.here.clear();
   }
 }
 
@@ -366,7 +366,7 @@ category_judge::category_judge(const category_evidence& by)
 
 block_category category_judge::of(const block_record& block, const block_touches& uses, bool alone) {
   if (const auto tag = by_.tags.find(raw(block.alloc)); tag != by_.tags.end()) {
-    const category said = category_of(by_.tables.text(tag->second));
+    const category said = find_category(by_.tables.text(tag->second));
     if (said != category::none) return {said, category_reason::tag};
   }
   if (!holds_tensors(block.layer) || of_other_framework(block)) return {};
@@ -377,7 +377,7 @@ bool category_judge::asks_if_alone(const block_record& block, const block_touche
   return holds_tensors(block.layer) && block.freed() && !uses.as_data;
 }
 
-const category_judge::process_facts& category_judge::facts_of(trace::process_id process) {
+const category_judge::process_facts& category_judge::get_facts(trace::process_id process) {
   const auto [place, fresh] = processes_.try_emplace(process);
   if (fresh) {
     const auto known = by_.steps.find(process);
@@ -393,7 +393,7 @@ const category_judge::process_facts& category_judge::facts_of(trace::process_id 
 bool category_judge::on_backward_thread(const block_record& block) {
   // If a block was allocated before the recording, its requester is unknown.
   if (block.thread == trace::thread_id::none && block.born_before()) return false;
-  const process_clues::requester by = process_clues::requester_of(birth_of(block), clues_);
+  const process_clues::requester by = process_clues::find_requester(find_birth(block), clues_);
   const auto [place, fresh] = backward_.try_emplace({block.process, by}, false);
   if (fresh) place->second = by_.clues.on_backward_thread(block.process, by);
   return place->second;
@@ -414,21 +414,22 @@ bool category_judge::of_other_framework(const block_record& block) {
   return pool != nullptr && foreign(pool->name);
 }
 
-bool category_judge::stays(const block_record& block, const process_facts& of) const {
+bool category_judge::stays(const block_record& block, const process_facts& facts) const {
   const time_ns died = block.freed() ? block.died : by_.span.end;
-  if (of.steps != nullptr && of.steps->steps.size() == 1) {
-    const time_range only = of.steps->steps.front().span;
+  if (facts.steps != nullptr && facts.steps->steps.size() == 1) {
+    const time_range only = facts.steps->steps.front().span;
     return block.born < only.begin && (!block.freed() || died >= only.end);
   }
-  if (of.steps != nullptr) return of.steps->begun_between(block.born, died) >= 2;
-  return died - block.born > (by_.span.end - of.began) / 2;  // Doubling the left side instead could overflow.
+  if (facts.steps != nullptr) return facts.steps->begun_between(block.born, died) >= 2;
+  return died - block.born > (by_.span.end - facts.began) / 2;  // Doubling the left side instead could overflow.
 }
 
 time_ns category_judge::holds_until(const block_record& block) {
-  const process_facts& of = facts_of(block.process);
-  if (!holds_tensors(block.layer) || !block.freed() || of.steps != nullptr || !stays(block, of)) return latest_time;
+  const process_facts& facts = get_facts(block.process);
+  if (!holds_tensors(block.layer) || !block.freed() || facts.steps != nullptr || !stays(block, facts))
+    return latest_time;
   const time_ns lived = block.died - block.born;
-  return lived < (latest_time - of.began) / 2 ? of.began + 2 * lived : latest_time;
+  return lived < (latest_time - facts.began) / 2 ? facts.began + 2 * lived : latest_time;
 }
 
 /// Returns why a block of a forward or backward pass is a workspace of a library; `none` if it is not a workspace.
@@ -439,24 +440,24 @@ category_reason category_judge::is_of_library(const block_record& block, const b
   if (clues_.in_library(block.stack)) return category_reason::library_stack;
   if (used.as_data || used.replays > 0) return category_reason::none;
   if (lasts && used.products >= min_products) return category_reason::products_only;
-  const process_clues::birth born = birth_of(block);
+  const process_clues::birth born = find_birth(block);
   if (lasts && by_.uses_known && used.count() == 0 && has_workspace_size(block.bytes))
     return category_reason::workspace_size;
-  if (lasts && by_.clues.is_first_of_workspace_size(born, process_clues::requester_of(born, clues_)))
+  if (lasts && by_.clues.is_first_of_workspace_size(born, process_clues::find_requester(born, clues_)))
     return category_reason::workspace_size;
   return alone ? category_reason::lived_alone : category_reason::none;
 }
 
 block_category category_judge::infer(const block_record& block, const block_touches& used, bool alone) {
-  const process_facts& of = facts_of(block.process);
-  const bool kept = stays(block, of);
+  const process_facts& facts = get_facts(block.process);
+  const bool kept = stays(block, facts);
   const clue says = clues_.of(block.stack);
   const arrivals& in = used.from_host;
   const bool lasts = kept || !block.freed();
   if (says == clue::moved) return {category::weight, category_reason::model_stack};
   if (says == clue::model) return {lasts ? category::weight : category::workspace, category_reason::model_stack};
   if (in.count > 0 && (used.first_kernel == trace::unknown_time || in.first <= used.first_kernel)) {
-    const bool loaded_once = kept && early(block.born, of.steps) && early(in.last, of.steps);
+    const bool loaded_once = kept && early(block.born, facts.steps) && early(in.last, facts.steps);
     return loaded_once ? block_category{category::weight, category_reason::copied_and_stays}
                        : block_category{category::input, category_reason::copied_from_host};
   }
@@ -467,21 +468,21 @@ block_category category_judge::infer(const block_record& block, const block_touc
   const bool once = used.count() == 1;
   const bool backward_thread = says == clue::none && on_backward_thread(block);
   const bool backward = says == clue::backward || backward_thread;
-  if (backward || says == clue::forward || (clues_.in_library(block.stack) && is_network(of)))
+  if (backward || says == clue::forward || (clues_.in_library(block.stack) && is_network(facts)))
     if (const category_reason why = is_of_library(block, used, alone, lasts); why != category_reason::none)
       return {category::workspace, why};
   if (backward) {
     if (!kept && once) return {category::workspace, category_reason::one_launch};
     return {category::gradient, backward_thread ? category_reason::backward_thread : category_reason::backward_stack};
   }
-  if (!is_network(of)) return {};
-  if (kept && says == clue::forward && of.steps != nullptr)
+  if (!is_network(facts)) return {};
+  if (kept && says == clue::forward && facts.steps != nullptr)
     return {category::workspace, category_reason::stays_from_first_step};
-  if (kept && says != clue::forward && early(block.born, of.steps)) {
-    if (of.steps == nullptr || block.born_before() || block.born < of.steps->steps.front().span.begin)
+  if (kept && says != clue::forward && early(block.born, facts.steps)) {
+    if (facts.steps == nullptr || block.born_before() || block.born < facts.steps->steps.front().span.begin)
       return {category::weight, category_reason::stays_from_start};
-    const bool after_backward = of.backward_began != trace::unknown_time && block.born > of.backward_began;
-    const bool state = !of.stacks && after_backward;
+    const bool after_backward = facts.backward_began != trace::unknown_time && block.born > facts.backward_began;
+    const bool state = !facts.stacks && after_backward;
     return {state ? category::optimizer_state : category::workspace, category_reason::stays_from_first_step};
   }
   if (once) return {category::workspace, category_reason::one_launch};
@@ -489,10 +490,10 @@ block_category category_judge::infer(const block_record& block, const block_touc
   return {category::activation, category_reason::temporary};
 }
 
-process_clues clues_of(const memory_use& memory, const trace::tables& tables) {
+process_clues collect_clues(const memory_use& memory, const trace::tables& tables) {
   process_clues clues(tables);
   for (const block_record& block : memory.blocks())
-    if (block.allocated && holds_tensors(block.layer)) clues.add(birth_of(block));
+    if (block.allocated && holds_tensors(block.layer)) clues.add(find_birth(block));
   return clues;
 }
 
@@ -505,18 +506,18 @@ std::vector<block_category> categorise(const memory_use& memory, const touch_ind
   for (const block_record& block : memory.blocks())
     if (!touches.empty() && block.allocated && holds_tensors(block.layer)) births.add(block);
   births.settle();
-  std::vector<block_category> all;
-  all.reserve(memory.blocks().size());
+  std::vector<block_category> categories;
+  categories.reserve(memory.blocks().size());
   for (const block_record& block : memory.blocks()) {
     if (!block.allocated) {
-      all.emplace_back();
+      categories.emplace_back();
       continue;
     }
     const block_touches uses = holds_tensors(block.layer) ? touches.of(block) : block_touches{};
     const bool alone = !touches.empty() && judge.asks_if_alone(block, uses) && births.is_alone(block);
-    all.push_back(judge.of(block, uses, alone));
+    categories.push_back(judge.of(block, uses, alone));
   }
-  return all;
+  return categories;
 }
 
 }  // namespace sluice::index

@@ -9,17 +9,19 @@
 #include "core/trace/model/model.hpp"
 #include "core/trace/model/tables.hpp"
 
-/// GPU faults, as the recorder reports them: a message with attributes for the error ("gpu fault"), the call that first
+/// GPU faults. The recorder reports a fault as a message with attributes: the error ("gpu fault"), the call that first
 /// returned the error and its stream ("seen by"), and the last launches before that call with their streams ("launched
 /// before").
 namespace sluice::index {
 
+/// A kernel launch before a fault.
 struct fault_launch {
   time_ns time = 0;           ///< When the launching call was entered.
   trace::string_id kernel{};  ///< None if unknown.
   trace::stream_id stream{};
 };
 
+/// A GPU fault, and what is known about its cause.
 struct gpu_fault {
   trace::event_id event{};  ///< The message's event.
   time_ns time = 0;         ///< When the call that first returned the error was entered. The fault itself happened
@@ -31,7 +33,7 @@ struct gpu_fault {
   trace::stream_id stream{};           ///< The stream of that call; none if the call has no stream.
   std::vector<fault_launch> launches;  ///< Latest first.
   std::uint64_t calls_after = 0;       ///< The number of calls of the process that failed with a GPU fault, including
-                                       ///< the first.
+                                       ///< the first such call.
 };
 
 /// Collects GPU faults. Rows may be added in any order.

@@ -35,12 +35,12 @@ mapped_runs::mapped_runs(std::span<const block_record> blocks, std::span<const s
   }
 }
 
-std::size_t mapped_runs::first_of(std::size_t at) const {
+std::size_t mapped_runs::find_first(std::size_t at) const {
   const auto known = first_.find(at);
   return known == first_.end() ? at : known->second;
 }
 
-std::uint64_t mapped_runs::bytes_of(std::size_t at) const {
+std::uint64_t mapped_runs::get_bytes(std::size_t at) const {
   const auto known = bytes_.find(at);
   return known == bytes_.end() ? taken_by(blocks_[at]) : known->second;
 }

@@ -16,8 +16,9 @@ namespace sluice::index {
          (block.kind == trace::memory_kind::mapping || (block.flags & trace::mapped_piece) != 0);
 }
 
-/// Groups adjacent mappings into runs. A run is one contiguous segment: a segment that grows by mapping more memory
-/// after its end (PyTorch's expandable segments, virtual-memory pools) can hold blocks that span several mappings.
+/// Groups adjacent mappings into runs. A run is one contiguous segment. PyTorch's expandable segments and
+/// virtual-memory pools grow by mapping more memory after their end, so a block in such a segment can span several
+/// mappings.
 class mapped_runs {
  public:
   /// `live`: positions in `blocks` of the blocks that are live at one moment. `blocks` must outlive this object. O(live
@@ -26,10 +27,10 @@ class mapped_runs {
 
   /// Returns the position of the first mapping in the run that contains the block at position `at`; `at` itself if the
   /// block is not a mapping. O(1).
-  [[nodiscard]] std::size_t first_of(std::size_t at) const;
+  [[nodiscard]] std::size_t find_first(std::size_t at) const;
   /// Returns the size of the block at position `at`. For the first mapping of a run, returns the size of the whole run.
   /// O(1).
-  [[nodiscard]] std::uint64_t bytes_of(std::size_t at) const;
+  [[nodiscard]] std::uint64_t get_bytes(std::size_t at) const;
 
  private:
   std::span<const block_record> blocks_;

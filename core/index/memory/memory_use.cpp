@@ -6,13 +6,13 @@
 namespace sluice::index {
 namespace {
 
-/// More bytes than any machine has. With this limit, sums stay exact in a double.
+/// The maximum size of a block in bytes, more than any machine has. With this limit, sums stay exact in a double.
 constexpr std::uint64_t max_bytes = std::uint64_t{1} << 52;
 
-double real_of(std::uint64_t bytes) { return static_cast<double>(std::min(bytes, max_bytes)); }
+double to_real(std::uint64_t bytes) { return static_cast<double>(std::min(bytes, max_bytes)); }
 
-/// Returns how many bytes of the device a driver's pool holds, whether used or not: the last sample, but at least the
-/// bytes of the pool's blocks.
+/// Returns how many bytes of the device a driver's pool holds, whether used or not. This is the value of the last
+/// sample, but at least the bytes of the pool's blocks.
 double held_by(const pool_use& pool, time_ns time) {
   const double used = pool.blocks.at(time);
   return pool.reserved.empty() ? used : std::max(used, pool.reserved.at(time));
@@ -37,7 +37,7 @@ const block_record* memory_use::find(trace::block_id id) const {
 
 void memory_use::count(const block_record& block, time_ns time, double sign) {
   if (block.imported()) return;
-  const timeline::delta_step step{time, sign * real_of(block.bytes)};
+  const timeline::delta_step step{time, sign * to_real(block.bytes)};
   last_use_.in(use_, {block.device, block.layer, block.kind}).add(step);
   changed_from_ = std::min(changed_from_, time);
   if (block.pool == trace::pool_id::none) return;
@@ -83,8 +83,8 @@ void memory_use::set_known(trace::pool_id id, bool has_segments, std::optional<d
 void memory_use::set_known(trace::pool_id id, std::uint64_t reserved, std::uint64_t used, time_ns time,
                            trace::event_id event) {
   pool_use& pool = pools_[id];
-  pool.reserved.add({time, real_of(reserved), raw(event)});
-  pool.used.add({time, real_of(used), raw(event)});
+  pool.reserved.add({time, to_real(reserved), raw(event)});
+  pool.used.add({time, to_real(used), raw(event)});
 }
 
 void memory_use::set_known(trace::device_id device, const device_samples::sample& sample) {
@@ -254,15 +254,15 @@ void memory_use::settle(const trace::tables& tables) {
 }
 
 std::map<trace::device_id, memory_use::tracked> memory_use::tracked_by_device(const trace::tables& tables) const {
-  std::map<trace::device_id, tracked> all;
+  std::map<trace::device_id, tracked> table;
   for (const auto& [key, tree] : use_) {
-    if (key.layer == trace::layer::driver && is_device_resident(key.kind)) all[key.device].blocks.push_back(&tree);
+    if (key.layer == trace::layer::driver && is_device_resident(key.kind)) table[key.device].blocks.push_back(&tree);
   }
   for (const auto& [id, pool] : pools_) {
     const trace::pool_row* row = tables.pools.find(id);
-    if (row != nullptr && is_driver_pool(*row, pool.has_segments)) all[row->device].pools.push_back(&pool);
+    if (row != nullptr && is_driver_pool(*row, pool.has_segments)) table[row->device].pools.push_back(&pool);
   }
-  return all;
+  return table;
 }
 
 double memory_use::tracked::at(time_ns time) const {
@@ -272,26 +272,27 @@ double memory_use::tracked::at(time_ns time) const {
   return sum;
 }
 
-void memory_use::settle_untracked(device_samples& of, const tracked& by) const {
+void memory_use::settle_untracked(device_samples& samples, const tracked& by) const {
   const auto earlier = [](const auto& a, const auto& b) {
     return std::tuple(a.time, a.order) < std::tuple(b.time, b.order);
   };
-  if (!std::is_sorted(of.samples.begin(), of.samples.end(), earlier)) {
-    std::sort(of.samples.begin(), of.samples.end(), earlier);
+  if (!std::is_sorted(samples.samples.begin(), samples.samples.end(), earlier)) {
+    std::sort(samples.samples.begin(), samples.samples.end(), earlier);
   }
   // Events may arrive late, so the tracked bytes at an earlier sample may have changed since the last call.
-  const auto first =
-      std::partition_point(of.samples.begin(), of.samples.end(), [&](const auto& s) { return s.time < changed_from_; });
-  for (auto at = first; at != of.samples.end(); ++at) {
-    const double used = real_of(at->total - at->free);
-    const double recorder = std::min(real_of(at->recorder), used);
-    of.used.add({at->time, used, at->order});
-    of.recorder.add({at->time, recorder, at->order});
-    if (!untracked_known_) of.untracked.add({at->time, std::max(0.0, used - by.at(at->time) - recorder), at->order});
+  const auto first = std::partition_point(samples.samples.begin(), samples.samples.end(),
+                                          [&](const auto& s) { return s.time < changed_from_; });
+  for (auto at = first; at != samples.samples.end(); ++at) {
+    const double used = to_real(at->total - at->free);
+    const double recorder = std::min(to_real(at->recorder), used);
+    samples.used.add({at->time, used, at->order});
+    samples.recorder.add({at->time, recorder, at->order});
+    if (!untracked_known_)
+      samples.untracked.add({at->time, std::max(0.0, used - by.at(at->time) - recorder), at->order});
   }
-  of.used.settle();
-  of.recorder.settle();
-  of.untracked.settle();
+  samples.used.settle();
+  samples.recorder.settle();
+  samples.untracked.settle();
 }
 
 }  // namespace sluice::index

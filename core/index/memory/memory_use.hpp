@@ -20,7 +20,7 @@
 /// Memory blocks, and the total of their bytes over time.
 namespace sluice::index {
 
-/// The whole lifetime of a block, or the recorded part of it.
+/// A block, with its whole lifetime or the recorded part of its lifetime.
 struct block_record {
   trace::block_id id{};
   trace::block_id parent{};
@@ -28,7 +28,7 @@ struct block_record {
   trace::event_id free{};
   trace::process_id process{};
   trace::thread_id thread{};
-  trace::device_id device{};  ///< None for host memory, which no device owns.
+  trace::device_id device{};  ///< None for host memory, because no device owns it.
   trace::stream_id stream{};
   trace::pool_id pool{};
   trace::stack_id stack{};
@@ -42,14 +42,14 @@ struct block_record {
   trace::layer layer = trace::layer::driver;
   trace::memory_kind kind = trace::memory_kind::unknown;
   bool allocated = false;       ///< False while only the block's free has been seen.
-  bool death_inferred = false;  ///< No free event was recorded; the block is missing from an exact checkpoint after a
-                                ///< loss of events.
+  bool death_inferred = false;  ///< True if no free event was recorded, but the block is missing from an exact
+                                ///< checkpoint after a loss of events.
 
   [[nodiscard]] bool born_before() const { return (flags & trace::born_before) != 0; }
   /// True if the block was freed after the end of this recording, which was cut out of a longer one.
   [[nodiscard]] bool freed_after() const { return (flags & trace::freed_after) != 0; }
   [[nodiscard]] bool freed() const { return died != trace::unknown_time; }
-  /// True if another process owns the bytes. They count for that process.
+  /// True if another process owns the bytes. The bytes count for that process.
   [[nodiscard]] bool imported() const { return (flags & trace::ipc_import) != 0; }
   [[nodiscard]] bool live_at(time_ns time) const { return born <= time && (!freed() || died > time); }
   /// True if the block is live at some time in the range.
@@ -68,7 +68,7 @@ struct memory_key {
 };
 
 /// The key of the total to which the block belongs.
-[[nodiscard]] inline memory_key key_of(const block_record& block) { return {block.device, block.layer, block.kind}; }
+[[nodiscard]] inline memory_key get_key(const block_record& block) { return {block.device, block.layer, block.kind}; }
 
 /// A pool's reserved and used bytes. `used` comes from pool events; `blocks` is the total of the pool's recorded
 /// blocks.
@@ -77,8 +77,8 @@ struct pool_use {
   timeline::sample_tree used;
   timeline::level_tree blocks;
   std::vector<time_ns> times;  ///< Times of the pool's events, unsorted.
-  bool has_segments = false;   ///< The pool consists of driver-layer blocks, whose bytes already include the pool's
-                               ///< reserved bytes.
+  bool has_segments = false;   ///< True if the pool consists of driver-layer blocks, whose bytes already include the
+                               ///< pool's reserved bytes.
 };
 
 /// Memory samples of a device, and the curves derived from them.
@@ -91,7 +91,7 @@ struct device_samples {
     std::uint64_t recorder = 0;
   };
   std::vector<sample> samples;  ///< Sorted by (time, order) after `settle`.
-  /// Returns the last sample at or before `time`; null if there is none. Call after `settle`. O(log samples).
+  /// Returns the last sample at or before `time`; null if there is none. `settle` must be called first. O(log samples).
   [[nodiscard]] const sample* last_until(time_ns time) const {
     const auto behind = std::upper_bound(samples.begin(), samples.end(), time,
                                          [](time_ns t, const sample& each) { return t < each.time; });
@@ -114,16 +114,17 @@ struct complete_checkpoint {
 using first_losses = std::map<trace::process_id, time_ns>;
 void note(const trace::loss_event& row, first_losses& in);
 
-/// True if blocks that the checkpoint does not list must have been freed: the checkpoint is exact and complete
-/// (`listed` is the number of blocks found for it), and the process lost memory events before it. O(log processes).
+/// True if blocks that the checkpoint does not list must have been freed. This is the case if the checkpoint is exact
+/// and complete, and the process lost memory events before it. `listed`: the number of blocks found for the checkpoint.
+/// O(log processes).
 [[nodiscard]] bool shows_lost_frees(const trace::checkpoint_event& about, std::size_t listed,
                                     const first_losses& losses);
 
 /// Collects memory events, in any order, and keeps totals that can be queried at any zoom level. Not thread-safe.
 ///
-/// A block counts from the time the call that allocated it returned until the call that frees it starts. File content
-/// is not trusted: unknown blocks, repeated allocations and ends before starts are counted in `malformed` and otherwise
-/// ignored.
+/// A block counts from the time when the call that allocated it returned until the call that frees it starts. File
+/// content is not trusted: unknown blocks, repeated allocations and ends before starts are counted in `malformed` and
+/// otherwise ignored.
 class memory_use {
  public:
   void add(const trace::alloc_event& row);
@@ -135,24 +136,25 @@ class memory_use {
   void add(const trace::checkpoint_event& row);
   void add(const trace::loss_event& row) { losses_.push_back(row); }
 
-  /// Reserves space for `known` blocks known from the file, followed by `born` other blocks. Call before adding
-  /// anything.
+  /// Reserves space for `known` blocks known from the file, followed by `born` other blocks. Must be called before
+  /// anything is added.
   void expect(std::size_t known, std::size_t born) {
     blocks_.reserve(known + born);
     by_id_.expect(known);
   }
-  /// Announces `born` blocks with consecutive ids that will be allocated. Call after the last known block.
+  /// Announces `born` blocks with consecutive ids that will be allocated. Must be called after the last known block.
   void expect_births(std::size_t born) { by_id_.expect_run(born); }
 
-  /// Applies a checkpoint taken after a loss of events. A block of the checkpoint's process that it does not list
-  /// counts as freed when the checkpoint was taken, unless a row added here freed it or `freed` (all blocks with a
-  /// recorded free) contains it. O(blocks * log live).
+  /// Applies a checkpoint taken after a loss of events. A block of the checkpoint's process that the checkpoint does
+  /// not list counts as freed when the checkpoint was taken. Exceptions are blocks that a row added here freed, and
+  /// blocks in `freed` (all blocks with a recorded free). O(blocks * log live).
   void infer_deaths(const complete_checkpoint& by, const id_set* freed = nullptr);
 
-  /// Adds a block whose whole lifetime is known from the file. Later rows about the block are ignored. Call before
-  /// adding rows.
+  /// Adds a block whose whole lifetime is known from the file. Later rows about the block are ignored. Must be called
+  /// before rows are added.
   void set_known(const block_record& block);
-  /// Adds a block in the state that earlier rows left it in (allocated, or only freed). Call before adding later rows.
+  /// Adds a block in the state in which earlier rows left it (allocated, or only freed). Must be called before later
+  /// rows are added.
   void continue_from(const block_record& block);
   /// Keeps a total for `key` even if it has no blocks. `highest`: the total's maximum over the whole recording, in
   /// bytes. `stacks`: true if some block with this key has a stack.
@@ -161,19 +163,20 @@ class memory_use {
     if (stacks) with_stacks_.insert(key);
   }
   [[nodiscard]] bool has_stacks(const memory_key& key) const { return with_stacks_.contains(key); }
-  /// Keeps totals for `pool` even without rows. `highest`: the maximum of its blocks' total bytes; nullopt: it has no
-  /// blocks.
+  /// Keeps totals for `pool` even without rows. `highest`: the maximum of the total bytes of the pool's blocks; nullopt
+  /// if the pool has no blocks.
   void set_known(trace::pool_id pool, bool has_segments, std::optional<double> highest);
   /// Adds a sample of a pool from outside the section, such as the last sample before it.
   void set_known(trace::pool_id pool, std::uint64_t reserved, std::uint64_t used, time_ns time, trace::event_id event);
   /// Adds a sample of a device from outside the section, such as the last sample before it.
   void set_known(trace::device_id device, const device_samples::sample& sample);
-  /// Adds a sample of a device's untracked bytes, which are then no longer computed from blocks.
+  /// Adds a sample of a device's untracked bytes. From then on, untracked bytes are not computed from blocks.
   void set_known_untracked(trace::device_id device, const timeline::sample_step& sample);
 
-  /// Updates the totals. Call before any query. O(changes), plus the device samples.
+  /// Updates the totals. Must be called before any query. O(changes + device samples).
   void settle(const trace::tables& tables);
-  /// Call once the whole snapshot has been added: a block missing from a checkpoint after a loss is treated as freed.
+  /// Treats a block that is missing from a checkpoint after a loss as freed. Must be called once the whole snapshot has
+  /// been added.
   void reconcile();
 
   /// Frees the blocks but keeps the totals. Nothing can be added afterwards.
@@ -183,11 +186,11 @@ class memory_use {
     deaths_ = std::vector<std::uint32_t>();
   }
 
-  /// All blocks, in order of first appearance; blocks known from the file come first. Skip blocks whose `allocated` is
-  /// false.
+  /// All blocks, in order of first appearance; blocks known from the file come first. Callers must skip blocks whose
+  /// `allocated` is false.
   [[nodiscard]] std::span<const block_record> blocks() const { return blocks_; }
-  /// Positions in `blocks` of freed blocks, each once, in the order in which the frees were added: mostly in order of
-  /// time.
+  /// Positions in `blocks` of freed blocks, each once, in the order in which the frees were added. This is mostly the
+  /// order of time.
   [[nodiscard]] std::span<const std::uint32_t> deaths() const { return deaths_; }
   [[nodiscard]] const block_record* find(trace::block_id id) const;
   /// True if any row refers to the block, even if that row is only a free.
@@ -224,7 +227,7 @@ class memory_use {
     [[nodiscard]] double at(time_ns time) const;
   };
   std::map<trace::device_id, tracked> tracked_by_device(const trace::tables& tables) const;
-  void settle_untracked(device_samples& of, const tracked& by) const;
+  void settle_untracked(device_samples& samples, const tracked& by) const;
 
   std::vector<block_record> blocks_;
   std::vector<std::uint32_t> deaths_;
@@ -248,7 +251,7 @@ class memory_use {
   bool untracked_known_ = false;
 };
 
-/// True if bytes of this kind are always in device memory (managed memory moves).
+/// True if bytes of this kind are always in device memory. False for managed memory, which moves.
 [[nodiscard]] constexpr bool is_device_resident(trace::memory_kind kind) {
   return kind == trace::memory_kind::device || kind == trace::memory_kind::array ||
          kind == trace::memory_kind::physical;

@@ -12,8 +12,8 @@ imported_memory_builder::imported_memory_builder(const import_owners& links) {
   for (const auto& [import, owner] : links) owners_.try_emplace(raw(owner.alloc));
 }
 
-void imported_memory_builder::add(const memory_use& from, time_range run, time_range range) {
-  for (const block_record& block : from.blocks()) {
+void imported_memory_builder::add(const memory_use& use, time_range run, time_range range) {
+  for (const block_record& block : use.blocks()) {
     if (!block.allocated || !run.holds(block.born)) continue;
     if (block.imported() && range.holds(block.born)) imports_.push_back(block);
     if (owners_.empty()) continue;
@@ -39,10 +39,10 @@ std::vector<imported_memory> imported_memory_builder::metrics(const import_owner
     group.bytes += block.bytes == 0 && owner ? owner->bytes : block.bytes;
     if (owner && link->second.source == trace::provenance::inferred) group.inferred = true;
   }
-  std::vector<imported_memory> all;
-  for (const auto& [key, group] : groups) all.push_back(group);
-  std::stable_sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
-  return all;
+  std::vector<imported_memory> memories;
+  for (const auto& [key, group] : groups) memories.push_back(group);
+  std::stable_sort(memories.begin(), memories.end(), [](const auto& a, const auto& b) { return a.bytes > b.bytes; });
+  return memories;
 }
 
 bool imported_memory_builder::knows(const import_owners& links) const {

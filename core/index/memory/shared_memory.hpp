@@ -13,16 +13,17 @@ namespace sluice::index {
 
 class event_store;
 
-/// Memory of one layer and kind that a process has imported from another process, the owner. It counts for the owner.
+/// Memory of one layer and kind that a process has imported from another process, the owner. The memory counts for the
+/// owner.
 struct imported_memory {
   trace::process_id process{};
   trace::process_id owner{};  ///< None if the owner was not recorded.
   trace::layer layer = trace::layer::driver;
   trace::memory_kind kind = trace::memory_kind::unknown;
   std::uint64_t blocks = 0;
-  std::uint64_t bytes = 0;  ///< If an import's size is unknown (physical memory), uses the size in the owner's record,
-                            ///< or 0.
-  bool inferred = false;    ///< For some of the blocks, the owner is inferred.
+  std::uint64_t bytes = 0;  ///< If the size of an import is unknown (physical memory), the size in the owner's record
+                            ///< counts, or 0.
+  bool inferred = false;    ///< True if the owner of some of the blocks is inferred.
 };
 
 /// The allocation in the exporting process, and whether the link to it was recorded or inferred.
@@ -40,10 +41,10 @@ class imported_memory_builder {
   explicit imported_memory_builder(const import_owners& links);
 
   /// Adds the blocks in `from` that were allocated both in `run` and in `range`. O(blocks).
-  void add(const memory_use& from, time_range run, time_range range);
+  void add(const memory_use& use, time_range run, time_range range);
   /// Returns the imported memory, largest first. `links` must be the links passed to the constructor.
   [[nodiscard]] std::vector<imported_memory> metrics(const import_owners& links) const;
-  /// True if all owners in `links` are known here, so that more blocks may be added using these links.
+  /// True if all owners in `links` are known here, so that more blocks may be added with these links.
   [[nodiscard]] bool knows(const import_owners& links) const;
 
  private:

@@ -92,7 +92,7 @@ touch_index::uses_of_block& touch_index::at(trace::block_id id) {
   return blocks_[place];
 }
 
-const touch_index::named_work& touch_index::work_of(trace::string_id name, const trace::tables& tables) {
+const touch_index::named_work& touch_index::find_work(trace::string_id name, const trace::tables& tables) {
   if (name == last_name_) return last_named_;
   const auto [place, fresh] = named_.try_emplace(raw(name));
   if (fresh) {
@@ -112,23 +112,23 @@ void touch_index::add(const trace::touch_event& row, const trace::tables& tables
   if (row.graph == trace::graph_id::none) {
     if (leaves_out(bounded(row.time))) return;
     uses_of_block& block = at(row.block);
-    uses_so_far& of = block.direct;
-    const named_work work = work_of(row.name, tables);
+    uses_so_far& far = block.direct;
+    const named_work work = find_work(row.name, tables);
     const bool copy = work.copies;
-    ++(copy ? of.copy_calls : of.kernels);
-    of.products += work.products ? 1 : 0;
-    of.as_data = of.as_data || !(work.fills || work.products);
+    ++(copy ? far.copy_calls : far.kernels);
+    far.products += work.products ? 1 : 0;
+    far.as_data = far.as_data || !(work.fills || work.products);
     if (!copy) {
-      keep_earlier(of.first_kernel, bounded(row.time));
+      keep_earlier(far.first_kernel, bounded(row.time));
       add_access(block, row.process, bounded(row.time), 0, work.fills ? access_kind::clear : access_kind::kernel);
     }
-    return join(of.first, of.last, {bounded(row.time), row.id});
+    return join(far.first, far.last, {bounded(row.time), row.id});
   }
-  uses_of_block& of = at(row.block);
+  uses_of_block& of_block = at(row.block);
   bool& moves = moving_[raw(row.graph)];
-  const named_work& work = work_of(row.name, tables);
+  const named_work& work = find_work(row.name, tables);
   moves = moves || (work.copies && !work.fills);
-  for (const std::uint32_t known : of.graphs) {
+  for (const std::uint32_t known : of_block.graphs) {
     graph_use& same = graph_uses_[known];
     if (same.graph != row.graph) continue;
     ++same.nodes;
@@ -136,7 +136,7 @@ void touch_index::add(const trace::touch_event& row, const trace::tables& tables
     same.last = std::max(same.last, row.id);
     return;
   }
-  of.graphs.push_back(static_cast<std::uint32_t>(graph_uses_.size()));
+  of_block.graphs.push_back(static_cast<std::uint32_t>(graph_uses_.size()));
   graph_uses_.push_back({row.graph, 1, row.id, row.id});
 }
 
@@ -146,7 +146,7 @@ void touch_index::set_known(trace::block_id block, const block_touches& uses) {
   known_[place] = uses;
 }
 
-touch_index::process_works& touch_index::works_of(trace::process_id process) {
+touch_index::process_works& touch_index::get_works(trace::process_id process) {
   const auto [place, fresh] = works_by_process_.put(raw(process), works_.size());
   if (fresh) works_.emplace_back().process = process;
   return works_[place];
@@ -157,12 +157,12 @@ const touch_index::process_works* touch_index::find_works(trace::process_id proc
   return place == id_lookup::none ? nullptr : &works_[place];
 }
 
-void touch_index::add_access(const uses_of_block& of, trace::process_id user, time_ns time, std::uint64_t bytes,
+void touch_index::add_access(const uses_of_block& block, trace::process_id user, time_ns time, std::uint64_t bytes,
                              access_kind kind) {
   if (!collects_accesses_) return;
-  accesses_.push_back({of.block, time, bytes, kind, static_cast<std::uint32_t>(&of - blocks_.data())});
+  accesses_.push_back({block.block, time, bytes, kind, static_cast<std::uint32_t>(&block - blocks_.data())});
   // The touches of one launch have the same time and are consecutive.
-  auto& [process, works, kernels] = works_of(user);
+  auto& [process, works, kernels] = get_works(user);
   if (works.empty() || works.back() != time) works.push_back(time);
   if (kind == access_kind::kernel && (kernels.empty() || kernels.back() != time)) kernels.push_back(time);
 }
@@ -173,10 +173,10 @@ void touch_index::add_copy(const Copy& row, time_ns time) {
   for (const trace::block_id id : {row.source_block, row.destination_block}) {
     if (id == trace::block_id::none) continue;
     uses_of_block& block = at(id);
-    uses_so_far& of = block.direct;
-    ++of.copies;
-    of.as_data = true;
-    join(of.first, of.last, {time, row.id});
+    uses_so_far& far = block.direct;
+    ++far.copies;
+    far.as_data = true;
+    join(far.first, far.last, {time, row.id});
     const bool written = id == row.destination_block;
     const bool uploaded = written && row.direction == trace::direction::h2d;
     add_access(block, row.process, time, row.bytes,
@@ -184,7 +184,7 @@ void touch_index::add_copy(const Copy& row, time_ns time) {
                : written ? access_kind::write
                          : access_kind::read);
     if (id != row.destination_block || row.direction != trace::direction::h2d) continue;
-    arrivals& in = of.from_host;
+    arrivals& in = far.from_host;
     in.first = in.count == 0 ? time : std::min(in.first, time);
     in.last = in.count == 0 ? time : std::max(in.last, time);
     ++in.count;
@@ -213,10 +213,10 @@ void touch_index::add(const trace::graph_launch_event& row) {
     auto use = std::lower_bound(known_graph_uses_.begin(), known_graph_uses_.end(), row.graph, before);
     for (; use != known_graph_uses_.end() && use->use.graph == row.graph; ++use) add(*use);
   }
-  launches& of = at->second;
+  launches& subject = at->second;
   const touch now{bounded(row.time), row.id};
-  if (!of.all.empty() && earlier(now, of.all.back())) of.sorted = false;
-  of.all.push_back(now);
+  if (!subject.all.empty() && earlier(now, subject.all.back())) subject.sorted = false;
+  subject.all.push_back(now);
 }
 
 void touch_index::add(const block_graph_use& use) {
@@ -232,10 +232,10 @@ bool touch_index::graph_copies(trace::graph_id graph) const {
 }
 
 void touch_index::settle() {
-  for (auto& [graph, of] : launches_) {
-    if (of.sorted) continue;
-    std::sort(of.all.begin(), of.all.end(), earlier);
-    of.sorted = true;
+  for (auto& [graph, subject] : launches_) {
+    if (subject.sorted) continue;
+    std::sort(subject.all.begin(), subject.all.end(), earlier);
+    subject.sorted = true;
   }
   if (accesses_.size() == settled_accesses_) return;
   for (process_works& each : works_) {
@@ -252,7 +252,7 @@ void touch_index::settle() {
   }
   sort_runs(all_works_.works, std::less<>());
   sort_runs(all_works_.kernels, std::less<>());
-  // A counting sort by block, because the rows are already mostly in order of time.
+  // This is a counting sort by block, because the rows are already mostly in order of time.
   first_access_.assign(blocks_.size() + 1, 0);
   for (const access& each : accesses_) ++first_access_[each.place + 1];
   std::partial_sum(first_access_.begin(), first_access_.end(), first_access_.begin());
@@ -278,23 +278,23 @@ std::span<const access> touch_index::accesses_to(trace::block_id block) const {
 }
 
 std::uint64_t touch_index::works_in(trace::process_id process, time_range range) const {
-  const process_works* const of = find_works(process);
-  return of == nullptr ? 0 : count_in(of->works, range);
+  const process_works* const works = find_works(process);
+  return works == nullptr ? 0 : count_in(works->works, range);
 }
 
 bool touch_index::has_works(trace::process_id process, time_range range, std::uint64_t least) const {
-  const process_works* const of = find_works(process);
-  if (of == nullptr) return false;
-  const auto first = std::lower_bound(of->works.begin(), of->works.end(), range.begin);
-  return static_cast<std::uint64_t>(of->works.end() - first) >= least &&
+  const process_works* const works = find_works(process);
+  if (works == nullptr) return false;
+  const auto first = std::lower_bound(works->works.begin(), works->works.end(), range.begin);
+  return static_cast<std::uint64_t>(works->works.end() - first) >= least &&
          first[static_cast<std::ptrdiff_t>(least) - 1] < range.end;
 }
 
 std::uint64_t touch_index::works_in(time_range range) const { return count_in(works_of_all().works, range); }
 
 std::uint64_t touch_index::kernels_in(trace::process_id process, time_range range) const {
-  const process_works* const of = find_works(process);
-  return of == nullptr ? 0 : count_in(of->kernels, range);
+  const process_works* const works = find_works(process);
+  return works == nullptr ? 0 : count_in(works->kernels, range);
 }
 
 std::uint64_t touch_index::kernels_in(time_range range) const { return count_in(works_of_all().kernels, range); }
@@ -307,8 +307,8 @@ block_touches touch_index::of(const block_record& block) const {
 uses_so_far touch_index::so_far(const block_record& block) const {
   const std::size_t place = by_id_.find(raw(block.id));
   if (place == id_lookup::none) return {};
-  uses_so_far all = blocks_[place].direct;
-  if (!block.allocated) return all;
+  uses_so_far far = blocks_[place].direct;
+  if (!block.allocated) return far;
   for (const std::uint32_t which : blocks_[place].graphs) {
     const auto launched = launches_.find(graph_uses_[which].graph);
     if (launched == launches_.end()) continue;
@@ -317,34 +317,34 @@ uses_so_far touch_index::so_far(const block_record& block) const {
     const auto first = std::lower_bound(times.begin(), times.end(), block.born, before);
     const auto last = block.freed() ? std::lower_bound(first, times.end(), block.died, before) : times.end();
     if (first == last) continue;
-    all.replays += static_cast<std::uint64_t>(last - first);
-    join(all.first, all.last, *first);
-    join(all.first, all.last, *(last - 1));
-    keep_earlier(all.first_kernel, first->time);
+    far.replays += static_cast<std::uint64_t>(last - first);
+    join(far.first, far.last, *first);
+    join(far.first, far.last, *(last - 1));
+    keep_earlier(far.first_kernel, first->time);
   }
-  return all;
+  return far;
 }
 
 std::uint64_t touch_index::launches_that_copy(time_range range) const {
   const auto before = [](const touch& t, time_ns time) { return t.time < time; };
   std::uint64_t count = 0;
-  for (const auto& [graph, of] : launches_) {
+  for (const auto& [graph, subject] : launches_) {
     if (!graph_copies(graph)) continue;
-    const auto first = std::lower_bound(of.all.begin(), of.all.end(), range.begin, before);
-    count += static_cast<std::uint64_t>(std::lower_bound(first, of.all.end(), range.end, before) - first);
+    const auto first = std::lower_bound(subject.all.begin(), subject.all.end(), range.begin, before);
+    count += static_cast<std::uint64_t>(std::lower_bound(first, subject.all.end(), range.end, before) - first);
   }
   return count;
 }
 
-std::vector<graph_use> touch_index::graphs_of(trace::block_id block) const {
-  std::vector<graph_use> all;
+std::vector<graph_use> touch_index::find_graphs(trace::block_id block) const {
+  std::vector<graph_use> uses;
   for (const block_graph_use& each : known_graph_uses_)
-    if (each.block == block) all.push_back(each.use);
-  if (!known_graph_uses_.empty()) return all;
+    if (each.block == block) uses.push_back(each.use);
+  if (!known_graph_uses_.empty()) return uses;
   const std::size_t place = by_id_.find(raw(block));
-  if (place == id_lookup::none) return all;
-  for (const std::uint32_t which : blocks_[place].graphs) all.push_back(graph_uses_[which]);
-  return all;
+  if (place == id_lookup::none) return uses;
+  for (const std::uint32_t which : blocks_[place].graphs) uses.push_back(graph_uses_[which]);
+  return uses;
 }
 
 }  // namespace sluice::index

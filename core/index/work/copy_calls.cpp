@@ -13,7 +13,7 @@ void copy_calls::add(const std::vector<trace::transfer_event>& rows) {
     const bool down = row.direction == trace::direction::d2h;
     copies_.push_back({row.id, row.call, row.device, row.direction, begin, end, row.bytes,
                        row.enqueued == trace::unknown_time ? begin : bounded(row.enqueued), row.stream, row.process,
-                       host_side_of(row), down ? row.destination_address : row.source_address, row.copies,
+                       get_host_side(row), down ? row.destination_address : row.source_address, row.copies,
                        row.asynchronous});
   }
 }
@@ -32,7 +32,7 @@ void copy_calls::settle() {
   sorted_ = true;
 }
 
-trace::stack_id copy_calls::stack_of(trace::event_id id) const {
+trace::stack_id copy_calls::find_stack(trace::event_id id) const {
   const auto found = std::lower_bound(calls_.begin(), calls_.end(), id,
                                       [](const call& c, trace::event_id wanted) { return c.id < wanted; });
   return found == calls_.end() || found->id != id ? trace::stack_id::none : found->stack;

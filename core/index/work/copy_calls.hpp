@@ -21,9 +21,9 @@ struct copy_record {
   time_ns enqueued = 0;  ///< When the call was entered; `begin` if that is unknown.
   trace::stream_id stream{};
   trace::process_id process{};
-  trace::memory_kind host_side = trace::memory_kind::unknown;  ///< See `host_side_of`.
+  trace::memory_kind host_side = trace::memory_kind::unknown;  ///< See `get_host_side`.
   std::uint64_t host_address = 0;
-  std::uint64_t copies = 1;  ///< Copies that share this record.
+  std::uint64_t copies = 1;  ///< The number of copies that share this record.
   bool asynchronous = false;
 };
 
@@ -35,8 +35,8 @@ class copy_calls {
   void settle();
 
   [[nodiscard]] std::span<const copy_record> copies() const { return copies_; }
-  /// Returns the stack of an API call; none if the call has no stack. Call after `settle`. O(log calls).
-  [[nodiscard]] trace::stack_id stack_of(trace::event_id call) const;
+  /// Returns the stack of an API call; none if the call has no stack. `settle` must be called first. O(log calls).
+  [[nodiscard]] trace::stack_id find_stack(trace::event_id call) const;
 
  private:
   struct call {

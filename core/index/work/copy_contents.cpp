@@ -12,12 +12,12 @@
 namespace sluice::index {
 namespace {
 
-auto content_of(const content_copy& c) { return std::tie(c.process, c.device, c.bytes, c.check, c.hash); }
-auto order_of(const content_copy& c) {
+auto make_content(const content_copy& c) { return std::tie(c.process, c.device, c.bytes, c.check, c.hash); }
+auto get_order(const content_copy& c) {
   return std::tie(c.process, c.device, c.bytes, c.check, c.hash, c.asked, c.event);
 }
 
-/// Sorts `items`, of which only the items from position `settled` on are new.
+/// Sorts `items`. Only the items from position `settled` on are new.
 template <class Item, class Less>
 void sort_in(std::vector<Item>& items, std::size_t& settled, Less less) {
   const auto fresh = items.begin() + static_cast<std::ptrdiff_t>(settled);
@@ -26,26 +26,26 @@ void sort_in(std::vector<Item>& items, std::size_t& settled, Less less) {
   settled = items.size();
 }
 
-content_copy copy_of(const trace::transfer_event& row) {
-  content_copy made;
-  made.process = row.process;
-  made.device = row.device;
-  made.bytes = row.bytes;
-  made.check = row.content;
-  made.hash = row.content_hash;
-  made.read = row.content_bytes;
-  made.to_host = row.direction == trace::direction::d2h;
-  made.begin = bounded(row.time);
-  made.asked = row.enqueued == trace::unknown_time ? made.begin : bounded(row.enqueued);
-  made.end = row.end == trace::unknown_time ? latest_time : std::max(made.begin, bounded(row.end));
-  made.event = row.id;
-  made.call = row.call;
-  made.source = row.source_address;
-  made.destination = row.destination_address;
-  made.block = row.destination_block;
+content_copy get_copy(const trace::transfer_event& row) {
+  content_copy copy;
+  copy.process = row.process;
+  copy.device = row.device;
+  copy.bytes = row.bytes;
+  copy.check = row.content;
+  copy.hash = row.content_hash;
+  copy.read = row.content_bytes;
+  copy.to_host = row.direction == trace::direction::d2h;
+  copy.begin = bounded(row.time);
+  copy.asked = row.enqueued == trace::unknown_time ? copy.begin : bounded(row.enqueued);
+  copy.end = row.end == trace::unknown_time ? latest_time : std::max(copy.begin, bounded(row.end));
+  copy.event = row.id;
+  copy.call = row.call;
+  copy.source = row.source_address;
+  copy.destination = row.destination_address;
+  copy.block = row.destination_block;
   // A call that copies from pageable memory returns only after the memory has been read.
-  made.asynchronous = row.asynchronous && row.source_kind != trace::memory_kind::host;
-  return made;
+  copy.asynchronous = row.asynchronous && row.source_kind != trace::memory_kind::host;
+  return copy;
 }
 
 }  // namespace
@@ -72,16 +72,16 @@ void copy_contents::add(const std::vector<trace::transfer_event>& rows) {
   if (copies_.empty() && std::none_of(rows.begin(), rows.end(), looked_at)) return;
   for (const trace::transfer_event& row : rows) {
     // Copies to the host are kept even if their content was not checked.
-    if (looked_at(row) || row.direction == direction::d2h) copies_.push_back(copy_of(row));
+    if (looked_at(row) || row.direction == direction::d2h) copies_.push_back(get_copy(row));
     if (row.direction != direction::d2h || row.destination_address == 0) continue;
-    const content_copy written = copy_of(row);
+    const content_copy written = get_copy(row);
     writes_.push_back({row.process, written.begin, written.end, row.destination_address, row.bytes});
     if (written.end != latest_time) longest_write_ = std::max(longest_write_, written.end - written.begin);
   }
 }
 
 void copy_contents::settle() {
-  sort_in(copies_, settled_copies_, [](const auto& a, const auto& b) { return order_of(a) < order_of(b); });
+  sort_in(copies_, settled_copies_, [](const auto& a, const auto& b) { return get_order(a) < get_order(b); });
   sort_in(writes_, settled_writes_, [](const auto& a, const auto& b) { return a.begin < b.begin; });
 }
 
@@ -106,12 +106,12 @@ bool copy_contents::overtaken(const content_copy& copy) const {
   return false;
 }
 
-content_repeats copy_contents::repeats_of(const trace::transfer_event& row) const {
+content_repeats copy_contents::get_repeats(const trace::transfer_event& row) const {
   content_repeats found;
-  const content_copy asked = copy_of(row);
+  const content_copy asked = get_copy(row);
   if (!asked.hashed() || row.direction != trace::direction::h2d || overtaken(asked)) return found;
   const auto begin = std::lower_bound(copies_.begin(), copies_.end(), asked,
-                                      [](const auto& a, const auto& b) { return content_of(a) < content_of(b); });
+                                      [](const auto& a, const auto& b) { return make_content(a) < make_content(b); });
   for (auto c = begin; c != copies_.end() && c->same_content(asked); ++c) {
     if (c->event == asked.event || c->to_host || overtaken(*c)) continue;
     if (std::tie(c->asked, c->event) < std::tie(asked.asked, asked.event)) {
@@ -124,22 +124,22 @@ content_repeats copy_contents::repeats_of(const trace::transfer_event& row) cons
   return found;
 }
 
-copy_contents read_contents(const trace::snapshot& from) {
+copy_contents read_contents(const trace::snapshot& recording) {
   std::vector<std::size_t> chunks;
-  for (std::size_t chunk = 0; chunk < from.chunks().size(); ++chunk)
-    if (from.chunks()[chunk].type == trace::row_type::transfer) chunks.push_back(chunk);
+  for (std::size_t chunk = 0; chunk < recording.chunks().size(); ++chunk)
+    if (recording.chunks()[chunk].type == trace::row_type::transfer) chunks.push_back(chunk);
   std::vector<trace::content_check> checks;
   const auto checked = [&](std::size_t chunk) {
-    return from.read_column<trace::transfer_event>(chunk, &trace::transfer_event::content, checks) &&
+    return recording.read_column<trace::transfer_event>(chunk, &trace::transfer_event::content, checks) &&
            std::any_of(checks.begin(), checks.end(), [](auto each) { return each != trace::content_check::none; });
   };
-  copy_contents made;
-  if (std::none_of(chunks.begin(), chunks.end(), checked)) return made;
+  copy_contents contents;
+  if (std::none_of(chunks.begin(), chunks.end(), checked)) return contents;
   std::vector<trace::transfer_event> rows;
   for (const std::size_t chunk : chunks)
-    if (from.read_into<trace::transfer_event>(chunk, rows)) made.add(rows);
-  made.settle();
-  return made;
+    if (recording.read_into<trace::transfer_event>(chunk, rows)) contents.add(rows);
+  contents.settle();
+  return contents;
 }
 
 }  // namespace sluice::index

@@ -13,7 +13,7 @@ class snapshot;
 
 namespace sluice::index {
 
-/// A copy to or from the host whose content was hashed, or was to be hashed.
+/// A copy to or from the host whose content was hashed, or should have been hashed.
 struct content_copy {
   trace::process_id process{};
   trace::device_id device{};
@@ -21,7 +21,7 @@ struct content_copy {
   trace::content_check check = trace::content_check::none;
   std::uint64_t hash = 0;
   std::uint64_t read = 0;  ///< The number of bytes that were read to compute `hash`.
-  time_ns asked = 0;       ///< When the call was entered. The content of a copy from the host was hashed then.
+  time_ns asked = 0;       ///< When the call was entered. The content of a copy from the host was hashed at that time.
   time_ns begin = 0;
   time_ns end = 0;  ///< `latest_time` if the copy never ended.
   trace::event_id event{};
@@ -50,8 +50,8 @@ struct content_repeats {
   time_ns first_time = 0;
   trace::event_id next{};  ///< The first copy counted in `after`.
   time_ns next_time = 0;
-  bool same_source = false;  ///< Some copy counted in `before` had the same source address, so the data there had not
-                             ///< changed.
+  bool same_source = false;  ///< True if some copy counted in `before` had the same source address, so that the data
+                             ///< there had not changed.
 };
 
 /// True if the hash of `copy` is that of zeros. If only samples of the copy were hashed, it may contain other values.
@@ -65,22 +65,22 @@ class copy_contents {
   void add(const std::vector<trace::transfer_event>& rows);
   void settle();
 
-  /// The copies, grouped by content, and within each group in the order in which they were requested. Call after
-  /// `settle`.
+  /// The copies, grouped by content, and within each group in the order in which they were requested. `settle` must be
+  /// called first.
   [[nodiscard]] std::span<const content_copy> copies() const { return copies_; }
   /// Returns how many consecutive copies in `copies()`, starting at position `first`, have the same content as the copy
-  /// at `first`. 0 only if `first` is the end.
+  /// at `first`. The result is 0 only if `first` is the end.
   [[nodiscard]] std::size_t same_from(std::size_t first) const;
 
-  /// True if `copy` may have moved other bytes than those that were hashed: its source was page-locked, its call did
-  /// not wait, and according to the recorded times, a device-to-host copy wrote to the source in the meantime. Writes
-  /// by other threads and by kernels are not detected. O(log copies + simultaneous copies); also true if more than 2048
-  /// copies would have to be checked.
+  /// True if `copy` may have moved other bytes than those that were hashed. This is the case if its source was
+  /// page-locked, its call did not wait, and according to the recorded times, a device-to-host copy wrote to the source
+  /// in the meantime. Also true if more than 2048 copies would have to be checked. Writes by other threads and by
+  /// kernels are not detected. O(log copies + simultaneous copies).
   [[nodiscard]] bool overtaken(const content_copy& copy) const;
 
   /// Finds the other copies to the device that moved the content of `row`, which must be a copy to the device. O(log
   /// copies + copies of the same content).
-  [[nodiscard]] content_repeats repeats_of(const trace::transfer_event& row) const;
+  [[nodiscard]] content_repeats get_repeats(const trace::transfer_event& row) const;
 
  private:
   /// A copy into host memory.
@@ -100,6 +100,6 @@ class copy_contents {
 
 /// Reads the contents of all copies in a recording. Returns nothing if no copy was hashed, after reading only one
 /// column. Chunks that cannot be read are skipped. O(copies * log copies).
-[[nodiscard]] copy_contents read_contents(const trace::snapshot& from);
+[[nodiscard]] copy_contents read_contents(const trace::snapshot& recording);
 
 }  // namespace sluice::index

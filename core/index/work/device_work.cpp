@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "core/timeline/slice_of.hpp"
+#include "core/timeline/make_slice.hpp"
 
 namespace sluice::index {
 
@@ -11,17 +11,17 @@ using timeline::slice_item;
 using trace::direction;
 using trace::memory_kind;
 
-double bandwidth_of(std::uint64_t bytes, time_ns begin, time_ns end) {
+double compute_bandwidth(std::uint64_t bytes, time_ns begin, time_ns end) {
   return static_cast<double>(bytes) * 1e9 / static_cast<double>(std::max<time_ns>(end - begin, 1));
 }
 
-memory_kind host_side_of(const trace::transfer_event& row) {
+memory_kind get_host_side(const trace::transfer_event& row) {
   if (row.direction == direction::h2d) return row.source_kind;
   if (row.direction == direction::d2h) return row.destination_kind;
   return memory_kind::unknown;
 }
 
-timeline::slice_kind slice_kind_of(direction way) {
+timeline::slice_kind get_slice_kind(direction way) {
   switch (way) {
     case direction::h2d:
       return timeline::slice_kind::h2d;
@@ -40,88 +40,88 @@ timeline::slice_kind slice_kind_of(direction way) {
 
 void device_activity_index::add(const std::vector<trace::kernel_event>& rows) {
   for (const trace::kernel_event& row : rows) {
-    slice_item made = slice_of(row, row.end, timeline::slice_kind::kernel, malformed_);
-    made.name = row.name;
+    slice_item item = make_slice(row, row.end, timeline::slice_kind::kernel, malformed_);
+    item.name = row.name;
     if (busy_) {
       device_work& device = devices_[row.device];
-      device.kernels.add(made.begin, made.end);
-      device.either.add(made.begin, made.end);
-      device.anything.add(made.begin, made.end);
+      device.kernels.add(item.begin, item.end);
+      device.either.add(item.begin, item.end);
+      device.anything.add(item.begin, item.end);
     }
-    add_to_stream(row, made);
+    add_to_stream(row, item);
   }
 }
 
-void device_activity_index::add_copy(const direction_key& key, const slice_item& made) {
+void device_activity_index::add_copy(const direction_key& key, const slice_item& item) {
   direction_work& work = last_direction_.in(directions_, key);
-  work.slices.add(made);
+  work.slices.add(item);
   if (busy_) {
-    work.busy.add(made.begin, made.end);
-    work.parts[static_cast<memory_kind>(made.tag)].add(made.begin, made.end);
+    work.busy.add(item.begin, item.end);
+    work.parts[static_cast<memory_kind>(item.tag)].add(item.begin, item.end);
   }
-  if (made.end != latest_time) {
+  if (item.end != latest_time) {
     // Sums of whole bytes per second are exact, so they return to exactly 0.
-    const double rate = std::round(bandwidth_of(made));
-    work.rate.add({made.begin, rate});
-    work.rate.add({std::max(made.end, made.begin + 1), -rate});
+    const double rate = std::round(compute_bandwidth(item));
+    work.rate.add({item.begin, rate});
+    work.rate.add({std::max(item.end, item.begin + 1), -rate});
   }
   if (key.direction == direction::h2h || !busy_) return;
   device_work& device = devices_[key.device];
-  device.copies.add(made.begin, made.end);
-  device.either.add(made.begin, made.end);
-  device.anything.add(made.begin, made.end);
+  device.copies.add(item.begin, item.end);
+  device.either.add(item.begin, item.end);
+  device.anything.add(item.begin, item.end);
 }
 
 void device_activity_index::add(const std::vector<trace::transfer_event>& rows) {
   for (const trace::transfer_event& row : rows) {
-    slice_item made = slice_of(row, row.end, slice_kind_of(row.direction), malformed_);
-    made.bytes = row.bytes;
-    made.tag = static_cast<std::uint8_t>(host_side_of(row));
-    add_copy({row.device, row.direction}, made);
-    add_to_stream(row, made);
+    slice_item item = make_slice(row, row.end, get_slice_kind(row.direction), malformed_);
+    item.bytes = row.bytes;
+    item.tag = static_cast<std::uint8_t>(get_host_side(row));
+    add_copy({row.device, row.direction}, item);
+    add_to_stream(row, item);
   }
 }
 
 void device_activity_index::add(const std::vector<trace::migration_event>& rows) {
   for (const trace::migration_event& row : rows) {
-    slice_item made = slice_of(row, row.end, timeline::slice_kind::migration, malformed_);
-    made.bytes = row.bytes;
-    made.tag = static_cast<std::uint8_t>(memory_kind::managed);
-    add_copy({row.device, row.direction}, made);
+    slice_item item = make_slice(row, row.end, timeline::slice_kind::migration, malformed_);
+    item.bytes = row.bytes;
+    item.tag = static_cast<std::uint8_t>(memory_kind::managed);
+    add_copy({row.device, row.direction}, item);
   }
 }
 
 void device_activity_index::add(const std::vector<trace::memset_event>& rows) {
   for (const trace::memset_event& row : rows) {
-    slice_item made = slice_of(row, row.end, timeline::slice_kind::memset, malformed_);
-    made.bytes = row.bytes;
+    slice_item item = make_slice(row, row.end, timeline::slice_kind::memset, malformed_);
+    item.bytes = row.bytes;
     if (busy_) {
       device_work& device = devices_[row.device];
-      device.memsets.add(made.begin, made.end);
-      device.anything.add(made.begin, made.end);
+      device.memsets.add(item.begin, item.end);
+      device.anything.add(item.begin, item.end);
     }
-    add_to_stream(row, made);
+    add_to_stream(row, item);
   }
 }
 
 void device_activity_index::add(const std::vector<trace::graph_launch_event>& rows) {
   for (const trace::graph_launch_event& row : rows) {
     if (row.end == trace::unknown_time) continue;  // Such a launch covers only the call. Its nodes have their own rows.
-    const slice_item made = slice_of(row, row.end, timeline::slice_kind::graph, malformed_);
-    if (busy_) devices_[row.device].anything.add(made.begin, made.end);
-    add_to_stream(row, made);
+    const slice_item item = make_slice(row, row.end, timeline::slice_kind::graph, malformed_);
+    if (busy_) devices_[row.device].anything.add(item.begin, item.end);
+    add_to_stream(row, item);
   }
 }
 
-timeline::slice_set& device_activity_index::set_known(const stream_key& stream, std::size_t lanes, time_ns from) {
-  streams_[stream].set_known(lanes, from);
+timeline::slice_set& device_activity_index::set_known(const stream_key& stream, std::size_t lanes, time_ns begin) {
+  streams_[stream].set_known(lanes, begin);
   return streams_[stream];
 }
 
 timeline::slice_set& device_activity_index::set_known(const direction_key& direction, std::size_t lanes,
-                                                      double highest_rate, time_ns from) {
+                                                      double highest_rate, time_ns begin) {
   direction_work& work = directions_[direction];
-  work.slices.set_known(lanes, from);
+  work.slices.set_known(lanes, begin);
   work.rate.set_highest(highest_rate);
   return work.slices;
 }

@@ -17,6 +17,7 @@
 /// Work of devices: kernels, copies, migrations, memsets.
 namespace sluice::index {
 
+/// Identifies a stream.
 struct stream_key {
   trace::process_id process{};
   trace::device_id device{};
@@ -27,6 +28,7 @@ struct stream_key {
   }
 };
 
+/// Identifies the copies in one direction to or from a device.
 struct direction_key {
   trace::device_id device{};
   trace::direction direction = trace::direction::unknown;
@@ -40,7 +42,7 @@ struct direction_key {
 /// transfer has no host side.
 struct direction_work {
   timeline::slice_set slices;
-  timeline::level_tree rate;  ///< Bytes per second: each transfer's bytes are spread evenly over its interval, and
+  timeline::level_tree rate;  ///< Bytes per second. Each transfer's bytes are spread evenly over its interval, and
                               ///< simultaneous transfers are added up.
   timeline::coverage busy;
   std::map<trace::memory_kind, timeline::coverage> parts;  ///< Busy times, by the kind of memory on the host side.
@@ -50,13 +52,13 @@ struct direction_work {
 struct device_work {
   timeline::coverage kernels;
   timeline::coverage copies;  ///< Copies and migrations to or from the device.
-  timeline::coverage either;  ///< Kernels or copies. Overlap of the two = kernels + copies - either.
+  timeline::coverage either;  ///< Kernels or copies. The overlap of the two is kernels + copies - either.
   timeline::coverage memsets;
   timeline::coverage anything;
 };
 
-/// Collects device events, in any order. An event without a known end never ends; callers clip it to their time range.
-/// Ends before starts are counted in `malformed` and produce slices of length 0. Not thread-safe.
+/// Collects device events, in any order. An event without a known end never ends, and callers clip it to their time
+/// range. Ends before starts are counted in `malformed` and produce slices of length 0. Not thread-safe.
 class device_activity_index {
  public:
   void add(const std::vector<trace::kernel_event>& rows);
@@ -67,8 +69,8 @@ class device_activity_index {
   /// For an index of the section that starts at `from`: sets the number of lanes that a stream or direction has in the
   /// whole recording and, for a direction, its highest rate in bytes per second. Returns the slices of the stream or
   /// direction, to which the caller adds the slices that are running at `from`.
-  timeline::slice_set& set_known(const stream_key& stream, std::size_t lanes, time_ns from);
-  timeline::slice_set& set_known(const direction_key& direction, std::size_t lanes, double highest_rate, time_ns from);
+  timeline::slice_set& set_known(const stream_key& stream, std::size_t lanes, time_ns begin);
+  timeline::slice_set& set_known(const direction_key& direction, std::size_t lanes, double highest_rate, time_ns begin);
   void set_known_kernels(trace::device_id device) { with_kernels_.insert(device); }
   /// Omits the busy times of devices and directions, which then must not be queried.
   void leave_out_busy() { busy_ = false; }
@@ -83,12 +85,12 @@ class device_activity_index {
 
  private:
   template <class Row>
-  void add_to_stream(const Row& row, timeline::slice_item made) {
+  void add_to_stream(const Row& row, timeline::slice_item item) {
     if constexpr (requires { row.enqueued; })
-      if (row.enqueued != trace::unknown_time && made.begin > row.enqueued)
-        made.queued = static_cast<std::uint32_t>(
-            std::min<time_ns>(saturating_difference(made.begin, row.enqueued), timeline::slice_item::longest_queued));
-    last_stream_.in(streams_, {row.process, row.device, row.stream}).add(made);
+      if (row.enqueued != trace::unknown_time && item.begin > row.enqueued)
+        item.queued = static_cast<std::uint32_t>(
+            std::min<time_ns>(saturating_difference(item.begin, row.enqueued), timeline::slice_item::longest_queued));
+    last_stream_.in(streams_, {row.process, row.device, row.stream}).add(item);
   }
   void add_copy(const direction_key& key, const timeline::slice_item& item);
 
@@ -103,14 +105,14 @@ class device_activity_index {
 };
 
 /// Returns the bytes per second of one transfer: bytes / (end - begin). A length below 1 ns counts as 1 ns.
-[[nodiscard]] double bandwidth_of(std::uint64_t bytes, time_ns begin, time_ns end);
-[[nodiscard]] inline double bandwidth_of(const timeline::slice_item& transfer) {
-  return bandwidth_of(transfer.bytes, transfer.begin, transfer.end);
+[[nodiscard]] double compute_bandwidth(std::uint64_t bytes, time_ns begin, time_ns end);
+[[nodiscard]] inline double compute_bandwidth(const timeline::slice_item& transfer) {
+  return compute_bandwidth(transfer.bytes, transfer.begin, transfer.end);
 }
 
 /// Returns the kind of memory on the host side of a copy; unknown if neither side is host memory.
-[[nodiscard]] trace::memory_kind host_side_of(const trace::transfer_event& row);
+[[nodiscard]] trace::memory_kind get_host_side(const trace::transfer_event& row);
 
-[[nodiscard]] timeline::slice_kind slice_kind_of(trace::direction direction);
+[[nodiscard]] timeline::slice_kind get_slice_kind(trace::direction direction);
 
 }  // namespace sluice::index

@@ -14,8 +14,8 @@ struct driver_call {
   trace::thread_id thread{};
   trace::block_id block{};
   trace::string_id name{};  ///< The name of the call that allocated the block, even if this call frees it.
-  trace::stack_id stack{};  ///< None for a free, whose stack is not recorded. The stack of the block then shows where
-                            ///< it was allocated.
+  trace::stack_id stack{};  ///< None for a free, because the stacks of frees are not recorded. The stack of the block
+                            ///< then shows where the block was allocated.
   time_range call;
   bool frees = false;
 };
@@ -38,7 +38,8 @@ class wait_stacks {
     if (row.stack != trace::stack_id::none) stacks_.push_back({row.id, row.stack});
   }
   void settle();
-  /// Returns none if the call has no stack, as in recordings before format 4.2. O(log calls).
+  /// Returns the stack of a call. Returns none if the call has no stack, as in recordings before format 4.2. O(log
+  /// calls).
   [[nodiscard]] trace::stack_id of(trace::event_id sync) const;
 
  private:

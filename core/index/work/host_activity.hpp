@@ -17,6 +17,7 @@
 /// Work of host threads: API calls, waits, named ranges, file operations.
 namespace sluice::index {
 
+/// Identifies a thread.
 struct thread_key {
   trace::process_id process{};
   trace::thread_id thread{};
@@ -26,9 +27,10 @@ struct thread_key {
   }
 };
 
+/// The work of one thread.
 struct thread_work {
-  timeline::slice_set ranges;  ///< The program's own ranges and markers: the upper rows of the track.
-  timeline::slice_set calls;   ///< API calls, waits, file operations: the rows below.
+  timeline::slice_set ranges;  ///< The program's own ranges and markers, in the upper rows of the track.
+  timeline::slice_set calls;   ///< API calls, waits and file operations, in the lower rows of the track.
   timeline::coverage call_busy;
   timeline::coverage wait_busy;
   timeline::coverage file_busy;
@@ -45,10 +47,10 @@ class host_activity {
   void add(const std::vector<trace::file_io_event>& rows);
   /// For an index of the section that starts at `from`: sets the number of lanes that the thread has in the whole
   /// recording. Returns the thread's work, to which the caller adds the slices that are running at `from`.
-  thread_work& set_known(const thread_key& thread, std::size_t range_lanes, std::size_t call_lanes, time_ns from) {
+  thread_work& set_known(const thread_key& thread, std::size_t range_lanes, std::size_t call_lanes, time_ns begin) {
     thread_work& work = threads_[thread];
-    work.ranges.set_known(range_lanes, from);
-    work.calls.set_known(call_lanes, from);
+    work.ranges.set_known(range_lanes, begin);
+    work.calls.set_known(call_lanes, begin);
     return work;
   }
   /// Omits the busy times of threads, which then must not be queried.
@@ -60,7 +62,7 @@ class host_activity {
 
  private:
   template <class Row>
-  thread_work& work_of(const Row& row) {
+  thread_work& find_work(const Row& row) {
     return last_thread_.in(threads_, {row.process, row.thread});
   }
   bool only_waits(trace::string_id name, const trace::tables& tables);

@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t min_steps = 3;
 
 template <class T>
-T median_of(std::vector<T> values) {
+T compute_median(std::vector<T> values) {
   if (values.empty()) return {};
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
@@ -25,16 +25,16 @@ T median_of(std::vector<T> values) {
 /// Returns steps that start at each of `begins`. The last step has the length of a typical step, but ends no later than
 /// `end`.
 step_list steps_from(const std::vector<time_ns>& begins, time_ns end) {
-  step_list made{step_source::pattern, {}};
-  if (begins.size() < min_steps) return made;
+  step_list list{step_source::pattern, {}};
+  if (begins.size() < min_steps) return list;
   std::vector<time_ns> lengths;
   for (std::size_t i = 0; i + 1 < begins.size(); ++i) lengths.push_back(begins[i + 1] - begins[i]);
   for (std::size_t i = 0; i < begins.size(); ++i) {
     const bool last = i + 1 == begins.size();
-    const time_ns until = last ? std::min(end, begins[i] + median_of(lengths)) : begins[i + 1];
-    made.steps.push_back({{begins[i], std::max(until, begins[i])}, static_cast<std::int64_t>(i), {}});
+    const time_ns until = last ? std::min(end, begins[i] + compute_median(lengths)) : begins[i + 1];
+    list.steps.push_back({{begins[i], std::max(until, begins[i])}, static_cast<std::int64_t>(i), {}});
   }
-  return made;
+  return list;
 }
 
 // --- training -------------------------------------------------------------------------------------------------------
@@ -67,8 +67,8 @@ class training_finder {
   [[nodiscard]] time_ns born(std::size_t at) const { return all_[at].block->born; }
   [[nodiscard]] bool is_backward(std::size_t at) const { return all_[at].phase == step_phase::backward; }
 
-  /// Returns the thread that calls the backward passes and allocates nothing while they run: except for the backward
-  /// thread, the thread with the most blocks.
+  /// Returns the thread that calls the backward passes and allocates nothing while they run. This is the thread with
+  /// the most blocks, except for the backward thread.
   [[nodiscard]] trace::thread_id main_thread() const {
     std::map<trace::thread_id, std::size_t> counts;
     for (const phased_block& each : all_)
@@ -113,8 +113,8 @@ class training_finder {
     return false;
   }
 
-  /// Considers those blocks of the pass that are freed between its end and the end of the gap after the next pass. True
-  /// if at least half of their bytes are freed in the gap directly after the pass.
+  /// Considers the blocks of the pass that are freed between its end and the end of the gap after the next pass.
+  /// Returns true if at least half of their bytes are freed in the gap directly after the pass.
   [[nodiscard]] bool frees_gradients(std::size_t which) const {
     const time_ns begin = begin_of_gap(which), end = end_of_gap(which);
     const time_ns later = which + 1 < passes_.size() ? end_of_gap(which + 1) : end_;
@@ -136,14 +136,14 @@ class training_finder {
       last = i;
       ++count;
     }
-    // An optimizer may allocate only in its first step. No end is then seen in the later passes, although there are
-    // many.
+    // An optimizer may allocate only in its first step. Then, the later passes show no end of a step, although there
+    // are many passes.
     const bool goes_on = count > 0 && passes_.size() - 1 - last <= 2 * ((last + 1) / count) && count >= min_steps;
     if (!goes_on) ends_.assign(passes_.size(), true);
   }
 
-  /// Returns the first block after the optimizer's last block in the gap before a pass; if the optimizer has no block
-  /// there, the pass itself.
+  /// Returns the first block after the optimizer's last block in the gap before a pass. If the optimizer has no block
+  /// there, returns the first block of the pass.
   [[nodiscard]] std::size_t first_after_optimizer(std::size_t which) const {
     const std::size_t behind = passes_[which].first;
     const std::size_t first = which == 0 ? 0 : passes_[which - 1].last + 1;
@@ -152,8 +152,8 @@ class training_finder {
     return first;
   }
 
-  /// Determines how a step usually starts: with which stack its first block is allocated, and how many blocks before
-  /// the backward pass that is.
+  /// Determines how a step usually starts: the stack with which its first block is allocated, and the number of blocks
+  /// between that block and the backward pass.
   void choose_common_begin() {
     std::map<trace::stack_id, std::size_t> stacks;
     for (std::size_t pass = 1; pass < passes_.size(); ++pass)
@@ -164,11 +164,11 @@ class training_finder {
     std::vector<std::size_t> distances;
     for (std::size_t pass = 1; pass < passes_.size(); ++pass)
       if (ends_[pass - 1]) distances.push_back(passes_[pass].first - first_after_optimizer(pass));
-    distance_ = median_of(distances);
+    distance_ = compute_median(distances);
   }
 
-  /// Returns the first block of the step that contains this pass. Earlier blocks in the gap may not belong to the step:
-  /// they may come from the creation of the model, or from an evaluation.
+  /// Returns the first block of the step that contains this pass. Earlier blocks in the gap may not belong to the step,
+  /// because they may come from the creation of the model or from an evaluation.
   [[nodiscard]] std::size_t begin_before(std::size_t which) const {
     const std::size_t first = first_after_optimizer(which), behind = passes_[which].first;
     const std::size_t expected = behind - std::min(behind, distance_);
@@ -209,25 +209,25 @@ class loop_lines {
     if (jumps_.size() + 1 < min_steps) return {};
     std::map<std::int64_t, std::size_t> sources;
     for (const jump& each : jumps_) ++sources[each.from];
-    // The outermost loop ends after all others: at the highest line from which execution jumps back repeatedly.
-    std::int64_t from = 0;
+    // The outermost loop ends after all other loops, at the highest line from which execution jumps back repeatedly.
+    std::int64_t begin = 0;
     for (const auto& [line, count] : sources)
-      if (count + 1 >= min_steps) from = line;
-    if (from == 0) return {};
-    std::vector<time_ns> all;
+      if (count + 1 >= min_steps) begin = line;
+    if (begin == 0) return {};
+    std::vector<time_ns> times;
     std::int64_t to = std::numeric_limits<std::int64_t>::max();
     for (const jump& each : jumps_)
-      if (each.from >= from) to = std::min(to, each.to);
+      if (each.from >= begin) to = std::min(to, each.to);
     // The first iteration starts at the first block that is allocated at or after the line to which execution jumps
     // back.
     for (const auto& [line, time] : lines_) {
       if (line < to) continue;
-      all.push_back(time);
+      times.push_back(time);
       break;
     }
     for (const jump& each : jumps_)
-      if (each.from >= from && each.time > all.front()) all.push_back(each.time);
-    return all;
+      if (each.from >= begin && each.time > times.front()) times.push_back(each.time);
+    return times;
   }
 
  private:
@@ -247,14 +247,14 @@ step_list find_training_steps(std::span<const phased_block> blocks, time_ns end)
   return training_finder(blocks, end).find();
 }
 
-step_list find_loop(std::span<const block_record* const> blocks, const lines_of_block& lines_of, time_ns end) {
+step_list find_loop(std::span<const block_record* const> blocks, const lines_of_block& get_lines, time_ns end) {
   constexpr std::size_t deepest = 64;
   for (std::size_t depth = 0; depth < deepest; ++depth) {
     // The functions at this depth, each identified together with all its callers.
     std::map<std::uint64_t, std::pair<loop_lines, std::size_t>> functions;
     std::size_t reach = 0;
     for (const block_record* block : blocks) {
-      const std::span<const code_line> lines = lines_of(*block);
+      const std::span<const code_line> lines = get_lines(*block);
       if (lines.size() <= depth) continue;
       ++reach;
       auto& [loop, count] = functions[lines[depth].function];
@@ -309,27 +309,26 @@ class stack_lines {
   std::unordered_map<std::uint64_t, std::vector<code_line>> known_;
 };
 
-std::vector<phased_block> phases_of(const step_evidence& by) {
+std::vector<phased_block> list_phases(const step_evidence& by) {
   stack_clues clues(by.tables);
   std::map<process_clues::requester, bool> backward;
-  std::vector<phased_block> all;
-  all.reserve(by.blocks.size());
+  std::vector<phased_block> blocks;
+  blocks.reserve(by.blocks.size());
   for (const block_record* block : by.blocks) {
-    const process_clues::requester from = process_clues::requester_of(birth_of(*block), clues);
-    const auto [place, fresh] = backward.try_emplace(from, false);
-    if (fresh) place->second = by.clues.on_backward_thread(by.process, from);
+    const process_clues::requester requester = process_clues::find_requester(find_birth(*block), clues);
+    const auto [place, fresh] = backward.try_emplace(requester, false);
+    if (fresh) place->second = by.clues.on_backward_thread(by.process, requester);
     const clue says = clues.of(block->stack);
     const step_phase phase = place->second || says == clue::backward       ? step_phase::backward
                              : says == clue::optimizer                     ? step_phase::optimizer
                              : says == clue::forward || says == clue::hook ? step_phase::model
                                                                            : step_phase::other;
-    all.push_back({block, phase});
+    blocks.push_back({block, phase});
   }
-  return all;
+  return blocks;
 }
 
-/// True if all allocations of the first full step are in a module's forward pass: what repeats is then the layers, not
-/// the steps.
+/// True if all allocations of the first full step are in a module's forward pass. Then, layers repeat, not steps.
 bool are_layers(const step_list& steps, std::span<const phased_block> blocks) {
   if (steps.steps.size() < min_steps) return false;
   const time_range inside = steps.steps[1].span;
@@ -343,10 +342,10 @@ std::vector<const block_record*> of_busiest_thread(std::span<const block_record*
   for (const block_record* block : blocks) ++counts[block->thread];
   const auto most =
       std::max_element(counts.begin(), counts.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  std::vector<const block_record*> all;
+  std::vector<const block_record*> records;
   for (const block_record* block : blocks)
-    if (block->thread == most->first) all.push_back(block);
-  return all;
+    if (block->thread == most->first) records.push_back(block);
+  return records;
 }
 
 /// True if at least half of the process's kernels start within the steps. Libraries that try out kernels, or compile,
@@ -370,43 +369,43 @@ time_ns time_in(time_ns each) { return each; }
 
 /// Returns the part of `all`, which is sorted by time, that is in [from, until).
 template <class T>
-std::span<const T> within(std::span<const T> all, time_ns from, time_ns until) {
+std::span<const T> within(std::span<const T> items, time_ns begin, time_ns until) {
   const auto first_at = [&](time_ns time) {
-    return std::partition_point(all.begin(), all.end(), [=](const T& each) { return time_in(each) < time; });
+    return std::partition_point(items.begin(), items.end(), [=](const T& each) { return time_in(each) < time; });
   };
-  const auto first = first_at(from), behind = first_at(std::max(from, until));
-  return all.subspan(static_cast<std::size_t>(first - all.begin()), static_cast<std::size_t>(behind - first));
+  const auto first = first_at(begin), behind = first_at(std::max(begin, until));
+  return items.subspan(static_cast<std::size_t>(first - items.begin()), static_cast<std::size_t>(behind - first));
 }
 
-step_list infer_from(const step_evidence& of) {
-  const std::vector<phased_block> phased = phases_of(of);
-  const step_list training = find_training_steps(phased, of.end);
+step_list infer_from(const step_evidence& evidence) {
+  const std::vector<phased_block> phased = list_phases(evidence);
+  const step_list training = find_training_steps(phased, evidence.end);
   if (!training.steps.empty()) {
     const auto backward = std::find_if(phased.rbegin(), phased.rend(),
                                        [](const phased_block& each) { return each.phase == step_phase::backward; });
-    const auto later = within(of.launches, backward->block->born + 1, latest_time + 1);
-    const step_list graphs = find_graph_steps(later, of.end);
+    const auto later = within(evidence.launches, backward->block->born + 1, latest_time + 1);
+    const step_list graphs = find_graph_steps(later, evidence.end);
     return graphs.steps.size() > training.steps.size() ? graphs : training;
   }
-  if (!of.blocks.empty()) {
-    stack_lines lines(of.tables);
-    const auto busiest = of_busiest_thread(of.blocks);
+  if (!evidence.blocks.empty()) {
+    stack_lines lines(evidence.tables);
+    const auto busiest = of_busiest_thread(evidence.blocks);
     step_list loop = find_loop(
-        busiest, [&](const block_record& block) { return lines.of(block.stack); }, of.end);
-    if (!loop.steps.empty() && hold_the_work(loop, of.kernel_times)) return loop;
-    step_list pattern = find_pattern(of.blocks, of.end);
-    if (!pattern.steps.empty() && !are_layers(pattern, phased) && hold_the_work(pattern, of.kernel_times))
+        busiest, [&](const block_record& block) { return lines.of(block.stack); }, evidence.end);
+    if (!loop.steps.empty() && hold_the_work(loop, evidence.kernel_times)) return loop;
+    step_list pattern = find_pattern(evidence.blocks, evidence.end);
+    if (!pattern.steps.empty() && !are_layers(pattern, phased) && hold_the_work(pattern, evidence.kernel_times))
       return pattern;
   }
-  step_list graphs = find_graph_steps(of.launches, of.end);
+  step_list graphs = find_graph_steps(evidence.launches, evidence.end);
   if (!graphs.steps.empty()) return graphs;
-  step_list kernels = find_kernel_pattern(of.kernels, of.end);
-  return !kernels.steps.empty() && hold_the_work(kernels, of.kernel_times) ? kernels : step_list{};
+  step_list kernels = find_kernel_pattern(evidence.kernels, evidence.end);
+  return !kernels.steps.empty() && hold_the_work(kernels, evidence.kernel_times) ? kernels : step_list{};
 }
 
-/// Appends the steps in `from`, with the next numbers. Where steps overlap, those already in `to` are shortened.
-void append(std::span<const step> from, std::vector<step>& to) {
-  for (step each : from) {
+/// Appends the steps in `from`, with the next numbers. If steps overlap, the steps already in `to` are shortened.
+void append(std::span<const step> steps, std::vector<step>& to) {
+  for (step each : steps) {
     if (!to.empty() && each.span.begin <= to.back().span.begin) continue;
     if (!to.empty()) to.back().span.end = std::min(to.back().span.end, each.span.begin);
     each.number = static_cast<std::int64_t>(to.size());
@@ -456,11 +455,11 @@ step_list steps_in_windows::with_rest(const step_evidence& by) const {
   rest.kernel_times = within(by.kernel_times, from_, latest_time + 1);
   const step_list last = infer_from(rest);
   if (found_.empty()) return last;
-  step_list all{step_source::pattern, found_};
-  if (last.steps.empty()) return all;
-  all.steps.resize(found_.size() - held_);
-  append(last.steps, all.steps);
-  return all;
+  step_list list{step_source::pattern, found_};
+  if (last.steps.empty()) return list;
+  list.steps.resize(found_.size() - held_);
+  append(last.steps, list.steps);
+  return list;
 }
 
 void steps_in_windows::finish(const step_evidence& by) {

@@ -9,14 +9,14 @@ namespace sluice::metrics {
 
 template <class Used, class Reserved>
 void cache_use_builder::add(gathered& to, std::vector<time_ns> changes, const Used& used, const Reserved& reserved,
-                            const index::event_store& from, time_range run) {
+                            const index::event_store& store, time_range run) {
   std::sort(changes.begin(), changes.end());
   for (std::size_t i = 0; i < changes.size(); i += to.changes_a_piece) {
     const std::size_t behind = std::min(i + to.changes_a_piece, changes.size());
     const time_range here{changes[i], behind < changes.size() ? changes[behind] : run.end};
     if (here.length() <= 0) continue;
     const timeline::extent held = reserved.over(here.begin, here.end);
-    const double weight = static_cast<double>(behind - i + from.touches().works_in(here));
+    const double weight = static_cast<double>(behind - i + store.touches().works_in(here));
     to.pieces.push_back({used.over(here.begin, here.end).maximum, held.maximum, weight});
     if (held.maximum > to.reserved_maximum) {
       to.reserved_maximum = held.maximum;
@@ -32,45 +32,45 @@ void cache_use_builder::add(gathered& to, std::vector<time_ns> changes, const Us
   }
 }
 
-std::map<trace::device_id, timeline::level_tree> cache_use_builder::segments_of(const index::memory_use& memory) {
+std::map<trace::device_id, timeline::level_tree> cache_use_builder::format_segments(const index::memory_use& memory) {
   for (const index::block_record& block : memory.blocks())
     if (block.allocated && block.layer == trace::layer::framework && block.parent != trace::block_id::none)
       segments_.insert(raw(block.parent));
-  std::map<trace::device_id, timeline::level_tree> made;
+  std::map<trace::device_id, timeline::level_tree> trees;
   for (const index::block_record& block : memory.blocks()) {
     if (!index::takes_device_memory(block) || !segments_.contains(raw(block.id))) continue;
-    timeline::level_tree& use = made[block.device];
+    timeline::level_tree& use = trees[block.device];
     use.add({block.born, static_cast<double>(block.bytes)});
     if (block.freed()) use.add({block.died, -static_cast<double>(block.bytes)});
   }
-  for (auto& [device, use] : made) use.settle();
-  return made;
+  for (auto& [device, use] : trees) use.settle();
+  return trees;
 }
 
-void cache_use_builder::add(const index::event_store& from, time_range run) {
-  const time_range here = common_of(scope_.range, run);
+void cache_use_builder::add(const index::event_store& store, time_range run) {
+  const time_range here = intersect(scope_.range, run);
   if (here.length() <= 0) return;
   std::map<key, std::vector<time_ns>> changes;
-  for (const index::block_record& block : from.memory().blocks()) {
+  for (const index::block_record& block : store.memory().blocks()) {
     if (!index::takes_device_memory(block)) continue;
     const bool framework = block.layer == trace::layer::framework && block.kind == trace::memory_kind::device;
     if (!framework && block.layer != trace::layer::pool) continue;
-    std::vector<time_ns>& of = changes[{framework ? trace::pool_id{} : block.pool, block.device}];
-    if (here.holds(block.born)) of.push_back(block.born);
-    if (block.freed() && here.holds(block.died)) of.push_back(block.died);
+    std::vector<time_ns>& items = changes[{framework ? trace::pool_id{} : block.pool, block.device}];
+    if (here.holds(block.born)) items.push_back(block.born);
+    if (block.freed() && here.holds(block.died)) items.push_back(block.died);
   }
-  const auto segments = segments_of(from.memory());
-  for (auto& [of, times] : changes) {
-    if (of.first != trace::pool_id::none) {
-      const auto pool = from.memory().pools().find(of.first);
-      if (pool != from.memory().pools().end() && !pool->second.reserved.empty())
-        add(all_[of], std::move(times), pool->second.blocks, pool->second.reserved, from, here);
+  const auto segments = format_segments(store.memory());
+  for (auto& [subject, times] : changes) {
+    if (subject.first != trace::pool_id::none) {
+      const auto pool = store.memory().pools().find(subject.first);
+      if (pool != store.memory().pools().end() && !pool->second.reserved.empty())
+        add(all_[subject], std::move(times), pool->second.blocks, pool->second.reserved, store, here);
       continue;
     }
-    const auto used = from.memory().use().find({of.second, trace::layer::framework, trace::memory_kind::device});
-    const auto held = segments.find(of.second);
-    if (used != from.memory().use().end() && held != segments.end())
-      add(all_[of], std::move(times), used->second, held->second, from, here);
+    const auto used = store.memory().use().find({subject.second, trace::layer::framework, trace::memory_kind::device});
+    const auto held = segments.find(subject.second);
+    if (used != store.memory().use().end() && held != segments.end())
+      add(all_[subject], std::move(times), used->second, held->second, store, here);
   }
 }
 
@@ -85,16 +85,16 @@ void cache_use_builder::hold_until_sampled(std::vector<piece>& pieces) {
 }
 
 std::vector<cache_use> cache_use_builder::metrics() const {
-  std::vector<cache_use> made;
-  for (auto [of, found] : all_) {
-    if (of.first != trace::pool_id::none) hold_until_sampled(found.pieces);
+  std::vector<cache_use> uses;
+  for (auto [subject, found] : all_) {
+    if (subject.first != trace::pool_id::none) hold_until_sampled(found.pieces);
     cache_use each;
-    std::tie(each.pool, each.device) = of;
+    std::tie(each.pool, each.device) = subject;
     each.reserved_maximum = static_cast<std::uint64_t>(std::max(found.reserved_maximum, 0.0));
     each.reserved_time = found.reserved_time;
-    double all = 0;
-    for (const piece& one : found.pieces) all += one.weight;
-    each.parts = all < min_weight ? 0 : all_parts;
+    double total = 0;
+    for (const piece& one : found.pieces) total += one.weight;
+    each.parts = total < min_weight ? 0 : all_parts;
     double low = 0;
     for (auto one = found.pieces.rbegin(); one != found.pieces.rend(); ++one) {
       if (one->reserved * 2 < found.reserved_maximum || one->used * 2 > one->reserved) break;
@@ -102,10 +102,10 @@ std::vector<cache_use> cache_use_builder::metrics() const {
       each.usual_maximum = std::max(each.usual_maximum, static_cast<std::uint64_t>(std::max(one->used, 0.0)));
       each.usual_reserved = std::max(each.usual_reserved, static_cast<std::uint64_t>(one->reserved));
     }
-    each.low_parts = static_cast<std::uint64_t>(low / std::max(all, 1.0) * static_cast<double>(each.parts));
-    if (each.reserved_maximum > 0) made.push_back(each);
+    each.low_parts = static_cast<std::uint64_t>(low / std::max(total, 1.0) * static_cast<double>(each.parts));
+    if (each.reserved_maximum > 0) uses.push_back(each);
   }
-  return made;
+  return uses;
 }
 
 }  // namespace sluice::metrics

@@ -11,16 +11,17 @@
 #include "core/metrics/metrics_scope.hpp"
 #include "core/trace/model/model.hpp"
 
-/// How much memory pools and caching allocators hold, and how much of that memory the program needs over time. Sizes
-/// are in bytes.
+/// Computes how much memory pools and caching allocators hold, and how much of that memory the program needs over time.
+/// Sizes are in bytes.
 namespace sluice::index {
 class event_store;
 }
 
 namespace sluice::metrics {
 
-/// One pool with recorded blocks, or a framework's caching allocator on one device. The range is divided into parts
-/// with equal numbers of launches, copies, allocations and frees, so intervals without activity do not count.
+/// The use of one pool with recorded blocks, or of a framework's caching allocator on one device. The range is divided
+/// into parts with equal numbers of launches, copies, allocations and frees, so intervals without activity do not
+/// count.
 struct cache_use {
   trace::pool_id pool{};  ///< `none` for a framework's allocator, which gets its segments from the driver.
   trace::device_id device{};
@@ -45,7 +46,7 @@ class cache_use_builder {
   explicit cache_use_builder(const metrics_scope& scope) : scope_(scope) {}  ///< `scope` must outlive this object.
 
   /// Adds the events in `run`. O(blocks * log blocks).
-  void add(const index::event_store& from, time_range run);
+  void add(const index::event_store& store, time_range run);
   [[nodiscard]] std::vector<cache_use> metrics() const;
 
  private:
@@ -57,7 +58,7 @@ class cache_use_builder {
   };
   struct gathered {
     std::vector<piece> pieces;
-    /// How many changes form a piece. Doubles whenever there are more than `max_pieces` pieces.
+    /// The number of changes that form a piece. It doubles whenever there are more than `max_pieces` pieces.
     std::size_t changes_a_piece = 1;
     double reserved_maximum = 0;
     time_ns reserved_time = 0;
@@ -69,11 +70,12 @@ class cache_use_builder {
 
   template <class Used, class Reserved>
   static void add(gathered& to, std::vector<time_ns> changes, const Used& used, const Reserved& reserved,
-                  const index::event_store& from, time_range run);
-  /// A pool's reserved size is known only from samples. Because a pool grows only to hand memory out, the size in a
-  /// sample is assumed to apply from the increase in use that required it.
+                  const index::event_store& store, time_range run);
+  /// Applies sampled sizes to earlier pieces. A pool's reserved size is known only from samples. Because a pool grows
+  /// only to hand memory out, the size in a sample is assumed to apply from the increase in use that required this
+  /// size.
   static void hold_until_sampled(std::vector<piece>& pieces);
-  [[nodiscard]] std::map<trace::device_id, timeline::level_tree> segments_of(const index::memory_use& memory);
+  [[nodiscard]] std::map<trace::device_id, timeline::level_tree> format_segments(const index::memory_use& memory);
 
   const metrics_scope& scope_;
   std::map<key, gathered> all_;

@@ -21,11 +21,11 @@ struct collective_part {
 };
 
 /// Matches kernels of the same name on different ranks. All members of a collective run their kernels at the same time,
-/// and these kernels end together. A rank may belong to several groups that run collectives of the same name: tensor,
-/// pipeline and data parallel groups. A recording does not name the groups, but on each rank a group usually has its
-/// own stream. Streams of different ranks are therefore put in one group if their kernels of the same name repeatedly
-/// end together. Kernels on a stream that matches no other stream are not matched. Sends and receives have a different
-/// peer each time, so individual kernels are matched if they end together.
+/// and these kernels end together. A rank may belong to several groups that run collectives of the same name, such as
+/// tensor, pipeline and data parallel groups. A recording does not name the groups, but on each rank, a group usually
+/// has its own stream. Streams of different ranks are therefore put in one group if their kernels of the same name
+/// repeatedly end together. Kernels on a stream that matches no other stream are not matched. Sends and receives have a
+/// different peer each time, so these kernels are matched one by one if they end together.
 class collective_matcher {
  public:
   /// Called for each kernel of a collective in which several ranks take part. `waited` is the kernel's duration in
@@ -36,9 +36,9 @@ class collective_matcher {
   explicit collective_matcher(std::size_t ranks) : ranks_(ranks) {}
 
   /// Adds the kernels of one name that begin in a section, which ends at `end`. `sends` is true for sends and receives.
-  /// Call for the sections in order of time. O(kernels * log kernels).
+  /// Sections must be added in order of time. O(kernels * log kernels).
   void add(trace::string_id name, bool sends, std::vector<collective_part> parts, time_ns end, const take_wait& waited);
-  /// Call once, after the last `add`.
+  /// Matches the remaining kernels. Must be called once, after the last `add`.
   void finish(const take_wait& waited);
 
  private:
@@ -50,7 +50,8 @@ class collective_matcher {
     }
   };
   using lanes = std::map<lane, std::vector<time_range>>;
-  /// Group numbers: the stream matches no other stream, or has too few kernels to judge. The latter form one group.
+  /// Special group numbers. `fits_none`: the stream matches no other stream. `too_few`: the stream has too few kernels
+  /// to judge; all these streams form one group.
   static constexpr std::size_t fits_none = 0, too_few = 1;
   /// The state of all kernels of one name.
   struct kernels {
@@ -62,12 +63,12 @@ class collective_matcher {
     std::uint64_t looked = 0;  ///< The value of `count` when the groups were last determined.
     bool sends = false;
   };
-  /// True if groups must be determined: with two ranks there is only one group, and sends have no fixed group.
-  [[nodiscard]] bool tells_groups_apart(const kernels& of) const { return ranks_ > 2 && !of.sends; }
+  /// True if groups must be determined. With two ranks, there is only one group, and sends have no fixed group.
+  [[nodiscard]] bool tells_groups_apart(const kernels& subject) const { return ranks_ > 2 && !subject.sends; }
   /// Assigns the streams of `of.open` to groups. If `last`, assigns even streams with few kernels.
-  static void learn(kernels& of, bool last);
-  void match(kernels& of, time_ns end, const take_wait& waited);
-  static void match_group(std::vector<collective_part> all, time_ns end, std::vector<collective_part>& open,
+  static void learn(kernels& subject, bool last);
+  void match(kernels& subject, time_ns end, const take_wait& waited);
+  static void match_group(std::vector<collective_part> items, time_ns end, std::vector<collective_part>& open,
                           const take_wait& waited);
   static void match_sends(time_ns end, std::vector<collective_part>& open, const take_wait& waited);
   static void count_waits(const collective_part* first, const collective_part* last, const take_wait& waited);

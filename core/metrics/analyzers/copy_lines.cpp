@@ -18,27 +18,27 @@ copy_lines_builder::copy_lines_builder(const index::copy_contents& contents, con
       groups_(scope, copies_grouped::all),
       duplicates_(scope) {
   needless_copies(contents, scope.range).for_each([this](const index::content_copy& copy, needless_copy why) {
-    needless& of = needless_[raw(copy.event)];
+    needless& subject = needless_[raw(copy.event)];
     const copy_metrics one{1, copy.bytes, copy.end == latest_time ? 0 : copy.end - copy.begin};
-    (why == needless_copy::repeated ? of.repeated : of.round_trips).add(one);
+    (why == needless_copy::repeated ? subject.repeated : subject.round_trips).add(one);
   });
 }
 
-void copy_lines_builder::add(const index::event_store& from, time_range run) {
-  const time_range here = common_of(scope_.range, run);
+void copy_lines_builder::add(const index::event_store& store, time_range run) {
+  const time_range here = intersect(scope_.range, run);
   if (here.length() <= 0) return;
-  groups_.add(from, run);
-  duplicates_.add(contents_, from, run);
-  for (const index::copy_record& copy : from.copies().copies()) {
+  groups_.add(store, run);
+  duplicates_.add(contents_, store, run);
+  for (const index::copy_record& copy : store.copies().copies()) {
     if (!here.holds(copy.begin) || copy.end == latest_time) continue;
-    ran_kernels_[copy.device] = from.devices().ran_kernels(copy.device);
+    ran_kernels_[copy.device] = store.devices().ran_kernels(copy.device);
     add_to_cell(copy);
     if (needless_.empty()) continue;
     const auto found = needless_.find(raw(copy.event));
     if (found == needless_.end()) continue;
-    needless& of = needless_by_stack_[{copy.device, copy.direction, from.copies().stack_of(copy.call)}];
-    of.repeated.add(found->second.repeated);
-    of.round_trips.add(found->second.round_trips);
+    needless& subject = needless_by_stack_[{copy.device, copy.direction, store.copies().find_stack(copy.call)}];
+    subject.repeated.add(found->second.repeated);
+    subject.round_trips.add(found->second.round_trips);
   }
 }
 
@@ -48,12 +48,12 @@ void copy_lines_builder::add_to_cell(const index::copy_record& copy) {
     left_out_ += copy.copies;
     return;
   }
-  const double rate = index::bandwidth_of(copy.bytes, copy.begin, copy.end);
+  const double rate = index::compute_bandwidth(copy.bytes, copy.begin, copy.end);
   const auto place = [](double value) {
     return static_cast<std::uint64_t>(std::max(std::log2(value) * copy_cell::parts_of_octave, 0.0));
   };
-  const auto of = ways_.try_emplace({copy.device, copy.direction, copy.host_side}, ways_.size()).first->second;
-  const std::uint64_t key = std::uint64_t{of} << 32U | place(static_cast<double>(size)) << 16U | place(rate);
+  const auto emplace = ways_.try_emplace({copy.device, copy.direction, copy.host_side}, ways_.size()).first->second;
+  const std::uint64_t key = std::uint64_t{emplace} << 32U | place(static_cast<double>(size)) << 16U | place(rate);
   copy_cell& cell = cells_[key];
   if (cell.count == 0) {
     cell.device = copy.device;
@@ -73,17 +73,17 @@ void copy_lines_builder::add_to_cell(const index::copy_record& copy) {
 }
 
 copy_table copy_lines_builder::table(code_places& places) const {
-  copy_table made;
-  made.range = scope_.range;
-  made.left_out = left_out_;
-  made.contents_checked = checked_;
+  copy_table output;
+  output.range = scope_.range;
+  output.left_out = left_out_;
+  output.contents_checked = checked_;
   std::map<std::tuple<trace::device_id, trace::direction, std::string>, std::size_t> known;
   std::map<asked, std::size_t> by_stack;
   for (const copy_group& group : groups_.groups(std::numeric_limits<std::size_t>::max())) {
     const code_place& place = places.of(group.stack);
-    const auto [at, fresh] = known.try_emplace({group.device, group.direction, text_of(place)}, made.lines.size());
+    const auto [at, fresh] = known.try_emplace({group.device, group.direction, to_text(place)}, output.lines.size());
     if (fresh) {
-      copy_line& line = made.lines.emplace_back();
+      copy_line& line = output.lines.emplace_back();
       line.place = place;
       line.device = group.device;
       line.direction = group.direction;
@@ -92,7 +92,7 @@ copy_table copy_lines_builder::table(code_places& places) const {
       line.kernels_known = kernels != ran_kernels_.end() && kernels->second;
     }
     by_stack[{group.device, group.direction, group.stack}] = at->second;
-    copy_line& line = made.lines[at->second];
+    copy_line& line = output.lines[at->second];
     line.count += group.count;
     saturating_add(line.bytes, group.bytes);
     if (group.host_side == trace::memory_kind::host) saturating_add(line.pageable_bytes, group.bytes);
@@ -108,25 +108,25 @@ copy_table copy_lines_builder::table(code_places& places) const {
     line.largest = group.largest;
     line.largest_bytes = group.largest_bytes;
   }
-  for (const auto& [who, what] : needless_by_stack_) {
+  for (const auto& [who, subject] : needless_by_stack_) {
     const auto line = by_stack.find(who);
     if (line == by_stack.end()) continue;
-    made.lines[line->second].repeated.add(what.repeated);
-    made.lines[line->second].round_trips.add(what.round_trips);
+    output.lines[line->second].repeated.add(subject.repeated);
+    output.lines[line->second].round_trips.add(subject.round_trips);
   }
-  for (copy_line& line : made.lines) line.storm = line.small >= min_small_copies;
-  std::stable_sort(made.lines.begin(), made.lines.end(),
+  for (copy_line& line : output.lines) line.storm = line.small >= min_small_copies;
+  std::stable_sort(output.lines.begin(), output.lines.end(),
                    [](const copy_line& a, const copy_line& b) { return a.busy > b.busy; });
   if (checked_)
     for (const round_trip_stacks& each : duplicates_.metrics(contents_).all.round_trips)
-      made.round_trips.push_back(
+      output.round_trips.push_back(
           {places.of(each.down), places.of(each.up), each.to_host, each.to_device, each.largest});
-  for (const auto& [key, cell] : cells_) made.cells.push_back(cell);
-  std::sort(made.cells.begin(), made.cells.end(), [](const copy_cell& a, const copy_cell& b) {
+  for (const auto& [key, cell] : cells_) output.cells.push_back(cell);
+  std::sort(output.cells.begin(), output.cells.end(), [](const copy_cell& a, const copy_cell& b) {
     return std::tie(a.device, a.direction, a.host_side, a.size, a.rate) <
            std::tie(b.device, b.direction, b.host_side, b.size, b.rate);
   });
-  return made;
+  return output;
 }
 
 }  // namespace sluice::metrics

@@ -14,12 +14,11 @@
 #include "core/metrics/duplicates.hpp"
 #include "core/trace/model/model.hpp"
 
-/// Copies grouped by program line, and by size and rate. Sizes are in bytes, times in ns, and rates in bytes per
-/// second.
+/// Groups copies by program line, and by size and rate. Sizes are in bytes, times in ns, and rates in bytes per second.
 namespace sluice::metrics {
 
-/// The copies of one direction on one device that one program line requested: sums over the same `copy_group`s that
-/// findings use.
+/// The copies of one direction on one device that one program line requested. The numbers are sums over the same
+/// `copy_group`s that findings use.
 struct copy_line {
   code_place place;  ///< `known` is false if no stack was recorded.
   trace::device_id device{};
@@ -32,13 +31,13 @@ struct copy_line {
   /// The part of `busy` in which no kernel ran. Meaningless if `kernels_known` is false.
   time_ns alone = 0;
   bool kernels_known = false;  ///< True if the device ran kernels.
-  time_ns queued = 0;          ///< Sum over the copies of the time from the call to the start of the copy.
+  time_ns queued = 0;          ///< Sum of the times from the call to the start of the copy.
   std::uint64_t small = 0;     ///< Number of copies smaller than `copy_group::small_copy` bytes.
   std::uint64_t small_bytes = 0;
   /// The time from the start of the first copy to the end of the last, summed over runs of small copies.
   time_ns small_spread = 0;
   bool storm = false;  ///< True if there are enough small copies for the report to mention them.
-  time_range range;    ///< From the start of the first copy to 1 ns after the start of the last.
+  time_range range;    ///< From the start of the first copy to 1 ns after the start of the last copy.
   trace::event_id largest{};
   std::uint64_t largest_bytes = 0;
   copy_metrics repeated;     ///< Copies of data that had already been sent to the device.
@@ -59,7 +58,8 @@ struct round_trip_line {
   trace::event_id largest{};  ///< The largest copy to the device.
 };
 
-/// Copies of one direction whose sizes and rates are nearly equal: both within an eighth of an octave.
+/// Copies of one direction whose sizes and rates are nearly equal. The sizes lie within an eighth of an octave, and so
+/// do the rates.
 struct copy_cell {
   trace::device_id device{};
   trace::direction direction = trace::direction::unknown;
@@ -76,12 +76,14 @@ struct copy_cell {
   static constexpr double parts_of_octave = 8;
 };
 
+/// The result of `copy_lines_builder`.
 struct copy_table {
   time_range range;
   std::vector<copy_line> lines;              ///< Sorted by duration, longest first.
   std::vector<round_trip_line> round_trips;  ///< Sorted by bytes, most first.
   std::vector<copy_cell> cells;              ///< Sorted by device, direction, host side, size and rate.
-  std::uint64_t left_out = 0;                ///< Number of copies without a rate: their size or duration is zero.
+  std::uint64_t left_out = 0;                ///< Number of copies without a rate, because their size or duration is
+                                             ///< zero.
   /// True if the contents of copies were checked, so that repeated copies are known.
   bool contents_checked = false;
 };
@@ -93,7 +95,7 @@ class copy_lines_builder {
   copy_lines_builder(const index::copy_contents& contents, const metrics_scope& scope);
 
   /// Adds the copies that begin in `run`, the time range that `from` covers. O(copies * log copies).
-  void add(const index::event_store& from, time_range run);
+  void add(const index::event_store& store, time_range run);
   /// Returns the table. O(groups of copies + cells).
   [[nodiscard]] copy_table table(code_places& places) const;
 

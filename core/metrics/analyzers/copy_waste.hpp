@@ -11,8 +11,8 @@
 #include "core/metrics/metrics_scope.hpp"
 #include "core/trace/model/model.hpp"
 
-/// Copies between host and device, with possible causes of slowness: pageable memory, small sizes, no overlap with
-/// kernels. Sizes are in bytes, times in ns.
+/// Groups copies between host and device, and measures possible causes of slowness: pageable memory, small sizes, no
+/// overlap with kernels. Sizes are in bytes, times in ns.
 namespace sluice::index {
 class event_store;
 }
@@ -29,7 +29,8 @@ struct copy_group {
   std::uint64_t bytes = 0;
   time_ns busy = 0;   ///< Sum of the copies' durations.
   time_ns alone = 0;  ///< The part of `busy` in which no kernel ran.
-  /// Sum of the times from the call to the start: earlier work on the stream, and staging of pageable memory.
+  /// Sum of the times from the call to the start of the copy. Earlier work on the stream and staging of pageable memory
+  /// cause this delay.
   time_ns queued = 0;
   std::uint64_t small = 0;  ///< Number of copies smaller than `small_copy` bytes.
   std::uint64_t small_bytes = 0;
@@ -38,7 +39,7 @@ struct copy_group {
   std::uint64_t on_kernels_stream = 0;  ///< Number of copies on streams that also run kernels.
   time_ns first = 0;                    ///< Start of the first copy.
   time_ns last = 0;                     ///< Start of the last copy.
-  /// How many eighths of the device's kernel time contain copies; 1 if only the setup copies.
+  /// The number of eighths of the device's kernel time that contain copies; 1 if only the setup copies.
   std::uint64_t spread = 0;
   trace::event_id largest{};
   std::uint64_t largest_bytes = 0;
@@ -60,7 +61,7 @@ class copy_waste_builder {
       : scope_(scope), which_(which) {}
 
   /// Adds the copies that begin in `run`, the time range that `from` covers. O(copies * log copies).
-  void add(const index::event_store& from, time_range run);
+  void add(const index::event_store& store, time_range run);
   /// Returns at most `most` groups, sorted by `alone`, then by `busy`; longest first.
   [[nodiscard]] std::vector<copy_group> groups(std::size_t most = limit) const;
 
@@ -71,9 +72,10 @@ class copy_waste_builder {
  private:
   using way = std::tuple<trace::device_id, trace::direction, trace::memory_kind, trace::stack_id>;
   struct gathered {
-    copy_group made;
+    copy_group group;
     time_ns small_until = 0;    ///< End of the current run of small copies.
-    progress_samples progress;  ///< Before each copy: the total time for which the device's kernels had run.
+    progress_samples progress;  ///< For each copy, the total time for which the device's kernels had run before the
+                                ///< copy.
   };
   const metrics_scope& scope_;
   const copies_grouped which_;

@@ -10,7 +10,8 @@
 #include "core/index/memory/touches.hpp"
 #include "core/metrics/metrics_scope.hpp"
 
-/// Dead writes: data in a block that is overwritten completely before anything reads it. Sizes are in bytes.
+/// Finds dead writes: writes to a block that is then overwritten completely before anything reads it. Sizes are in
+/// bytes.
 namespace sluice::index {
 class event_store;
 }
@@ -27,7 +28,7 @@ struct dead_write_group {
       index::access_kind::clear;
   std::uint64_t count = 0;
   std::uint64_t bytes = 0;  ///< Total bytes written in vain.
-  time_range longest;       ///< For the largest block: from the dead write to the write that replaced it.
+  time_range longest;       ///< For the largest block, the time from the dead write to the write that replaced it.
   trace::block_id largest{};
   std::uint64_t largest_bytes = 0;
 };
@@ -39,8 +40,8 @@ class dead_writes_builder {
   explicit dead_writes_builder(const metrics_scope& scope) : scope_(scope) {}  ///< `scope` must outlive this object.
 
   /// Adds the accesses in `run`. O(accesses * log blocks).
-  void add(const index::event_store& from, time_range run);
-  /// Sorted by bytes, most first; at most `limit` groups.
+  void add(const index::event_store& store, time_range run);
+  /// Returns at most `limit` groups, most bytes first.
   [[nodiscard]] std::vector<dead_write_group> groups() const;
   static constexpr std::size_t limit = 32;
 

@@ -48,32 +48,33 @@ class arena {
   [[nodiscard]] std::uint64_t free() const { return held_ > used_ ? held_ - used_ : 0; }
 
   /// Sets the members of `of` about holes and pins for a request of `of.asked` bytes. O(live blocks).
-  void inspect(forced_growth& of) const {
-    of.free = free();
+  void inspect(forced_growth& growth) const {
+    growth.free = free();
     for (const auto& [address, segment] : segments_) {
       std::vector<std::pair<std::uint64_t, const index::block_record*>> live(segment.live.begin(), segment.live.end());
-      const auto begin_of = [&, bytes = segment.bytes](std::size_t i) {
+      const auto get_begin = [&, bytes = segment.bytes](std::size_t i) {
         return i < live.size() ? live[i].first : bytes;
       };
       const auto end_behind = [&, bytes = segment.bytes](std::size_t i) {
         return i == 0 ? 0 : std::min(bytes, live[i - 1].first + live[i - 1].second->reserved_bytes);
       };
       for (std::size_t i = 0; i <= live.size(); ++i)
-        of.largest_hole = std::max(of.largest_hole, begin_of(i) - std::min(begin_of(i), end_behind(i)));
+        growth.largest_hole = std::max(growth.largest_hole, get_begin(i) - std::min(get_begin(i), end_behind(i)));
       // The blocks [first, behind) whose absence would leave a large enough hole, chosen to have the fewest bytes.
       std::size_t behind = 0;
       std::uint64_t bytes = 0;
       for (std::size_t first = 0; first < live.size(); ++first) {
-        while (behind < live.size() && begin_of(behind) - std::min(begin_of(behind), end_behind(first)) < of.asked)
+        while (behind < live.size() &&
+               get_begin(behind) - std::min(get_begin(behind), end_behind(first)) < growth.asked)
           bytes += live[behind++].second->reserved_bytes;
-        if (begin_of(behind) - std::min(begin_of(behind), end_behind(first)) < of.asked) break;
-        if (behind > first && (of.pins == 0 || bytes < of.pinned_bytes)) {
-          of.pins = behind - first;
-          of.pinned_bytes = bytes;
+        if (get_begin(behind) - std::min(get_begin(behind), end_behind(first)) < growth.asked) break;
+        if (behind > first && (growth.pins == 0 || bytes < growth.pinned_bytes)) {
+          growth.pins = behind - first;
+          growth.pinned_bytes = bytes;
           const auto largest = std::max_element(
               live.begin() + static_cast<std::ptrdiff_t>(first), live.begin() + static_cast<std::ptrdiff_t>(behind),
               [](const auto& a, const auto& b) { return a.second->bytes < b.second->bytes; });
-          std::tie(of.pin_stack, of.largest_pin) = std::tie(largest->second->stack, largest->second->id);
+          std::tie(growth.pin_stack, growth.largest_pin) = std::tie(largest->second->stack, largest->second->id);
         }
         if (behind > first) bytes -= live[first].second->reserved_bytes;
       }
@@ -92,35 +93,35 @@ class arena {
 
 struct change {
   time_ns time = 0;
-  /// The order of events at the same time: frees come first, and blocks are allocated after and freed before their
-  /// segment.
-  enum : std::uint8_t { block_dies, segment_dies, segment_born, block_born } what{};
+  /// The order of events at the same time. Frees come first. Blocks are allocated after their segment and freed before
+  /// it.
+  enum : std::uint8_t { block_dies, segment_dies, segment_born, block_born } kind{};
   const index::block_record* segment = nullptr;
   const index::block_record* block = nullptr;
 };
 
 }  // namespace
 
-void forced_growth_builder::add(const index::memory_use& from, time_range run) {
-  const time_range here = common_of(scope_.range, run);
-  if (here.length() > 0 && all_.size() < max_growths) find(from, here);
+void forced_growth_builder::add(const index::memory_use& use, time_range run) {
+  const time_range here = intersect(scope_.range, run);
+  if (here.length() > 0 && all_.size() < max_growths) find(use, here);
   for (forced_growth& each : all_) {
-    const index::block_record* segment = each.died == latest_time ? from.find(each.segment) : nullptr;
+    const index::block_record* segment = each.died == latest_time ? use.find(each.segment) : nullptr;
     if (segment != nullptr && segment->freed() && run.holds(segment->died)) each.died = segment->died;
   }
 }
 
-void forced_growth_builder::find(const index::memory_use& from, time_range here) {
+void forced_growth_builder::find(const index::memory_use& use, time_range here) {
   // Large segments, each with the block for which the segment was allocated.
   std::unordered_map<const index::block_record*, const index::block_record*> segments;
-  const auto segment_of = [&](const index::block_record& block) -> const index::block_record* {
-    const index::block_record* segment = from.find(block.parent);
+  const auto get_segment = [&](const index::block_record& block) -> const index::block_record* {
+    const index::block_record* segment = use.find(block.parent);
     if (segment == nullptr || !index::takes_device_memory(*segment) || index::is_mapped_piece(*segment)) return nullptr;
     return segment->bytes > small_segment ? segment : nullptr;
   };
   time_ns last = -latest_time;
-  for (const index::block_record& block : from.blocks()) {
-    const index::block_record* segment = is_in_segment(block) ? segment_of(block) : nullptr;
+  for (const index::block_record& block : use.blocks()) {
+    const index::block_record* segment = is_in_segment(block) ? get_segment(block) : nullptr;
     if (segment == nullptr) continue;
     const index::block_record*& first = segments[segment];
     if (first == nullptr || block.born < first->born) first = &block;
@@ -129,26 +130,26 @@ void forced_growth_builder::find(const index::memory_use& from, time_range here)
   if (last == -latest_time) return;
   std::map<std::pair<trace::process_id, trace::device_id>, std::vector<change>> changes;
   for (const auto& [segment, block] : segments) {
-    std::vector<change>& of = changes[{segment->process, segment->device}];
-    if (segment->born <= last) of.push_back({segment->born, change::segment_born, segment, block});
+    std::vector<change>& items = changes[{segment->process, segment->device}];
+    if (segment->born <= last) items.push_back({segment->born, change::segment_born, segment, block});
     if (segment->freed() && segment->died <= last)
-      of.push_back({segment->died, change::segment_dies, segment, nullptr});
+      items.push_back({segment->died, change::segment_dies, segment, nullptr});
   }
-  for (const index::block_record& block : from.blocks()) {
-    const index::block_record* segment = is_in_segment(block) && block.born <= last ? segment_of(block) : nullptr;
+  for (const index::block_record& block : use.blocks()) {
+    const index::block_record* segment = is_in_segment(block) && block.born <= last ? get_segment(block) : nullptr;
     if (segment == nullptr) continue;
-    std::vector<change>& of = changes[{segment->process, segment->device}];
-    of.push_back({block.born, change::block_born, segment, &block});
-    if (block.freed() && block.died <= last) of.push_back({block.died, change::block_dies, segment, &block});
+    std::vector<change>& list = changes[{segment->process, segment->device}];
+    list.push_back({block.born, change::block_born, segment, &block});
+    if (block.freed() && block.died <= last) list.push_back({block.died, change::block_dies, segment, &block});
   }
-  for (auto& [whose, of] : changes) {
-    std::sort(of.begin(), of.end(), [](const change& a, const change& b) {
-      return std::tuple(a.time, a.what, a.segment->id, a.block == nullptr ? trace::block_id{} : a.block->id) <
-             std::tuple(b.time, b.what, b.segment->id, b.block == nullptr ? trace::block_id{} : b.block->id);
+  for (auto& [whose, subject] : changes) {
+    std::sort(subject.begin(), subject.end(), [](const change& a, const change& b) {
+      return std::tuple(a.time, a.kind, a.segment->id, a.block == nullptr ? trace::block_id{} : a.block->id) <
+             std::tuple(b.time, b.kind, b.segment->id, b.block == nullptr ? trace::block_id{} : b.block->id);
     });
     arena memory;
-    for (const change& each : of) {
-      switch (each.what) {
+    for (const change& each : subject) {
+      switch (each.kind) {
         case change::block_born:
           memory.take(*each.segment, *each.block);
           break;
@@ -163,15 +164,16 @@ void forced_growth_builder::find(const index::memory_use& from, time_range here)
           const index::block_record& first = *each.block;
           if (here.holds(segment.born) && !segment.born_before() && first.reserved_bytes > small_request &&
               memory.free() >= first.reserved_bytes && all_.size() < max_growths) {
-            forced_growth made;
-            std::tie(made.process, made.device) = whose;
-            std::tie(made.segment, made.segment_bytes, made.time) = std::tie(segment.id, segment.bytes, segment.born);
-            made.died = latest_time;
-            std::tie(made.stack, made.asked) = std::tie(first.stack, first.reserved_bytes);
-            memory.inspect(made);
-            // If a hole was large enough, the growth has another cause: the hole belongs to another stream, or to a
-            // graph's own pool.
-            if (made.largest_hole < made.asked) all_.push_back(made);
+            forced_growth growth;
+            std::tie(growth.process, growth.device) = whose;
+            std::tie(growth.segment, growth.segment_bytes, growth.time) =
+                std::tie(segment.id, segment.bytes, segment.born);
+            growth.died = latest_time;
+            std::tie(growth.stack, growth.asked) = std::tie(first.stack, first.reserved_bytes);
+            memory.inspect(growth);
+            // If a hole was large enough, the growth has another cause. The hole then belongs to another stream, or to
+            // a graph's own pool.
+            if (growth.largest_hole < growth.asked) all_.push_back(growth);
           }
           memory.add(segment);
         }
@@ -181,21 +183,21 @@ void forced_growth_builder::find(const index::memory_use& from, time_range here)
 }
 
 std::vector<forced_growths> forced_growth_builder::metrics(std::span<const cache_use> caches) const {
-  std::vector<forced_growths> made;
+  std::vector<forced_growths> items;
   for (const cache_use& cache : caches) {
     if (cache.pool != trace::pool_id::none) continue;
-    forced_growths of;
-    of.device = cache.device;
-    of.reserved_maximum = cache.reserved_maximum;
+    forced_growths growths;
+    growths.device = cache.device;
+    growths.reserved_maximum = cache.reserved_maximum;
     for (const forced_growth& each : all_) {
       if (each.device != cache.device || each.time > cache.reserved_time || each.died <= cache.reserved_time) continue;
-      ++of.count;
-      saturating_add(of.bytes, each.segment_bytes);
-      if (each.segment_bytes > of.largest.segment_bytes) of.largest = each;
+      ++growths.count;
+      saturating_add(growths.bytes, each.segment_bytes);
+      if (each.segment_bytes > growths.largest.segment_bytes) growths.largest = each;
     }
-    if (of.count > 0) made.push_back(of);
+    if (growths.count > 0) items.push_back(growths);
   }
-  return made;
+  return items;
 }
 
 }  // namespace sluice::metrics

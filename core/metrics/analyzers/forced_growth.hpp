@@ -10,8 +10,8 @@
 #include "core/metrics/metrics_scope.hpp"
 #include "core/trace/model/model.hpp"
 
-/// Growth of PyTorch's caching allocator caused by fragmentation: the allocator had enough free memory for the request
-/// but no hole of that size, so it took a segment from the driver. Sizes are in bytes.
+/// Finds forced growth: growth of PyTorch's caching allocator that fragmentation causes. The allocator had enough free
+/// memory for a request but no hole of the requested size, so it took a segment from the driver. Sizes are in bytes.
 namespace sluice::metrics {
 
 struct cache_use;
@@ -26,10 +26,12 @@ struct forced_growth {
   time_ns died = 0;         ///< When the segment was freed; `latest_time` if never.
   trace::stack_id stack{};  ///< The stack that made the request.
   std::uint64_t asked = 0;  ///< The requested size, rounded by the allocator.
-  std::uint64_t free = 0;   ///< Free bytes in segments of the class that serves the request: those larger than 2 MiB.
+  std::uint64_t free = 0;   ///< Free bytes in segments of the class that serves the request. These are the segments
+                            ///< larger than 2 MiB.
   std::uint64_t largest_hole = 0;
-  /// The number of blocks in the cheapest set of live blocks between holes without which a large enough hole would have
-  /// existed; 0 if no segment was large enough. `pinned_bytes` is their size.
+  /// A large enough hole would have existed without some of the live blocks between holes. This is the number of blocks
+  /// in the cheapest set of these blocks; 0 if no segment was large enough. `pinned_bytes` is the size of the blocks in
+  /// that set.
   std::uint64_t pins = 0;
   std::uint64_t pinned_bytes = 0;
   trace::stack_id pin_stack{};  ///< The stack of the largest block in that set.
@@ -53,16 +55,16 @@ class forced_growth_builder {
 
   /// Adds the segments allocated in `run`. O(blocks * log blocks), plus O(live blocks) per forced growth; only
   /// O(blocks) if there are no new segments.
-  void add(const index::memory_use& from, time_range run);
+  void add(const index::memory_use& use, time_range run);
   /// Returns one element per device, sorted by device. `caches` gives the time at which each device's allocator held
-  /// the most.
+  /// the most memory.
   [[nodiscard]] std::vector<forced_growths> metrics(std::span<const cache_use> caches) const;
 
   static constexpr std::uint64_t small_request = std::uint64_t{1} << 20U;  ///< kSmallSize of PyTorch's allocator.
   static constexpr std::uint64_t small_segment = std::uint64_t{2} << 20U;  ///< kSmallBuffer of PyTorch's allocator.
 
  private:
-  void find(const index::memory_use& from, time_range here);
+  void find(const index::memory_use& use, time_range here);
   static constexpr std::size_t max_growths = 1024;
   const metrics_scope& scope_;
   std::vector<forced_growth> all_;

@@ -11,8 +11,8 @@
 #include "core/metrics/metrics_scope.hpp"
 #include "core/trace/model/model.hpp"
 
-/// Call stacks whose memory only grows, because of a leak or a container that is never emptied. Sizes are in bytes,
-/// times in ns.
+/// Finds call stacks whose memory only grows, because of a leak or a container that is never emptied. Sizes are in
+/// bytes, times in ns.
 namespace sluice::index {
 class event_store;
 }
@@ -35,19 +35,20 @@ struct growing_group {
 };
 
 /// Finds the growing stacks of device-resident and pinned memory, section by section in order of time. A stack grows if
-/// at least `min_blocks` of its blocks are live at the end, some of them were allocated in each of eight equal parts
-/// (except possibly the last) of the work between the first such allocation and the end, and that stretch is at least
-/// half of all work. Work is measured in kernels launched, so memory that a program loads before its first kernel does
-/// not count as growth; if no kernels were recorded, work is measured in active time. Blocks freed at the very end
-/// count as live, because a program frees everything when it exits, unless the program continues to hold half of the
-/// bytes that it held before the first of these allocations: in that case memory use has returned to its earlier level.
+/// three conditions are true. At least `min_blocks` of its blocks are live at the end. The work between the first
+/// allocation of these blocks and the end is at least half of all work. If that work is divided into eight equal parts,
+/// some of the blocks were allocated in each part, except possibly the last. Work is measured in kernels launched, so
+/// memory that a program loads before its first kernel does not count as growth. If no kernels were recorded, work is
+/// measured in active time. Blocks freed at the very end count as live, because a program frees everything when it
+/// exits. They do not count as live if the program continues to hold half of the bytes that it held before the first of
+/// these allocations, because memory use has then returned to its earlier level.
 class growth_builder {
  public:
   explicit growth_builder(const metrics_scope& scope) : scope_(scope) {}  ///< `scope` must outlive this object.
 
   /// Adds the blocks allocated or freed in `run`, the time range that `from` covers. O(blocks * log (stacks +
   /// kernels)).
-  void add(const index::event_store& from, time_range run);
+  void add(const index::event_store& store, time_range run);
   /// Returns the groups, sorted by bytes, largest first. `active` is `range_statistics::active`.
   [[nodiscard]] std::vector<growing_group> metrics(time_range active) const;
 
@@ -74,7 +75,8 @@ class growth_builder {
   const metrics_scope& scope_;
   std::unordered_map<std::uint64_t, progress> live_;   ///< Indexed by block id.
   std::map<index::memory_key, double> in_use_at_end_;  ///< Bytes in use at the end of the latest section.
-  /// For each stack: the allocations of blocks that stay live until near the end of the range, at most `max_births`.
+  /// For each stack, the allocations of blocks that stay live until near the end of the range. At most `max_births` per
+  /// stack.
   std::map<origin, std::vector<birth>> all_;
   std::uint64_t kernels_ = 0;
   static constexpr std::size_t max_births = 65536;

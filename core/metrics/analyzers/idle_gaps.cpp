@@ -12,8 +12,8 @@ namespace {
 
 bool has(std::string_view name, std::string_view part) { return name.find(part) != std::string_view::npos; }
 
-/// The device unit that does this kind of work: `queued_work::engine`.
-std::uint8_t engine_of(std::uint8_t kind) {
+/// Returns the unit of the device that does this kind of work (`queued_work::engine`).
+std::uint8_t get_engine(std::uint8_t kind) {
   switch (static_cast<timeline::slice_kind>(kind)) {
     case timeline::slice_kind::kernel:
     case timeline::slice_kind::graph:
@@ -51,7 +51,7 @@ gap_cause cause_of_range(std::string_view name) {
   namespace names = trace::recorded_names;
   if (name == names::garbage_collection) return gap_cause::garbage;
   if (name == names::compilation) return gap_cause::compilation;
-  // The second name is the one that torch.profiler uses.
+  // torch.profiler uses the second name.
   if (name == names::next_batch || name.starts_with("enumerate(DataLoader)")) return gap_cause::data;
   if (name == names::lock_wait || name == names::thread_wait) return gap_cause::lock;
   if (name == names::gil_wait) return gap_cause::gil;
@@ -66,7 +66,7 @@ gap_cause idle_gaps_builder::cause_of_copy(const timeline::slice_item& call, std
   return has(name, "Async") && length < blocking_copy_time ? gap_cause::host : gap_cause::blocking_copy;
 }
 
-std::string_view words_of(gap_cause cause) {
+std::string_view get_words(gap_cause cause) {
   switch (cause) {
     case gap_cause::wait:
       return "synchronization";
@@ -96,78 +96,78 @@ std::string_view words_of(gap_cause cause) {
   return "host code";
 }
 
-idle_gaps_builder::call_kind idle_gaps_builder::kind_of(trace::string_id call) {
+idle_gaps_builder::call_kind idle_gaps_builder::get_kind(trace::string_id call) {
   const auto [place, fresh] = kinds_.try_emplace(raw(call));
   if (fresh) place->second = {cause_of_call(scope_.tables().text(call)), has(scope_.tables().text(call), "Launch")};
   return place->second;
 }
 
-void idle_gaps_builder::add_driver_calls(const index::event_store& from, time_range run, host_side& to) {
-  for (const index::driver_call& each : from.driver_calls().calls()) {
+void idle_gaps_builder::add_driver_calls(const index::event_store& store, time_range run, host_side& to) {
+  for (const index::driver_call& each : store.driver_calls().calls()) {
     if (!run.holds(each.call.begin)) continue;
-    const index::block_record* block = from.memory().find(each.block);
+    const index::block_record* block = store.memory().find(each.block);
     const trace::stack_id stack = each.frees && block != nullptr ? block->stack : each.stack;
     const trace::string_id name = each.frees && block != nullptr ? block->name : each.name;
     to.threads[{each.process, each.thread}].calls.push_back(
         {each.call.begin, each.call.end, name, stack, each.frees ? gap_cause::release : gap_cause::allocation});
-    driver_call_group& of = driver_[{stack, name, each.frees}];
-    if (of.count == 0) {
-      of.call = name;
-      of.stack = stack;
-      of.process = each.process;
-      of.frees = each.frees;
-      of.first = of.last = each.call.begin;
-      if (block != nullptr) of.kind = block->kind;
+    driver_call_group& group = driver_[{stack, name, each.frees}];
+    if (group.count == 0) {
+      group.call = name;
+      group.stack = stack;
+      group.process = each.process;
+      group.frees = each.frees;
+      group.first = group.last = each.call.begin;
+      if (block != nullptr) group.kind = block->kind;
     }
-    ++of.count;
-    saturating_add(of.total, each.call.length());
-    of.first = std::min(of.first, each.call.begin);
-    of.last = std::max(of.last, each.call.begin);
+    ++group.count;
+    saturating_add(group.total, each.call.length());
+    group.first = std::min(group.first, each.call.begin);
+    group.last = std::max(group.last, each.call.begin);
   }
 }
 
-idle_gaps_builder::host_side idle_gaps_builder::host_of(const index::event_store& from, time_range run) {
-  host_side made;
-  for (const auto& [key, work] : from.host().threads()) {
-    thread_calls& of = made.threads[key];
+idle_gaps_builder::host_side idle_gaps_builder::get_host(const index::event_store& store, time_range run) {
+  host_side side;
+  for (const auto& [key, work] : store.host().threads()) {
+    thread_calls& calls = side.threads[key];
     const trace::process_id process = key.process;
     work.calls.for_each(run.begin, run.end, [&](const timeline::slice_item& each, std::uint16_t) {
       host_call one{each.begin, each.end, each.name, {}, gap_cause::host};
       switch (static_cast<timeline::slice_kind>(each.kind)) {
         case timeline::slice_kind::sync:
           one.cause = gap_cause::wait;
-          one.stack = from.wait_stacks().of(each.event);
+          one.stack = store.wait_stacks().of(each.event);
           break;
         case timeline::slice_kind::file_io:
           one.cause = gap_cause::file;
           break;
         default: {
-          const call_kind kind = kind_of(each.name);
+          const call_kind kind = get_kind(each.name);
           one.cause = kind.cause;
-          of.launches = of.launches || kind.launches;
-          one.stack = from.copies().stack_of(each.event);
+          calls.launches = calls.launches || kind.launches;
+          one.stack = store.copies().find_stack(each.event);
           if (has(scope_.tables().text(each.name), "Memcpy"))
             one.cause = cause_of_copy(each, scope_.tables().text(each.name));
         }
       }
-      if (one.stack != trace::stack_id::none) made.stacks[process].push_back({each.begin, one.stack});
-      of.calls.push_back(one);
+      if (one.stack != trace::stack_id::none) side.stacks[process].push_back({each.begin, one.stack});
+      calls.calls.push_back(one);
     });
   }
-  add_driver_calls(from, run, made);
-  for (auto& [key, of] : made.threads)
-    std::sort(of.calls.begin(), of.calls.end(),
+  add_driver_calls(store, run, side);
+  for (auto& [key, subject] : side.threads)
+    std::sort(subject.calls.begin(), subject.calls.end(),
               [](const host_call& a, const host_call& b) { return a.begin < b.begin; });
-  for (const index::block_record& block : from.memory().blocks())
+  for (const index::block_record& block : store.memory().blocks())
     if (block.allocated && block.stack != trace::stack_id::none && run.holds(block.born) && !block.born_before())
-      made.stacks[block.process].push_back({block.born, block.stack});
-  for (auto& [process, stacks] : made.stacks)
+      side.stacks[block.process].push_back({block.born, block.stack});
+  for (auto& [process, stacks] : side.stacks)
     std::sort(stacks.begin(), stacks.end(),
               [](const placed_stack& a, const placed_stack& b) { return a.time < b.time; });
-  return made;
+  return side;
 }
 
-void idle_gaps_builder::add_gap(const index::event_store& from, const host_side& host, idle_gap found,
+void idle_gaps_builder::add_gap(const index::event_store& store, const host_side& host, idle_gap found,
                                 time_ns progress) {
   const trace::device_id device = found.device;
   const time_range gap = found.span;
@@ -178,7 +178,7 @@ void idle_gaps_builder::add_gap(const index::event_store& from, const host_side&
   const auto look_at = [&](const std::vector<host_call>& calls) {
     auto next = std::upper_bound(calls.begin(), calls.end(), gap.begin,
                                  [](time_ns time, const host_call& each) { return time < each.begin; });
-    // Calls may nest: look back a few calls for one that is still open.
+    // Calls may nest, so look back a few calls for a call that is still open.
     for (auto before = next; before != calls.begin() && next - before < 8;) {
       --before;
       if (before->end <= gap.begin || before->cause == gap_cause::host) continue;
@@ -193,8 +193,9 @@ void idle_gaps_builder::add_gap(const index::event_store& from, const host_side&
   };
   // Calls of processes that do not use the device, such as other ranks, are irrelevant.
   for (const trace::process_id user : users_.at(device))
-    for (auto of = host.threads.lower_bound({user, {}}); of != host.threads.end() && of->first.process == user; ++of)
-      look_at(of->second.calls);
+    for (auto position = host.threads.lower_bound({user, {}});
+         position != host.threads.end() && position->first.process == user; ++position)
+      look_at(position->second.calls);
   const host_call* culprit = running;
   time_ns blocked = running == nullptr ? 0 : running->end - running->begin;
   // A wait that begins when the device is already idle costs nothing.
@@ -225,7 +226,7 @@ void idle_gaps_builder::add_gap(const index::event_store& from, const host_side&
   if (!reported && (listed_ == 0 || found.caused > 0)) return list(found);
   gap_group by_host;
   by_host.device = device;
-  set_range(by_host, from, host, gap);
+  set_range(by_host, store, host, gap);
   set_stack(by_host, host, culprit == nullptr ? gap.begin : std::max(gap.begin, culprit->end));
   if (reported) count(by_host, gap, gap.length() - lost, progress);
   if (found.caused == 0) {
@@ -266,34 +267,34 @@ void idle_gaps_builder::list(const idle_gap& gap) {
 }
 
 std::vector<idle_gap> idle_gaps_builder::longest() const {
-  std::vector<idle_gap> all;
-  for (const auto& [device, kept] : longest_) all.insert(all.end(), kept.begin(), kept.end());
-  std::stable_sort(all.begin(), all.end(), is_longer);
-  return all;
+  std::vector<idle_gap> items;
+  for (const auto& [device, kept] : longest_) items.insert(items.end(), kept.begin(), kept.end());
+  std::stable_sort(items.begin(), items.end(), is_longer);
+  return items;
 }
 
-void idle_gaps_builder::set_range(gap_group& of, const index::event_store& from, const host_side& host,
+void idle_gaps_builder::set_range(gap_group& group, const index::event_store& store, const host_side& host,
                                   time_range gap) {
-  // Find the innermost ranges that cover half of the gap, both among those that name a cause and among the others.
+  // Find the innermost ranges that cover half of the gap, both among the ranges that name a cause and among the others.
   time_ns shortest = latest_time;
   bool some_wait = false, all_wait = true;  // Only threads that launch work count.
   time_ns for_locks = 0, for_gil = 0;
-  const std::set<trace::process_id>& users = users_.at(of.device);
-  for (const auto& [key, work] : from.host().threads()) {
+  const std::set<trace::process_id>& users = users_.at(group.device);
+  for (const auto& [key, work] : store.host().threads()) {
     if (!users.contains(key.process)) continue;
     std::array<time_ns, gap_cause_count> covered{};
     work.ranges.for_each(gap.begin, gap.end, [&](const timeline::slice_item& each, std::uint16_t) {
       if (static_cast<timeline::slice_kind>(each.kind) != timeline::slice_kind::range) return;
-      const time_range inside = common_of(gap, {each.begin, each.end});
+      const time_range inside = intersect(gap, {each.begin, each.end});
       const gap_cause cause = cause_of_range(scope_.tables().text(each.name));
       covered[static_cast<std::size_t>(cause)] += inside.length();
       if (cause != gap_cause::host || inside.length() * 2 < gap.length() || each.end - each.begin >= shortest) return;
       shortest = each.end - each.begin;
-      of.range = each.name;
+      group.range = each.name;
     });
     // Garbage collection and compilation happen inside other ranges, so their ranges are the more specific cause.
     for (const gap_cause cause : {gap_cause::data, gap_cause::compilation, gap_cause::garbage})
-      if (covered[static_cast<std::size_t>(cause)] * 2 >= gap.length()) of.cause = cause;
+      if (covered[static_cast<std::size_t>(cause)] * 2 >= gap.length()) group.cause = cause;
     const auto thread = host.threads.find(key);
     if (thread == host.threads.end() || !thread->second.launches_after(gap.begin)) continue;
     const time_ns locks = covered[static_cast<std::size_t>(gap_cause::lock)];
@@ -304,45 +305,45 @@ void idle_gaps_builder::set_range(gap_group& of, const index::event_store& from,
     for_locks += locks;
     for_gil += gil;
   }
-  if (some_wait && all_wait && of.cause == gap_cause::host)
-    of.cause = for_gil > for_locks ? gap_cause::gil : gap_cause::lock;
+  if (some_wait && all_wait && group.cause == gap_cause::host)
+    group.cause = for_gil > for_locks ? gap_cause::gil : gap_cause::lock;
 }
 
-void idle_gaps_builder::set_stack(gap_group& of, const host_side& host, time_ns from) const {
-  if (of.stack != trace::stack_id::none) return;
+void idle_gaps_builder::set_stack(gap_group& group, const host_side& host, time_ns begin) const {
+  if (group.stack != trace::stack_id::none) return;
   const placed_stack* after = nullptr;
   const placed_stack* before = nullptr;
-  for (const trace::process_id user : users_.at(of.device)) {
+  for (const trace::process_id user : users_.at(group.device)) {
     const auto stacks = host.stacks.find(user);
     if (stacks == host.stacks.end()) continue;
-    const auto next = std::lower_bound(stacks->second.begin(), stacks->second.end(), from,
+    const auto next = std::lower_bound(stacks->second.begin(), stacks->second.end(), begin,
                                        [](const placed_stack& each, time_ns time) { return each.time < time; });
     if (next != stacks->second.end() && (after == nullptr || next->time < after->time)) after = &*next;
     if (next != stacks->second.begin() && (before == nullptr || before->time < (next - 1)->time)) before = &*(next - 1);
   }
-  of.stack_is_next = after != nullptr;
-  if (after != nullptr || before != nullptr) of.stack = (after != nullptr ? after : before)->stack;
+  group.stack_is_next = after != nullptr;
+  if (after != nullptr || before != nullptr) group.stack = (after != nullptr ? after : before)->stack;
 }
 
 void idle_gaps_builder::count(const gap_group& one, time_range gap, time_ns lost, time_ns progress) {
-  gathered& of = all_[{one.device, one.cause, one.call, one.stack}];
-  if (of.made.count == 0) of.made = one;
-  ++of.made.count;
-  saturating_add(of.made.total, lost);
-  of.progress.add(static_cast<double>(progress));
+  gathered& subject = all_[{one.device, one.cause, one.call, one.stack}];
+  if (subject.group.count == 0) subject.group = one;
+  ++subject.group.count;
+  saturating_add(subject.group.total, lost);
+  subject.progress.add(static_cast<double>(progress));
   time_ns length = lost;
-  for (time_ns& each : of.longest)
+  for (time_ns& each : subject.longest)
     if (length > each) std::swap(length, each);
-  if (lost <= of.made.longest) return;
-  of.made.longest = lost;
-  of.made.range = one.range;
-  of.made.longest_gap = gap;
+  if (lost <= subject.group.longest) return;
+  subject.group.longest = lost;
+  subject.group.range = one.range;
+  subject.group.longest_gap = gap;
 }
 
 void idle_gaps_builder::add_gain(std::map<trace::process_id, std::vector<queued_work>> works,
-                                 const index::event_store& from, const host_side& host) {
+                                 const index::event_store& store, const host_side& host) {
   std::map<trace::process_id, std::vector<work_order>> orders;
-  const std::span<const index::access> uses = from.touches().accesses();
+  const std::span<const index::access> uses = store.touches().accesses();
   std::vector<work_order>* of_block = nullptr;  // The orders of the process that owns the block.
   for (std::size_t i = 1; i < uses.size(); ++i) {
     if (uses[i - 1].block != uses[i].block) {
@@ -351,26 +352,26 @@ void idle_gaps_builder::add_gain(std::map<trace::process_id, std::vector<queued_
     }
     if (uses[i - 1].kind == index::access_kind::kernel && uses[i].kind == index::access_kind::kernel) continue;
     if (of_block == nullptr) {
-      const index::block_record* block = from.memory().find(uses[i].block);
+      const index::block_record* block = store.memory().find(uses[i].block);
       of_block = &orders[block == nullptr ? trace::process_id::none : block->process];
     }
     of_block->push_back({uses[i - 1].time, uses[i].time});
   }
-  for (auto& [process, of] : works) {
+  for (auto& [process, subject] : works) {
     std::vector<time_range> blocked;
     for (const auto& [key, thread] : host.threads) {
       if (key.process != process || !thread.launches) continue;
       for (const host_call& each : thread.calls)
         if (blocks_host(each.cause)) blocked.push_back({each.begin, each.end});
     }
-    saturating_add(gain_, gain_of_running_ahead(std::move(of), std::move(blocked), std::move(orders[process])));
+    saturating_add(gain_, gain_of_running_ahead(std::move(subject), std::move(blocked), std::move(orders[process])));
   }
 }
 
-void idle_gaps_builder::add(const index::event_store& from, time_range run) {
-  const time_range here = common_of(scope_.range, run);
+void idle_gaps_builder::add(const index::event_store& store, time_range run) {
+  const time_range here = intersect(scope_.range, run);
   if (here.length() <= 0) return;
-  const host_side host = host_of(from, here);
+  const host_side host = get_host(store, here);
   struct device_work {
     time_range span;
     trace::event_id event{};
@@ -379,8 +380,8 @@ void idle_gaps_builder::add(const index::event_store& from, time_range run) {
   };
   std::map<trace::device_id, std::vector<device_work>> busy;
   std::map<trace::process_id, std::vector<queued_work>> works;
-  for (const auto& [key, slices] : from.devices().streams()) {
-    if (!from.devices().ran_kernels(key.device)) continue;
+  for (const auto& [key, slices] : store.devices().streams()) {
+    if (!store.devices().ran_kernels(key.device)) continue;
     std::vector<device_work>& of_device = busy[key.device];
     std::vector<queued_work>& of_process = works[key.process];
     users_[key.device].insert(key.process);
@@ -392,22 +393,22 @@ void idle_gaps_builder::add(const index::event_store& from, time_range run) {
                            each.event,
                            each.name,
                            static_cast<timeline::slice_kind>(each.kind)});
-      // If the call for this work is unknown, assume that the call followed the one for the previous work.
+      // If the call for this work is unknown, assume that it followed the call for the previous work.
       if (each.queued > 0) called = each.begin - each.queued;
       gain_known_ = gain_known_ || each.queued > 0;
       of_process.push_back({called == -latest_time ? each.begin : std::min(called, each.begin), each.begin, each.end,
-                            stream, engine_of(each.kind)});
+                            stream, get_engine(each.kind)});
     });
   }
-  add_gain(std::move(works), from, host);
-  for (auto& [device, all] : busy) {
-    std::sort(all.begin(), all.end(),
+  add_gain(std::move(works), store, host);
+  for (auto& [device, whole] : busy) {
+    std::sort(whole.begin(), whole.end(),
               [](const device_work& a, const device_work& b) { return a.span.begin < b.span.begin; });
-    if (all.empty()) continue;
+    if (whole.empty()) continue;
     const auto [known, first] = progress_.try_emplace(device);
     device_progress& so_far = known->second;
-    if (first) so_far.until = all.front().span.begin;
-    for (const auto& [span, event, name, kind] : all) {
+    if (first) so_far.until = whole.front().span.begin;
+    for (const auto& [span, event, name, kind] : whole) {
       if (span.begin - so_far.until >= shortest_gap) {
         idle_gap gap;
         gap.device = device;
@@ -416,7 +417,7 @@ void idle_gaps_builder::add(const index::event_store& from, time_range run) {
         gap.after = event;
         gap.after_kind = kind;
         gap.after_name = name;
-        add_gap(from, host, gap, so_far.busy);
+        add_gap(store, host, gap, so_far.busy);
       }
       so_far.busy += std::max<time_ns>(span.end - std::max(span.begin, so_far.until), 0);
       if (span.end >= so_far.until) so_far.last = kind;
@@ -432,12 +433,12 @@ constexpr std::size_t min_of_each = 8;
 /// Keeps the first `limit` groups, plus the first `min_of_each` groups of every device or process, so that hundreds of
 /// identical ranks are all reported.
 template <class Group, class Owner>
-void keep_most(std::vector<Group>& sorted, Owner&& owner_of) {
-  std::map<decltype(owner_of(sorted.front())), std::size_t> kept;
+void keep_most(std::vector<Group>& sorted, Owner&& find_owner) {
+  std::map<decltype(find_owner(sorted.front())), std::size_t> kept;
   std::size_t place = 0;
   std::erase_if(sorted, [&](const Group& each) {
     const bool first = place++ < idle_gaps_builder::limit;
-    return ++kept[owner_of(each)] > min_of_each && !first;
+    return ++kept[find_owner(each)] > min_of_each && !first;
   });
 }
 
@@ -446,31 +447,32 @@ void keep_most(std::vector<Group>& sorted, Owner&& owner_of) {
 std::vector<gap_group> idle_gaps_builder::gaps() const {
   time_ns blocked = 0;
   for (const auto& [key, group] : all_)
-    if (blocks_host(group.made.cause)) saturating_add(blocked, group.made.total);
+    if (blocks_host(group.group.cause)) saturating_add(blocked, group.group.total);
   // The gain per nanosecond of gap.
   const double gain_of_one =
       gain_known_ ? static_cast<double>(gain_) / static_cast<double>(std::max<time_ns>(blocked, 1)) : 1;
-  std::vector<gap_group> made;
+  std::vector<gap_group> groups;
   for (const auto& [key, group] : all_) {
-    gap_group& each = made.emplace_back(group.made);
+    gap_group& each = groups.emplace_back(group.group);
     each.recurring = each.total - std::min(each.total, group.longest[0] + group.longest[1] + group.longest[2]);
     const double busy = static_cast<double>(std::max<time_ns>(progress_.at(each.device).busy, 1));
     each.spread = group.progress.spread(busy);
     each.saved = blocks_host(each.cause) ? static_cast<time_ns>(static_cast<double>(each.recurring) * gain_of_one)
                                          : each.recurring;
   }
-  std::stable_sort(made.begin(), made.end(), [](const gap_group& a, const gap_group& b) { return a.total > b.total; });
-  keep_most(made, [](const gap_group& each) { return each.device; });
-  return made;
+  std::stable_sort(groups.begin(), groups.end(),
+                   [](const gap_group& a, const gap_group& b) { return a.total > b.total; });
+  keep_most(groups, [](const gap_group& each) { return each.device; });
+  return groups;
 }
 
 std::vector<driver_call_group> idle_gaps_builder::driver_calls() const {
-  std::vector<driver_call_group> made;
-  for (const auto& [key, group] : driver_) made.push_back(group);
-  std::stable_sort(made.begin(), made.end(),
+  std::vector<driver_call_group> groups;
+  for (const auto& [key, group] : driver_) groups.push_back(group);
+  std::stable_sort(groups.begin(), groups.end(),
                    [](const driver_call_group& a, const driver_call_group& b) { return a.total > b.total; });
-  keep_most(made, [](const driver_call_group& each) { return each.process; });
-  return made;
+  keep_most(groups, [](const driver_call_group& each) { return each.process; });
+  return groups;
 }
 
 }  // namespace sluice::metrics

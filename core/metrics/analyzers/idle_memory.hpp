@@ -13,8 +13,8 @@
 #include "core/index/memory/touches.hpp"
 #include "core/metrics/metrics_scope.hpp"
 
-/// Memory that is held while no kernel or copy needs it, and how much lower the peak would be without that memory.
-/// Sizes are in bytes, times in ns.
+/// Finds memory that is held while no kernel or copy needs it, and computes how much lower the peak would be without
+/// that memory. Sizes are in bytes, times in ns.
 namespace sluice::index {
 class event_store;
 struct tensor_facts;
@@ -44,32 +44,32 @@ struct idle_group {
   trace::memory_kind kind = trace::memory_kind::unknown;
   trace::stack_id stack{};  ///< The stack that allocated all blocks of the group; `none` if no stack was recorded.
   trace::string_id name{};
-  index::category what = index::category::none;
+  index::category category = index::category::none;
   std::uint64_t blocks_at_peak = 0;  ///< Number of the group's blocks that are idle at the peak.
   std::uint64_t bytes_at_peak = 0;   ///< Total size of these blocks.
-  /// How much lower the maximum use of this memory would be if no block of the group had existed while idle. Computed
-  /// by finding the maximum of the live bytes again without the idle bytes.
+  /// How much lower the maximum use of this memory would be if no block of the group had existed while it was idle. To
+  /// compute this, the maximum of the live bytes is found again without the idle bytes.
   std::uint64_t saved = 0;
   trace::block_id largest{};  ///< The largest of the group's blocks that are idle at the peak.
   std::uint64_t largest_bytes = 0;
   time_range idle;          ///< The interval in which the block `largest` is idle.
   std::uint64_t works = 0;  ///< Number of other launches and copies of the same process in `idle`.
-  /// Allocation time of the first of the blocks idle at the peak. This and the next three members are only set for
-  /// `held_late` and `accumulating`.
+  /// Allocation time of the first of the blocks idle at the peak. This member and the next three members are only set
+  /// for `held_late` and `accumulating`.
   time_ns first_birth = 0;
   time_ns last_birth = 0;  ///< Allocation time of the last of the blocks idle at the peak.
-  /// Divide the kernels from `first_birth` to the peak into eighths: the number of eighths in which at least one of
-  /// these blocks was allocated.
+  /// The kernels from `first_birth` to the peak are divided into eighths. This is the number of eighths in which at
+  /// least one of these blocks was allocated.
   std::uint64_t spread = 0;
   std::uint64_t birth_kernels = 0;  ///< Number of kernels launched from `first_birth` to `last_birth`.
-  /// For `held_late`: how many blocks of similar size `stack` allocated until the peak, whether they are then in use,
-  /// idle or freed.
+  /// For `held_late`, the number of blocks of similar size that `stack` allocated until the peak, whether they are then
+  /// in use, idle or freed.
   std::uint64_t born = 0;
-  std::uint64_t born_later = 0;  ///< For `held_late`: how many such blocks `stack` allocated after the peak.
-  /// For `held_late`: bytes of blocks idle at the peak that are freed soon after the same stack has allocated their
-  /// successor, as when a loop reassigns a variable in each iteration.
+  std::uint64_t born_later = 0;  ///< For `held_late`, the number of such blocks that `stack` allocated after the peak.
+  /// For `held_late`, bytes of blocks idle at the peak that are freed soon after the same stack has allocated their
+  /// successor. This happens when a loop reassigns a variable in each iteration.
   std::uint64_t reassigned = 0;
-  /// For `held_late`: bytes of blocks idle at the peak whose memory a later block, also live at the peak, could have
+  /// For `held_late`, bytes of blocks idle at the peak whose memory a later block, also live at the peak, could have
   /// reused.
   std::uint64_t replaced = 0;
 };
@@ -88,9 +88,9 @@ struct idle_memory {
   static constexpr std::size_t limit = 64;
 };
 
-/// Finds idle memory of device-resident blocks section by section; finds nothing if no uses (touches) were recorded.
-/// "Much other work" means at least `idle_works` launches and copies, or fewer in a program that has few. Idle
-/// intervals between two uses are only detected within a section.
+/// Finds idle memory of device-resident blocks section by section. Finds nothing if no uses (touches) were recorded.
+/// "Much other work" means at least `idle_works` launches and copies, or fewer in a program that has few launches and
+/// copies. Idle intervals between two uses are only detected within a section.
 class idle_memory_builder {
  public:
   explicit idle_memory_builder(const metrics_scope& scope) : scope_(scope) {}  ///< `scope` must outlive this object.
@@ -99,24 +99,25 @@ class idle_memory_builder {
   class of_run;
   /// Finds the idle memory in `run`, the time range that `from` covers. May be called from several threads at the same
   /// time. O((blocks + accesses) * log).
-  [[nodiscard]] of_run find(const index::event_store& from, time_range run) const;
-  /// Adds the result of `find`. Call for every run, in order of time. O(groups).
+  [[nodiscard]] of_run find(const index::event_store& store, time_range run) const;
+  /// Adds the result of `find`. Must be called for every run, in order of time. O(groups).
   void add(const of_run& found);
-  /// Call after the last `add`. Counts the blocks that are idle at `peak`; `from` must cover the time of `peak`.
-  /// O(blocks).
-  void revisit(const memory_peak& peak, const index::event_store& from);
+  /// Counts the blocks that are idle at `peak`. Must be called after the last `add`. `from` must cover the time of
+  /// `peak`. O(blocks).
+  void revisit(const memory_peak& peak, const index::event_store& store);
   /// Returns one element per peak with idle memory, in the order of `peaks`.
   [[nodiscard]] std::vector<idle_memory> metrics(const std::vector<memory_peak>& peaks) const;
 
   /// A block with fewer other launches and copies than this in its idle interval does not count as idle, because its
-  /// next user may be about to run. In a program with few launches, fewer suffice: one per `few_touches` recorded uses
-  /// of blocks.
+  /// next user may be about to run. In a program with few launches, a lower number suffices: one per `few_touches`
+  /// recorded uses of blocks.
   static constexpr std::uint64_t idle_works = 8;
   static constexpr std::uint64_t few_touches = 40;
-  /// A block is worth moving to the host if it is idle for this many times the duration of moving it there and back.
+  /// A block is worth moving to the host if it is idle for at least this many times the duration of moving it there and
+  /// back.
   static constexpr double worth_moving = 4;
   static constexpr std::uint64_t reassigned_works = 3;  ///< See `idle_group::reassigned`.
-  /// In bytes. Smaller blocks are not considered reusable.
+  /// Blocks with fewer bytes than this are not considered reusable.
   static constexpr std::uint64_t min_reusable = std::uint64_t{1} << 20U;
 
  private:
@@ -127,7 +128,7 @@ class idle_memory_builder {
   };
   struct group {
     double highest = 0;  ///< Maximum use of this kind of memory in the runs so far, without the group's idle bytes.
-    idle_group made;
+    idle_group found;
   };
   struct memory {
     double highest = 0;
@@ -145,25 +146,26 @@ class idle_memory_builder {
 
   /// Finds the blocks that could reuse the memory of another block of the same size. Returns, for the position of each
   /// such block, the time until which it could do so. With `of_one`, considers only that kind of memory.
-  [[nodiscard]] static std::map<std::size_t, time_ns> find_reusable(const index::event_store& from, time_range run,
+  [[nodiscard]] static std::map<std::size_t, time_ns> find_reusable(const index::event_store& store, time_range run,
                                                                     std::optional<index::memory_key> of_one = {});
   /// Adds the idle time of a block to its group.
-  static void add_idle(memory_in_run& to, const index::block_record& block, index::category what, const interval& each,
-                       time_range run);
+  static void add_idle(memory_in_run& to, const index::block_record& block, index::category wanted,
+                       const interval& each, time_range run);
   /// Counts a block that is idle at the peak.
-  static void count(const index::block_record& block, const interval& each, const index::event_store& from,
+  static void count(const index::block_record& block, const interval& each, const index::event_store& store,
                     idle_group& in);
-  [[nodiscard]] std::vector<interval> intervals_of(const index::block_record& block, const index::block_category& is,
-                                                   const index::event_store& from) const;
-  [[nodiscard]] double rate_of(trace::device_id device) const;
+  [[nodiscard]] std::vector<interval> list_intervals(const index::block_record& block,
+                                                     const index::block_category& category,
+                                                     const index::event_store& store) const;
+  [[nodiscard]] double compute_rate(trace::device_id device) const;
   /// Finds the stacks whose blocks were hardly ever freed before the peak. The saving of such a stack is the size of
   /// all its blocks but one.
-  static void find_accumulating(const index::event_store& from, const index::tensor_facts& facts,
+  static void find_accumulating(const index::event_store& store, const index::tensor_facts& facts,
                                 const index::memory_key& key, time_ns peak, std::vector<idle_group>& into);
   /// Finds the maximum use in the run, for each group without the group's idle bytes.
-  static void sweep(const timeline::level_tree& use, time_range run, memory_in_run& of);
+  static void sweep(const timeline::level_tree& use, time_range run, memory_in_run& in_run);
 
-  /// Limit per kind of memory. More groups would not be worth the memory they take.
+  /// The maximum number of groups per kind of memory. More groups would not be worth the memory that they take.
   static constexpr std::size_t max_groups = 8192;
   const metrics_scope& scope_;
   std::map<index::memory_key, memory> all_;

@@ -6,14 +6,14 @@
 #include <cstdint>
 #include <vector>
 
-/// Counts the eighths of a stretch of work in which something happens. Recurring events occur in many eighths, startup
-/// and shutdown in few.
+/// Counts the eighths of a stretch of work in which something happens. Recurring events occur in many eighths; events
+/// of startup and shutdown occur in few.
 namespace sluice::metrics {
 
 /// Eight equal parts, some of them marked.
 class octile_coverage {
  public:
-  /// Marks the part that contains `share` of the whole, where 0 is the start and 1 the end. Smaller and larger values
+  /// Marks the part at position `share` of the whole, where 0 is the start and 1 the end. Smaller and larger values
   /// mark the first and the last part.
   void mark(double share) { marked_.set(std::min(static_cast<std::size_t>(std::max(share, 0.0) * parts), parts - 1)); }
   /// The number of marked parts, 0 to 8.

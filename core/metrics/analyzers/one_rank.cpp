@@ -6,14 +6,14 @@
 namespace sluice::metrics {
 namespace {
 
-/// Decides which items belong to the kept rank, and which only to other ranks.
+/// Decides which items belong to the kept rank, and which items belong only to other ranks.
 class ownership {
  public:
-  ownership(const report& of, const trace::tables& tables, trace::process_id kept) {
+  ownership(const report& subject, const trace::tables& tables, trace::process_id kept) {
     const auto owns = [&](trace::process_id process, trace::device_id device) {
       if (device != trace::device_id::none) (process == kept ? devices_ : devices_of_others_).insert(device);
     };
-    for (const rank_metrics& each : of.waste.ranks) {
+    for (const rank_metrics& each : subject.waste.ranks) {
       if (each.process != kept) others_.insert(each.process);
       owns(each.process, each.device);
     }
@@ -34,36 +34,36 @@ class ownership {
 
 }  // namespace
 
-std::optional<std::int64_t> rank_to_show(const report& of) {
-  const auto& ranks = of.waste.ranks;
+std::optional<std::int64_t> rank_to_show(const report& subject) {
+  const auto& ranks = subject.waste.ranks;
   if (ranks.size() <= max_ranks_in_full) return std::nullopt;
   return std::max_element(ranks.begin(), ranks.end(), [](const auto& a, const auto& b) { return a.peak < b.peak; })
       ->rank;
 }
 
-std::optional<one_rank> keep_rank(report& of, const trace::tables& tables, std::int64_t rank) {
-  const auto& ranks = of.waste.ranks;
+std::optional<one_rank> keep_rank(report& subject, const trace::tables& tables, std::int64_t rank) {
+  const auto& ranks = subject.waste.ranks;
   const auto kept = std::find_if(ranks.begin(), ranks.end(), [&](const auto& each) { return each.rank == rank; });
   if (kept == ranks.end()) return std::nullopt;
-  const ownership owned(of, tables, kept->process);
+  const ownership owned(subject, tables, kept->process);
   const auto keep_by = [&](auto& metrics, auto member) {
     std::erase_if(metrics, [&](const auto& each) { return owned.is_of_others(each.*member); });
   };
-  keep_by(of.processes, &process_metric::process);
-  keep_by(of.peaks, &memory_peak::device);
-  keep_by(of.unfreed, &unfreed_group::process);
-  keep_by(of.imports, &index::imported_memory::process);
-  keep_by(of.copying, &copying_lines::device);
-  keep_by(of.fragmentation, &fragmentation_metric::device);
-  keep_by(of.compositions, &peak_composition::device);
-  keep_by(of.steps, &step_summary::process);
-  keep_by(of.unused, &unused_memory::device);
-  keep_by(of.whole.memory, &memory_statistics::device);
-  keep_by(of.whole.untracked, &untracked_statistics::device);
-  keep_by(of.whole.transfers, &transfer_statistics::device);
-  keep_by(of.whole.devices, &device_activity::device);
-  keep_by(of.whole.threads, &thread_statistics::process);
-  std::erase_if(of.whole.pools, [&](const pool_statistics& each) {
+  keep_by(subject.processes, &process_metric::process);
+  keep_by(subject.peaks, &memory_peak::device);
+  keep_by(subject.unfreed, &unfreed_group::process);
+  keep_by(subject.imports, &index::imported_memory::process);
+  keep_by(subject.copying, &copying_lines::device);
+  keep_by(subject.fragmentation, &fragmentation_metric::device);
+  keep_by(subject.compositions, &peak_composition::device);
+  keep_by(subject.steps, &step_summary::process);
+  keep_by(subject.unused, &unused_memory::device);
+  keep_by(subject.whole.memory, &memory_statistics::device);
+  keep_by(subject.whole.untracked, &untracked_statistics::device);
+  keep_by(subject.whole.transfers, &transfer_statistics::device);
+  keep_by(subject.whole.devices, &device_activity::device);
+  keep_by(subject.whole.threads, &thread_statistics::process);
+  std::erase_if(subject.whole.pools, [&](const pool_statistics& each) {
     const trace::pool_row* row = tables.pools.find(each.pool);
     return row != nullptr && owned.is_of_others(row->device);
   });

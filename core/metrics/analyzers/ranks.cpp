@@ -20,20 +20,20 @@
 namespace sluice::metrics {
 
 ranks_builder::ranks_builder(const metrics_scope& scope)
-    : scope_(scope), ranks_(ranks_of(scope.tables())), collectives_(ranks_.size()) {}
+    : scope_(scope), ranks_(get_ranks(scope.tables())), collectives_(ranks_.size()) {}
 
-ranks_builder::rank_by_process ranks_builder::ranks_of(const trace::tables& tables) {
-  rank_by_process made;
+ranks_builder::rank_by_process ranks_builder::get_ranks(const trace::tables& tables) {
+  rank_by_process process;
   for (const trace::process_row& row : tables.processes.rows())
-    if (row.rank >= 0) made[row.id] = row.rank;
-  return made.size() < 2 ? rank_by_process{} : made;
+    if (row.rank >= 0) process[row.id] = row.rank;
+  return process.size() < 2 ? rank_by_process{} : process;
 }
 
-void ranks_builder::add(const index::event_store& from, time_range run) {
-  const time_range here = common_of(scope_.range, run);
+void ranks_builder::add(const index::event_store& store, time_range run) {
+  const time_range here = intersect(scope_.range, run);
   if (ranks_.empty() || here.length() <= 0) return;
-  add_memory(from.memory(), here);
-  add_work(from, here);
+  add_memory(store.memory(), here);
+  add_work(store, here);
 }
 
 void ranks_builder::add_memory(const index::memory_use& memory, time_range here) {
@@ -44,24 +44,24 @@ void ranks_builder::add_memory(const index::memory_use& memory, time_range here)
   std::map<std::pair<trace::process_id, index::memory_key>, std::vector<change>> changes;
   for (const index::block_record& block : memory.blocks()) {
     if (!index::takes_device_memory(block) || !block.live_in(here) || !ranks_.contains(block.process)) continue;
-    std::vector<change>& of = changes[{block.process, index::key_of(block)}];
+    std::vector<change>& items = changes[{block.process, index::get_key(block)}];
     const std::int64_t bytes = index::signed_bytes(block);
-    of.push_back({std::max(block.born, here.begin), bytes});
-    if (block.freed() && block.died < here.end) of.push_back({block.died, -bytes});
+    items.push_back({std::max(block.born, here.begin), bytes});
+    if (block.freed() && block.died < here.end) items.push_back({block.died, -bytes});
   }
-  for (auto& [whose, of] : changes) {
-    std::sort(of.begin(), of.end(), [](const change& a, const change& b) { return a.time < b.time; });
+  for (auto& [whose, subject] : changes) {
+    std::sort(subject.begin(), subject.end(), [](const change& a, const change& b) { return a.time < b.time; });
     highest& most = all_[whose.first][whose.second];
     std::int64_t live = 0;
-    for (std::size_t i = 0; i < of.size(); ++i) {
-      live = saturating_sum(live, of[i].bytes);
-      if ((i + 1 < of.size() && of[i + 1].time == of[i].time) || live <= most.bytes) continue;
-      most = {live, of[i].time};
+    for (std::size_t i = 0; i < subject.size(); ++i) {
+      live = saturating_sum(live, subject[i].bytes);
+      if ((i + 1 < subject.size() && subject[i + 1].time == subject[i].time) || live <= most.bytes) continue;
+      most = {live, subject[i].time};
     }
   }
 }
 
-ranks_builder::kernel_kind ranks_builder::kind_of(trace::string_id kernel) {
+ranks_builder::kernel_kind ranks_builder::get_kind(trace::string_id kernel) {
   const auto [place, fresh] = kinds_.try_emplace(kernel, kernel_kind::computes);
   if (!fresh) return place->second;
   const std::string name = readable_name(scope_.tables().text(kernel));
@@ -74,32 +74,32 @@ ranks_builder::kernel_kind ranks_builder::kind_of(trace::string_id kernel) {
   return place->second;
 }
 
-void ranks_builder::add_work(const index::event_store& from, time_range here) {
+void ranks_builder::add_work(const index::event_store& store, time_range here) {
   std::map<trace::string_id, std::vector<collective_part>> collectives;
-  for (const auto& [key, slices] : from.devices().streams()) {
+  for (const auto& [key, slices] : store.devices().streams()) {
     if (!ranks_.contains(key.process)) continue;
-    work& of = works_[key.process];
+    work& subject = works_[key.process];
     slices.for_each(here.begin, here.end, [&, &key = key](const timeline::slice_item& each, std::uint16_t) {
       if (static_cast<timeline::slice_kind>(each.kind) != timeline::slice_kind::kernel || each.end == latest_time)
         return;
       if (!here.holds(each.begin)) return;
       const time_ns length = each.end - each.begin;
-      const kernel_kind kind = kind_of(each.name);
+      const kernel_kind kind = get_kind(each.name);
       if (kind == kernel_kind::computes) {
-        saturating_add(of.computing, length);
-        saturating_add(of.kernels[each.name], length);
+        saturating_add(subject.computing, length);
+        saturating_add(subject.kernels[each.name], length);
         return;
       }
-      ++of.collectives;
-      saturating_add(of.collective_time, length);
-      if (kind == kernel_kind::reduces) ++of.reductions;
-      if (kind == kernel_kind::gathers) ++of.gathers;
+      ++subject.collectives;
+      saturating_add(subject.collective_time, length);
+      if (kind == kernel_kind::reduces) ++subject.reductions;
+      if (kind == kernel_kind::gathers) ++subject.gathers;
       collectives[each.name].push_back({key.process, key.stream, {each.begin, each.end}});
     });
   }
   const auto waited = [this](trace::process_id process, time_ns length) { add_wait(process, length); };
-  for (auto& [name, all] : collectives)
-    collectives_.add(name, kind_of(name) == kernel_kind::sends, std::move(all), here.end, waited);
+  for (auto& [name, whole] : collectives)
+    collectives_.add(name, get_kind(name) == kernel_kind::sends, std::move(whole), here.end, waited);
 }
 
 void ranks_builder::add_wait(trace::process_id process, time_ns waited) {
@@ -108,12 +108,12 @@ void ranks_builder::add_wait(trace::process_id process, time_ns waited) {
   saturating_add(alike.total, waited);
 }
 
-void ranks_builder::put_waiting(const waits& of, rank_metrics& into) {
-  for (std::size_t i = 0; i < of.size(); ++i) {
-    const std::uint64_t shorter = i > 0 ? of[i - 1].count : 0;
-    const std::uint64_t longer = i + 1 < of.size() ? of[i + 1].count : 0;
-    saturating_add(into.waiting, of[i].total);
-    if (shorter + of[i].count + longer < min_recurring) saturating_add(into.waiting_rarely, of[i].total);
+void ranks_builder::put_waiting(const waits& subject, rank_metrics& into) {
+  for (std::size_t i = 0; i < subject.size(); ++i) {
+    const std::uint64_t shorter = i > 0 ? subject[i - 1].count : 0;
+    const std::uint64_t longer = i + 1 < subject.size() ? subject[i + 1].count : 0;
+    saturating_add(into.waiting, subject[i].total);
+    if (shorter + subject[i].count + longer < min_recurring) saturating_add(into.waiting_rarely, subject[i].total);
   }
 }
 
@@ -128,12 +128,12 @@ void ranks_builder::find_peaks() {
     }
     if (best == nullptr || best->second.bytes <= 0) continue;
     const auto& [key, most] = *best;
-    rank_metrics& made = peaks_.emplace_back();
-    made.process = process;
-    made.rank = ranks_.at(process);
-    std::tie(made.device, made.layer, made.kind) = std::tie(key.device, key.layer, key.kind);
-    made.peak = static_cast<std::uint64_t>(most.bytes);
-    made.peak_time = most.time;
+    rank_metrics& output = peaks_.emplace_back();
+    output.process = process;
+    output.rank = ranks_.at(process);
+    std::tie(output.device, output.layer, output.kind) = std::tie(key.device, key.layer, key.kind);
+    output.peak = static_cast<std::uint64_t>(most.bytes);
+    output.peak_time = most.time;
   }
   std::sort(peaks_.begin(), peaks_.end(), [](const rank_metrics& a, const rank_metrics& b) { return a.rank < b.rank; });
 }
@@ -144,29 +144,30 @@ std::vector<time_ns> ranks_builder::moments() const {
   return times;
 }
 
-void ranks_builder::revisit(const index::event_store& from, time_range run, const fragmentation_builder& segments) {
+void ranks_builder::revisit(const index::event_store& store, time_range run, const fragmentation_builder& segments) {
   for (rank_metrics& rank : peaks_) {
     if (!run.holds(rank.peak_time)) continue;
     const index::memory_key key{rank.device, rank.layer, rank.kind};
-    const auto facts = from.tensors(*scope_.trace);
-    const std::span<const index::block_record> blocks = from.memory().blocks();
+    const auto facts = store.tensors(*scope_.trace);
+    const std::span<const index::block_record> blocks = store.memory().blocks();
     std::map<std::pair<trace::stack_id, index::category>, held_by_stack> held;
     std::array<category_share, index::category_count> shares;
     for (std::size_t i = 0; i < blocks.size(); ++i) {
       const index::block_record& block = blocks[i];
-      if (!index::takes_device_memory(block) || block.process != rank.process || index::key_of(block) != key ||
+      if (!index::takes_device_memory(block) || block.process != rank.process || index::get_key(block) != key ||
           !block.live_at(rank.peak_time))
         continue;
-      const index::block_category is = i < facts->categories.size() ? facts->categories[i] : index::block_category{};
-      held_by_stack& by = held[{block.stack, is.what}];
-      std::tie(by.stack, by.what) = std::tie(block.stack, is.what);
+      const index::block_category category =
+          i < facts->categories.size() ? facts->categories[i] : index::block_category{};
+      held_by_stack& by = held[{block.stack, category.kind}];
+      std::tie(by.stack, by.category) = std::tie(block.stack, category.kind);
       saturating_add(by.bytes, block.bytes);
       ++by.blocks;
-      category_share& share = shares[static_cast<std::size_t>(is.what)];
-      share.what = is.what;
+      category_share& share = shares[static_cast<std::size_t>(category.kind)];
+      share.category = category.kind;
       ++share.blocks;
       saturating_add(share.bytes, block.bytes);
-      if (is.exact()) saturating_add(share.exact_bytes, block.bytes);
+      if (category.exact()) saturating_add(share.exact_bytes, block.bytes);
     }
     const auto by_bytes = [](const auto& a, const auto& b) { return a.bytes > b.bytes; };
     for (const auto& [stack, by] : held) rank.held.push_back(by);
@@ -175,31 +176,32 @@ void ranks_builder::revisit(const index::event_store& from, time_range run, cons
     for (const category_share& share : shares)
       if (share.blocks > 0 && facts->use.contains(key)) rank.shares.push_back(share);
     std::stable_sort(rank.shares.begin(), rank.shares.end(), by_bytes);
-    for (const segment_layout& each : segments.segments_at(key, rank.peak_time, from.memory()))
+    for (const segment_layout& each : segments.segments_at(key, rank.peak_time, store.memory()))
       if (blocks[each.block].process == rank.process) saturating_add(rank.reserved, each.bytes);
   }
 }
 
 std::vector<rank_metrics> ranks_builder::metrics(const std::vector<step_summary>& steps,
                                                  const std::vector<untracked_statistics>& untracked) const {
-  std::vector<rank_metrics> made = peaks_;
-  for (rank_metrics& rank : made) {
-    for (const step_summary& of : steps)
-      if (of.process == rank.process) std::tie(rank.steps, rank.median_step) = std::tie(of.count, of.median_duration);
-    for (const untracked_statistics& of : untracked)
-      if (of.device == rank.device) rank.untracked = of.maximum;
+  std::vector<rank_metrics> items = peaks_;
+  for (rank_metrics& rank : items) {
+    for (const step_summary& subject : steps)
+      if (subject.process == rank.process)
+        std::tie(rank.steps, rank.median_step) = std::tie(subject.count, subject.median_duration);
+    for (const untracked_statistics& statistics : untracked)
+      if (statistics.device == rank.device) rank.untracked = statistics.maximum;
     const auto known = works_.find(rank.process);
     if (known == works_.end()) continue;
-    const work& of = known->second;
+    const work& target = known->second;
     std::tie(rank.computing, rank.collectives, rank.collective_time, rank.reductions, rank.gathers) =
-        std::tie(of.computing, of.collectives, of.collective_time, of.reductions, of.gathers);
-    put_waiting(of.waited, rank);
-    for (const auto& [name, total] : of.kernels) rank.kernels.push_back({name, total});
+        std::tie(target.computing, target.collectives, target.collective_time, target.reductions, target.gathers);
+    put_waiting(target.waited, rank);
+    for (const auto& [name, total] : target.kernels) rank.kernels.push_back({name, total});
     std::stable_sort(rank.kernels.begin(), rank.kernels.end(),
                      [](const kernel_total& a, const kernel_total& b) { return a.total > b.total; });
     if (rank.kernels.size() > rank_metrics::limit) rank.kernels.resize(rank_metrics::limit);
   }
-  return made;
+  return items;
 }
 
 }  // namespace sluice::metrics

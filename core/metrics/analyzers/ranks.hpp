@@ -15,8 +15,8 @@
 #include "core/trace/model/model.hpp"
 #include "core/trace/model/tables.hpp"
 
-/// The resource needs of each rank of a job, to find a rank that needs more than the others. Sizes are in bytes, times
-/// in ns.
+/// Measures the resource needs of each rank of a job, to find a rank that needs more than the others. Sizes are in
+/// bytes, times in ns.
 namespace sluice::index {
 class event_store;
 }
@@ -30,7 +30,7 @@ struct untracked_statistics;
 struct held_by_stack {
   trace::stack_id stack{};
   std::uint64_t bytes = 0;
-  index::category what = index::category::none;  ///< The category of the blocks.
+  index::category category = index::category::none;  ///< The category of the blocks.
   std::uint64_t blocks = 0;
 };
 
@@ -54,14 +54,14 @@ struct rank_metrics {
   std::uint64_t steps = 0;        ///< Number of training steps of the rank.
   time_ns median_step = 0;        ///< Median duration of these steps; 0 if there are none.
   time_ns computing = 0;          ///< Total duration of the rank's kernels, without collectives.
-  std::uint64_t collectives = 0;  ///< Number of NCCL kernels: those whose name starts with "nccl".
+  std::uint64_t collectives = 0;  ///< Number of NCCL kernels, whose names start with "nccl".
   time_ns collective_time = 0;    ///< Total duration of the NCCL kernels.
-  /// The part of `collective_time` in which the rank waited for others: the duration of each collective in excess of
-  /// the shortest on any rank. `collective_matcher` decides which kernels belong to one collective.
+  /// The part of `collective_time` in which the rank waited for others. In each collective, this is the duration in
+  /// excess of the shortest duration on any rank. `collective_matcher` decides which kernels belong to one collective.
   time_ns waiting = 0;
   /// The part of `waiting` in waits of a length that occurs rarely, such as waits for connecting, compiling or an
   /// evaluation. A wait recurs if at least `min_recurring` (findings/thresholds.hpp) waits of the rank are about
-  /// equally long: at most four times the shortest of them.
+  /// equally long. The longest of them may be at most four times as long as the shortest.
   time_ns waiting_rarely = 0;
   std::uint64_t reductions = 0;        ///< Number of all-reduces among the collectives.
   std::uint64_t gathers = 0;           ///< Number of all-gathers and reduce-scatters, which sharding needs.
@@ -71,22 +71,23 @@ struct rank_metrics {
   static constexpr std::size_t limit = 64;
 };
 
-/// If several processes have a rank, collects the metrics of these processes section by section, in order of time.
+/// Collects the metrics of the processes that have a rank, section by section, in order of time. Does nothing unless
+/// several processes have a rank.
 class ranks_builder {
  public:
   explicit ranks_builder(const metrics_scope& scope);  ///< `scope` must outlive this object.
   /// True if the recording still has the same ranks as at construction. Otherwise nothing more may be added.
-  [[nodiscard]] bool knows_the_ranks() const { return ranks_ == ranks_of(scope_.tables()); }
+  [[nodiscard]] bool knows_the_ranks() const { return ranks_ == get_ranks(scope_.tables()); }
 
   /// Adds the events in `run`, the time range that `from` covers. Does nothing if there are no ranks. O((blocks +
   /// kernels) * log(blocks + kernels)).
-  void add(const index::event_store& from, time_range run);
-  /// Call once, after the last `add`.
+  void add(const index::event_store& store, time_range run);
+  /// Finds the peak of each rank. Must be called once, after the last `add`.
   void find_peaks();
-  /// The times of the peaks found.
+  /// The times of the peaks that were found.
   [[nodiscard]] std::vector<time_ns> moments() const;
   /// Adds the blocks held at the peaks in `run`. All sections must have been added to `segments`. O(peaks * blocks).
-  void revisit(const index::event_store& from, time_range run, const fragmentation_builder& segments);
+  void revisit(const index::event_store& store, time_range run, const fragmentation_builder& segments);
   /// Returns the metrics, sorted by rank. `steps` and `untracked` are those of the report.
   [[nodiscard]] std::vector<rank_metrics> metrics(const std::vector<step_summary>& steps,
                                                   const std::vector<untracked_statistics>& untracked) const;
@@ -96,7 +97,7 @@ class ranks_builder {
     std::int64_t bytes = 0;
     time_ns time = 0;
   };
-  /// Waits of about the same length: the index in `waits` is the `std::bit_width` of the length.
+  /// Waits of about the same length. The index in `waits` is the `std::bit_width` of the length.
   struct waits_of_length {
     std::uint64_t count = 0;
     time_ns total = 0;
@@ -113,13 +114,13 @@ class ranks_builder {
     std::map<trace::string_id, time_ns> kernels;
   };
   void add_memory(const index::memory_use& memory, time_range here);
-  void add_work(const index::event_store& from, time_range here);
+  void add_work(const index::event_store& store, time_range here);
   void add_wait(trace::process_id process, time_ns waited);
-  static void put_waiting(const waits& of, rank_metrics& into);
-  kernel_kind kind_of(trace::string_id kernel);
+  static void put_waiting(const waits& subject, rank_metrics& into);
+  kernel_kind get_kind(trace::string_id kernel);
 
   using rank_by_process = std::map<trace::process_id, std::int64_t>;
-  static rank_by_process ranks_of(const trace::tables& tables);
+  static rank_by_process get_ranks(const trace::tables& tables);
 
   const metrics_scope& scope_;
   rank_by_process ranks_;

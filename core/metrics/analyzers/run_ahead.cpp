@@ -13,12 +13,12 @@ namespace {
 
 /// A work item that begins later than this (ns) after its predecessor on the stream has waited for something else.
 constexpr time_ns usual_delay = 5'000;
-/// How many work items of each other stream are examined to find the one that an item waited for.
+/// The number of work items of each other stream that are examined to find the item that a work item waited for.
 constexpr std::size_t looked_at = 64;
 
 /// If a device is idle for longer than this (ns) while the host does its own work, earlier gains are not carried past
-/// that interval: the program is then starting, compiling, saving or reading, and the phases before and after are
-/// evaluated separately.
+/// that interval. The program is then starting, compiling, saving or reading, so the phases before and after the
+/// interval are evaluated separately.
 constexpr time_ns longest_carried = 5'000'000;
 
 /// A replayed work item.
@@ -30,17 +30,17 @@ struct played {
 /// Merges the sorted calls into non-overlapping intervals in which the host was blocked.
 std::vector<time_range> joined(std::vector<time_range> calls) {
   std::sort(calls.begin(), calls.end(), [](const time_range& a, const time_range& b) { return a.begin < b.begin; });
-  std::vector<time_range> made;
+  std::vector<time_range> ranges;
   for (const time_range& each : calls) {
-    if (!made.empty() && each.begin <= made.back().end)
-      made.back().end = std::max(made.back().end, each.end);
+    if (!ranges.empty() && each.begin <= ranges.back().end)
+      ranges.back().end = std::max(ranges.back().end, each.end);
     else
-      made.push_back(each);
+      ranges.push_back(each);
   }
-  return made;
+  return ranges;
 }
 
-/// The shortest time from the request of a work item to its start.
+/// Returns the shortest time from the request of a work item to its start.
 time_ns launch_time(std::span<const queued_work> works) {
   time_ns least = std::numeric_limits<time_ns>::max();
   for (const queued_work& each : works) least = std::min(least, each.begin - each.enqueued);
@@ -52,7 +52,7 @@ class replay {
   explicit replay(time_ns launch) : launch_(launch) {}
 
   /// Replays the work item that is requested at `called`, and returns its new end. The item must not begin before
-  /// `earliest`. Call in the order of the requests.
+  /// `earliest`. Work items must be replayed in the order of their requests.
   time_ns play(const queued_work& work, time_ns called, time_ns earliest) {
     std::vector<played>& stream = streams_[work.stream];
     const bool behind = !stream.empty() && stream.back().end > work.enqueued;
@@ -83,10 +83,10 @@ class replay {
   /// Finds the last work on other streams that ended before this work item began and after it was requested.
   [[nodiscard]] const played* last_before(const queued_work& work) const {
     const played* best = nullptr;
-    for (const auto& [stream, all] : streams_) {
+    for (const auto& [stream, whole] : streams_) {
       if (stream == work.stream) continue;
       std::size_t left = looked_at;
-      for (auto each = all.rbegin(); each != all.rend() && left > 0; ++each, --left) {
+      for (auto each = whole.rbegin(); each != whole.rend() && left > 0; ++each, --left) {
         if (each->end > work.begin) continue;
         if (each->end > work.enqueued &&
             (best == nullptr || std::tie(each->end, each->new_end) > std::tie(best->end, best->new_end)))
@@ -103,8 +103,8 @@ class replay {
   time_ns last_ = std::numeric_limits<time_ns>::min();
 };
 
-/// The gain for one stretch of work. `works` are sorted by request time, `stood_still` by time, and `orders` by the
-/// second work item.
+/// Returns the gain for one stretch of work. `works` are sorted by request time, `stood_still` by time, and `orders` by
+/// the second work item.
 time_ns gain_of_stretch(std::span<const queued_work> works, std::span<const time_range> stood_still,
                         std::span<const work_order> orders) {
   replay again(launch_time(works));
@@ -115,11 +115,11 @@ time_ns gain_of_stretch(std::span<const queued_work> works, std::span<const time
   auto order = std::partition_point(orders.begin(), orders.end(),
                                     [&](const work_order& each) { return each.second < works.front().enqueued; });
   std::vector<time_ns> ends;  // The replayed ends, by position in `works`.
-  // When the last work requested at this time would end.
-  const auto end_of = [&](time_ns called) {
+  // Returns when the last work requested at this time would end.
+  const auto get_end = [&](time_ns called) {
     const auto behind =
         std::upper_bound(works.begin(), works.begin() + static_cast<std::ptrdiff_t>(ends.size()), called,
-                         [](time_ns time, const queued_work& of) { return time < of.enqueued; });
+                         [](time_ns time, const queued_work& subject) { return time < subject.enqueued; });
     if (behind == works.begin() || (behind - 1)->enqueued != called) return std::numeric_limits<time_ns>::min();
     return ends[static_cast<std::size_t>(behind - works.begin()) - 1];
   };
@@ -130,7 +130,7 @@ time_ns gain_of_stretch(std::span<const queued_work> works, std::span<const time
     time_ns earliest = std::numeric_limits<time_ns>::min();
     for (; order != orders.end() && order->second < each.enqueued; ++order) continue;
     for (; order != orders.end() && order->second == each.enqueued; ++order)
-      earliest = std::max(earliest, end_of(order->first));
+      earliest = std::max(earliest, get_end(order->first));
     const time_ns called = each.enqueued - won - (inside ? each.enqueued - next->begin : 0);
     ends.push_back(again.play(each, called, earliest));
     last = std::max(last, each.end);
@@ -138,12 +138,12 @@ time_ns gain_of_stretch(std::span<const queued_work> works, std::span<const time
   return std::max<time_ns>(last - again.last(), 0);
 }
 
-/// How long the host was blocked in `range`. O(log calls + calls in `range`).
+/// Returns how long the host was blocked in `range`. O(log calls + calls in `range`).
 time_ns still_in(std::span<const time_range> stood_still, time_range range) {
   auto next = std::partition_point(stood_still.begin(), stood_still.end(),
                                    [&](const time_range& each) { return each.end <= range.begin; });
   time_ns sum = 0;
-  for (; next != stood_still.end() && next->begin < range.end; ++next) sum += common_of(*next, range).length();
+  for (; next != stood_still.end() && next->begin < range.end; ++next) sum += intersect(*next, range).length();
   return sum;
 }
 
@@ -154,11 +154,11 @@ time_ns gain_of_running_ahead(std::vector<queued_work> works, std::vector<time_r
   if (works.empty() || blocked.empty()) return 0;
   std::sort(orders.begin(), orders.end(), [](const work_order& a, const work_order& b) { return a.second < b.second; });
   // Compare all members, so that the result does not depend on the order in which work items arrive.
-  const auto of_begin = [](const queued_work& of) {
-    return std::tuple(of.begin, of.end, of.enqueued, of.stream, of.engine);
+  const auto of_begin = [](const queued_work& subject) {
+    return std::tuple(subject.begin, subject.end, subject.enqueued, subject.stream, subject.engine);
   };
-  const auto of_call = [](const queued_work& of) {
-    return std::tuple(of.enqueued, of.begin, of.end, of.stream, of.engine);
+  const auto of_call = [](const queued_work& target) {
+    return std::tuple(target.enqueued, target.begin, target.end, target.stream, target.engine);
   };
   std::sort(works.begin(), works.end(),
             [&](const queued_work& a, const queued_work& b) { return of_begin(a) < of_begin(b); });

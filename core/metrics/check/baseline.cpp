@@ -18,8 +18,8 @@ using trace::direction;
 /// Names the groups of one side.
 class group_namer {
  public:
-  group_namer(const baseline_side& of, attribution by)
-      : of_(of), by_(by), who_(of.names, of.tables, symbols::frame_cache::lookup::at_once) {}
+  group_namer(const baseline_side& side, attribution by)
+      : of_(side), by_(by), who_(side.names, side.tables, symbols::frame_cache::lookup::at_once) {}
 
   struct group {
     std::string key;    ///< Identifies the group; the same in both recordings.
@@ -31,10 +31,10 @@ class group_namer {
     if (stack == trace::stack_id::none || of_.tables.stacks.find(stack) == nullptr)
       return {"", "without a stack", std::nullopt};
     const symbols::frame_line line = of_.names.line(who_.of(stack, by_));
-    const std::string name = symbols::name_of(line);
+    const std::string name = symbols::get_name(line);
     const std::string_view file = file_name(line.file.empty() ? line.module : line.file);
     if (by_ != attribution::line) return {name, name, std::nullopt};
-    const std::string place = symbols::place_of(line);
+    const std::string place = symbols::get_place(line);
     // In older recordings, Python functions lack their class.
     return {std::string(symbols::simple_name(name)) + "@" + std::string(file),
             place.empty() ? name : place + ", " + name, line};
@@ -59,20 +59,20 @@ std::vector<grown_group> grown(const stack_use& before, const baseline_side& of_
     for (const stack_share& share : use.shares) {
       auto [key, words, line] = names.of(share.stack);
       grown_group& into = groups[key];
-      into.part.of = std::move(words);
+      into.part.name = std::move(words);
       into.line = std::move(line);
       (is_after ? into.part.after : into.part.before) += static_cast<double>(share.metrics.bytes);
     }
   };
   add(before, of_before, false);
   add(after, of_after, true);
-  std::vector<grown_group> all;
+  std::vector<grown_group> items;
   for (auto& [key, each] : groups)
-    if (each.part.after > each.part.before) all.push_back(std::move(each));
-  std::stable_sort(all.begin(), all.end(), [](const grown_group& a, const grown_group& b) {
+    if (each.part.after > each.part.before) items.push_back(std::move(each));
+  std::stable_sort(items.begin(), items.end(), [](const grown_group& a, const grown_group& b) {
     return a.part.after - a.part.before > b.part.after - b.part.before;
   });
-  return all;
+  return items;
 }
 
 std::int64_t device_ordinal(trace::device_id device, const trace::tables& tables) {
@@ -81,9 +81,9 @@ std::int64_t device_ordinal(trace::device_id device, const trace::tables& tables
 }
 
 /// Returns the metrics of the memory to check, on the device that used the most of that memory.
-const compared_memory* highest_judged(const compared_metrics& of, const judged_memory& judged) {
+const compared_memory* highest_judged(const compared_metrics& subject, const judged_memory& judged) {
   const compared_memory* most = nullptr;
-  for (const compared_memory& each : of.memory) {
+  for (const compared_memory& each : subject.memory) {
     if (each.metrics.layer != judged.layer || each.metrics.kind != judged.kind) continue;
     if (most == nullptr || each.metrics.maximum > most->metrics.maximum) most = &each;
   }
@@ -91,26 +91,26 @@ const compared_memory* highest_judged(const compared_metrics& of, const judged_m
 }
 
 /// Returns the stacks of all copies between host and devices.
-stack_use host_copies(const compared_metrics& of) {
-  stack_use all;
-  for (const compared_transfers& each : of.transfers)
-    if (each.metrics.direction == direction::h2d || each.metrics.direction == direction::d2h) all.join(each.sites);
-  return all;
+stack_use host_copies(const compared_metrics& subject) {
+  stack_use use;
+  for (const compared_transfers& each : subject.transfers)
+    if (each.metrics.direction == direction::h2d || each.metrics.direction == direction::d2h) use.join(each.sites);
+  return use;
 }
 
 /// Returns the stacks that hold a device's driver-layer memory at the peak of that memory.
-stack_use reserved_stacks(const compared_metrics& of, std::int64_t ordinal, const trace::tables& tables) {
-  stack_use all;
-  for (const compared_memory& each : of.memory)
+stack_use reserved_stacks(const compared_metrics& subject, std::int64_t ordinal, const trace::tables& tables) {
+  stack_use use;
+  for (const compared_memory& each : subject.memory)
     if (each.metrics.layer == trace::layer::driver && index::is_device_resident(each.metrics.kind) &&
         device_ordinal(each.metrics.device, tables) == ordinal)
-      all.join(each.at_peak);
-  return all;
+      use.join(each.at_peak);
+  return use;
 }
 
-std::optional<time_ns> step_time(const report& of) {
+std::optional<time_ns> step_time(const report& subject) {
   std::optional<time_ns> longest;
-  for (const step_summary& each : of.steps)
+  for (const step_summary& each : subject.steps)
     if (each.count > 0) longest = std::max(longest.value_or(0), each.median_duration);
   return longest;
 }
@@ -121,34 +121,34 @@ class baseline_judge {
       : before_(before), now_(now), tolerance_(tolerance) {}
 
   std::vector<condition> all() const {
-    std::vector<condition> made{peak()};
-    if (auto bytes = reserved()) made.push_back(std::move(*bytes));
-    made.push_back(copied());
-    if (auto steps = step_times()) made.push_back(std::move(*steps));
-    return made;
+    std::vector<condition> conditions{peak()};
+    if (auto bytes = reserved()) conditions.push_back(std::move(*bytes));
+    conditions.push_back(copied());
+    if (auto steps = step_times()) conditions.push_back(std::move(*steps));
+    return conditions;
   }
 
  private:
-  /// Makes a condition; if both values are known, also determines its verdict.
-  [[nodiscard]] condition compared(const char* name, quantity what, std::optional<double> before,
+  /// Makes a condition. If both values are known, also determines its verdict.
+  [[nodiscard]] condition compared(const char* name, quantity wanted, std::optional<double> before,
                                    std::optional<double> now, const std::string& doubt) const {
-    condition made;
-    made.name = name;
-    made.what = what;
-    made.baseline = before;
-    made.measured = now;
-    if (before) made.limit = *before * (1 + tolerance_);
+    condition parsed;
+    parsed.name = name;
+    parsed.kind = wanted;
+    parsed.baseline = before;
+    parsed.measured = now;
+    if (before) parsed.limit = *before * (1 + tolerance_);
     if (before && now) {
-      judge(made, doubt);
+      judge(parsed, doubt);
     } else {
-      made.reason = !before ? "the baseline lacks this metric" : "the recording lacks this metric";
+      parsed.reason = !before ? "the baseline lacks this metric" : "the recording lacks this metric";
     }
-    return made;
+    return parsed;
   }
 
   [[nodiscard]] std::string doubt() const {
-    const std::string of_old = memory_doubt(before_.of);
-    return of_old.empty() ? memory_doubt(now_.of) : "baseline: " + of_old;
+    const std::string of_old = memory_doubt(before_.whole);
+    return of_old.empty() ? memory_doubt(now_.whole) : "baseline: " + of_old;
   }
 
   void put_growth(condition& into, const stack_use& before, const stack_use& now) const {
@@ -157,30 +157,30 @@ class baseline_judge {
     into.modules = grown_parts(before, before_, now, now_, attribution::module, grown_limit);
     if (lines.empty()) return;
     into.line = lines.front().line;
-    into.where = lines.front().part.of + ": +" + format_bytes(lines.front().part.after - lines.front().part.before);
+    into.where = lines.front().part.name + ": +" + format_bytes(lines.front().part.after - lines.front().part.before);
   }
 
   [[nodiscard]] condition peak() const {
-    const auto judged_before = most_telling_memory(before_.of);
-    const auto judged_now = most_telling_memory(now_.of);
+    const auto judged_before = most_telling_memory(before_.whole);
+    const auto judged_now = most_telling_memory(now_.whole);
     if (judged_before && judged_now &&
         (judged_before->layer != judged_now->layer || judged_before->kind != judged_now->kind)) {
-      condition made = compared("baseline-peak", quantity::bytes, {}, {}, {});
-      made.reason = "the baseline has memory of another layer: record both the same way";
-      return made;
+      condition parsed = compared("baseline-peak", quantity::bytes, {}, {}, {});
+      parsed.reason = "the baseline has memory of another layer; record both recordings in the same way";
+      return parsed;
     }
     const compared_memory* before = judged_before ? highest_judged(before_.compared, *judged_before) : nullptr;
     const compared_memory* now = judged_now ? highest_judged(now_.compared, *judged_now) : nullptr;
-    const auto bytes = [](const compared_memory* of) {
-      return of == nullptr ? std::nullopt : std::optional(static_cast<double>(of->metrics.maximum));
+    const auto bytes = [](const compared_memory* memory) {
+      return memory == nullptr ? std::nullopt : std::optional(static_cast<double>(memory->metrics.maximum));
     };
-    condition made = compared("baseline-peak", quantity::bytes, bytes(before), bytes(now), doubt());
+    condition output = compared("baseline-peak", quantity::bytes, bytes(before), bytes(now), doubt());
     if (now != nullptr)
-      made.about = std::string(trace::name_of(now->metrics.layer)) + " layer, " +
-                   std::string(trace::name_of(now->metrics.kind)) + " memory of " +
-                   index::short_label(now->metrics.device, now_.tables);
-    if (before != nullptr && now != nullptr) put_growth(made, before->at_peak, now->at_peak);
-    return made;
+      output.about = std::string(trace::get_name(now->metrics.layer)) + " layer, " +
+                     std::string(trace::get_name(now->metrics.kind)) + " memory of " +
+                     index::short_label(now->metrics.device, now_.tables);
+    if (before != nullptr && now != nullptr) put_growth(output, before->at_peak, now->at_peak);
+    return output;
   }
 
   struct reserved_metric {
@@ -190,7 +190,7 @@ class baseline_judge {
   static std::optional<reserved_metric> max_reserved(const baseline_side& side) {
     std::optional<reserved_metric> most;
     for (const trace::device_row& device : side.tables.devices.rows()) {
-      const auto bytes = static_cast<double>(reserved_bytes(side.of.whole, device.id, side.tables));
+      const auto bytes = static_cast<double>(reserved_bytes(side.whole.whole, device.id, side.tables));
       if (bytes > 0 && (!most || bytes > most->bytes)) most = {bytes, device.id};
     }
     return most;
@@ -200,34 +200,35 @@ class baseline_judge {
     const auto before = max_reserved(before_);
     const auto now = max_reserved(now_);
     if (!before && !now) return std::nullopt;
-    const auto bytes = [](const auto& of) { return of ? std::optional(of->bytes) : std::nullopt; };
-    condition made = compared("baseline-reserved", quantity::bytes, bytes(before), bytes(now), doubt());
-    if (now) made.about = "memory reserved from the driver on " + index::short_label(now->device, now_.tables);
+    const auto bytes = [](const auto& subject) { return subject ? std::optional(subject->bytes) : std::nullopt; };
+    condition parsed = compared("baseline-reserved", quantity::bytes, bytes(before), bytes(now), doubt());
+    if (now) parsed.about = "memory reserved from the driver on " + index::short_label(now->device, now_.tables);
     if (before && now)
-      put_growth(made,
+      put_growth(parsed,
                  reserved_stacks(before_.compared, device_ordinal(before->device, before_.tables), before_.tables),
                  reserved_stacks(now_.compared, device_ordinal(now->device, now_.tables), now_.tables));
-    return made;
+    return parsed;
   }
 
   [[nodiscard]] condition copied() const {
-    condition made = compared("baseline-copied", quantity::bytes, copied_bytes(before_.of), copied_bytes(now_.of),
-                              before_.of.complete && now_.of.complete ? std::string() : doubt());
-    made.about = "bytes copied between host and devices";
-    put_growth(made, host_copies(before_.compared), host_copies(now_.compared));
-    return made;
+    condition parsed =
+        compared("baseline-copied", quantity::bytes, copied_bytes(before_.whole), copied_bytes(now_.whole),
+                 before_.whole.complete && now_.whole.complete ? std::string() : doubt());
+    parsed.about = "bytes copied between host and devices";
+    put_growth(parsed, host_copies(before_.compared), host_copies(now_.compared));
+    return parsed;
   }
 
   [[nodiscard]] std::optional<condition> step_times() const {
-    const auto before = step_time(before_.of);
-    const auto now = step_time(now_.of);
+    const auto before = step_time(before_.whole);
+    const auto now = step_time(now_.whole);
     if (!before && !now) return std::nullopt;
-    const auto number = [](std::optional<time_ns> of) {
-      return of ? std::optional(static_cast<double>(*of)) : std::nullopt;
+    const auto number = [](std::optional<time_ns> when) {
+      return when ? std::optional(static_cast<double>(*when)) : std::nullopt;
     };
-    condition made = compared("baseline-step-time", quantity::time, number(before), number(now), {});
-    made.about = "median step time";
-    return made;
+    condition parsed = compared("baseline-step-time", quantity::time, number(before), number(now), {});
+    parsed.about = "median step time";
+    return parsed;
   }
 
   const baseline_side& before_;
@@ -239,12 +240,12 @@ class baseline_judge {
 
 std::vector<changed_part> grown_parts(const stack_use& before, const baseline_side& of_before, const stack_use& after,
                                       const baseline_side& of_after, attribution by, std::size_t limit) {
-  std::vector<changed_part> made;
+  std::vector<changed_part> items;
   for (grown_group& each : grown(before, of_before, after, of_after, by)) {
-    if (made.size() == limit) break;
-    made.push_back(std::move(each.part));
+    if (items.size() == limit) break;
+    items.push_back(std::move(each.part));
   }
-  return made;
+  return items;
 }
 
 std::vector<condition> check_baseline(const baseline_side& before, const baseline_side& now, double tolerance) {

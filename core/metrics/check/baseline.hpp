@@ -7,16 +7,17 @@
 /// Checks a recording against an older recording: no metric may exceed its old value by more than a tolerance.
 namespace sluice::metrics {
 
-/// One of the two recordings. `names` names the stacks of `compared`, using the tables of the same recording.
+/// One of the two recordings. `names` resolves the stacks of `compared` to lines, with the tables of the same
+/// recording.
 struct baseline_side {
-  const report& of;
+  const report& whole;
   const compared_metrics& compared;
   const trace::tables& tables;
   symbols::frame_cache& names;
 };
 
-/// Sums `before` and `after` by attribution of their stacks, and returns the groups that grew, largest growth first, at
-/// most `limit`. Two lines are the same if they have the same function and file name; their line numbers may differ.
+/// Sums `before` and `after` by the attribution of their stacks. Returns the groups that grew, largest growth first, at
+/// most `limit`. Two lines are the same if they have the same function and file name. Their line numbers may differ.
 /// O(frames of all stacks).
 [[nodiscard]] std::vector<changed_part> grown_parts(const stack_use& before, const baseline_side& of_before,
                                                     const stack_use& after, const baseline_side& of_after,

@@ -9,29 +9,29 @@
 namespace sluice::metrics {
 namespace {
 
-std::optional<peak_composition> composition_of(const index::memory_key& key, double bytes, time_ns time,
-                                               const index::event_store& from, const trace::snapshot& trace) {
+std::optional<peak_composition> get_composition(const index::memory_key& key, double bytes, time_ns time,
+                                                const index::event_store& store, const trace::snapshot& trace) {
   memory_peak peak;
   peak.device = key.device;
   peak.layer = key.layer;
   peak.kind = key.kind;
   peak.bytes = static_cast<std::uint64_t>(std::max(bytes, 0.0));
   peak.time = time;
-  return composition_at(peak, from, trace);
+  return composition_at(peak, store, trace);
 }
 
 template <class List>
-void erase_others(List& of, trace::device_id device) {
-  std::erase_if(of, [=](const auto& each) { return each.device != device; });
+void erase_others(List& subject, trace::device_id device) {
+  std::erase_if(subject, [=](const auto& each) { return each.device != device; });
 }
 
 }  // namespace
 
-void put_steps(const index::step_facts& facts, time_range range, compared_side& into, trace::process_id of) {
+void put_steps(const index::step_facts& facts, time_range range, compared_side& into, trace::process_id id) {
   const std::vector<index::step>* best = nullptr;
   std::pair<std::size_t, std::size_t> most{0, 0};  // The index of the first step, and the number of steps.
   for (const auto& [process, list] : facts.lists()) {
-    if (of != trace::process_id::none && process != of) continue;
+    if (id != trace::process_id::none && process != id) continue;
     const auto at = [&steps = list.steps](time_ns time) {
       return static_cast<std::size_t>(
           std::partition_point(steps.begin(), steps.end(),
@@ -59,69 +59,69 @@ void put_steps(const index::step_facts& facts, time_range range, compared_side& 
   into.median_step = *middle;
 }
 
-void keep_device(compared_side& of, trace::device_id device) {
-  of.metrics = metrics_of_device(of.metrics, device);
-  erase_others(of.statistics.memory, device);
-  erase_others(of.statistics.untracked, device);
-  erase_others(of.statistics.transfers, device);
-  erase_others(of.statistics.devices, device);
-  erase_others(of.compositions, device);
+void keep_device(compared_side& side, trace::device_id device) {
+  side.metrics = metrics_of_device(side.metrics, device);
+  erase_others(side.statistics.memory, device);
+  erase_others(side.statistics.untracked, device);
+  erase_others(side.statistics.transfers, device);
+  erase_others(side.statistics.devices, device);
+  erase_others(side.compositions, device);
 }
 
-compared_side side_of(const index::event_store& from, const trace::snapshot& trace, time_range range,
-                      trace::process_id process) {
-  compared_side made;
-  made.statistics = measure(from, trace.tables(), range);
-  made.metrics = metrics_to_compare(from, trace.tables(), range);
-  for (const memory_statistics& each : made.statistics.memory) {
+compared_side make_side(const index::event_store& store, const trace::snapshot& trace, time_range range,
+                        trace::process_id process) {
+  compared_side side;
+  side.statistics = measure(store, trace.tables(), range);
+  side.metrics = metrics_to_compare(store, trace.tables(), range);
+  for (const memory_statistics& each : side.statistics.memory) {
     const index::memory_key key{each.device, each.layer, each.kind};
-    if (auto found = composition_of(key, static_cast<double>(each.maximum), each.maximum_time, from, trace))
-      made.compositions.push_back(std::move(*found));
+    if (auto found = get_composition(key, static_cast<double>(each.maximum), each.maximum_time, store, trace))
+      side.compositions.push_back(std::move(*found));
   }
-  put_steps(*from.tensors(trace)->steps, range, made, process);
-  return made;
+  put_steps(*store.tensors(trace)->steps, range, side, process);
+  return side;
 }
 
-void compared_side_builder::add(const index::event_store& from, const trace::snapshot& trace, time_range part,
+void compared_side_builder::add(const index::event_store& store, const trace::snapshot& trace, time_range part,
                                 const std::atomic<bool>& cancelled) {
-  measured_.add(from, part);
-  if (steps_ == nullptr) steps_ = from.tensors(trace)->steps;
-  for (const auto& [key, tree] : from.memory().use()) {
+  measured_.add(store, part);
+  if (steps_ == nullptr) steps_ = store.tensors(trace)->steps;
+  for (const auto& [key, tree] : store.memory().use()) {
     if (cancelled) return;
-    highest_use& of = memory_[key];
+    highest_use& use = memory_[key];
     const block_filter filter{key.layer, key.device, key.kind};
-    of.allocated.join(allocating_stacks(from.memory(), filter, part, cancelled));
+    use.allocated.join(allocating_stacks(store.memory(), filter, part, cancelled));
     const timeline::extent here = tree.over(part.begin, part.end);
-    if (here.empty() || here.maximum <= of.bytes) continue;
-    of.bytes = here.maximum;
-    of.at_peak = live_stacks(from.memory(), filter, here.maximum_time, cancelled);
-    of.composition = composition_of(key, here.maximum, here.maximum_time, from, trace);
+    if (here.empty() || here.maximum <= use.bytes) continue;
+    use.bytes = here.maximum;
+    use.at_peak = live_stacks(store.memory(), filter, here.maximum_time, cancelled);
+    use.composition = get_composition(key, here.maximum, here.maximum_time, store, trace);
   }
-  for (const auto& [key, work] : from.devices().directions()) {
+  for (const auto& [key, work] : store.devices().directions()) {
     if (cancelled) return;
     copies_[{key.device, key.direction}].join(
-        copying_stacks(from, {key.device, key.direction}, range_, cancelled, part));
+        copying_stacks(store, {key.device, key.direction}, range_, cancelled, part));
   }
 }
 
 compared_side compared_side_builder::side(const trace::tables& tables) const {
-  compared_side made;
-  made.statistics = measured_.metrics(tables);
-  for (const memory_statistics& metrics : made.statistics.memory) {
-    compared_memory& memory = made.metrics.memory.emplace_back();
+  compared_side output;
+  output.statistics = measured_.metrics(tables);
+  for (const memory_statistics& metrics : output.statistics.memory) {
+    compared_memory& memory = output.metrics.memory.emplace_back();
     memory.metrics = metrics;
     const auto found = memory_.find({metrics.device, metrics.layer, metrics.kind});
     if (found == memory_.end()) continue;
     memory.at_peak = found->second.at_peak;
     memory.allocated = found->second.allocated;
-    if (found->second.composition) made.compositions.push_back(*found->second.composition);
+    if (found->second.composition) output.compositions.push_back(*found->second.composition);
   }
-  for (const transfer_statistics& metrics : made.statistics.transfers) {
+  for (const transfer_statistics& metrics : output.statistics.transfers) {
     const auto found = copies_.find({metrics.device, metrics.direction});
-    made.metrics.transfers.push_back({metrics, found == copies_.end() ? stack_use{} : found->second});
+    output.metrics.transfers.push_back({metrics, found == copies_.end() ? stack_use{} : found->second});
   }
-  if (steps_ != nullptr) put_steps(*steps_, range_, made, process_);
-  return made;
+  if (steps_ != nullptr) put_steps(*steps_, range_, output, process_);
+  return output;
 }
 
 }  // namespace sluice::metrics

@@ -12,7 +12,7 @@
 #include "core/metrics/range_statistics.hpp"
 #include "core/metrics/tensor_report.hpp"
 
-/// Everything that a comparison needs from one recording, or from a range of it.
+/// Everything that a comparison needs from one recording, or from a time range in the recording.
 namespace sluice::index {
 class event_store;
 }
@@ -25,9 +25,10 @@ struct compared_side {
   compared_metrics metrics;     ///< The metrics that `sluice diff` compares.
   /// The composition of each layer with tensors, at the `maximum_time` of the layer's memory.
   std::vector<peak_composition> compositions;
-  /// The steps that begin in the range, in order. If there are more than `step_limit`, evenly chosen ones.
+  /// The steps that begin in the range, in order. If there are more than `step_limit` steps, only evenly chosen steps
+  /// are listed.
   std::vector<index::step> steps;
-  index::step_source source = index::step_source::none;  ///< Where the steps come from.
+  index::step_source source = index::step_source::none;  ///< How the steps were found.
   /// Number of steps that begin in the range, including those that are not in `steps`.
   std::uint64_t step_count = 0;
   /// Median duration of the steps in ns; 0 if there are no steps.
@@ -42,24 +43,24 @@ void put_steps(const index::step_facts& facts, time_range range, compared_side& 
                trace::process_id process = trace::process_id::none);
 
 /// Removes the metrics of all devices except `device`. The active time and the steps remain those of the whole side.
-void keep_device(compared_side& of, trace::device_id device);
+void keep_device(compared_side& side, trace::device_id device);
 
 /// Computes a side from the events in `range`, which `from` must cover. If `process` is set, `from` must contain only
 /// this process. O(blocks log blocks + copies).
-[[nodiscard]] compared_side side_of(const index::event_store& from, const trace::snapshot& trace, time_range range,
-                                    trace::process_id process = trace::process_id::none);
+[[nodiscard]] compared_side make_side(const index::event_store& store, const trace::snapshot& trace, time_range range,
+                                      trace::process_id process = trace::process_id::none);
 
-/// Computes a side section by section, without an event store for the whole range. The result equals that of `side_of`,
+/// Computes a side section by section, without an event store for the whole range. The result equals that of `make_side`,
 /// except for the last digits of means.
 class compared_side_builder {
  public:
-  /// `process`: see `side_of`.
+  /// `process`: see `make_side`.
   explicit compared_side_builder(time_range range, trace::process_id process = trace::process_id::none)
       : range_(range), process_(process), measured_(range) {}
 
-  /// Adds the events in `part`. Parts are consecutive, and the first begins with the range. O(blocks log blocks +
+  /// Adds the events in `part`. Parts are consecutive, and the first part begins with the range. O(blocks log blocks +
   /// copies) of `from`.
-  void add(const index::event_store& from, const trace::snapshot& trace, time_range part,
+  void add(const index::event_store& store, const trace::snapshot& trace, time_range part,
            const std::atomic<bool>& cancelled);
   [[nodiscard]] compared_side side(const trace::tables& tables) const;
 

@@ -20,17 +20,18 @@ std::string device_name(matched_device device) {
   return device.before == device.after ? fmt::format("GPU {}", device.before) : std::string("GPU");
 }
 
-std::uint64_t change_of(const grown_group& of) {
-  return of.before.bytes > of.after.bytes ? of.before.bytes - of.after.bytes : of.after.bytes - of.before.bytes;
+std::uint64_t make_change(const grown_group& group) {
+  return group.before.bytes > group.after.bytes ? group.before.bytes - group.after.bytes
+                                                : group.after.bytes - group.before.bytes;
 }
 
 template <class Key>
 std::vector<grown_group> sorted(std::map<Key, grown_group>&& groups) {
-  std::vector<grown_group> all;
-  for (auto& [key, group] : groups) all.push_back(std::move(group));
-  std::stable_sort(all.begin(), all.end(),
-                   [](const grown_group& a, const grown_group& b) { return change_of(a) > change_of(b); });
-  return all;
+  std::vector<grown_group> items;
+  for (auto& [key, group] : groups) items.push_back(std::move(group));
+  std::stable_sort(items.begin(), items.end(),
+                   [](const grown_group& a, const grown_group& b) { return make_change(a) > make_change(b); });
+  return items;
 }
 
 void join(grown_group& into, const stack_change& change) {
@@ -46,10 +47,10 @@ std::vector<grown_group> by_line(const std::vector<stack_change>& changes) {
     const bool known = !change.stack.empty();
     grown_group& group = known ? groups[{text_to_match(change.line), change.line_after}] : groups[{}];
     const bool fresh = group.name.empty();
-    group.name = known ? symbols::name_of(change.line) : "no stack recorded";
+    group.name = known ? symbols::get_name(change.line) : "no stack recorded";
     // Take the place from `after` if that side has the line.
     if (known && (fresh || !change.stacks_after.empty())) {
-      group.place = symbols::place_of(change.line);
+      group.place = symbols::get_place(change.line);
       group.line = change.line;
     }
     join(group, change);
@@ -57,8 +58,8 @@ std::vector<grown_group> by_line(const std::vector<stack_change>& changes) {
   return sorted(std::move(groups));
 }
 
-/// Names the module of a change, from the side that has the stack. If both have it, their stacks have the same
-/// functions.
+/// Names the module of a change, from the side that has the stack. If both sides have the stack, their stacks have the
+/// same functions.
 class module_namer {
  public:
   module_namer(const named_side& before, const named_side& after)
@@ -68,7 +69,7 @@ class module_namer {
         names_after_(after.names) {}
 
   /// Returns the module's name; empty if the stack names no module.
-  std::string module_of(const stack_change& change) {
+  std::string get_module(const stack_change& change) {
     if (!change.stacks_after.empty()) return name(after_, names_after_, change.stacks_after.front());
     return change.stacks_before.empty() ? std::string() : name(before_, names_before_, change.stacks_before.front());
   }
@@ -77,7 +78,7 @@ class module_namer {
   static std::string name(symbols::attributor& who, symbols::frame_cache& names, trace::stack_id stack) {
     if (stack == trace::stack_id::none) return {};
     const symbols::line_id line = who.of(stack, attribution::module);
-    return line == who.unknown(attribution::module) ? std::string() : symbols::name_of(names.line(line));
+    return line == who.unknown(attribution::module) ? std::string() : symbols::get_name(names.line(line));
   }
   symbols::attributor before_, after_;
   symbols::frame_cache& names_before_;
@@ -88,7 +89,7 @@ std::vector<grown_group> by_module(const std::vector<stack_change>& changes, mod
   std::map<std::string, grown_group> groups;
   bool named = false;
   for (const stack_change& change : changes) {
-    const std::string name = namer.module_of(change);
+    const std::string name = namer.get_module(change);
     named = named || !name.empty();
     grown_group& group = groups[name];
     group.name = name.empty() ? no_module : name;
@@ -98,50 +99,52 @@ std::vector<grown_group> by_module(const std::vector<stack_change>& changes, mod
 }
 
 /// Returns true if most of the difference is in named modules.
-bool differ_by_module(const memory_difference& of) {
+bool differ_by_module(const memory_difference& difference) {
   std::uint64_t named = 0;
-  std::uint64_t all = 0;
-  for (const grown_group& each : of.modules)
-    if (each.name != no_module) named += change_of(each);
-  for (const grown_group& each : of.lines) all += change_of(each);
-  return named > all / 2;
+  std::uint64_t total = 0;
+  for (const grown_group& each : difference.modules)
+    if (each.name != no_module) named += make_change(each);
+  for (const grown_group& each : difference.lines) total += make_change(each);
+  return named > total / 2;
 }
 
-const peak_composition* composition_of(const compared_side& side, const memory_statistics& of) {
+const peak_composition* get_composition(const compared_side& side, const memory_statistics& statistics) {
   for (const peak_composition& each : side.compositions)
-    if (each.device == of.device && each.layer == of.layer && each.kind == of.kind) return &each;
+    if (each.device == statistics.device && each.layer == statistics.layer && each.kind == statistics.kind)
+      return &each;
   return nullptr;
 }
 
 std::vector<grown_group> by_category(const named_side& before, const named_side& after, const memory_change& change) {
   std::map<std::string, grown_group> groups;
-  const auto add = [&](const peak_composition* of, stack_metrics grown_group::*side) {
-    if (of == nullptr) return;
-    for (const category_share& share : of->shares) {
-      grown_group& group = groups[std::string(index::category_name(share.what))];
-      group.name = index::category_name(share.what);
-      group.what = share.what;
+  const auto add = [&](const peak_composition* composition, stack_metrics grown_group::*side) {
+    if (composition == nullptr) return;
+    for (const category_share& share : composition->shares) {
+      grown_group& group = groups[std::string(index::category_name(share.category))];
+      group.name = index::category_name(share.category);
+      group.category = share.category;
       (group.*side).add({share.bytes, share.blocks, 0, 0});
     }
   };
-  add(composition_of(before.side, change.before), &grown_group::before);
-  add(composition_of(after.side, change.after), &grown_group::after);
+  add(get_composition(before.side, change.before), &grown_group::before);
+  add(get_composition(after.side, change.after), &grown_group::after);
   return sorted(std::move(groups));
 }
 
-memory_difference difference_of(const named_side& before, const named_side& after, const memory_change& change,
-                                module_namer& namer, const comparison_options& how) {
-  memory_difference made;
-  made.label = fmt::format("{}, {}: {}", device_name(change.device), name_of(change.layer), name_of(change.kind));
-  made.layer = change.layer;
-  made.before = change.before;
-  made.after = change.after;
-  made.lines = by_line(change.at_peak);
-  made.modules = by_module(change.at_peak, namer);
-  made.by_module = differ_by_module(made);
-  made.categories = by_category(before, after, change);
-  made.flames = merge_changes(change.at_peak, how.libraries);
-  return made;
+memory_difference get_difference(const named_side& before, const named_side& after, const memory_change& change,
+                                 module_namer& namer, const comparison_options& options) {
+  memory_difference difference;
+  difference.label =
+      fmt::format("{}, {}: {}", device_name(change.device), get_name(change.layer), get_name(change.kind));
+  difference.layer = change.layer;
+  difference.before = change.before;
+  difference.after = change.after;
+  difference.lines = by_line(change.at_peak);
+  difference.modules = by_module(change.at_peak, namer);
+  difference.by_module = differ_by_module(difference);
+  difference.categories = by_category(before, after, change);
+  difference.flames = merge_changes(change.at_peak, options.libraries);
+  return difference;
 }
 
 /// Returns the sum of a metric over all devices that did work.
@@ -151,24 +154,24 @@ double over_devices(const compared_side& side, const std::function<double(const 
   return sum;
 }
 
-std::vector<compared_value> values_of(const compared_side& before, const compared_side& after, const difference& found,
-                                      const std::vector<memory_difference>& memory) {
-  std::vector<compared_value> all;
+std::vector<compared_value> list_values(const compared_side& before, const compared_side& after,
+                                        const difference& found, const std::vector<memory_difference>& memory) {
+  std::vector<compared_value> values;
   const auto add = [&](std::string label, compared_unit unit, double a, double b) {
-    if (a != 0 || b != 0) all.push_back({std::move(label), unit, a, b});
+    if (a != 0 || b != 0) values.push_back({std::move(label), unit, a, b});
   };
   for (const memory_difference& each : memory)
     add("peak, " + each.label, compared_unit::bytes, static_cast<double>(each.before.maximum),
         static_cast<double>(each.after.maximum));
-  const auto reserved = [](const compared_side& of) {
+  const auto reserved = [](const compared_side& subject) {
     double most = 0;
-    for (const pool_statistics& pool : of.statistics.pools) most += static_cast<double>(pool.reserved_maximum);
+    for (const pool_statistics& pool : subject.statistics.pools) most += static_cast<double>(pool.reserved_maximum);
     return most;
   };
   add("reserved by pools, sum of their peaks", compared_unit::bytes, reserved(before), reserved(after));
-  const auto untracked = [](const compared_side& of) {
+  const auto untracked = [](const compared_side& target) {
     double most = 0;
-    for (const untracked_statistics& each : of.statistics.untracked) most += static_cast<double>(each.maximum);
+    for (const untracked_statistics& each : target.statistics.untracked) most += static_cast<double>(each.maximum);
     return most;
   };
   add("untracked, sum of the devices' peaks", compared_unit::bytes, untracked(before), untracked(after));
@@ -176,11 +179,11 @@ std::vector<compared_value> values_of(const compared_side& before, const compare
     add("allocations, " + each.label, compared_unit::count, static_cast<double>(each.before.allocations),
         static_cast<double>(each.after.allocations));
   for (const transfer_change& each : found.transfers) {
-    const std::string what = fmt::format("{}, {}", device_name(each.device), name_of(each.direction));
-    add("copied, " + what, compared_unit::bytes, each.before.bytes, each.after.bytes);
-    add("copies, " + what, compared_unit::count, static_cast<double>(each.before.count),
+    const std::string text = fmt::format("{}, {}", device_name(each.device), get_name(each.direction));
+    add("copied, " + text, compared_unit::bytes, each.before.bytes, each.after.bytes);
+    add("copies, " + text, compared_unit::count, static_cast<double>(each.before.count),
         static_cast<double>(each.after.count));
-    add("bandwidth, " + what, compared_unit::rate, each.before.mean_bandwidth, each.after.mean_bandwidth);
+    add("bandwidth, " + text, compared_unit::rate, each.before.mean_bandwidth, each.after.mean_bandwidth);
   }
   add("active time", compared_unit::time, static_cast<double>(before.statistics.active.length()),
       static_cast<double>(after.statistics.active.length()));
@@ -188,38 +191,40 @@ std::vector<compared_value> values_of(const compared_side& before, const compare
       static_cast<double>(after.median_step));
   add("steps", compared_unit::count, static_cast<double>(before.step_count), static_cast<double>(after.step_count));
   const auto idle = [](const compared_side& side) {
-    return over_devices(side, [&](const device_activity& of) {
-      return std::max(0.0, static_cast<double>(side.statistics.active.length() - of.busy));
+    return over_devices(side, [&](const device_activity& activity) {
+      return std::max(0.0, static_cast<double>(side.statistics.active.length() - activity.busy));
     });
   };
   add("GPU busy with kernels", compared_unit::time,
-      over_devices(before, [](const device_activity& of) { return static_cast<double>(of.kernel_busy); }),
-      over_devices(after, [](const device_activity& of) { return static_cast<double>(of.kernel_busy); }));
+      over_devices(before, [](const device_activity& owner) { return static_cast<double>(owner.kernel_busy); }),
+      over_devices(after, [](const device_activity& about) { return static_cast<double>(about.kernel_busy); }));
   add("GPU waited for copies", compared_unit::time,
-      over_devices(before, [](const device_activity& of) { return static_cast<double>(of.copy_only); }),
-      over_devices(after, [](const device_activity& of) { return static_cast<double>(of.copy_only); }));
+      over_devices(before, [](const device_activity& given) { return static_cast<double>(given.copy_only); }),
+      over_devices(after, [](const device_activity& item) { return static_cast<double>(item.copy_only); }));
   add("GPU idle in the active time", compared_unit::time, idle(before), idle(after));
-  return all;
+  return values;
 }
 
 }  // namespace
 
-comparison make_comparison(const named_side& before, const named_side& after, const comparison_options& how,
+comparison make_comparison(const named_side& before, const named_side& after, const comparison_options& options,
                            const std::atomic<bool>& cancelled) {
   const difference found = compare({before.side.metrics, before.tables}, before.names,
-                                   {after.side.metrics, after.tables}, after.names, how.devices);
-  comparison made;
+                                   {after.side.metrics, after.tables}, after.names, options.devices);
+  comparison output;
   module_namer namer(before, after);
   for (const memory_change& change : found.memory) {
-    if (cancelled) return made;
-    made.memory.push_back(difference_of(before, after, change, namer, how));
+    if (cancelled) return output;
+    output.memory.push_back(get_difference(before, after, change, namer, options));
   }
-  const auto peak = [](const memory_difference& of) { return std::max(of.before.maximum, of.after.maximum); };
-  std::stable_sort(made.memory.begin(), made.memory.end(), [&](const auto& a, const auto& b) {
+  const auto peak = [](const memory_difference& subject) {
+    return std::max(subject.before.maximum, subject.after.maximum);
+  };
+  std::stable_sort(output.memory.begin(), output.memory.end(), [&](const auto& a, const auto& b) {
     return a.layer != b.layer ? a.layer > b.layer : peak(a) > peak(b);
   });
-  made.values = values_of(before.side, after.side, found, made.memory);
-  return made;
+  output.values = list_values(before.side, after.side, found, output.memory);
+  return output;
 }
 
 }  // namespace sluice::metrics

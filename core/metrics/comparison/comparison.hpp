@@ -9,15 +9,15 @@
 #include "core/metrics/stack_tree.hpp"
 #include "core/symbols/frames.hpp"
 
-/// The differences between the two sides of a comparison, as the window shows them. The numbers are those of `compare`
-/// (../diff.hpp), which `sluice diff` prints.
+/// Computes the differences between two recordings or ranges, as the window shows them. The numbers are those of
+/// `compare` (../diff.hpp), which `sluice diff` prints.
 namespace sluice::metrics {
 
 enum class compared_unit : std::uint8_t { bytes, count, time, rate };
 
 /// One metric, with the values of both sides.
 struct compared_value {
-  std::string label;  ///< Such as "peak, GPU 0, framework: device".
+  std::string label;  ///< The name of the metric, such as "peak, GPU 0, framework: device".
   compared_unit unit = compared_unit::bytes;
   double before = 0;  ///< In bytes, ns or bytes per second, or a count; 0 if that side does not have the metric.
   double after = 0;
@@ -30,9 +30,9 @@ inline constexpr const char* no_module = "no module";
 struct grown_group {
   /// The line's function, the module or the category: "forward", "GPT2MLP.forward", "activation".
   std::string name;
-  std::string place;         ///< Such as "model.py:70"; empty if the group has no place.
+  std::string place;         ///< The place, such as "model.py:70". Empty if the group has no place.
   symbols::frame_line line;  ///< The line at `place`; set only if the group is a line.
-  index::category what = index::category::none;
+  index::category category = index::category::none;
   stack_metrics before, after;
   /// Ids of the group's stacks on each side. Empty for a category.
   std::vector<trace::stack_id> stacks_before, stacks_after;
@@ -40,7 +40,7 @@ struct grown_group {
 
 /// The call stacks of both sides, merged into one tree.
 struct difference_tree {
-  /// The `bytes` of a node is a sum over the node's stacks: for each stack, the larger value of the two sides. It
+  /// The `bytes` of a node is a sum over the node's stacks. Each stack adds the larger value of the two sides. The sum
   /// determines the width of the node's box and the order of children.
   stack_tree tree;
   std::vector<symbols::frame_line> lines;  ///< The text of each line, indexed by `stack_node::line`.
@@ -50,7 +50,7 @@ struct difference_tree {
 
 /// The difference in the memory of one device, layer and kind.
 struct memory_difference {
-  std::string label;  ///< Such as "GPU 0, framework: device".
+  std::string label;  ///< The name of the memory, such as "GPU 0, framework: device".
   trace::layer layer = trace::layer::driver;
   memory_statistics before, after;   ///< All members are zero if that side has no such memory.
   std::vector<grown_group> lines;    ///< Largest difference first.
@@ -61,6 +61,7 @@ struct memory_difference {
   difference_tree flames;               ///< The flame graph; contains only a root if neither side has a stack.
 };
 
+/// The result of `make_comparison`.
 struct comparison {
   std::vector<compared_value> values;
   /// Sorted by layer, innermost first, then by peak, largest first.
@@ -76,14 +77,14 @@ struct named_side {
 
 struct comparison_options {
   device_match devices = device_match::by_role;
-  /// True: keep all library frames in trees, not only the innermost library frame of each stack.
+  /// If true, trees keep all library frames, not only the innermost library frame of each stack.
   bool libraries = false;
 };
 
 /// Compares two sides, and looks up native symbols. O(frames of all stacks). If `cancelled` is set, the result is
 /// incomplete.
 [[nodiscard]] comparison make_comparison(const named_side& before, const named_side& after,
-                                         const comparison_options& how, const std::atomic<bool>& cancelled);
+                                         const comparison_options& options, const std::atomic<bool>& cancelled);
 
 /// Merges the stacks of `changes` into one tree. `libraries`: see `comparison_options`. O(frames).
 [[nodiscard]] difference_tree merge_changes(const std::vector<stack_change>& changes, bool libraries);

@@ -43,8 +43,8 @@ class tree_of_changes {
   }
 
   difference_tree take() {
-    difference_tree made;
-    made.lines = std::move(lines_);
+    difference_tree tree;
+    tree.lines = std::move(lines_);
     // Traverse the tree in preorder, without recursion because stacks can be 2048 frames deep.
     struct visit {
       std::uint32_t node = 0;
@@ -56,36 +56,36 @@ class tree_of_changes {
       const visit now = todo.back();
       todo.pop_back();
       if (now.ends) {
-        made.tree.nodes[now.parent].end = static_cast<std::uint32_t>(made.tree.nodes.size());
+        tree.tree.nodes[now.parent].end = static_cast<std::uint32_t>(tree.tree.nodes.size());
         continue;
       }
-      growing_node& from = nodes_[now.node];
-      const auto place = static_cast<std::uint32_t>(made.tree.nodes.size());
-      stack_node& node = made.tree.nodes.emplace_back();
+      growing_node& source = nodes_[now.node];
+      const auto place = static_cast<std::uint32_t>(tree.tree.nodes.size());
+      stack_node& node = tree.tree.nodes.emplace_back();
       node.parent = now.parent;
-      node.depth = from.depth;
-      node.line = from.line;
-      node.all.bytes = from.weight;
-      node.all.count = from.count;
-      made.before.push_back(from.before);
-      made.after.push_back(from.after);
+      node.depth = source.depth;
+      node.line = source.line;
+      node.all.bytes = source.weight;
+      node.all.count = source.count;
+      tree.before.push_back(source.before);
+      tree.after.push_back(source.after);
       todo.push_back({0, place, true});
       // The child pushed last is visited first.
-      std::stable_sort(from.children.begin(), from.children.end(),
+      std::stable_sort(source.children.begin(), source.children.end(),
                        [this](std::uint32_t a, std::uint32_t b) { return nodes_[a].weight < nodes_[b].weight; });
-      for (const std::uint32_t each : from.children) todo.push_back({each, place, false});
+      for (const std::uint32_t each : source.children) todo.push_back({each, place, false});
     }
-    made.tree.cut = cut_;
-    return made;
+    tree.tree.cut = cut_;
+    return tree;
   }
 
  private:
   void count(std::uint32_t node, const stack_change& change) {
-    growing_node& of = nodes_[node];
-    of.before = saturating_sum(of.before, change.before.bytes);
-    of.after = saturating_sum(of.after, change.after.bytes);
-    of.weight = saturating_sum(of.weight, std::max(change.before.bytes, change.after.bytes));
-    of.count = saturating_sum(of.count, std::max(change.before.count, change.after.count));
+    growing_node& subject = nodes_[node];
+    subject.before = saturating_sum(subject.before, change.before.bytes);
+    subject.after = saturating_sum(subject.after, change.after.bytes);
+    subject.weight = saturating_sum(subject.weight, std::max(change.before.bytes, change.after.bytes));
+    subject.count = saturating_sum(subject.count, std::max(change.before.count, change.after.count));
   }
 
   /// Returns the child of `at` for this line; `at` itself if the tree is full.
@@ -98,13 +98,13 @@ class tree_of_changes {
       cut_ = true;
       return at;
     }
-    const auto made = static_cast<std::uint32_t>(nodes_.size());
-    by_parent_.emplace(key, made);
-    nodes_[at].children.push_back(made);
+    const auto output = static_cast<std::uint32_t>(nodes_.size());
+    by_parent_.emplace(key, output);
+    nodes_[at].children.push_back(output);
     growing_node& node = nodes_.emplace_back();
     node.line = static_cast<std::uint32_t>(place->second);
     node.depth = nodes_[at].depth + 1;
-    return made;
+    return output;
   }
 
   const bool libraries_;
@@ -118,15 +118,15 @@ class tree_of_changes {
 }  // namespace
 
 difference_tree merge_changes(const std::vector<stack_change>& changes, bool libraries) {
-  // Add the heaviest stacks first, so that the limits cut off only light ones.
+  // Add the heaviest stacks first, so that the limits cut off only light stacks.
   std::vector<const stack_change*> order;
   for (const stack_change& each : changes) order.push_back(&each);
   const auto weight = [](const stack_change* each) { return std::max(each->before.bytes, each->after.bytes); };
   std::stable_sort(order.begin(), order.end(),
                    [&](const stack_change* a, const stack_change* b) { return weight(a) > weight(b); });
-  tree_of_changes made(libraries);
-  for (const stack_change* each : order) made.add(*each);
-  return made.take();
+  tree_of_changes of_changes(libraries);
+  for (const stack_change* each : order) of_changes.add(*each);
+  return of_changes.take();
 }
 
 }  // namespace sluice::metrics

@@ -8,12 +8,13 @@
 namespace sluice::metrics {
 namespace {
 
-/// The rate of a clear, in bytes per second, if memsets do not show it: that of an A100's memory.
+/// The rate of a clear, in bytes per second, if memsets do not show the rate. This is the rate of an A100's memory.
 constexpr double usual_memory_rate = 1.5e12;
 
-/// Smaller memsets are ignored, because their duration is that of the launch and does not show the memory's rate.
+/// Returns the rate at which the device clears memory. Small memsets are ignored, because their duration is the
+/// duration of the launch and does not show the memory's rate.
 double clearing_rate(const finder& in, trace::device_id device) {
-  for (const device_activity& each : in.of.whole.devices)
+  for (const device_activity& each : in.whole.whole.devices)
     if (each.device == device && each.memset_busy > 0 &&
         static_cast<double>(each.memset_bytes) >= mebi * static_cast<double>(each.memsets))
       return static_cast<double>(each.memset_bytes) / static_cast<double>(each.memset_busy) * 1e9;
@@ -24,7 +25,7 @@ double clearing_rate(const finder& in, trace::device_id device) {
 
 void find_dead_writes(finder& in) {
   std::vector<const dead_write_group*> groups;
-  for (const dead_write_group& each : in.of.waste.dead_writes) groups.push_back(&each);
+  for (const dead_write_group& each : in.whole.waste.dead_writes) groups.push_back(&each);
   const auto lines = by_line(groups, in.places, [](const dead_write_group& each) { return each.bytes; });
   constexpr std::size_t max_lines = 2;
   for (std::size_t line = 0; line < lines.size() && line < max_lines; ++line) {
@@ -39,7 +40,7 @@ void find_dead_writes(finder& in) {
     // A clear runs at the speed of the device's memory, and an upload at the speed of the link.
     const double memory_rate = clearing_rate(in, most.device);
     double link_rate = usual_link_rate;
-    for (const transfer_statistics& way : in.of.whole.transfers)
+    for (const transfer_statistics& way : in.whole.whole.transfers)
       if (way.device == most.device && way.direction == trace::direction::h2d && way.mean_bandwidth > 0)
         link_rate = way.mean_bandwidth;
     finding& f = in.add(

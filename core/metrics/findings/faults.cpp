@@ -15,8 +15,8 @@ namespace {
 constexpr std::size_t launches_named = 5;
 
 /// Returns the time before which device work is complete, so that earlier launches cannot have caused the fault.
-time_ns done_until(const index::gpu_fault& fault, const report& of) {
-  for (const process_metric& process : of.processes) {
+time_ns done_until(const index::gpu_fault& fault, const report& subject) {
+  for (const process_metric& process : subject.processes) {
     // If kernel times were not recorded, the watermark does not cover kernels.
     if (process.process == fault.process && process.mode != trace::recording_mode::memory)
       return process.complete_until;
@@ -49,7 +49,7 @@ std::string launches_in_words(const index::gpu_fault& fault, time_ns done, const
 
 void find_faults(finder& in) {
   const trace::tables& tables = in.tables;
-  for (const index::gpu_fault& fault : in.of.faults) {
+  for (const index::gpu_fault& fault : in.whole.faults) {
     const char* error = trace::name_of_result(fault.error);
     const std::string_view call = tables.text(fault.call);
     std::string text = fmt::format(
@@ -57,7 +57,7 @@ void find_faults(finder& in) {
         format_moment(fault.time), call.empty() ? std::string() : fmt::format(" by {}", call),
         fault.stream == trace::stream_id::none ? std::string()
                                                : fmt::format(" on {}", index::stream_label(fault.stream, tables)));
-    text += launches_in_words(fault, done_until(fault, in.of), tables);
+    text += launches_in_words(fault, done_until(fault, in.whole), tables);
     if (fault.calls_after > 1) text += fmt::format(" In total {} failed.", format_some(fault.calls_after, "call"));
     finding& f = in.add(finding_kind::gpu_fault, std::move(text),
                         "Run the program with compute-sanitizer, which reports the access and its line.");

@@ -16,43 +16,46 @@ namespace sluice::metrics {
 
 inline constexpr double mebi = 1024.0 * 1024.0;  ///< One MiB in bytes.
 
-/// The length of the active time in ns (at least 1), without one-time work such as starting, compiling and saving. That
-/// work is taken to be the three longest idle gaps of each cause and line, on the device where their sum is smallest.
-/// All shares of time in findings refer to the working time.
-[[nodiscard]] double working_time(const report& of);
+/// Returns the length of the active time in ns (at least 1), without one-time work such as starting, compiling and
+/// saving. The three longest idle gaps of each cause and line, on the device where their sum is smallest, count as
+/// one-time work. All shares of time in findings refer to the working time.
+[[nodiscard]] double working_time(const report& subject);
 
 /// The report that is being analyzed, and the findings so far.
 struct finder {
-  const report& of;
+  const report& whole;
   const trace::tables& tables;
   code_places places;
   std::vector<finding> found{};
   trace::device_id device{};  ///< The device that is being analyzed; `none` means all devices.
   /// Length of the active time in ns, at least 1, without one-time work.
-  double working = working_time(of);
+  double working = working_time(whole);
 
   /// Adds a finding whose range is all of the active time and, if `device` is set, whose device is `device`.
   finding& add(finding_kind kind, std::string text, std::string advice) {
-    finding& made =
-        found.emplace_back(finding{kind, trace::severity::info, std::move(text), std::move(advice), of.whole.active});
-    if (device != trace::device_id::none) made.devices.push_back(device);
-    return made;
+    finding& output = found.emplace_back(
+        finding{kind, trace::severity::info, std::move(text), std::move(advice), whole.whole.active});
+    if (device != trace::device_id::none) output.devices.push_back(device);
+    return output;
   }
   [[nodiscard]] saving time(double ns, saving_basis basis) const {
-    ns = std::clamp(ns, 0.0, working);  // Can exceed `working`: the host also loses time while the device works.
+    ns = std::clamp(ns, 0.0, working);  // The time can exceed `working`, because the host also loses time while the
+                                        // device works.
     return {.time = static_cast<time_ns>(ns), .basis = basis, .share = ns / working};
   }
-  /// The share of the active time that `ns` take on one device.
+  /// Returns the share of the active time that `ns` take on one device.
   [[nodiscard]] double active_share(double ns) const {
-    return ns / static_cast<double>(std::max<time_ns>(of.whole.active.length(), 1));
+    return ns / static_cast<double>(std::max<time_ns>(whole.whole.active.length(), 1));
   }
   /// Returns text such as ", 12 % of the active time"; empty if `part` exceeds the active time, as for concurrent
   /// copies on several devices.
   [[nodiscard]] std::string share_of_active(time_ns part) const;
-  /// True if there is a finding of this kind; with `place`, only if its place is the same (or both are unknown).
+  /// True if there is a finding of this kind. With `place`, true only if the place of such a finding is the same, or
+  /// both places are unknown.
   [[nodiscard]] bool has(finding_kind kind) const;
   [[nodiscard]] bool has(finding_kind kind, const code_place& place) const;
-  /// True if some memory at a peak belongs to a backward pass. Programs without one cannot recompute activations.
+  /// True if some memory at a peak belongs to a backward pass. Programs without a backward pass cannot recompute
+  /// activations.
   [[nodiscard]] bool trains() const;
   /// Returns " on GPU 1" if there are several devices, else an empty string.
   [[nodiscard]] std::string on(trace::device_id one) const;
@@ -62,13 +65,13 @@ struct finder {
   [[nodiscard]] bool has_allocator(trace::memory_kind kind) const;
 };
 
-/// The replay of the allocator that a framework uses on the device; null if there is no replay.
+/// Returns the replay of the allocator that a framework uses on the device; null if there is no replay.
 [[nodiscard]] const reserved_replay* replay_on(const finder& in, trace::device_id device);
-/// The setting that reserves the least memory in the replay, if its saving, even reduced by the model's error, is worth
-/// a warning; otherwise null. A setting under which an allocation fails is never chosen.
-[[nodiscard]] const policy_outcome* winning_policy(const reserved_replay& of);
+/// Returns the setting that reserves the least memory in the replay. Returns null if its saving, reduced by the model's
+/// error, is not worth a warning. A setting under which an allocation fails is never chosen.
+[[nodiscard]] const policy_outcome* winning_policy(const reserved_replay& subject);
 
-/// Advice on memory that only grows, worded for the framework that allocated the memory.
+/// Returns advice on memory that only grows, worded for the framework that allocated the memory.
 [[nodiscard]] std::string_view stop_growth(const std::string& maker);
 
 /// True if a library requested the operation on its own thread or from its own code, so that the program cannot change
@@ -78,26 +81,26 @@ struct finder {
 /// Returns text such as " from train.py:12 (make_batch)"; empty if the stack is unknown.
 [[nodiscard]] std::string from_place(const code_place& place);
 
-/// Groups metrics of call stacks by the line to which the stacks are attributed. The groups are sorted by total `size`,
-/// largest first.
+/// Groups metrics of call stacks by the lines to which the stacks are attributed. The groups are sorted by total
+/// `size`, largest first.
 template <class Group, class Size>
 std::vector<std::pair<code_place, std::vector<const Group*>>> by_line(const std::vector<const Group*>& groups,
                                                                       code_places& places, Size&& size) {
   std::map<std::string, std::size_t> known;
-  std::vector<std::pair<code_place, std::vector<const Group*>>> all;
+  std::vector<std::pair<code_place, std::vector<const Group*>>> pairs;
   for (const Group* each : groups) {
     const code_place& place = places.of(each->stack);
-    const auto [at, fresh] = known.try_emplace(text_of(place), all.size());
-    if (fresh) all.push_back({place, {}});
-    all[at->second].second.push_back(each);
+    const auto [at, fresh] = known.try_emplace(to_text(place), pairs.size());
+    if (fresh) pairs.push_back({place, {}});
+    pairs[at->second].second.push_back(each);
   }
-  const auto sum = [&](const auto& of) {
+  const auto sum = [&](const auto& subject) {
     double total = 0;
-    for (const Group* each : of.second) total += static_cast<double>(size(*each));
+    for (const Group* each : subject.second) total += static_cast<double>(size(*each));
     return total;
   };
-  std::stable_sort(all.begin(), all.end(), [&](const auto& a, const auto& b) { return sum(a) > sum(b); });
-  return all;
+  std::stable_sort(pairs.begin(), pairs.end(), [&](const auto& a, const auto& b) { return sum(a) > sum(b); });
+  return pairs;
 }
 
 void find_faults(finder& in);

@@ -9,13 +9,13 @@
 
 namespace sluice::metrics {
 
-double working_time(const report& of) {
-  const double active = static_cast<double>(of.whole.active.length());
+double working_time(const report& subject) {
+  const double active = static_cast<double>(subject.whole.active.length());
   double least = active;
-  for (const device_activity& device : of.whole.devices) {
+  for (const device_activity& device : subject.whole.devices) {
     if (device.kernels == 0) continue;
     double once = 0;
-    for (const gap_group& gap : of.waste.gaps)
+    for (const gap_group& gap : subject.waste.gaps)
       if (gap.device == device.device) once += static_cast<double>(gap.total - gap.recurring);
     least = std::min(least, once);
   }
@@ -24,7 +24,7 @@ double working_time(const report& of) {
 }
 
 std::string finder::share_of_active(time_ns part) const {
-  const time_ns active = of.whole.active.length();
+  const time_ns active = whole.whole.active.length();
   if (active <= 0 || part > active) return {};
   return fmt::format(", {} of the active time", format_share(static_cast<double>(part) / static_cast<double>(active)));
 }
@@ -35,12 +35,12 @@ bool finder::has(finding_kind kind) const {
 
 bool finder::has(finding_kind kind, const code_place& place) const {
   return std::any_of(found.begin(), found.end(),
-                     [&](const finding& each) { return each.kind == kind && text_of(each.where) == text_of(place); });
+                     [&](const finding& each) { return each.kind == kind && to_text(each.where) == to_text(place); });
 }
 
 bool finder::trains() const {
-  return std::any_of(of.compositions.begin(), of.compositions.end(), [](const peak_composition& peak) {
-    return peak.bytes_of(index::category::gradient) > 0 || peak.bytes_of(index::category::optimizer_state) > 0;
+  return std::any_of(whole.compositions.begin(), whole.compositions.end(), [](const peak_composition& peak) {
+    return peak.get_bytes(index::category::gradient) > 0 || peak.get_bytes(index::category::optimizer_state) > 0;
   });
 }
 
@@ -53,18 +53,18 @@ std::string finder::gpu(trace::device_id one) const {
 }
 
 bool finder::has_allocator(trace::memory_kind kind) const {
-  return std::any_of(of.whole.memory.begin(), of.whole.memory.end(), [&](const memory_statistics& each) {
+  return std::any_of(whole.whole.memory.begin(), whole.whole.memory.end(), [&](const memory_statistics& each) {
     return (each.layer == trace::layer::framework || each.layer == trace::layer::pool) && each.kind == kind;
   });
 }
 
 std::string from_place(const code_place& place) {
-  const std::string text = text_of(place);
+  const std::string text = to_text(place);
   return text.empty() ? text : " from " + text;
 }
 
-std::vector<finding> findings_of(const report& of, const trace::tables& tables, const naming* names) {
-  finder all{of, tables, names == nullptr ? code_places(tables) : code_places(tables, *names)};
+std::vector<finding> find_all_findings(const report& subject, const trace::tables& tables, const naming* names) {
+  finder whole{subject, tables, names == nullptr ? code_places(tables) : code_places(tables, *names)};
   for (const auto find : {
            find_faults,          find_failures,
            find_retries,         find_losses,
@@ -78,12 +78,12 @@ std::vector<finding> findings_of(const report& of, const trace::tables& tables, 
            find_repeated_copies, find_round_trips,
            find_zero_uploads,    find_waits,
        }) {
-    find(all);
-    all.device = {};
+    find(whole);
+    whole.device = {};
   }
-  join_devices(all.found, tables);
-  rank(all.found);
-  return std::move(all.found);
+  join_devices(whole.found, tables);
+  rank(whole.found);
+  return std::move(whole.found);
 }
 
 }  // namespace sluice::metrics

@@ -10,15 +10,15 @@
 namespace sluice::metrics {
 namespace {
 
-/// Returns "half", "a quarter", "twice" or "four times": the size of the copies relative to the originals.
-std::string_view size_of_copies(const held_twice& of) {
-  if (of.copy_bytes * 3 < of.bytes) return "a quarter of the size";
-  if (of.copy_bytes < of.bytes) return "half the size";
-  return of.copy_bytes < of.bytes * 3 ? "twice the size" : "four times the size";
+/// Returns the size of the copies relative to the originals, such as "half the size" or "four times the size".
+std::string_view size_of_copies(const held_twice& twice) {
+  if (twice.copy_bytes * 3 < twice.bytes) return "a quarter of the size";
+  if (twice.copy_bytes < twice.bytes) return "half the size";
+  return twice.copy_bytes < twice.bytes * 3 ? "twice the size" : "four times the size";
 }
 
-std::string advice_for(const held_twice& of, const std::string& maker) {
-  const std::string_view larger = of.copy_bytes < of.bytes ? "originals" : "copies";
+std::string advice_for(const held_twice& twice, const std::string& maker) {
+  const std::string_view larger = twice.copy_bytes < twice.bytes ? "originals" : "copies";
   if (maker == "PyTorch")
     return fmt::format(
         "If only one of the two is needed, free the other: convert before the model moves to the GPU "
@@ -32,7 +32,7 @@ std::string advice_for(const held_twice& of, const std::string& maker) {
 }  // namespace
 
 void find_held_twice(finder& in) {
-  for (const held_twice& each : in.of.waste.twice) {
+  for (const held_twice& each : in.whole.waste.twice) {
     in.device = each.device;
     const std::uint64_t less = std::min(each.bytes, each.copy_bytes);
     const double share = static_cast<double>(less) / static_cast<double>(std::max<std::uint64_t>(each.peak_bytes, 1));
@@ -46,7 +46,7 @@ void find_held_twice(finder& in) {
                     "two data types.",
                     in.on(each.device), format_some(each.blocks, "block"), format_bytes(each.bytes), from_place(place),
                     size_of_copies(each), format_bytes(each.copy_bytes), from_place(copy)),
-        advice_for(each, maker_of(copy, each.layer)));
+        advice_for(each, find_maker(copy, each.layer)));
     f.saves = {.peak_bytes = less, .basis = saving_basis::measured, .share = share};
     f.range = {each.peak_time, each.peak_time + 1};
     f.block = each.largest;

@@ -9,6 +9,7 @@
 
 #include "core/base/format.hpp"
 #include "core/index/labels.hpp"
+#include "core/metrics/code_place.hpp"
 #include "core/metrics/findings/thresholds.hpp"
 
 namespace sluice::metrics {
@@ -16,26 +17,28 @@ namespace {
 
 using trace::severity;
 
-bool is_worth_a_warning(const finding& of) {
-  if (of.saves.basis == saving_basis::none || of.only_note) return false;
-  return of.saves.share >= (of.saves.time > 0 ? warned_time_share : warned_memory_share);
+bool is_worth_a_warning(const finding& subject) {
+  if (subject.saves.basis == saving_basis::none || subject.only_note) return false;
+  return subject.saves.share >= (subject.saves.time > 0 ? warned_time_share : warned_memory_share);
 }
 
 }  // namespace
 
-std::string saving_in_words(const saving& of) {
-  if (of.basis == saving_basis::none || of.share <= 0) return {};
-  const std::string share = format_share(of.share);
-  const std::string_view how = of.basis == saving_basis::modelled ? ", estimated" : "";
-  if (of.time > 0) return fmt::format("Saves up to {} ({} of the active time{}).", format_time(of.time), share, how);
-  if (of.peak_bytes > 0)
-    return fmt::format("Saves up to {} of the peak ({}{}).", format_bytes(of.peak_bytes), share, how);
-  if (of.reserved_bytes > 0 && of.bytes_error > 0)
+std::string saving_in_words(const saving& subject) {
+  if (subject.basis == saving_basis::none || subject.share <= 0) return {};
+  const std::string share = format_share(subject.share);
+  const std::string_view method = subject.basis == saving_basis::modelled ? ", estimated" : "";
+  if (subject.time > 0)
+    return fmt::format("Saves up to {} ({} of the active time{}).", format_time(subject.time), share, method);
+  if (subject.peak_bytes > 0)
+    return fmt::format("Saves up to {} of the peak ({}{}).", format_bytes(subject.peak_bytes), share, method);
+  if (subject.reserved_bytes > 0 && subject.bytes_error > 0)
     return fmt::format("Saves {} to {} of reserved memory ({}, by a replay of the requests).",
-                       format_bytes(of.reserved_bytes - std::min(of.bytes_error, of.reserved_bytes)),
-                       format_bytes(of.reserved_bytes + of.bytes_error), share);
-  if (of.reserved_bytes > 0)
-    return fmt::format("Saves up to {} of reserved memory ({}{}).", format_bytes(of.reserved_bytes), share, how);
+                       format_bytes(subject.reserved_bytes - std::min(subject.bytes_error, subject.reserved_bytes)),
+                       format_bytes(subject.reserved_bytes + subject.bytes_error), share);
+  if (subject.reserved_bytes > 0)
+    return fmt::format("Saves up to {} of reserved memory ({}{}).", format_bytes(subject.reserved_bytes), share,
+                       method);
   return {};
 }
 
@@ -48,7 +51,7 @@ void join_devices(std::vector<finding>& findings, const trace::tables& tables) {
       continue;
     }
     const trace::device_id device = each.devices.front();
-    std::vector<std::size_t>& before = alike[{each.kind, text_of(each.where), each.advice}];
+    std::vector<std::size_t>& before = alike[{each.kind, to_text(each.where), each.advice}];
     const auto same = std::find_if(before.begin(), before.end(), [&](std::size_t i) {
       const auto& reported = joined[i].devices;
       return std::find(reported.begin(), reported.end(), device) == reported.end();

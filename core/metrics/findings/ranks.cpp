@@ -10,12 +10,12 @@
 #include "core/metrics/findings/finder.hpp"
 #include "core/metrics/findings/thresholds.hpp"
 
-/// Findings about ranks of a job that need more memory than the others, that the others wait for, or that all hold the
-/// same data.
+/// Findings about the ranks of a job: a rank that needs more memory than the others, a rank that the others wait for,
+/// and ranks that all hold the same data.
 namespace sluice::metrics {
 namespace {
 
-std::uint64_t median_of(std::vector<std::uint64_t> values) {
+std::uint64_t compute_median(std::vector<std::uint64_t> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>((values.size() - 1) / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
@@ -23,21 +23,21 @@ std::uint64_t median_of(std::vector<std::uint64_t> values) {
 
 using ranks = std::vector<rank_metrics>;
 
-/// A rank has hardly any collectives if another rank has this many times as many.
+/// A rank has hardly any collectives if another rank has this many times as many collectives.
 constexpr std::uint64_t hardly_any = 20;
 
 std::uint64_t beyond(std::uint64_t more, std::uint64_t less) { return more > less ? more - less : 0; }
 
 /// Returns the median of `value` over all ranks but one.
 template <class Value>
-std::uint64_t usual(const ranks& all, const rank_metrics& without, Value&& value) {
+std::uint64_t usual(const ranks& all_ranks, const rank_metrics& without, Value&& value) {
   std::vector<std::uint64_t> others;
-  for (const rank_metrics& each : all)
+  for (const rank_metrics& each : all_ranks)
     if (each.process != without.process) others.push_back(static_cast<std::uint64_t>(value(each)));
-  return median_of(std::move(others));
+  return compute_median(std::move(others));
 }
 
-/// The rank with the highest `value`, and by how much this value exceeds the median of the other ranks.
+/// The rank with the highest `value`. The members tell by how much this value exceeds the median of the other ranks.
 struct outlier {
   const rank_metrics* rank = nullptr;
   std::uint64_t value = 0;
@@ -49,21 +49,21 @@ struct outlier {
 };
 
 template <class Value>
-outlier highest(const ranks& all, Value&& value) {
-  outlier made;
-  made.rank =
-      &*std::max_element(all.begin(), all.end(), [&](const auto& a, const auto& b) { return value(a) < value(b); });
-  made.value = static_cast<std::uint64_t>(value(*made.rank));
-  made.usual = usual(all, *made.rank, value);
-  return made;
+outlier highest(const ranks& all_ranks, Value&& value) {
+  outlier output;
+  output.rank = &*std::max_element(all_ranks.begin(), all_ranks.end(),
+                                   [&](const auto& a, const auto& b) { return value(a) < value(b); });
+  output.value = static_cast<std::uint64_t>(value(*output.rank));
+  output.usual = usual(all_ranks, *output.rank, value);
+  return output;
 }
 
 /// `parts` returns bytes or ns by some key for each rank. Returns the key whose value for `more` exceeds the median of
 /// the other ranks by the most.
 template <class Key, class Parts>
-std::pair<Key, std::uint64_t> largest_excess(const ranks& all, const rank_metrics& more, Parts&& parts) {
+std::pair<Key, std::uint64_t> largest_excess(const ranks& all_ranks, const rank_metrics& more, Parts&& parts) {
   std::vector<std::map<Key, std::uint64_t>> others;
-  for (const rank_metrics& each : all)
+  for (const rank_metrics& each : all_ranks)
     if (each.process != more.process) others.push_back(parts(each));
   std::pair<Key, std::uint64_t> most{};
   for (const auto& [key, value] : parts(more)) {
@@ -72,39 +72,40 @@ std::pair<Key, std::uint64_t> largest_excess(const ranks& all, const rank_metric
       const auto found = other.find(key);
       elsewhere.push_back(found == other.end() ? 0 : found->second);
     }
-    const std::uint64_t there = median_of(std::move(elsewhere));
+    const std::uint64_t there = compute_median(std::move(elsewhere));
     if (value > there && value - there > most.second) most = {key, value - there};
   }
   return most;
 }
 
-std::pair<index::category, std::uint64_t> excess_by_category(const ranks& all, const rank_metrics& more) {
-  return largest_excess<index::category>(all, more, [](const rank_metrics& of) {
+std::pair<index::category, std::uint64_t> excess_by_category(const ranks& all_ranks, const rank_metrics& more) {
+  return largest_excess<index::category>(all_ranks, more, [](const rank_metrics& subject) {
     std::map<index::category, std::uint64_t> bytes;
-    for (const category_share& share : of.shares)
-      if (share.what != index::category::none) bytes[share.what] += share.bytes;
+    for (const category_share& share : subject.shares)
+      if (share.category != index::category::none) bytes[share.category] += share.bytes;
     return bytes;
   });
 }
 
-std::pair<code_place, std::uint64_t> excess_by_line(const ranks& all, const rank_metrics& more, code_places& places) {
+std::pair<code_place, std::uint64_t> excess_by_line(const ranks& all_ranks, const rank_metrics& more,
+                                                    code_places& places) {
   std::map<std::string, trace::stack_id> stacks;
-  const auto [line, bytes] = largest_excess<std::string>(all, more, [&](const rank_metrics& of) {
+  const auto [line, bytes] = largest_excess<std::string>(all_ranks, more, [&](const rank_metrics& subject) {
     std::map<std::string, std::uint64_t> lines;
-    for (const held_by_stack& each : of.held) {
-      const std::string text = text_of(places.of(each.stack));
+    for (const held_by_stack& each : subject.held) {
+      const std::string text = to_text(places.of(each.stack));
       lines[text] += each.bytes;
-      if (&of == &more) stacks[text] = each.stack;
+      if (&subject == &more) stacks[text] = each.stack;
     }
     return lines;
   });
   return {places.of(stacks[line]), bytes};
 }
 
-std::pair<trace::string_id, std::uint64_t> excess_by_kernel(const ranks& all, const rank_metrics& more) {
-  return largest_excess<trace::string_id>(all, more, [](const rank_metrics& of) {
+std::pair<trace::string_id, std::uint64_t> excess_by_kernel(const ranks& all_ranks, const rank_metrics& more) {
+  return largest_excess<trace::string_id>(all_ranks, more, [](const rank_metrics& subject) {
     std::map<trace::string_id, std::uint64_t> kernels;
-    for (const kernel_total& each : of.kernels) kernels[each.name] += static_cast<std::uint64_t>(each.total);
+    for (const kernel_total& each : subject.kernels) kernels[each.name] += static_cast<std::uint64_t>(each.total);
     return kernels;
   });
 }
@@ -112,11 +113,12 @@ std::pair<trace::string_id, std::uint64_t> excess_by_kernel(const ranks& all, co
 /// Returns text such as " Rank 3 does." or " Ranks 2, 3 and 7 more do.", if called with "does" and "do". Names the
 /// other ranks for which `is` returns true; empty if there are none.
 template <class Is>
-std::string alike(const ranks& all, const rank_metrics& one, Is&& is, std::string_view does, std::string_view do_so) {
+std::string alike(const ranks& all_ranks, const rank_metrics& one, Is&& current, std::string_view does,
+                  std::string_view do_so) {
   constexpr std::size_t named = 3;
   std::vector<std::string> names;
-  for (const rank_metrics& each : all)
-    if (each.process != one.process && is(each)) names.push_back(std::to_string(each.rank));
+  for (const rank_metrics& each : all_ranks)
+    if (each.process != one.process && current(each)) names.push_back(std::to_string(each.rank));
   if (names.empty()) return {};
   const std::size_t more = names.size() - std::min(names.size(), named);
   names.resize(names.size() - more);
@@ -135,29 +137,29 @@ constexpr std::string_view share_evenly =
 
 /// Returns the ranks that work together. Ranks with hardly any collectives, such as a launcher, an evaluator or a data
 /// server, are left out, because their work differs. If no rank has a collective, returns all ranks.
-ranks working_together(const ranks& all) {
+ranks working_together(const ranks& all_ranks) {
   std::uint64_t most = 0;
-  for (const rank_metrics& each : all) most = std::max(most, each.collectives);
-  ranks made;
-  for (const rank_metrics& each : all)
-    if (each.collectives >= most / hardly_any && (each.collectives > 0 || most == 0)) made.push_back(each);
-  return made;
+  for (const rank_metrics& each : all_ranks) most = std::max(most, each.collectives);
+  ranks output;
+  for (const rank_metrics& each : all_ranks)
+    if (each.collectives >= most / hardly_any && (each.collectives > 0 || most == 0)) output.push_back(each);
+  return output;
 }
 
-void find_memory_outlier(finder& in, const ranks& all) {
-  const auto reserved = [](const rank_metrics& of) { return of.reserved; };
-  const outlier peak = highest(all, [](const rank_metrics& of) { return of.peak; });
-  const outlier held = highest(all, reserved);
+void find_memory_outlier(finder& in, const ranks& all_ranks) {
+  const auto reserved = [](const rank_metrics& subject) { return subject.reserved; };
+  const outlier peak = highest(all_ranks, [](const rank_metrics& target) { return target.peak; });
+  const outlier held = highest(all_ranks, reserved);
   if (peak.share() >= imbalanced && static_cast<double>(peak.excess()) >= mebi) {
     const rank_metrics& more = *peak.rank;
-    const auto [place, bytes] = excess_by_line(all, more, in.places);
-    const auto [what, of_category] = excess_by_category(all, more);
+    const auto [place, bytes] = excess_by_line(all_ranks, more, in.places);
+    const auto [topic, of_category] = excess_by_category(all_ranks, more);
     std::string text = fmt::format("Rank {} uses {} at its peak, {} more than the other ranks ({}).", more.rank,
                                    format_bytes(peak.value), format_bytes(peak.excess()), format_bytes(peak.usual));
-    const auto needs_more = [&](const rank_metrics& of) { return of.peak >= peak.value - peak.excess() / 2; };
-    text += alike(all, more, needs_more, "uses about as much", "use about as much");
+    const auto needs_more = [&](const rank_metrics& owner) { return owner.peak >= peak.value - peak.excess() / 2; };
+    text += alike(all_ranks, more, needs_more, "uses about as much", "use about as much");
     if (of_category > 0)
-      text += fmt::format(" It has {} more of {}.", format_bytes(of_category), index::category_name(what));
+      text += fmt::format(" It has {} more of {}.", format_bytes(of_category), index::category_name(topic));
     if (bytes > 0) text += fmt::format(" {} more{}.", format_bytes(bytes), from_place(place));
     if (held.rank == peak.rank && held.usual > 0 && held.excess() > 0)
       text += fmt::format(" Its allocator reserves {} more.", format_bytes(held.excess()));
@@ -175,7 +177,7 @@ void find_memory_outlier(finder& in, const ranks& all) {
                   "although it uses {} and the others {}.",
                   held.rank->rank, format_bytes(held.value), format_bytes(held.excess()), format_bytes(held.usual),
                   format_bytes(held.rank->peak),
-                  format_bytes(usual(all, *held.rank, [](const rank_metrics& of) { return of.peak; }))),
+                  format_bytes(usual(all_ranks, *held.rank, [](const rank_metrics& about) { return about.peak; }))),
       "Look for sizes that only this rank allocates (a longer sequence, an evaluation), and for fragmentation: "
       "record this rank alone and run `sluice whatif`.");
   f.saves = {.reserved_bytes = held.excess(), .basis = saving_basis::measured, .share = held.share()};
@@ -183,70 +185,70 @@ void find_memory_outlier(finder& in, const ranks& all) {
 }
 
 /// Returns how long the threads of a rank waited for the rank's device, in ns.
-std::uint64_t host_waiting(const finder& in, const rank_metrics& of) {
+std::uint64_t host_waiting(const finder& in, const rank_metrics& subject) {
   std::uint64_t waited = 0;
-  for (const thread_statistics& each : in.of.whole.threads)
-    if (each.process == of.process) waited += static_cast<std::uint64_t>(each.wait_busy);
+  for (const thread_statistics& each : in.whole.whole.threads)
+    if (each.process == subject.process) waited += static_cast<std::uint64_t>(each.wait_busy);
   return waited;
 }
 
-/// How much longer a slow rank takes than the others, in ns.
+/// How much longer the work of a slow rank takes than that of the others, in ns.
 struct longer_work {
   std::uint64_t kernels = 0;
   std::uint64_t host = 0;  ///< How much more time the hosts of the other ranks spend waiting for their devices.
 };
 
-longer_work work_of(const finder& in, const ranks& all, const rank_metrics& slow) {
+longer_work find_work(const finder& in, const ranks& all_ranks, const rank_metrics& slow) {
   return {
       .kernels = beyond(static_cast<std::uint64_t>(slow.computing),
-                        usual(all, slow, [](const rank_metrics& of) { return of.computing; })),
-      .host = beyond(usual(all, slow, [&](const rank_metrics& of) { return host_waiting(in, of); }),
+                        usual(all_ranks, slow, [](const rank_metrics& subject) { return subject.computing; })),
+      .host = beyond(usual(all_ranks, slow, [&](const rank_metrics& target) { return host_waiting(in, target); }),
                      host_waiting(in, slow)),
   };
 }
 
 /// Explains why a rank is slower than the others.
-std::string why_slow(finder& in, const ranks& all, const rank_metrics& slow, const longer_work& work,
+std::string why_slow(finder& in, const ranks& all_ranks, const rank_metrics& slow, const longer_work& work,
                      std::uint64_t lost) {
   if (work.kernels * 2 < lost)
     return " Its kernels take no longer than theirs: see what its host does during idle gaps.";
   std::string text = fmt::format(" Its own kernels take {} more than theirs.", time_text(work.kernels));
-  const auto [kernel, more] = excess_by_kernel(all, slow);
+  const auto [kernel, more] = excess_by_kernel(all_ranks, slow);
   if (more > 0)
     text += fmt::format(" {} of that is {}.", time_text(more), shortened(readable_name(in.tables.text(kernel)), 80));
   return text;
 }
 
-/// Names the other ranks whose waits are nearer to those of `slow` than to those of the remaining ranks, such as all
-/// ranks of a slow machine. If `by_kernels`, names only ranks whose kernels take nearly as long, too.
+/// Names the other ranks whose waits are nearer to the waits of `slow` than to those of the remaining ranks, such as
+/// all ranks of a slow machine. If `by_kernels`, names only ranks whose kernels also take nearly as long.
 template <class Value>
-std::string also_awaited(const ranks& all, const rank_metrics& slow, bool by_kernels, Value&& waiting) {
-  const auto computing = [](const rank_metrics& of) { return of.computing; };
-  const auto waits = static_cast<std::uint64_t>(usual(all, slow, waiting));
-  const auto computes = static_cast<std::uint64_t>(usual(all, slow, computing));
-  const auto is_near = [&](const rank_metrics& of, auto&& value, std::uint64_t others) {
+std::string also_awaited(const ranks& all_ranks, const rank_metrics& slow, bool by_kernels, Value&& waiting) {
+  const auto computing = [](const rank_metrics& subject) { return subject.computing; };
+  const auto waits = static_cast<std::uint64_t>(usual(all_ranks, slow, waiting));
+  const auto computes = static_cast<std::uint64_t>(usual(all_ranks, slow, computing));
+  const auto is_near = [&](const rank_metrics& target, auto&& value, std::uint64_t others) {
     const auto own = static_cast<std::uint64_t>(value(slow));
-    const auto its = static_cast<std::uint64_t>(value(of));
+    const auto its = static_cast<std::uint64_t>(value(target));
     return std::max(own, its) - std::min(own, its) < (std::max(own, others) - std::min(own, others)) / 2;
   };
-  const auto is_alike = [&](const rank_metrics& of) {
-    return is_near(of, waiting, waits) && (!by_kernels || is_near(of, computing, computes));
+  const auto is_alike = [&](const rank_metrics& owner) {
+    return is_near(owner, waiting, waits) && (!by_kernels || is_near(owner, computing, computes));
   };
-  return alike(all, slow, is_alike, "waits about as little", "wait about as little");
+  return alike(all_ranks, slow, is_alike, "waits about as little", "wait about as little");
 }
 
 /// Whether ranks use sends and receives. Rare collectives such as broadcasts count as sends.
 struct sends {
   /// True if sends and receives are most of the collectives, which indicates that the ranks are pipeline stages.
   bool mostly = false;
-  /// True if the ranks are pipeline stages, because those in the middle send more than the first and the last.
+  /// True if the ranks are pipeline stages, because the ranks in the middle send more than the first and the last rank.
   bool by_stages = false;
 };
 
-sends sends_of(const ranks& all) {
+sends get_sends(const ranks& all_ranks) {
   constexpr std::uint64_t hardly = 20;
   std::uint64_t sent = 0, collectives = 0, most = 0, least = UINT64_MAX;
-  for (const rank_metrics& each : all) {
+  for (const rank_metrics& each : all_ranks) {
     const std::uint64_t own = beyond(each.collectives, each.reductions + each.gathers);
     sent += own;
     collectives += each.collectives;
@@ -257,24 +259,25 @@ sends sends_of(const ranks& all) {
   return {.mostly = sent > collectives / 2, .by_stages = uneven && sent > collectives / hardly};
 }
 
-/// Finds the rank that the others wait for: the one that waits least in collectives. Returns true if there is one. Rare
-/// waits are left out, because at startup the first rank to connect waits for as long as many steps take.
+/// Finds the rank that the others wait for, which is the rank that waits least in collectives. Returns true if there is
+/// such a rank. Rare waits are left out, because at startup, the first rank to connect waits for as long as many steps
+/// take.
 ///
-/// If the hosts of all ranks are slower than their devices, the devices wait for the last host in each step, yet no
-/// single rank could go faster alone, so only the extra time of the last host counts as lost. Pipeline stages and their
-/// hosts wait for each other by design, so only kernels that take longer count.
+/// If the hosts of all ranks are slower than their devices, the devices wait for the last host in each step. No single
+/// rank could then go faster alone, so only the extra time of the last host counts as lost. Pipeline stages and their
+/// hosts wait for each other by design, so for them, only kernels that take longer count.
 ///
 /// A rank whose collectives could not be matched with those of other ranks has no recorded waits, but spends as much
 /// time in collectives as the others.
-bool find_awaited_rank(finder& in, const ranks& all) {
-  const auto waiting = [](const rank_metrics& of) { return of.waiting - of.waiting_rarely; };
-  const auto& slow =
-      *std::min_element(all.begin(), all.end(), [&](const auto& a, const auto& b) { return waiting(a) < waiting(b); });
-  const std::uint64_t others = usual(all, slow, waiting);
-  const auto communicating = [](const rank_metrics& of) { return of.collective_time - of.waiting_rarely; };
-  const std::uint64_t usually = usual(all, slow, communicating);
-  const sends sent = sends_of(all);
-  longer_work work = work_of(in, all, slow);
+bool find_awaited_rank(finder& in, const ranks& all_ranks) {
+  const auto waiting = [](const rank_metrics& subject) { return subject.waiting - subject.waiting_rarely; };
+  const auto& slow = *std::min_element(all_ranks.begin(), all_ranks.end(),
+                                       [&](const auto& a, const auto& b) { return waiting(a) < waiting(b); });
+  const std::uint64_t others = usual(all_ranks, slow, waiting);
+  const auto communicating = [](const rank_metrics& target) { return target.collective_time - target.waiting_rarely; };
+  const std::uint64_t usually = usual(all_ranks, slow, communicating);
+  const sends sent = get_sends(all_ranks);
+  longer_work work = find_work(in, all_ranks, slow);
   if (sent.mostly || sent.by_stages) work.host = 0;
   const std::uint64_t lost =
       std::min({beyond(others, static_cast<std::uint64_t>(waiting(slow))),
@@ -287,38 +290,39 @@ bool find_awaited_rank(finder& in, const ranks& all) {
       fmt::format("The other ranks wait for rank {}: {} of the {} they spend in {}. Rank {} waits {}.", slow.rank,
                   time_text(others), time_text(usually), sent.mostly ? "sends and receives" : "collectives", slow.rank,
                   waiting(slow) * 100 < static_cast<time_ns>(others) ? "for no rank" : format_time(waiting(slow))) +
-          also_awaited(all, slow, work.kernels * 2 >= lost, waiting) + why_slow(in, all, slow, work, lost),
+          also_awaited(all_ranks, slow, work.kernels * 2 >= lost, waiting) + why_slow(in, all_ranks, slow, work, lost),
       "Give all ranks the same work: batches of the same size and length, the same number of layers.");
   // All ranks would then share the excess work of the slow rank.
-  const double count = static_cast<double>(all.size());
+  const double count = static_cast<double>(all_ranks.size());
   f.saves = in.time(static_cast<double>(lost) * (count - 1) / count, saving_basis::modelled);
   return true;
 }
 
 /// Returns the mean length in ns of a rank's steps, including the time between them, without the first and the last
 /// step.
-std::uint64_t mean_step(const finder& in, const rank_metrics& of) {
-  for (const step_summary& each : in.of.steps)
-    if (each.process == of.process && each.count > 2 && each.steps.size() > 2)
+std::uint64_t mean_step(const finder& in, const rank_metrics& subject) {
+  for (const step_summary& each : in.whole.steps)
+    if (each.process == subject.process && each.count > 2 && each.steps.size() > 2)
       return static_cast<std::uint64_t>(each.steps.back().span.begin - each.steps[1].span.begin) / (each.count - 2);
   return 0;
 }
 
-void find_slow_rank(finder& in, const ranks& all) {
-  const bool known = std::all_of(all.begin(), all.end(), [](const auto& of) { return of.steps >= min_recurring; });
-  const outlier step = highest(all, [](const rank_metrics& of) { return of.median_step; });
+void find_slow_rank(finder& in, const ranks& all_ranks) {
+  const bool known = std::all_of(all_ranks.begin(), all_ranks.end(),
+                                 [](const auto& subject) { return subject.steps >= min_recurring; });
+  const outlier step = highest(all_ranks, [](const rank_metrics& target) { return target.median_step; });
   // Ranks that wait for each other take equally long in total, even if the median step of one rank is longer.
-  const auto mean = [&](const rank_metrics& of) { return mean_step(in, of); };
-  const std::uint64_t excess = std::min(step.excess(), beyond(mean(*step.rank), usual(all, *step.rank, mean)));
+  const auto mean = [&](const rank_metrics& owner) { return mean_step(in, owner); };
+  const std::uint64_t excess = std::min(step.excess(), beyond(mean(*step.rank), usual(all_ranks, *step.rank, mean)));
   if (!known || static_cast<double>(excess) < imbalanced * static_cast<double>(step.value)) return;
   const double lost = static_cast<double>(excess) * static_cast<double>(step.rank->steps);
   if (lost < warned_time_share * in.working) return;
-  finding& f =
-      in.add(finding_kind::rank_imbalance,
-             fmt::format("A step of rank {} takes {}, {} longer than those of the other ranks ({}).", step.rank->rank,
-                         time_text(step.value), time_text(step.excess()), time_text(step.usual)) +
-                 why_slow(in, all, *step.rank, work_of(in, all, *step.rank), static_cast<std::uint64_t>(lost)),
-             "Give all ranks the same work: batches of the same size and length, the same number of layers.");
+  finding& f = in.add(
+      finding_kind::rank_imbalance,
+      fmt::format("A step of rank {} takes {}, {} longer than those of the other ranks ({}).", step.rank->rank,
+                  time_text(step.value), time_text(step.excess()), time_text(step.usual)) +
+          why_slow(in, all_ranks, *step.rank, find_work(in, all_ranks, *step.rank), static_cast<std::uint64_t>(lost)),
+      "Give all ranks the same work: batches of the same size and length, the same number of layers.");
   f.saves = in.time(lost, saving_basis::measured);
 }
 
@@ -334,38 +338,39 @@ struct kept_state {
   std::uint64_t optimizer = 0;
 };
 
-kept_state state_of(const rank_metrics& of, code_places& places) {
-  kept_state made;
-  for (const held_by_stack& each : of.held) {
-    if (each.what != index::category::weight && each.what != index::category::optimizer_state) continue;
-    auto& [bytes, blocks] = made.lines[std::string(index::category_name(each.what)) + text_of(places.of(each.stack))];
+kept_state get_state(const rank_metrics& subject, code_places& places) {
+  kept_state state;
+  for (const held_by_stack& each : subject.held) {
+    if (each.category != index::category::weight && each.category != index::category::optimizer_state) continue;
+    auto& [bytes, blocks] =
+        state.lines[std::string(index::category_name(each.category)) + to_text(places.of(each.stack))];
     bytes += each.bytes;
     blocks += each.blocks;
-    (each.what == index::category::weight ? made.weights : made.optimizer) += each.bytes;
+    (each.category == index::category::weight ? state.weights : state.optimizer) += each.bytes;
   }
-  return made;
+  return state;
 }
 
 }  // namespace
 
 void find_rank_imbalance(finder& in) {
-  const ranks all = working_together(in.of.waste.ranks);
-  if (all.size() < 2) return;
-  find_memory_outlier(in, all);
-  if (!find_awaited_rank(in, all)) find_slow_rank(in, all);
+  const ranks all_ranks = working_together(in.whole.waste.ranks);
+  if (all_ranks.size() < 2) return;
+  find_memory_outlier(in, all_ranks);
+  if (!find_awaited_rank(in, all_ranks)) find_slow_rank(in, all_ranks);
 }
 
 void find_replicated_state(finder& in) {
-  const ranks all = working_together(in.of.waste.ranks);
-  if (all.size() < 2 || !in.trains()) return;
+  const ranks all_ranks = working_together(in.whole.waste.ranks);
+  if (all_ranks.size() < 2 || !in.trains()) return;
   // Ranks that exchange gradients but gather nothing in their steps hold all weights. One rank may differ, because it
   // also holds averaged weights. If several ranks differ, each holds a part of the model, as pipeline stages do.
   std::vector<std::pair<kept_state, std::vector<const rank_metrics*>>> states;
-  for (const rank_metrics& each : all) {
+  for (const rank_metrics& each : all_ranks) {
     if (each.reductions == 0 || each.gathers > each.reductions / reductions_a_gather) continue;
-    kept_state state = state_of(each, in.places);
-    auto known =
-        std::find_if(states.begin(), states.end(), [&](const auto& of) { return of.first.lines == state.lines; });
+    kept_state state = get_state(each, in.places);
+    auto known = std::find_if(states.begin(), states.end(),
+                              [&](const auto& subject) { return subject.first.lines == state.lines; });
     if (known == states.end()) {
       states.emplace_back(std::move(state), std::vector<const rank_metrics*>());
       known = std::prev(states.end());
@@ -375,11 +380,11 @@ void find_replicated_state(finder& in) {
   }
   const auto most = std::max_element(states.begin(), states.end(),
                                      [](const auto& a, const auto& b) { return a.second.size() < b.second.size(); });
-  if (most == states.end() || most->second.size() < 2 || most->second.size() + 1 < all.size()) return;
+  if (most == states.end() || most->second.size() < 2 || most->second.size() + 1 < all_ranks.size()) return;
   const auto& [first, replicas] = *most;
   const std::uint64_t bytes = first.weights + first.optimizer;
   const std::size_t count = replicas.size();
-  const auto taken_off = [&](std::uint64_t of) { return of - of / count; };
+  const auto taken_off = [&](std::uint64_t value) { return value - value / count; };
   std::uint64_t min_peak = replicas.front()->peak;
   for (const rank_metrics* each : replicas) min_peak = std::min(min_peak, each->peak);
   const double share =
@@ -388,9 +393,9 @@ void find_replicated_state(finder& in) {
   finding& f = in.add(
       finding_kind::replicated_state,
       fmt::format("{} holds the same {} of weights and {} of optimizer state.",
-                  count == in.of.waste.ranks.size()
+                  count == in.whole.waste.ranks.size()
                       ? fmt::format("Each of the {} ranks", count)
-                      : fmt::format("Each of {} of the {} ranks", count, in.of.waste.ranks.size()),
+                      : fmt::format("Each of {} of the {} ranks", count, in.whole.waste.ranks.size()),
                   format_bytes(first.weights), format_bytes(first.optimizer)),
       fmt::format(
           "If memory is short, shard them: FSDP (fully_shard) or DeepSpeed ZeRO-3 saves {} on each rank, for more "

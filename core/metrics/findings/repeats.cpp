@@ -16,11 +16,11 @@ std::string whence(const repeat_metrics& repeated) {
 }
 
 /// Returns the time with copies but without a kernel. Removing copies cannot save more than that.
-double waited_for_copies(const report& of) {
-  double all = 0;
-  for (const device_activity& each : of.whole.devices)
-    all += static_cast<double>(each.kernels > 0 ? each.copy_only : each.copy_busy);
-  return all;
+double waited_for_copies(const report& subject) {
+  double total = 0;
+  for (const device_activity& each : subject.whole.devices)
+    total += static_cast<double>(each.kernels > 0 ? each.copy_only : each.copy_busy);
+  return total;
 }
 
 /// True for amounts so small that they justify neither GPU memory to keep the data nor a finding.
@@ -57,24 +57,24 @@ std::string_view instead_of_zeros(const std::string& maker) {
 }  // namespace
 
 void find_round_trips(finder& in) {
-  const std::vector<round_trip_stacks>& found = in.of.duplicates.round_trips;
-  const round_trip_metrics all = sum_of(found);
-  if (is_little(all.to_device)) return;
-  const time_ns busy = all.to_host.busy + all.to_device.busy;
+  const std::vector<round_trip_stacks>& found = in.whole.duplicates.round_trips;
+  const round_trip_metrics trip_metrics = get_sum(found);
+  if (is_little(trip_metrics.to_device)) return;
+  const time_ns busy = trip_metrics.to_host.busy + trip_metrics.to_device.busy;
   std::string text =
       fmt::format("Data was copied to the host and back to the GPU unchanged {} ({} each way, {} in total{}).",
-                  format_some(all.to_device.copies, "time"), format_bytes(all.to_device.bytes), format_time(busy),
-                  in.share_of_active(busy));
+                  format_some(trip_metrics.to_device.copies, "time"), format_bytes(trip_metrics.to_device.bytes),
+                  format_time(busy), in.share_of_active(busy));
   std::vector<const round_trip_stacks*> groups;
   for (const round_trip_stacks& each : found) groups.push_back(&each);
-  std::map<std::pair<std::string, std::string>, std::uint64_t> bytes_of;
+  std::map<std::pair<std::string, std::string>, std::uint64_t> get_bytes;
   for (const round_trip_stacks* each : groups)
-    bytes_of[{text_of(in.places.of(each->up)), text_of(in.places.of(each->down))}] += each->to_device.bytes;
-  const auto most = std::max_element(bytes_of.begin(), bytes_of.end(),
+    get_bytes[{to_text(in.places.of(each->up)), to_text(in.places.of(each->down))}] += each->to_device.bytes;
+  const auto most = std::max_element(get_bytes.begin(), get_bytes.end(),
                                      [](const auto& a, const auto& b) { return a.second < b.second; });
   const auto named = std::find_if(groups.begin(), groups.end(), [&](const round_trip_stacks* each) {
-    return text_of(in.places.of(each->up)) == most->first.first &&
-           text_of(in.places.of(each->down)) == most->first.second;
+    return to_text(in.places.of(each->up)) == most->first.first &&
+           to_text(in.places.of(each->down)) == most->first.second;
   });
   const code_place place = in.places.of((*named)->up);
   const auto& [up, down] = most->first;
@@ -82,46 +82,46 @@ void find_round_trips(finder& in) {
     text += fmt::format(" Of that, {} went to the host by {} and back by {}.", format_bytes(most->second), down, up);
   else if (!up.empty())
     text += fmt::format(" Of that, {} went back by {}.", format_bytes(most->second), up);
-  text += sampled_sentence(all.to_device.copies, all.exact, "compared");
-  const copy_metrics& unseen = in.of.duplicates.unseen_results;
+  text += sampled_sentence(trip_metrics.to_device.copies, trip_metrics.exact, "compared");
+  const copy_metrics& unseen = in.whole.duplicates.unseen_results;
   if (unseen.copies > 0) {
     text += fmt::format(" Not compared: {} to the host, {}.", format_some(unseen.copies, "copy"),
                         format_bytes(unseen.bytes));
   }
   finding& f = in.add(finding_kind::round_trips, std::move(text), std::string(instead_of_round_trip(place.maker)));
-  f.saves = in.time(std::min(static_cast<double>(busy), waited_for_copies(in.of)), saving_basis::measured);
+  f.saves = in.time(std::min(static_cast<double>(busy), waited_for_copies(in.whole)), saving_basis::measured);
   f.event = (*named)->largest;
-  f.only_note = all.to_device.copies < min_recurring;
+  f.only_note = trip_metrics.to_device.copies < min_recurring;
   f.where = place;
 }
 
 void find_zero_uploads(finder& in) {
-  const std::vector<zero_stack>& found = in.of.duplicates.zeros;
-  const zero_metrics all = sum_of(found);
-  if (is_little(all.all)) return;
+  const std::vector<zero_stack>& found = in.whole.duplicates.zeros;
+  const zero_metrics whole = get_sum(found);
+  if (is_little(whole.all)) return;
   std::string text =
-      fmt::format("Zeros were copied to the GPU {} ({}, {}{}).", format_some(all.all.copies, "time"),
-                  format_bytes(all.all.bytes), format_time(all.all.busy), in.share_of_active(all.all.busy));
+      fmt::format("Zeros were copied to the GPU {} ({}, {}{}).", format_some(whole.all.copies, "time"),
+                  format_bytes(whole.all.bytes), format_time(whole.all.busy), in.share_of_active(whole.all.busy));
   std::vector<const zero_stack*> groups;
   for (const zero_stack& each : found) groups.push_back(&each);
   const auto lines = by_line(groups, in.places, [](const zero_stack& each) { return each.all.bytes; });
   const auto& [place, stacks] = lines.front();
-  if (!text_of(place).empty()) {
+  if (!to_text(place).empty()) {
     copy_metrics of_line;
     for (const zero_stack* each : stacks) of_line.add(each->all);
-    text += fmt::format(" Of that, {} by {}: {}.", format_bytes(of_line.bytes), text_of(place),
+    text += fmt::format(" Of that, {} by {}: {}.", format_bytes(of_line.bytes), to_text(place),
                         format_some(of_line.copies, "copy"));
   }
-  text += sampled_sentence(all.all.copies, all.exact, "checked");
+  text += sampled_sentence(whole.all.copies, whole.exact, "checked");
   finding& f = in.add(finding_kind::zero_uploads, std::move(text), std::string(instead_of_zeros(place.maker)));
-  f.saves = in.time(std::min(static_cast<double>(all.all.busy), waited_for_copies(in.of)), saving_basis::measured);
+  f.saves = in.time(std::min(static_cast<double>(whole.all.busy), waited_for_copies(in.whole)), saving_basis::measured);
   f.event = stacks.front()->largest;
-  f.only_note = all.all.copies < min_recurring;
+  f.only_note = whole.all.copies < min_recurring;
   f.where = place;
 }
 
 void find_repeated_copies(finder& in) {
-  const duplicate_copies& found = in.of.duplicates;
+  const duplicate_copies& found = in.whole.duplicates;
   const copy_metrics& again = found.repeated.all;
   if (is_little(again)) return;
   std::string text = fmt::format("The same data was copied to the GPU again {} ({}, {}{}){}.",
@@ -132,7 +132,7 @@ void find_repeated_copies(finder& in) {
     const repeating_line& most = found.lines.front();
     place.known = true;
     place.line = place.caller = most.line;
-    text += fmt::format(" Of that, {} by {}: {}.", format_bytes(most.metrics.all.bytes), text_of(place),
+    text += fmt::format(" Of that, {} by {}: {}.", format_bytes(most.metrics.all.bytes), to_text(place),
                         format_some(most.metrics.all.copies, "copy"));
   }
   text += sampled_sentence(again.copies, found.repeated.exact.copies, "compared");
@@ -145,7 +145,7 @@ void find_repeated_copies(finder& in) {
         fmt::format(" Copies in graphs (launched {}) were not compared.", format_some(found.graph_launches, "time"));
   finding& f = in.add(finding_kind::repeated_copies, std::move(text),
                       "Copy the data once and keep it on the GPU. If only parts change, copy those.");
-  f.saves = in.time(std::min(static_cast<double>(again.busy), waited_for_copies(in.of)), saving_basis::measured);
+  f.saves = in.time(std::min(static_cast<double>(again.busy), waited_for_copies(in.whole)), saving_basis::measured);
   f.event = found.largest;
   f.where = place;
 }

@@ -20,7 +20,7 @@ std::string pool_name(trace::pool_id id, const trace::tables& tables) {
   return fmt::format("{} {}", name.ends_with("pool") ? "The" : "Pool", name);
 }
 
-/// True if segments grow by mapping more memory behind them, as PyTorch's expandable segments do.
+/// True if segments grow by mapping more memory after their end, as PyTorch's expandable segments do.
 bool maps_segments(const trace::tables& tables) {
   const auto names = tables.strings.rows();
   return std::any_of(names.begin(), names.end(), [](const auto& row) { return row.text == "cuMemMap"; });
@@ -29,7 +29,7 @@ bool maps_segments(const trace::tables& tables) {
 /// Returns the line that holds the most bytes at the peak.
 code_place top_of_peak(const finder& in, trace::device_id device, trace::layer layer) {
   code_place place;
-  for (const memory_peak& peak : in.of.peaks) {
+  for (const memory_peak& peak : in.whole.peaks) {
     if (peak.device != device || peak.layer != layer || !index::is_device_resident(peak.kind) || peak.lines.empty())
       continue;
     place.known = true;
@@ -52,29 +52,31 @@ saving replayed_saving(std::uint64_t before, std::uint64_t after) {
 }
 
 /// Returns advice to use a setting, with the result of the setting's replay.
-std::string use_policy(const policy_outcome& by, const reserved_replay& of) {
+std::string use_policy(const policy_outcome& by, const reserved_replay& subject) {
   return fmt::format("Set PYTORCH_CUDA_ALLOC_CONF={}: a replay of these requests reserves {} instead of {}.", by.policy,
-                     format_bytes(by.peak_reserved), format_bytes(of.peak_reserved));
+                     format_bytes(by.peak_reserved), format_bytes(subject.peak_reserved));
 }
 
 }  // namespace
 
 const reserved_replay* replay_on(const finder& in, trace::device_id device) {
-  const auto& all = in.of.waste.replays;
-  const auto found = std::find_if(all.begin(), all.end(), [&](const auto& each) { return each.device == device; });
-  return found == all.end() ? nullptr : &*found;
+  const auto& replays = in.whole.waste.replays;
+  const auto found =
+      std::find_if(replays.begin(), replays.end(), [&](const auto& each) { return each.device == device; });
+  return found == replays.end() ? nullptr : &*found;
 }
 
-const policy_outcome* winning_policy(const reserved_replay& of) {
+const policy_outcome* winning_policy(const reserved_replay& subject) {
   const policy_outcome* best = nullptr;
-  for (const policy_outcome& each : of.policies)
+  for (const policy_outcome& each : subject.policies)
     if (each.failures == 0 && (best == nullptr || each.peak_reserved < best->peak_reserved)) best = &each;
-  if (best == nullptr || replayed_saving(of.peak_reserved, best->peak_reserved).reserved_bytes == 0) return nullptr;
+  if (best == nullptr || replayed_saving(subject.peak_reserved, best->peak_reserved).reserved_bytes == 0)
+    return nullptr;
   return best;
 }
 
 void find_cached_unused(finder& in) {
-  for (const cache_use& each : in.of.waste.caches) {
+  for (const cache_use& each : in.whole.waste.caches) {
     in.device = each.device;
     if (static_cast<double>(each.reserved_maximum) < min_reserved) continue;
     const double low = each.low_share();
@@ -113,15 +115,15 @@ namespace {
 
 /// Describes the segments that PyTorch allocated because of fragmentation; empty if they are too small. `where`: " on
 /// GPU 1" or empty.
-std::string words_of(finder& in, const forced_growths& of, const std::string& where) {
-  if (static_cast<double>(of.bytes) < min_reserved ||
-      static_cast<double>(of.bytes) < warned_memory_share * static_cast<double>(of.reserved_maximum))
+std::string get_words(finder& in, const forced_growths& growths, const std::string& where) {
+  if (static_cast<double>(growths.bytes) < min_reserved ||
+      static_cast<double>(growths.bytes) < warned_memory_share * static_cast<double>(growths.reserved_maximum))
     return {};
-  const forced_growth& most = of.largest;
+  const forced_growth& most = growths.largest;
   std::string text = fmt::format(
       "PyTorch allocated {} ({}) from the driver{} although enough memory was free, because all holes were too small. "
       "Largest case: {} requested{} at {}, {} free, largest hole {}",
-      format_some(of.count, "segment"), format_bytes(of.bytes), where, format_bytes(most.asked),
+      format_some(growths.count, "segment"), format_bytes(growths.bytes), where, format_bytes(most.asked),
       from_place(in.places.of(most.stack)), format_moment(most.time), format_bytes(most.free),
       format_bytes(most.largest_hole));
   if (most.pins == 0) return text + "; no segment was large enough.";
@@ -132,10 +134,10 @@ std::string words_of(finder& in, const forced_growths& of, const std::string& wh
 
 /// Adds forced growth to the finding about each device's peak, or reports it separately if there is no such finding.
 void find_forced_growth(finder& in, std::map<trace::device_id, std::size_t> reported) {
-  for (const forced_growths& each : in.of.waste.forced) {
+  for (const forced_growths& each : in.whole.waste.forced) {
     in.device = each.device;
     const auto known = reported.find(each.device);
-    const std::string words = words_of(in, each, known == reported.end() ? in.on(each.device) : std::string());
+    const std::string words = get_words(in, each, known == reported.end() ? in.on(each.device) : std::string());
     if (words.empty()) continue;
     if (known != reported.end()) {
       in.found[known->second].text += " " + words;
@@ -160,7 +162,7 @@ void find_forced_growth(finder& in, std::map<trace::device_id, std::size_t> repo
 
 void find_fragmentation(finder& in) {
   std::map<trace::device_id, std::size_t> reported;
-  for (const fragmentation_metric& metric : in.of.fragmentation) {
+  for (const fragmentation_metric& metric : in.whole.fragmentation) {
     in.device = metric.device;
     const double free = static_cast<double>(metric.free_bytes);
     if (metric.fragmentation < fragmented || free < min_reserved) continue;
@@ -169,7 +171,7 @@ void find_fragmentation(finder& in) {
         in.add(finding_kind::fragmentation,
                fmt::format("At the peak the {} layer{} had {} reserved but unused in {}, with holes of at most {} "
                            "(fragmentation {}).",
-                           name_of(metric.layer), in.on(metric.device), format_bytes(metric.free_bytes),
+                           get_name(metric.layer), in.on(metric.device), format_bytes(metric.free_bytes),
                            format_some(metric.segments, "segment"), format_bytes(metric.largest_free),
                            format_share(metric.fragmentation)),
                maps_segments(in.tables) ? "Allocate long-lived blocks first."
@@ -199,7 +201,7 @@ void find_fragmentation(finder& in) {
 }
 
 void find_untracked(finder& in) {
-  for (const untracked_statistics& device : in.of.whole.untracked) {
+  for (const untracked_statistics& device : in.whole.whole.untracked) {
     in.device = device.device;
     if (static_cast<double>(device.maximum) < 1024 * mebi) continue;
     in.add(finding_kind::untracked_memory,
@@ -222,44 +224,45 @@ void find_driver_allocations(finder& in) {
     const driver_call_group* some = nullptr;
   };
   std::vector<const driver_call_group*> groups;
-  for (const driver_call_group& each : in.of.waste.driver_calls) groups.push_back(&each);
+  for (const driver_call_group& each : in.whole.waste.driver_calls) groups.push_back(&each);
   for (const auto& [place, of_line] :
        by_line(groups, in.places, [](const driver_call_group& each) { return each.total; })) {
-    calls all;
+    calls whole;
     for (const driver_call_group* each : of_line) {
-      (each->frees ? all.frees : all.allocations) += each->count;
-      all.in_calls += each->total;
-      time_range& when = each->frees ? all.freeing : all.allocating;
+      (each->frees ? whole.frees : whole.allocations) += each->count;
+      whole.in_calls += each->total;
+      time_range& when = each->frees ? whole.freeing : whole.allocating;
       when = {std::min(when.begin, each->first), std::max(when.end, each->last)};
-      if (all.some == nullptr || !each->frees) all.some = each;
+      if (whole.some == nullptr || !each->frees) whole.some = each;
     }
     // Programs allocate at startup and free at exit, and caching allocators stop allocating once they have enough.
-    if (all.allocations < min_driver_calls || all.frees < min_driver_calls ||
-        static_cast<double>(common_of(all.allocating, all.freeing).length()) < in.working / 4)
+    if (whole.allocations < min_driver_calls || whole.frees < min_driver_calls ||
+        static_cast<double>(intersect(whole.allocating, whole.freeing).length()) < in.working / 4)
       continue;
-    for (const gap_group& gap : in.of.waste.gaps)
+    for (const gap_group& gap : in.whole.waste.gaps)
       if ((gap.cause == gap_cause::allocation || gap.cause == gap_cause::release) &&
-          text_of(in.places.of(gap.stack)) == text_of(place)) {
-        all.idle += gap.total;
-        all.saved += gap.saved;
+          to_text(in.places.of(gap.stack)) == to_text(place)) {
+        whole.idle += gap.total;
+        whole.saved += gap.saved;
       }
-    const std::string_view call = in.tables.text(all.some->call);
-    const std::string maker = maker_of(place, trace::layer::driver);
+    const std::string_view call = in.tables.text(whole.some->call);
+    const std::string maker = find_maker(place, trace::layer::driver);
     finding& f = in.add(
         finding_kind::driver_allocations,
         fmt::format("Driver memory was allocated{} {} and freed {}{}: {} in the calls{}.",
-                    call.empty() ? std::string() : fmt::format(" ({})", call), format_some(all.allocations, "time"),
-                    format_some(all.frees, "time"), from_place(place), format_time(all.in_calls),
-                    all.idle > 0 ? fmt::format(", and the GPU was idle for {} because of them", format_time(all.idle))
-                                 : std::string()),
+                    call.empty() ? std::string() : fmt::format(" ({})", call), format_some(whole.allocations, "time"),
+                    format_some(whole.frees, "time"), from_place(place), format_time(whole.in_calls),
+                    whole.idle > 0
+                        ? fmt::format(", and the GPU was idle for {} because of them", format_time(whole.idle))
+                        : std::string()),
         maker == "PyTorch" ? "Let the caching allocator keep its memory: no torch.cuda.empty_cache() in the loop."
         : maker == "CuPy"  ? "Let the memory pool keep its memory: no free_all_blocks() in the loop, and no allocator "
                              "without a pool."
                            : "Allocate once before the loop, or take memory from a pool (cudaMallocAsync).");
     // During these calls the host gives the GPU no work, but the GPU still runs work that was queued before.
-    f.saves = all.idle > 0 ? in.time(static_cast<double>(all.saved), saving_basis::modelled)
-                           : in.time(static_cast<double>(all.in_calls), saving_basis::measured);
-    f.range = {all.allocating.begin, all.freeing.end + 1};
+    f.saves = whole.idle > 0 ? in.time(static_cast<double>(whole.saved), saving_basis::modelled)
+                             : in.time(static_cast<double>(whole.in_calls), saving_basis::measured);
+    f.range = {whole.allocating.begin, whole.freeing.end + 1};
     f.only_note = is_of_others(place);
     f.where = place;
   }

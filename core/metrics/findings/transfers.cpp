@@ -15,7 +15,7 @@ namespace {
 using trace::direction;
 using trace::memory_kind;
 
-std::string limit_of(const transfer_statistics& way) {
+std::string get_limit(const transfer_statistics& way) {
   if (way.attainable > 0) return fmt::format(" of {} attainable", format_rate(way.attainable));
   if (way.link_peak > 0) return fmt::format(" of the link's {}", format_rate(way.link_peak));
   return "";
@@ -24,17 +24,17 @@ double best_possible(const transfer_statistics& way) { return way.attainable > 0
 double usual_rate(const transfer_statistics& way) { return rate_in_practice(way.attainable, way.link_peak); }
 std::string_view towards(direction way) { return way == direction::h2d ? "to the GPU" : "from the GPU"; }
 
-const transfer_part* part_of(const transfer_statistics& way, memory_kind side) {
+const transfer_part* get_part(const transfer_statistics& way, memory_kind side) {
   const auto part =
       std::find_if(way.parts.begin(), way.parts.end(), [&](const auto& p) { return p.host_side == side; });
   return part == way.parts.end() ? nullptr : &*part;
 }
 
-std::vector<const copy_group*> groups_of(const finder& in, const transfer_statistics& way, memory_kind side) {
-  std::vector<const copy_group*> made;
-  for (const copy_group& each : in.of.waste.copies)
-    if (each.device == way.device && each.direction == way.direction && each.host_side == side) made.push_back(&each);
-  return made;
+std::vector<const copy_group*> find_groups(const finder& in, const transfer_statistics& way, memory_kind side) {
+  std::vector<const copy_group*> groups;
+  for (const copy_group& each : in.whole.waste.copies)
+    if (each.device == way.device && each.direction == way.direction && each.host_side == side) groups.push_back(&each);
+  return groups;
 }
 
 /// The sums of the copies that one line requested.
@@ -70,10 +70,10 @@ struct copies {
 void find_pageable(finder& in, const transfer_statistics& way, const transfer_part& pageable) {
   const double best = best_possible(way);
   const double rate = usual_rate(way);
-  const transfer_part* pinned = part_of(way, memory_kind::pinned);
+  const transfer_part* pinned = get_part(way, memory_kind::pinned);
   if (pageable.bytes < 16 * mebi || pageable.bytes < 0.1 * way.bytes) return;
   if (best > 0 && pageable.mean_bandwidth > 0.75 * best) return;
-  const std::vector<const copy_group*> groups = groups_of(in, way, memory_kind::host);
+  const std::vector<const copy_group*> groups = find_groups(in, way, memory_kind::host);
   const auto lines =
       by_line(groups, in.places, [](const copy_group& each) { return static_cast<double>(each.busy + each.queued); });
   std::string text =
@@ -83,7 +83,7 @@ void find_pageable(finder& in, const transfer_statistics& way, const transfer_pa
   // Small pinned copies may be slower than pageable copies, so the mean rate of pinned copies does not show what
   // pinning would gain.
   if (pinned != nullptr && pinned->fastest_bandwidth > pageable.mean_bandwidth)
-    text += fmt::format(" Pinned memory reached {}{}.", format_rate(pinned->fastest_bandwidth), limit_of(way));
+    text += fmt::format(" Pinned memory reached {}{}.", format_rate(pinned->fastest_bandwidth), get_limit(way));
   else if (way.link_peak > 0)
     text += fmt::format(" The link's peak is {}.", format_rate(way.link_peak));
   const code_place place = lines.empty() ? code_place{} : lines.front().first;
@@ -93,7 +93,7 @@ void find_pageable(finder& in, const transfer_statistics& way, const transfer_pa
     const copies most(lines.front().second);
     recurs = most.recur();
     const double link = rate > 0 ? static_cast<double>(most.bytes) / rate * 1e9 : 0;
-    if (const std::string where = text_of(place); !where.empty())
+    if (const std::string where = to_text(place); !where.empty())
       text += fmt::format(
           " Of that, {} at {}: {} on the link, {} lost to pageable staging, {} waiting for earlier work, which "
           "pinning does not save.",
@@ -101,7 +101,7 @@ void find_pageable(finder& in, const transfer_statistics& way, const transfer_pa
           format_time(std::max<time_ns>(most.busy - static_cast<time_ns>(link), 0)), format_time(most.queued));
   }
   const std::string maker =
-      maker_of(place, in.of.compositions.empty() ? trace::layer::driver : trace::layer::framework);
+      find_maker(place, in.whole.compositions.empty() ? trace::layer::driver : trace::layer::framework);
   finding& f = in.add(
       finding_kind::pageable_copies, std::move(text),
       maker == "PyTorch" ? "Pin the host side: DataLoader(pin_memory=True), or tensor.pin_memory(), and copy with "
@@ -111,7 +111,7 @@ void find_pageable(finder& in, const transfer_statistics& way, const transfer_pa
           : "Allocate the host side page-locked (cudaMallocHost), register it (cudaHostRegister), or copy "
             "through a pinned staging buffer.");
   // Faster copies save at most the time for which the device waited for them.
-  for (const device_activity& each : in.of.whole.devices)
+  for (const device_activity& each : in.whole.whole.devices)
     if (each.device == way.device && each.kernels > 0) saved = std::min(saved, static_cast<double>(each.copy_only));
   if (rate > 0) f.saves = in.time(saved, saving_basis::modelled);
   f.only_note = !recurs;
@@ -129,15 +129,15 @@ void find_slow(finder& in, const transfer_statistics& way, const transfer_part& 
       in.add(finding_kind::slow_copies,
              fmt::format("Copies {} {} pinned memory average {}{}; the fastest reached {}.", towards(way.direction),
                          way.direction == direction::h2d ? "from" : "to", format_rate(pinned.mean_bandwidth),
-                         limit_of(way), format_rate(pinned.fastest_bandwidth)),
+                         get_limit(way), format_rate(pinned.fastest_bandwidth)),
              "Check the link's width, the CPU socket of the memory, and other users of the link.");
   f.event = way.fastest;
-  if (const auto groups = groups_of(in, way, memory_kind::pinned); !groups.empty()) f.range = copies(groups).range();
+  if (const auto groups = find_groups(in, way, memory_kind::pinned); !groups.empty()) f.range = copies(groups).range();
 }
 
 void find_small(finder& in, const transfer_statistics& way) {
   std::vector<const copy_group*> groups;
-  for (const copy_group& each : in.of.waste.copies)
+  for (const copy_group& each : in.whole.waste.copies)
     if (each.device == way.device && each.direction == way.direction && each.small > 0) groups.push_back(&each);
   const auto lines =
       by_line(groups, in.places, [](const copy_group& each) { return static_cast<double>(each.small_spread); });
@@ -178,23 +178,23 @@ std::string reason_for(const copies& most, memory_kind side) {
 }  // namespace
 
 void find_slow_transfers(finder& in) {
-  for (const transfer_statistics& way : in.of.whole.transfers) {
+  for (const transfer_statistics& way : in.whole.whole.transfers) {
     in.device = way.device;
     if (way.direction != direction::h2d && way.direction != direction::d2h) continue;
-    const transfer_part* managed = part_of(way, memory_kind::managed);
-    if (const transfer_part* pageable = part_of(way, memory_kind::host)) find_pageable(in, way, *pageable);
-    if (const transfer_part* pinned = part_of(way, memory_kind::pinned)) find_slow(in, way, *pinned);
+    const transfer_part* managed = get_part(way, memory_kind::managed);
+    if (const transfer_part* pageable = get_part(way, memory_kind::host)) find_pageable(in, way, *pageable);
+    if (const transfer_part* pinned = get_part(way, memory_kind::pinned)) find_slow(in, way, *pinned);
     find_small(in, way);
     if (managed != nullptr && way.migrations > 0) find_migrations(in, way, *managed);
   }
 }
 
 void find_copies_not_overlapped(finder& in) {
-  for (const device_activity& device : in.of.whole.devices) {
+  for (const device_activity& device : in.whole.whole.devices) {
     in.device = device.device;
     std::vector<const copy_group*> groups;
     time_ns busy = 0, alone = 0;
-    for (const copy_group& each : in.of.waste.copies) {
+    for (const copy_group& each : in.whole.waste.copies) {
       if (each.device != device.device) continue;
       groups.push_back(&each);
       busy += each.busy;
@@ -216,7 +216,7 @@ void find_copies_not_overlapped(finder& in) {
         device.overlap == 0 ? std::string("none overlapped with a kernel")
                             : fmt::format("kernels ran during only {} of their time",
                                           format_share(static_cast<double>(busy - alone) / static_cast<double>(busy))));
-    if (const std::string where = text_of(place); !where.empty() && most.alone > 0)
+    if (const std::string where = to_text(place); !where.empty() && most.alone > 0)
       text += fmt::format(" The longest wait was for the copies of {}: {}.", where, format_time(most.alone));
     text += reason_for(most, lines.front().second.front()->host_side);
     finding& f =

@@ -68,7 +68,7 @@ std::string_view advice_for(gap_cause cause, const std::string& maker) {
          "in other processes (PyTorch: DataLoader(num_workers=...)), and keep the host ahead of the GPU.";
 }
 
-finding_kind kind_of(gap_cause cause) {
+finding_kind get_kind(gap_cause cause) {
   if (cause == gap_cause::wait) return finding_kind::frequent_waits;
   if (cause == gap_cause::blocking_copy || cause == gap_cause::release || cause == gap_cause::allocation)
     return finding_kind::hidden_waits;
@@ -77,32 +77,33 @@ finding_kind kind_of(gap_cause cause) {
 
 /// `saved_by_all`: the saving of all lines with this cause. If that is enough for a warning, the finding of the line
 /// with the largest saving becomes a warning.
-void tell(finder& in, gap_cause cause, trace::device_id device, const code_place& place, const gaps& of,
+void tell(finder& in, gap_cause cause, trace::device_id device, const code_place& place, const gaps& subject,
           time_ns saved_by_all) {
-  if (static_cast<double>(std::max(of.total, of.saved)) < reported_idle_share * in.working) return;
-  const std::string_view call = in.tables.text(of.longest->call);
-  const std::string where = text_of(place);
-  std::string text = fmt::format("{} was idle for {} ({} of the active time) in {}: {}", in.gpu(device),
-                                 format_time(of.total), format_share(in.active_share(static_cast<double>(of.total))),
-                                 format_some(of.count, "gap"), words_of(cause));
+  if (static_cast<double>(std::max(subject.total, subject.saved)) < reported_idle_share * in.working) return;
+  const std::string_view call = in.tables.text(subject.longest->call);
+  const std::string where = to_text(place);
+  std::string text =
+      fmt::format("{} was idle for {} ({} of the active time) in {}: {}", in.gpu(device), format_time(subject.total),
+                  format_share(in.active_share(static_cast<double>(subject.total))), format_some(subject.count, "gap"),
+                  get_words(cause));
   if (!call.empty()) text += fmt::format(" ({})", call);
-  if (!where.empty()) text += (of.longest->stack_is_next && call.empty() ? ", before " : ", at ") + where;
-  const std::string_view range = in.tables.text(of.longest->range);
+  if (!where.empty()) text += (subject.longest->stack_is_next && call.empty() ? ", before " : ", at ") + where;
+  const std::string_view range = in.tables.text(subject.longest->range);
   text += fmt::format(
-      ". The longest took {}{}.", format_time(of.longest->longest),
+      ". The longest took {}{}.", format_time(subject.longest->longest),
       range.empty() ? std::string() : fmt::format(", in the range \"{}\"", shortened(std::string(range), 60)));
-  const bool host = kind_of(cause) == finding_kind::idle_gaps;
-  if (!host && of.saved > of.total) text += " It also blocks the launch queue.";
-  finding& f = in.add(kind_of(cause), std::move(text), std::string(advice_for(cause, place.maker)));
-  f.saves = in.time(static_cast<double>(of.saved), host ? saving_basis::measured : saving_basis::modelled);
-  f.range = of.longest->longest_gap;
+  const bool host = get_kind(cause) == finding_kind::idle_gaps;
+  if (!host && subject.saved > subject.total) text += " It also blocks the launch queue.";
+  finding& f = in.add(get_kind(cause), std::move(text), std::string(advice_for(cause, place.maker)));
+  f.saves = in.time(static_cast<double>(subject.saved), host ? saving_basis::measured : saving_basis::modelled);
+  f.range = subject.longest->longest_gap;
   f.where = place;
   // A single gap is due to startup, saving or a transition.
-  const bool recurs = of.count >= min_recurring && of.spread >= min_spread;
-  // Caching allocators stop allocating once they have enough, and do not free. Code that allocates in a loop also
-  // frees.
+  const bool recurs = subject.count >= min_recurring && subject.spread >= min_spread;
+  // Caching allocators stop allocating once they have enough memory, and do not free it. Code that allocates in a loop
+  // also frees.
   f.only_note = !recurs || is_of_others(place) || cause == gap_cause::allocation;
-  if (!f.only_note && f.saves.share < warned_time_share && of.saved < saved_by_all &&
+  if (!f.only_note && f.saves.share < warned_time_share && subject.saved < saved_by_all &&
       in.time(static_cast<double>(saved_by_all), saving_basis::modelled).share >= warned_time_share) {
     f.severity = trace::severity::warning;
     f.text += fmt::format(" Together with other lines of the same kind, the saving is {}.", format_time(saved_by_all));
@@ -119,12 +120,12 @@ bool reported_before(const finder& in, gap_cause cause, const code_place& place)
 
 void find_waits(finder& in) {
   bool any = false;
-  for (const device_activity& device : in.of.whole.devices) {
+  for (const device_activity& device : in.whole.whole.devices) {
     in.device = device.device;
     for (std::size_t i = 0; i < gap_cause_count; ++i) {
       const auto cause = static_cast<gap_cause>(i);
       std::vector<const gap_group*> groups;
-      for (const gap_group& each : in.of.waste.gaps)
+      for (const gap_group& each : in.whole.waste.gaps)
         if (each.device == device.device && each.cause == cause) groups.push_back(&each);
       const auto lines = by_line(groups, in.places, [](const gap_group& each) { return each.total; });
       constexpr std::size_t max_lines = 2;  ///< Per cause.
@@ -135,7 +136,7 @@ void find_waits(finder& in) {
         any = any || in.found.size() > before;
       }
     }
-    // The GPU is not waiting before its first work and after its last: the program then imports or saves.
+    // The GPU is not waiting before its first work and after its last work, because the program then imports or saves.
     const double working = static_cast<double>(device.last - device.first);
     if (any || device.kernels == 0 || working <= 0 || static_cast<double>(device.busy) >= 0.5 * working) continue;
     finding& f = in.add(

@@ -24,17 +24,19 @@ enum class block_state : std::uint8_t {
 /// idle for `held_works` launches and copies before the failure and was kept, unused, for as many after the failure.
 class block_uses {
  public:
-  block_uses(const memory_at_failure& at, const index::event_store& from, const index::tensor_facts& facts,
+  block_uses(const memory_at_failure& at, const index::event_store& store, const index::tensor_facts& facts,
              trace::process_id process, time_ns time, time_range run);
 
   [[nodiscard]] bool known() const { return known_; }
-  [[nodiscard]] block_state state_of(std::size_t block) const;
-  /// The last use of the block before the failure; `unknown_time` if there is none.
+  [[nodiscard]] block_state get_state(std::size_t block) const;
+  /// Returns the last use of the block before the failure; `unknown_time` if there is none.
   [[nodiscard]] time_ns last_use(std::size_t block) const;
-  [[nodiscard]] index::category category_of(std::size_t block) const;
-  /// True if the block was allocated in the step of the failure; without steps, if the block is an activation or input.
+  [[nodiscard]] index::category find_category(std::size_t block) const;
+  /// True if the block was allocated in the step of the failure. Without steps, true if the block is an activation or
+  /// input.
   [[nodiscard]] bool is_of_this_step(std::size_t block) const;
-  /// True if the block's size grows with the batch size: activations, inputs, and short-lived workspaces.
+  /// True if the block's size grows with the batch size. Such blocks are activations, inputs, and short-lived
+  /// workspaces.
   [[nodiscard]] bool grows_with_batch(std::size_t block) const;
 
   static constexpr std::uint64_t idle_works = 24;

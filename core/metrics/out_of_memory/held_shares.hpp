@@ -13,10 +13,10 @@ namespace sluice::metrics {
 /// Sums blocks by call stack and category. Private to core/metrics.
 class held_shares_builder {
  public:
-  held_share& add(const index::block_record& block, index::category what, time_ns last_use = trace::unknown_time) {
-    held_share& to = all_[{block.stack, what}];
+  held_share& add(const index::block_record& block, index::category wanted, time_ns last_use = trace::unknown_time) {
+    held_share& to = all_[{block.stack, wanted}];
     to.stack = block.stack;
-    to.what = what;
+    to.category = wanted;
     ++to.blocks;
     saturating_add(to.bytes, block.bytes);
     if (to.largest == trace::block_id::none || block.bytes > to.largest_bytes ||
@@ -30,11 +30,11 @@ class held_shares_builder {
 
   /// Returns the sums, most bytes first.
   [[nodiscard]] std::vector<held_share> take() const {
-    std::vector<held_share> made;
-    for (const auto& [key, each] : all_) made.push_back(each);
-    std::stable_sort(made.begin(), made.end(),
+    std::vector<held_share> shares;
+    for (const auto& [key, each] : all_) shares.push_back(each);
+    std::stable_sort(shares.begin(), shares.end(),
                      [](const held_share& a, const held_share& b) { return a.bytes > b.bytes; });
-    return made;
+    return shares;
   }
 
  private:

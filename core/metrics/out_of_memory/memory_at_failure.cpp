@@ -9,9 +9,9 @@ namespace sluice::metrics {
 
 memory_at_failure::memory_at_failure(const trace::alloc_failed_event& failed,
                                      std::span<const trace::alloc_failed_event> all_failed,
-                                     const index::event_store& from, time_range run,
+                                     const index::event_store& store, time_range run,
                                      const fragmentation_builder& segments, const trace::tables& tables)
-    : failed_(failed), all_failed_(all_failed), memory_(from.memory()), time_(bounded(failed.time)) {
+    : failed_(failed), all_failed_(all_failed), memory_(store.memory()), time_(bounded(failed.time)) {
   const std::span<const index::block_record> blocks = memory_.blocks();
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     if (!is_subject(blocks[i])) continue;
@@ -48,11 +48,11 @@ bool memory_at_failure::is_subject(const index::block_record& block) const {
   if (failed_.layer == trace::layer::driver && index::is_device_resident(failed_.kind))
     return block.layer == trace::layer::driver && block.device == failed_.device &&
            index::is_device_resident(block.kind);
-  return index::key_of(block) == index::memory_key{failed_.device, failed_.layer, failed_.kind} &&
+  return index::get_key(block) == index::memory_key{failed_.device, failed_.layer, failed_.kind} &&
          block.process == failed_.process;
 }
 
-/// True if the driver refused the request: the framework reports a failure right after the driver does, and the thread
+/// True if the driver refused the request. The framework then reports a failure right after the driver, and the thread
 /// allocates no block in between.
 bool memory_at_failure::driver_refused() const {
   if (!is_of_framework()) return index::is_device_resident(failed_.kind);
@@ -130,7 +130,8 @@ bool memory_at_failure::is_small(const segment_layout& segment) const {
                      [](const auto& piece) { return piece.bytes <= replay::largest_small; });
 }
 
-/// PyTorch keeps separate segments for small and large requests, and for each stream.
+/// True if the segment serves requests like the failed request. PyTorch keeps separate segments for small and large
+/// requests, and for each stream.
 bool memory_at_failure::serves(const segment_layout& segment) const {
   if (!is_of_framework()) return true;
   if (is_small(segment) != (failed_.bytes <= replay::largest_small)) return false;
@@ -139,12 +140,12 @@ bool memory_at_failure::serves(const segment_layout& segment) const {
   return stream == trace::stream_id::none || stream == failed_.stream;
 }
 
-std::uint64_t memory_at_failure::page_of(const segment_layout& segment) const {
+std::uint64_t memory_at_failure::find_page(const segment_layout& segment) const {
   return is_of_framework() && !is_small(segment) ? replay::large_segment : replay::small_segment;
 }
 
 std::uint64_t memory_at_failure::free_pages(const segment_layout& segment, const std::vector<bool>& left_out) const {
-  const std::uint64_t page = page_of(segment);
+  const std::uint64_t page = find_page(segment);
   std::uint64_t sum = 0;
   visit_holes(
       segment, [&](const segment_layout::piece& piece) { return left_out[piece.block]; },

@@ -15,7 +15,7 @@ class memory_at_failure {
  public:
   /// `from` must cover the time of the failure and outlive this object. `all_failed`: all failures of the recording.
   memory_at_failure(const trace::alloc_failed_event& failed, std::span<const trace::alloc_failed_event> all_failed,
-                    const index::event_store& from, time_range run, const fragmentation_builder& segments,
+                    const index::event_store& store, time_range run, const fragmentation_builder& segments,
                     const trace::tables& tables);
 
   /// Sets the members of `into` about the limit that was hit, and about free and used memory.
@@ -25,19 +25,19 @@ class memory_at_failure {
   [[nodiscard]] const std::vector<std::size_t>& live() const { return live_; }
   [[nodiscard]] const std::vector<segment_layout>& segments() const { return segments_; }
 
-  /// True if the allocation would have fit without the blocks whose element in `left_out`, indexed by position, is
-  /// true. Counts only space that is certain to be usable: holes of segments that serve requests of this size and
-  /// stream, and memory returned to the driver. O(live blocks).
+  /// True if the allocation would have fit without some of the blocks. A block is left out if its element in
+  /// `left_out`, which is indexed by position, is true. Counts only space that is certain to be usable: holes of
+  /// segments that serve requests of this size and stream, and memory returned to the driver. O(live blocks).
   [[nodiscard]] bool fits_without(const std::vector<bool>& left_out) const;
 
-  /// True if it was PyTorch's allocator that failed to provide the memory.
+  /// True if PyTorch's allocator failed to provide the memory.
   [[nodiscard]] bool is_of_framework() const { return failed_.layer == trace::layer::framework; }
 
  private:
   [[nodiscard]] bool is_subject(const index::block_record& block) const;
   [[nodiscard]] bool is_small(const segment_layout& segment) const;
   [[nodiscard]] bool serves(const segment_layout& segment) const;
-  [[nodiscard]] std::uint64_t page_of(const segment_layout& segment) const;
+  [[nodiscard]] std::uint64_t find_page(const segment_layout& segment) const;
   /// Total size of the free pages of a mapped segment.
   [[nodiscard]] std::uint64_t free_pages(const segment_layout& segment, const std::vector<bool>& left_out) const;
   [[nodiscard]] bool driver_refused() const;

@@ -12,8 +12,8 @@
 #include "core/index/memory/memory_use.hpp"
 #include "core/metrics/metrics_scope.hpp"
 
-/// The first allocation that failed because memory ran out: the request, the available memory, the owners of the
-/// memory, and changes with which the request would have fit. Sizes are in bytes, times in ns.
+/// Analyzes the first allocation that failed because memory ran out: the request, the available memory, the owners of
+/// the memory, and changes with which the request would have fit. Sizes are in bytes, times in ns.
 namespace sluice::index {
 class event_store;
 class step_facts;
@@ -33,15 +33,15 @@ enum class memory_limit : std::uint8_t {
 /// Blocks of one call stack and category that were live when the allocation failed.
 struct held_share {
   trace::stack_id stack{};
-  index::category what = index::category::none;
+  index::category category = index::category::none;
   std::uint64_t blocks = 0;
   std::uint64_t bytes = 0;
-  /// In `out_of_memory::pins`: free bytes in the segments that these blocks keep from being returned to the driver. A
+  /// In `out_of_memory::pins`, free bytes in the segments that these blocks keep from being returned to the driver. A
   /// segment with blocks of several stacks counts for each of these stacks.
   std::uint64_t pinned_bytes = 0;
   trace::block_id largest{};
   std::uint64_t largest_bytes = 0;
-  /// Last use of the block `largest` before the failure; `unknown_time` if never used.
+  /// Last use of the block `largest` before the failure; `unknown_time` if it was never used.
   time_ns last_use = trace::unknown_time;
 };
 
@@ -64,16 +64,16 @@ enum class remedy_check : std::uint8_t {
 /// A change with which the allocation would have fit, alone or together with the other elements of
 /// `out_of_memory::changes`.
 struct checked_change {
-  remedy what{};
+  remedy kind{};
   remedy_check checked_by{};
   /// The blocks that the change affects, most bytes first; empty for `expandable_segments`.
   std::vector<held_share> blocks;
-  std::uint64_t freed = 0;     ///< By how many bytes the change reduces the held memory.
-  std::uint64_t reserved = 0;  ///< For `replay`: bytes reserved with the change, including the failed allocation.
+  std::uint64_t freed = 0;     ///< The number of bytes by which the change reduces the held memory.
+  std::uint64_t reserved = 0;  ///< For `replay`, the bytes reserved with the change, including the failed allocation.
 };
 
-/// The first failed allocation of a range. Members about blocks describe the memory in which the allocation failed: its
-/// device, layer and kind.
+/// The first failed allocation of a range. Members about blocks describe the memory of the failed allocation, that is,
+/// of its device, layer and kind.
 struct out_of_memory {
   trace::event_id event{};
   time_ns time = 0;
@@ -85,7 +85,7 @@ struct out_of_memory {
   trace::string_id call{};
   std::uint64_t asked = 0;  ///< Bytes requested.
   std::uint64_t needed =
-      0;  ///< Bytes that the allocator must get from the driver for the request: at least a segment's size.
+      0;  ///< Bytes that the allocator must get from the driver for the request, at least the size of a segment.
   memory_limit limit = memory_limit::unknown;
   /// Bounds of the number of bytes that the process may reserve; 0 if unknown. For `memory_limit::device`, both are the
   /// device's memory.
@@ -101,7 +101,7 @@ struct out_of_memory {
   std::uint64_t segments = 0;      ///< Number of segments; 0 if none are known.
   std::uint64_t largest_hole = 0;  ///< The largest free piece in the segments.
   std::uint64_t missing = 0;       ///< With this many more bytes, the allocation would have fit.
-  /// Start of the interval that uses and replays cover: in a large recording, only the section that contains the
+  /// Start of the interval that uses and replays cover. In a large recording, only the section that contains the
   /// failure is analyzed. `unknown_time` means the whole recording.
   time_ns seen_from = trace::unknown_time;
   std::vector<held_share> held;    ///< All live blocks, most bytes first.
@@ -111,7 +111,7 @@ struct out_of_memory {
   time_ns compared = trace::unknown_time;
   std::vector<held_share> grown;  ///< Stacks that hold more than at `compared`, with the difference.
   std::vector<held_share> pins;   ///< Blocks in segments with holes, most pinned bytes first.
-  /// The cheapest changes, cheapest first; at most `change_limit`. Each was checked.
+  /// The cheapest changes, cheapest first; at most `change_limit`. Each change was checked.
   std::vector<checked_change> changes;
   bool only_together = false;  ///< True if no single element of `changes` is sufficient.
 
@@ -123,20 +123,20 @@ struct out_of_memory {
 
 /// Analyzes the first failed allocation. Works with the event stores of sections, or with one event store for
 /// everything. Reads only the blocks that are live in the section of the failure. Replays cover the requests since the
-/// start of that section and the blocks that are live then, so the result for a large recording has less detail than
-/// that for a small one.
+/// start of that section and the blocks that are live then. The result for a large recording therefore has less detail
+/// than the result for a small recording.
 class out_of_memory_builder {
  public:
   explicit out_of_memory_builder(const metrics_scope& scope) : scope_(scope) {}  ///< `scope` must outlive this object.
 
-  /// Selects the failure to analyze, `failed`. `all`: all failures of the recording, which has these `steps`.
-  void set(const trace::alloc_failed_event& failed, std::vector<trace::alloc_failed_event> all,
+  /// Selects the failure to analyze. `all`: all failures of the recording. `steps`: the steps of the recording.
+  void set(const trace::alloc_failed_event& failed, std::vector<trace::alloc_failed_event> rows,
            const index::step_facts& steps);
-  /// The times to which `revisit` must be applied; empty if no failure was selected.
+  /// Returns the times to which `revisit` must be applied; empty if no failure was selected.
   [[nodiscard]] std::vector<time_ns> moments() const;
   /// Analyzes the times from `moments` in `run`, the time range that `from` covers. O(blocks * log blocks), plus
   /// O(requests * log blocks) for each of at most 24 replays.
-  void revisit(const index::event_store& from, time_range run, const fragmentation_builder& segments);
+  void revisit(const index::event_store& store, time_range run, const fragmentation_builder& segments);
   /// Returns the result: one element, or none.
   [[nodiscard]] std::vector<out_of_memory> take();
 
@@ -144,7 +144,7 @@ class out_of_memory_builder {
   static constexpr std::size_t max_replayed_blocks = 1'000'000;
 
  private:
-  [[nodiscard]] time_ns step_before(const index::step_facts& of) const;
+  [[nodiscard]] time_ns step_before(const index::step_facts& facts) const;
 
   const metrics_scope& scope_;
   std::optional<trace::alloc_failed_event> failed_;

@@ -13,7 +13,7 @@ namespace {
 
 /// A possible change, and the blocks that it removes from the memory.
 struct candidate {
-  remedy what{};
+  remedy kind{};
   /// Positions in `memory_use::blocks()`. For `smaller_batch`, these blocks are halved, not removed.
   std::vector<std::size_t> blocks;
 };
@@ -31,15 +31,15 @@ struct trial_result {
   std::uint64_t reserved = 0;
 };
 
-/// Replays the requests to the allocator that failed, up to the failure; the failed request comes last.
+/// Replays the requests to the allocator that failed, up to the failure. The failed request comes last.
 class failure_replay {
  public:
   failure_replay(const trace::alloc_failed_event& failed, const memory_at_failure& at, const block_uses& uses,
-                 const index::event_store& from, const trace::tables& tables, std::uint64_t limit)
+                 const index::event_store& store, const trace::tables& tables, std::uint64_t limit)
       : uses_(uses), failed_(failed) {
-    const index::memory_use& memory = from.memory();
+    const index::memory_use& memory = store.memory();
     if (!at.is_of_framework() || memory.blocks().size() > out_of_memory_builder::max_replayed_blocks) return;
-    for (replay::allocator_requests& each : replay::requests_of(memory, tables))
+    for (replay::allocator_requests& each : replay::collect_requests(memory, tables))
       if (each.process == failed.process && each.device == failed.device) of_ = std::move(each);
     if (!of_ || !of_->recorded.segments_known) return;
     number_blocks(memory);
@@ -65,7 +65,8 @@ class failure_replay {
   [[nodiscard]] bool is_mapped() const { return of_ && of_->recorded.mapped; }
 
  private:
-  /// The requests number the framework's blocks in the order of `memory_use::blocks()`.
+  /// Maps block numbers to positions. The requests number the framework's blocks in the order of
+  /// `memory_use::blocks()`.
   void number_blocks(const index::memory_use& memory) {
     for (std::size_t i = 0; i < memory.blocks().size(); ++i) {
       const index::block_record& block = memory.blocks()[i];
@@ -78,20 +79,20 @@ class failure_replay {
   /// Removes requests after the failure.
   void cut(const index::memory_use& memory, time_ns time) {
     const auto is_later = [&](const replay::request& each) {
-      if (each.what == replay::request_kind::empty_cache || each.block >= positions_.size()) return false;
+      if (each.kind == replay::request_kind::empty_cache || each.block >= positions_.size()) return false;
       const index::block_record& block = memory.blocks()[positions_[each.block]];
-      return each.what == replay::request_kind::allocate ? block.born > time : block.freed() && block.died > time;
+      return each.kind == replay::request_kind::allocate ? block.born > time : block.freed() && block.died > time;
     };
     const auto end = std::find_if(of_->requests.begin(), of_->requests.end(), [&](const replay::request& each) {
-      return each.what == replay::request_kind::allocate && is_later(each);
+      return each.kind == replay::request_kind::allocate && is_later(each);
     });
     of_->requests.erase(end, of_->requests.end());
     std::erase_if(of_->requests, is_later);
     for (const replay::request& each : of_->requests)
-      if (each.what == replay::request_kind::allocate) arena_ = each.arena;
+      if (each.kind == replay::request_kind::allocate) arena_ = each.arena;
   }
 
-  /// The failed request is assumed to have the same purpose as other blocks that its stack allocated.
+  /// Finds the category of the failed request, which is assumed to be that of other blocks that its stack allocated.
   void find_stack_category(const index::memory_use& memory) {
     if (failed_.stack == trace::stack_id::none) return;
     for (const std::size_t each : positions_)
@@ -102,28 +103,28 @@ class failure_replay {
   }
 
   [[nodiscard]] replay::replay_metrics run(const trial& wanted, bool with_failed) const {
-    replay::allocator_requests made = *of_;
+    replay::allocator_requests requests = *of_;
     if (wanted.half_batch)
-      for (replay::request& each : made.requests)
-        if (each.what == replay::request_kind::allocate && uses_.grows_with_batch(positions_[each.block]))
+      for (replay::request& each : requests.requests)
+        if (each.kind == replay::request_kind::allocate && uses_.grows_with_batch(positions_[each.block]))
           each.bytes = (each.bytes + 1) / 2;
     for (std::size_t i = 0; i < positions_.size(); ++i)
       if (wanted.left_out[positions_[i]])
-        made.requests.push_back({0, static_cast<std::uint32_t>(i), 0, replay::request_kind::free});
+        requests.requests.push_back({0, static_cast<std::uint32_t>(i), 0, replay::request_kind::free});
     if (with_failed) {
       const std::uint64_t bytes = wanted.half_batch && request_grows_ ? (failed_.bytes + 1) / 2 : failed_.bytes;
-      made.requests.push_back({bytes, made.blocks++, arena_, replay::request_kind::allocate});
+      requests.requests.push_back({bytes, requests.blocks++, arena_, replay::request_kind::allocate});
     }
     replay::policy by;
-    by.text = wanted.expandable || made.recorded.mapped ? "expandable_segments:True" : "native";
-    by.expandable = wanted.expandable || made.recorded.mapped;
-    return replay::replay_policy(made, by);
+    by.text = wanted.expandable || requests.recorded.mapped ? "expandable_segments:True" : "native";
+    by.expandable = wanted.expandable || requests.recorded.mapped;
+    return replay::replay_policy(requests, by);
   }
 
   const block_uses& uses_;
   const trace::alloc_failed_event& failed_;
   std::optional<replay::allocator_requests> of_;
-  /// For the number of each block: the block's position in `memory_use::blocks()`.
+  /// For the number of each block, the block's position in `memory_use::blocks()`.
   std::vector<std::size_t> positions_;
   std::uint16_t arena_ = 0;
   bool request_grows_ = false;
@@ -132,22 +133,22 @@ class failure_replay {
 
 class remedy_finder {
  public:
-  /// The limit with which to replay, in bytes. If only bounds of the limit are known, a value slightly above the lower
-  /// bound: at the bound itself, another setting would, because of its rounding, refuse requests that the recorded
-  /// setting could just hold.
-  [[nodiscard]] static std::uint64_t limit_of(const out_of_memory& of) {
-    const std::uint64_t least = of.reserved + (of.needed - of.missing);
-    return of.limit_to > of.limit_from ? std::min(of.limit_to, least + least / 20) : least;
+  /// Returns the limit with which to replay, in bytes. If only bounds of the limit are known, returns a value slightly
+  /// above the lower bound. At the bound itself, another setting would refuse requests that the recorded setting could
+  /// just hold, because the other setting rounds differently.
+  [[nodiscard]] static std::uint64_t get_limit(const out_of_memory& memory) {
+    const std::uint64_t least = memory.reserved + (memory.needed - memory.missing);
+    return memory.limit_to > memory.limit_from ? std::min(memory.limit_to, least + least / 20) : least;
   }
   remedy_finder(const trace::alloc_failed_event& failed, const memory_at_failure& at, const block_uses& uses,
-                const index::event_store& from, const trace::snapshot& trace, out_of_memory& into)
+                const index::event_store& store, const trace::snapshot& trace, out_of_memory& into)
       : failed_(failed),
         at_(at),
         uses_(uses),
-        from_(from),
+        from_(store),
         trace_(trace),
         into_(into),
-        replay_(failed, at, uses, from, trace.tables(), limit_of(into)) {}
+        replay_(failed, at, uses, store, trace.tables(), get_limit(into)) {}
 
   void find() {
     add_unused();
@@ -165,31 +166,31 @@ class remedy_finder {
  private:
   const index::block_record& block(std::size_t at) const { return from_.memory().blocks()[at]; }
 
-  [[nodiscard]] std::uint64_t bytes_of(const std::vector<std::size_t>& blocks) const {
+  [[nodiscard]] std::uint64_t get_bytes(const std::vector<std::size_t>& blocks) const {
     std::uint64_t sum = 0;
     for (const std::size_t each : blocks) saturating_add(sum, block(each).bytes);
     return sum;
   }
 
-  void add(remedy what, std::vector<std::size_t> blocks) {
-    if (!blocks.empty()) candidates_.push_back({what, std::move(blocks)});
+  void add(remedy subject, std::vector<std::size_t> blocks) {
+    if (!blocks.empty()) candidates_.push_back({subject, std::move(blocks)});
   }
 
   void add_unused() {
     std::vector<std::size_t> found;
     for (const std::size_t each : at_.live())
-      if (uses_.state_of(each) == block_state::unused) found.push_back(each);
+      if (uses_.get_state(each) == block_state::unused) found.push_back(each);
     add(remedy::free_unused, sorted_by_line(std::move(found)));
   }
 
   void add_idle_state() {
     std::vector<std::size_t> found;
     for (const std::size_t each : at_.live())
-      if (uses_.state_of(each) == block_state::idle_state) found.push_back(each);
+      if (uses_.get_state(each) == block_state::idle_state) found.push_back(each);
     add(remedy::move_idle_state, sorted_by_line(std::move(found)));
   }
 
-  /// Sorts the stacks that hold the most bytes first, so that few of them are sufficient.
+  /// Sorts the blocks by stack. The stacks that hold the most bytes come first, so that few stacks are sufficient.
   [[nodiscard]] std::vector<std::size_t> sorted_by_line(std::vector<std::size_t> blocks) const {
     std::map<trace::stack_id, std::uint64_t> sums;
     for (const std::size_t each : blocks) saturating_add(sums[block(each).stack], block(each).bytes);
@@ -212,33 +213,34 @@ class remedy_finder {
     const symbols::line_id unknown = who.unknown(symbols::attribution::module);
     std::map<symbols::line_id, module> modules;
     for (const std::size_t each : at_.live()) {
-      if (uses_.category_of(each) != index::category::activation || !uses_.is_of_this_step(each)) continue;
+      if (uses_.find_category(each) != index::category::activation || !uses_.is_of_this_step(each)) continue;
       if (block(each).stack == trace::stack_id::none) continue;
-      const symbols::line_id of = who.of(block(each).stack, symbols::attribution::module);
-      if (of == unknown) continue;
-      modules[of].by_stack[block(each).stack].push_back(each);
-      saturating_add(modules[of].bytes, block(each).bytes);
+      const symbols::line_id id = who.of(block(each).stack, symbols::attribution::module);
+      if (id == unknown) continue;
+      modules[id].by_stack[block(each).stack].push_back(each);
+      saturating_add(modules[id].bytes, block(each).bytes);
     }
-    std::vector<std::vector<std::size_t>> all;
-    for (auto& [line, of] : modules) {
+    std::vector<std::vector<std::size_t>> lists;
+    for (auto& [line, subject] : modules) {
       std::size_t calls = 0;
-      for (const auto& [stack, blocks] : of.by_stack) calls = std::max(calls, blocks.size());
+      for (const auto& [stack, blocks] : subject.by_stack) calls = std::max(calls, blocks.size());
       if (calls < 2) continue;
       std::vector<std::size_t> freed;
       std::map<std::size_t, std::size_t> largest_of_call;  // For each call: the position of the input that is kept.
-      for (const auto& [stack, blocks] : of.by_stack)
+      for (const auto& [stack, blocks] : subject.by_stack)
         for (std::size_t i = 0; i < blocks.size(); ++i) {
           auto [kept, fresh] = largest_of_call.try_emplace(i, blocks[i]);
           if (!fresh && block(blocks[i]).bytes > block(kept->second).bytes) kept->second = blocks[i];
         }
-      for (const auto& [stack, blocks] : of.by_stack)
+      for (const auto& [stack, blocks] : subject.by_stack)
         for (std::size_t i = 0; i + 1 < blocks.size(); ++i)
           if (largest_of_call[i] != blocks[i]) freed.push_back(blocks[i]);
-      if (!freed.empty()) all.push_back(std::move(freed));
+      if (!freed.empty()) lists.push_back(std::move(freed));
     }
-    std::stable_sort(all.begin(), all.end(), [&](const auto& a, const auto& b) { return bytes_of(a) > bytes_of(b); });
+    std::stable_sort(lists.begin(), lists.end(),
+                     [&](const auto& a, const auto& b) { return get_bytes(a) > get_bytes(b); });
     std::vector<std::size_t> blocks;
-    for (const auto& each : all) blocks.insert(blocks.end(), each.begin(), each.end());
+    for (const auto& each : lists) blocks.insert(blocks.end(), each.begin(), each.end());
     add(remedy::checkpoint, std::move(blocks));
   }
 
@@ -251,15 +253,15 @@ class remedy_finder {
   }
 
   [[nodiscard]] trial nothing() const {
-    trial made;
-    made.left_out.resize(from_.memory().blocks().size());
-    return made;
+    trial output;
+    output.left_out.resize(from_.memory().blocks().size());
+    return output;
   }
 
   static void put(const candidate& change, std::size_t blocks, trial& into) {
-    into.expandable = into.expandable || change.what == remedy::expandable_segments;
-    into.half_batch = into.half_batch || change.what == remedy::smaller_batch;
-    if (change.what == remedy::smaller_batch) return;
+    into.expandable = into.expandable || change.kind == remedy::expandable_segments;
+    into.half_batch = into.half_batch || change.kind == remedy::smaller_batch;
+    if (change.kind == remedy::smaller_batch) return;
     for (std::size_t i = 0; i < blocks; ++i) into.left_out[change.blocks[i]] = true;
   }
 
@@ -280,13 +282,14 @@ class remedy_finder {
   }
 
   void try_alone(const candidate& change) {
-    trial all = nothing();
-    put(change, change.blocks.size(), all);
-    trial_result found = judge(all);
+    trial whole = nothing();
+    put(change, change.blocks.size(), whole);
+    trial_result found = judge(whole);
     if (!found.fits) return;
     std::size_t enough = change.blocks.size();
     if (found.checked_by == remedy_check::layout) {
-      // Removing more blocks never makes the fit worse, so a binary search finds the fewest stacks that are sufficient.
+      // If more blocks are removed, the request still fits, so a binary search finds the fewest stacks that are
+      // sufficient.
       const std::vector<std::size_t> ends = ends_of_stacks(change.blocks);
       const auto first = std::partition_point(ends.begin(), ends.end(), [&](std::size_t end) {
         trial some = nothing();
@@ -303,10 +306,10 @@ class remedy_finder {
     for (std::size_t size = 2; size <= std::min(count, out_of_memory::change_limit); ++size)
       for (std::size_t chosen = 0; chosen < (std::size_t{1} << count); ++chosen) {
         if (static_cast<std::size_t>(__builtin_popcountll(chosen)) != size) continue;
-        trial all = nothing();
+        trial whole = nothing();
         for (std::size_t i = 0; i < count; ++i)
-          if ((chosen >> i & 1U) != 0) put(candidates_[i], candidates_[i].blocks.size(), all);
-        const trial_result found = judge(all);
+          if ((chosen >> i & 1U) != 0) put(candidates_[i], candidates_[i].blocks.size(), whole);
+        const trial_result found = judge(whole);
         if (!found.fits) continue;
         for (std::size_t i = 0; i < count; ++i)
           if ((chosen >> i & 1U) != 0) keep(candidates_[i], candidates_[i].blocks.size(), found);
@@ -316,22 +319,23 @@ class remedy_finder {
   }
 
   void keep(const candidate& change, std::size_t blocks, const trial_result& found) {
-    checked_change made;
-    made.what = change.what;
-    made.checked_by = found.checked_by;
-    made.reserved = found.reserved;
+    checked_change output;
+    output.kind = change.kind;
+    output.checked_by = found.checked_by;
+    output.reserved = found.reserved;
     held_shares_builder shares;
     for (std::size_t i = 0; i < blocks; ++i) {
       const std::size_t at = change.blocks[i];
-      shares.add(block(at), uses_.category_of(at), uses_.last_use(at));
-      saturating_add(made.freed, change.what == remedy::smaller_batch ? block(at).bytes / 2 : block(at).bytes);
+      shares.add(block(at), uses_.find_category(at), uses_.last_use(at));
+      saturating_add(output.freed, change.kind == remedy::smaller_batch ? block(at).bytes / 2 : block(at).bytes);
     }
-    made.blocks = shares.take();
-    if (made.blocks.size() > stacks_kept) made.blocks.resize(stacks_kept);
-    into_.changes.push_back(std::move(made));
+    output.blocks = shares.take();
+    if (output.blocks.size() > stacks_kept) output.blocks.resize(stacks_kept);
+    into_.changes.push_back(std::move(output));
   }
 
-  static constexpr std::size_t stacks_kept = 64;  ///< Per change. The sums also include the stacks that are left out.
+  static constexpr std::size_t stacks_kept = 64;  ///< The maximum number of stacks per change. The sums also include
+                                                  ///< the stacks that are left out.
   const trace::alloc_failed_event& failed_;
   const memory_at_failure& at_;
   const block_uses& uses_;
@@ -346,10 +350,10 @@ class remedy_finder {
 }  // namespace
 
 void find_remedies(const trace::alloc_failed_event& failed, const memory_at_failure& at, const block_uses& uses,
-                   const index::event_store& from, const trace::snapshot& trace, out_of_memory& into) {
+                   const index::event_store& store, const trace::snapshot& trace, out_of_memory& into) {
   // The remedies apply only to GPU memory, and no change enlarges a device.
   if (!index::is_device_resident(failed.kind) || (into.device_bytes > 0 && into.asked > into.device_bytes)) return;
-  remedy_finder(failed, at, uses, from, trace, into).find();
+  remedy_finder(failed, at, uses, store, trace, into).find();
 }
 
 }  // namespace sluice::metrics

@@ -14,7 +14,7 @@ result<typename Query::result_type> decode_result(std::span<const std::byte> /*b
 }
 
 std::vector<std::byte> encode_query(const sql_query& /*question*/) { return {}; }
-sql_task::asker sql_asked_of(std::shared_ptr<answerer> /*by*/) { return {}; }
+sql_task::asker make_sql_asker(std::shared_ptr<answerer> /*by*/) { return {}; }
 result<sql_rows> decode_sql_rows(std::span<const std::byte> /*bytes*/) {
   return fail(error_code::unavailable, "a page in a browser connects to nothing");
 }

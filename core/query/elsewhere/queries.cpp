@@ -17,14 +17,16 @@ namespace sluice::query {
 // Structs with a base class, which Boost.PFR cannot split into members.
 template <class T>
 requires std::is_same_v<std::remove_const_t<T>, address_group>
-auto wire_members(T& of) {
-  return std::tie(of.bytes, of.used, of.largest_hole, of.blocks, of.device, of.process, of.layer, of.lone, of.segments);
+auto wire_members(T& subject) {
+  return std::tie(subject.bytes, subject.used, subject.largest_hole, subject.blocks, subject.device, subject.process,
+                  subject.layer, subject.lone, subject.segments);
 }
 template <class T>
 requires std::is_same_v<std::remove_const_t<T>, address_segment>
-auto wire_members(T& of) {
-  return std::tie(of.bytes, of.used, of.largest_hole, of.blocks, of.block, of.group, of.device, of.process, of.layer,
-                  of.kind, of.lone, of.address, of.items);
+auto wire_members(T& subject) {
+  return std::tie(subject.bytes, subject.used, subject.largest_hole, subject.blocks, subject.block, subject.group,
+                  subject.device, subject.process, subject.layer, subject.kind, subject.lone, subject.address,
+                  subject.items);
 }
 
 }  // namespace sluice::query
@@ -46,13 +48,13 @@ constexpr std::uint32_t max_rows = 200'000;
 constexpr std::size_t longest_list = 4'096;
 
 std::vector<std::byte> compressed(const std::vector<std::byte>& bytes) {
-  std::vector<std::byte> made(sizeof(std::uint64_t) + ZSTD_compressBound(bytes.size()));
+  std::vector<std::byte> items(sizeof(std::uint64_t) + ZSTD_compressBound(bytes.size()));
   const std::uint64_t size = bytes.size();
-  std::memcpy(made.data(), &size, sizeof size);
-  const std::size_t used = ZSTD_compress(made.data() + sizeof size, made.size() - sizeof size, bytes.data(),
+  std::memcpy(items.data(), &size, sizeof size);
+  const std::size_t used = ZSTD_compress(items.data() + sizeof size, items.size() - sizeof size, bytes.data(),
                                          bytes.size(), compression_level);
-  made.resize(sizeof size + (ZSTD_isError(used) != 0 ? 0 : used));
-  return made;
+  items.resize(sizeof size + (ZSTD_isError(used) != 0 ? 0 : used));
+  return items;
 }
 
 std::optional<std::vector<std::byte>> inflated(std::span<const std::byte> bytes) {
@@ -63,9 +65,9 @@ std::optional<std::vector<std::byte>> inflated(std::span<const std::byte> bytes)
   // The frame must state the same size as the prefix.
   if (size > max_result || ZSTD_getFrameContentSize(bytes.data(), bytes.size()) != size) return std::nullopt;
   if (size / max_inflation > bytes.size()) return std::nullopt;  // Do not allocate memory for an impossible size.
-  std::vector<std::byte> made(size);
-  const std::size_t got = ZSTD_decompress(made.data(), made.size(), bytes.data(), bytes.size());
-  return got == size ? std::optional(std::move(made)) : std::nullopt;
+  std::vector<std::byte> items(size);
+  const std::size_t got = ZSTD_decompress(items.data(), items.size(), bytes.data(), bytes.size());
+  return got == size ? std::optional(std::move(items)) : std::nullopt;
 }
 
 template <class T>
@@ -86,7 +88,7 @@ bool decode(std::span<const std::byte> bytes, T& into) {
 
 /// The number of a query type in the encoding.
 template <class Query>
-std::uint16_t number_of() {
+std::uint16_t to_number() {
   std::uint16_t number = 0;
   std::uint16_t found = 0;
 #define SLUICE_QUERY(Q) \
@@ -111,50 +113,52 @@ template <class Result>
 bool is_consistent(const Result& /*of*/) {
   return true;
 }
-bool is_consistent(const block_table& of) {
-  const bool named = of.asked_by.empty() || of.asked_by.size() == of.rows.size();
-  const bool stepped = of.steps.empty() || of.steps.size() == of.rows.size();
-  return named && stepped && is_below(of.asked_by, of.names.size());
+bool is_consistent(const block_table& table) {
+  const bool named = table.asked_by.empty() || table.asked_by.size() == table.rows.size();
+  const bool stepped = table.steps.empty() || table.steps.size() == table.rows.size();
+  return named && stepped && is_below(table.asked_by, table.names.size());
 }
-bool is_consistent(const series& of) {
-  return std::all_of(of.bands.begin(), of.bands.end(),
+bool is_consistent(const series& subject) {
+  return std::all_of(subject.bands.begin(), subject.bands.end(),
                      [](const band& each) { return each.busy.empty() || each.busy.size() == each.bins.size(); });
 }
-bool is_consistent(const stack_view& of) {
-  const auto& nodes = of.tree.nodes;
-  if (nodes.empty() || of.ids.size() != nodes.size() || (of.choice && *of.choice >= of.choices.size())) return false;
+bool is_consistent(const stack_view& view) {
+  const auto& nodes = view.tree.nodes;
+  if (nodes.empty() || view.ids.size() != nodes.size() || (view.choice && *view.choice >= view.choices.size()))
+    return false;
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const auto& node = nodes[i];
     const bool below = i == 0 ? node.depth == 0 : node.parent < i && node.depth == nodes[node.parent].depth + 1;
     const bool within = node.end > i && node.end <= (i == 0 ? nodes.size() : nodes[node.parent].end);
-    if (!below || !within || (i > 0 && node.line >= of.lines.size())) return false;
+    if (!below || !within || (i > 0 && node.line >= view.lines.size())) return false;
   }
   return true;
 }
-bool is_consistent(const memory_map& of) {
-  return std::all_of(of.segments.begin(), of.segments.end(),
-                     [&](const address_segment& each) { return each.group < of.groups.size(); });
+bool is_consistent(const memory_map& map) {
+  return std::all_of(map.segments.begin(), map.segments.end(),
+                     [&](const address_segment& each) { return each.group < map.groups.size(); });
 }
-bool is_consistent(const generation_list& of) { return !of.choice || *of.choice < of.choices.size(); }
-bool is_consistent(const memory_groups& of) {
-  const std::size_t parts = of.moments.size();
+bool is_consistent(const generation_list& list) { return !list.choice || *list.choice < list.choices.size(); }
+bool is_consistent(const memory_groups& groups) {
+  const std::size_t parts = groups.moments.size();
   const auto fits = [&](const memory_group& each) { return each.bytes.size() == parts || each.bytes.empty(); };
-  return of.total.size() == parts && std::all_of(of.groups.begin(), of.groups.end(), fits) && fits(of.others);
+  return groups.total.size() == parts && std::all_of(groups.groups.begin(), groups.groups.end(), fits) &&
+         fits(groups.others);
 }
-bool is_consistent(const step_statistics& of) {
-  return of.measured <= of.steps.size() && of.settled <= of.measured &&
-         std::all_of(of.metrics.begin(), of.metrics.end(), [&](const step_metric& each) {
-           return each.values.size() <= of.steps.size() && is_below(each.outliers, each.values.size());
+bool is_consistent(const step_statistics& statistics) {
+  return statistics.measured <= statistics.steps.size() && statistics.settled <= statistics.measured &&
+         std::all_of(statistics.metrics.begin(), statistics.metrics.end(), [&](const step_metric& each) {
+           return each.values.size() <= statistics.steps.size() && is_below(each.outliers, each.values.size());
          });
 }
-bool is_consistent(const sql_rows& of) {
-  const std::size_t wide = of.columns.size();
-  const bool whole =
-      wide == 0 ? of.rows == 0 && of.cells.empty() : of.cells.size() % wide == 0 && of.cells.size() / wide == of.rows;
-  return whole && of.values.size() == of.cells.size() && of.numbers.size() == of.cells.size();
+bool is_consistent(const sql_rows& rows) {
+  const std::size_t wide = rows.columns.size();
+  const bool whole = wide == 0 ? rows.rows == 0 && rows.cells.empty()
+                               : rows.cells.size() % wide == 0 && rows.cells.size() / wide == rows.rows;
+  return whole && rows.values.size() == rows.cells.size() && rows.numbers.size() == rows.cells.size();
 }
-bool is_consistent(const what_if_curves& of) {
-  for (const replayed_allocator& each : of.allocators)
+bool is_consistent(const what_if_curves& curves) {
+  for (const replayed_allocator& each : curves.allocators)
     for (const replayed_policy& policy : each.policies)
       if (policy.reserved.size() > what_if_curves::parts) return false;
   return true;
@@ -163,38 +167,38 @@ bool is_consistent(const what_if_curves& of) {
 // --- limits of queries -----------------------------------------------------------------------------------------------
 
 template <class Query>
-bool is_modest(const Query& of) {
-  if constexpr (requires { of.width; })
-    if (of.width > max_width) return false;
-  if constexpr (requires { of.samples; })
-    if (of.samples > Query::max_samples) return false;
+bool is_modest(const Query& subject) {
+  if constexpr (requires { subject.width; })
+    if (subject.width > max_width) return false;
+  if constexpr (requires { subject.samples; })
+    if (subject.samples > Query::max_samples) return false;
   if constexpr (std::is_same_v<Query, blocks_query>)
-    if (of.rows > max_rows) return false;
+    if (subject.rows > max_rows) return false;
   if constexpr (std::is_same_v<Query, memory_map_query>)
-    if (of.marks.size() > longest_list) return false;
+    if (subject.marks.size() > longest_list) return false;
   if constexpr (std::is_same_v<Query, ranks_query>)
-    if (of.ranks.size() > longest_list) return false;
+    if (subject.ranks.size() > longest_list) return false;
   if constexpr (std::is_same_v<Query, generations_query>)
-    if (of.marks.size() > longest_list) return false;
-  if constexpr (requires { of.range; })
-    if (of.range.begin > of.range.end) return false;
+    if (subject.marks.size() > longest_list) return false;
+  if constexpr (requires { subject.range; })
+    if (subject.range.begin > subject.range.end) return false;
   return true;
 }
 
 template <class Query>
-class asked_of final : public question_desk::asked {
+class make_asked final : public question_desk::asked {
  public:
-  explicit asked_of(Query query) : query_(std::move(query)) {}
+  explicit make_asked(Query query) : query_(std::move(query)) {}
 
-  state look(engine& from) override {
-    const auto now = slot_.ask(from, query_);
-    state made;
-    made.changed = now.value != reported_;
-    made.complete = now.complete;
-    made.progress = now.progress;
-    made.failure = now.failure;
+  state look(engine& source) override {
+    const auto now = slot_.ask(source, query_);
+    state output;
+    output.changed = now.value != reported_;
+    output.complete = now.complete;
+    output.progress = now.progress;
+    output.failure = now.failure;
     value_ = now.value;
-    return made;
+    return output;
   }
   std::vector<std::byte> encode() override {
     reported_ = value_;
@@ -215,23 +219,24 @@ class asked_sql final : public question_desk::asked {
  public:
   explicit asked_sql(std::string text) : text_(std::move(text)) {}
 
-  state look(engine& from) override {
-    if (!task_) task_.emplace(from.snapshot(), text_, sql_task_options{sql_query::max_rows, sql_query::max_bytes, {}});
-    state made;
-    if (!task_->done()) return made;
-    made.complete = true;
-    made.failure = task_->found()->failure;
-    return made;
+  state look(engine& source) override {
+    if (!task_)
+      task_.emplace(source.snapshot(), text_, sql_task_options{sql_query::max_rows, sql_query::max_bytes, {}});
+    state output;
+    if (!task_->done()) return output;
+    output.complete = true;
+    output.failure = task_->found()->failure;
+    return output;
   }
   std::vector<std::byte> encode() override {
-    const auto from = task_->found();
-    sql_rows made{from->columns, {}, {}, {}, from->rows, from->cut, from->seconds};
-    for (const auto& block : from->blocks) {
-      made.cells.insert(made.cells.end(), block->cells.begin(), block->cells.end());
-      made.values.insert(made.values.end(), block->values.begin(), block->values.end());
-      made.numbers.insert(made.numbers.end(), block->numbers.begin(), block->numbers.end());
+    const auto found = task_->found();
+    sql_rows rows{found->columns, {}, {}, {}, found->rows, found->cut, found->seconds};
+    for (const auto& block : found->blocks) {
+      rows.cells.insert(rows.cells.end(), block->cells.begin(), block->cells.end());
+      rows.values.insert(rows.values.end(), block->values.begin(), block->values.end());
+      rows.numbers.insert(rows.numbers.end(), block->numbers.begin(), block->numbers.end());
     }
-    return query::encode(made);
+    return query::encode(rows);
   }
 
  private:
@@ -252,29 +257,29 @@ std::unique_ptr<question_desk::asked> asked_from(wire::reader& in) {
     Query query{};
     in.get(query);
     if (in.failed() || !in.at_end() || !is_modest(query)) return nullptr;
-    return std::make_unique<asked_of<Query>>(std::move(query));
+    return std::make_unique<make_asked<Query>>(std::move(query));
   } else {
     return nullptr;
   }
 }
 
-sql_result result_of(sql_rows came) {
-  sql_result made;
-  made.columns = std::move(came.columns);
-  made.rows = came.rows;
-  made.cut = came.cut;
-  made.seconds = came.seconds;
-  const std::size_t wide = made.columns.size() * sql_result::block_rows;
-  for (std::size_t from = 0; from < came.cells.size(); from += wide) {
-    const auto begin = static_cast<std::ptrdiff_t>(from);
-    const auto end = static_cast<std::ptrdiff_t>(std::min(from + wide, came.cells.size()));
+sql_result make_result(sql_rows came) {
+  sql_result result;
+  result.columns = std::move(came.columns);
+  result.rows = came.rows;
+  result.cut = came.cut;
+  result.seconds = came.seconds;
+  const std::size_t wide = result.columns.size() * sql_result::block_rows;
+  for (std::size_t start = 0; start < came.cells.size(); start += wide) {
+    const auto begin = static_cast<std::ptrdiff_t>(start);
+    const auto end = static_cast<std::ptrdiff_t>(std::min(start + wide, came.cells.size()));
     sql_block block;
     block.cells.assign(std::move_iterator(came.cells.begin() + begin), std::move_iterator(came.cells.begin() + end));
     block.values.assign(came.values.begin() + begin, came.values.begin() + end);
     block.numbers.assign(came.numbers.begin() + begin, came.numbers.begin() + end);
-    made.blocks.push_back(std::make_shared<const sql_block>(std::move(block)));
+    result.blocks.push_back(std::make_shared<const sql_block>(std::move(block)));
   }
-  return made;
+  return result;
 }
 
 /// The tables of an outline, as lists of rows.
@@ -334,7 +339,7 @@ std::vector<std::byte> encode_query(const Query& query) {
   std::vector<std::byte> bytes;
   if constexpr (is_answered_elsewhere<Query>) {
     wire::writer out(bytes);
-    out.put(number_of<Query>());
+    out.put(to_number<Query>());
     out.put(query);
   }
   return bytes;
@@ -342,9 +347,9 @@ std::vector<std::byte> encode_query(const Query& query) {
 
 template <class Query>
 result<typename Query::result_type> decode_result(std::span<const std::byte> bytes) {
-  typename Query::result_type made{};
+  typename Query::result_type type{};
   if constexpr (is_answered_elsewhere<Query>)
-    if (decode(bytes, made) && is_consistent(made)) return made;
+    if (decode(bytes, type) && is_consistent(type)) return type;
   return fail(error_code::corrupt, "an answer that is not valid came");
 }
 
@@ -363,37 +368,38 @@ std::vector<std::byte> encode_query(const sql_query& query) {
 }
 
 result<sql_rows> decode_sql_rows(std::span<const std::byte> bytes) {
-  sql_rows made;
-  if (decode(bytes, made) && is_consistent(made)) return made;
+  sql_rows rows;
+  if (decode(bytes, rows) && is_consistent(rows)) return rows;
   return fail(error_code::corrupt, "an answer that is not valid came");
 }
 
-sql_task::asker sql_asked_of(std::shared_ptr<answerer> by) {
+sql_task::asker make_sql_asker(std::shared_ptr<answerer> by) {
   return [by = std::move(by)](const std::string& text, std::function<void(sql_result)> then) {
     const std::uint64_t id =
         by->ask(encode_query(sql_query{text}), [then = std::move(then)](result<answerer::reply> came) {
           auto rows = came ? decode_sql_rows(came->bytes) : tl::unexpected(came.error());
-          sql_result made = rows ? result_of(std::move(*rows)) : sql_result{};
-          if (!rows) made.failure = rows.error();
-          then(std::move(made));
+          sql_result output = rows ? make_result(std::move(*rows)) : sql_result{};
+          if (!rows) output.failure = rows.error();
+          then(std::move(output));
         });
     return [by, id] { by->withdraw(id); };
   };
 }
 
-std::vector<std::byte> encode_outline(const trace::outline& of) {
-  const trace::tables& all = *of.tables;
-  return encode(sent_outline{{all.strings.rows(), all.hosts.rows(), all.processes.rows(), all.threads.rows(),
-                              all.devices.rows(), all.contexts.rows(), all.streams.rows(), all.pools.rows(),
-                              all.counters.rows(), all.stacks.rows(), all.frames.rows(), all.modules.rows()},
-                             of.warnings,
-                             of.file_bytes,
-                             of.begin,
-                             of.end,
-                             of.realtime_origin,
-                             of.complete,
-                             of.growing,
-                             of.simulated});
+std::vector<std::byte> encode_outline(const trace::outline& outline) {
+  const trace::tables& all_tables = *outline.tables;
+  return encode(sent_outline{
+      {all_tables.strings.rows(), all_tables.hosts.rows(), all_tables.processes.rows(), all_tables.threads.rows(),
+       all_tables.devices.rows(), all_tables.contexts.rows(), all_tables.streams.rows(), all_tables.pools.rows(),
+       all_tables.counters.rows(), all_tables.stacks.rows(), all_tables.frames.rows(), all_tables.modules.rows()},
+      outline.warnings,
+      outline.file_bytes,
+      outline.begin,
+      outline.end,
+      outline.realtime_origin,
+      outline.complete,
+      outline.growing,
+      outline.simulated});
 }
 
 result<trace::outline> decode_outline(std::span<const std::byte> bytes, const std::string& path) {
@@ -423,15 +429,15 @@ result<void> question_desk::ask(std::uint64_t id, std::span<const std::byte> que
   wire::reader in(query);
   std::uint16_t wanted = 0;
   in.get(wanted);
-  std::unique_ptr<asked> made;
+  std::unique_ptr<asked> output;
 #define SLUICE_QUERY(Q) \
-  if (wanted == number_of<Q>()) made = asked_from<Q>(in);
+  if (wanted == to_number<Q>()) output = asked_from<Q>(in);
   SLUICE_FOR_EACH_QUERY(SLUICE_QUERY)
 #undef SLUICE_QUERY
-  if (wanted == number_of_sql) made = sql_from(in);
-  if (!made) return fail(error_code::invalid_argument, "a question is not valid");
+  if (wanted == number_of_sql) output = sql_from(in);
+  if (!output) return fail(error_code::invalid_argument, "a question is not valid");
   if (open_.size() >= max_open) return fail(error_code::invalid_argument, "too many queries are open");
-  if (!open_.try_emplace(id, entry{std::move(made)}).second)
+  if (!open_.try_emplace(id, entry{std::move(output)}).second)
     return fail(error_code::invalid_argument, "a question with this number is open");
   return {};
 }
@@ -443,11 +449,11 @@ std::optional<question_desk::outcome> question_desk::next() {
     const asked::state now = each.query->look(from_);
     const bool partial = now.changed && steady::now() - each.reported >= partial_every;
     if (!now.failure && !now.complete && !partial) continue;
-    outcome made{at->first, {}, now.complete || now.failure, now.progress, now.failure};
-    if (!now.failure) made.bytes = each.query->encode();
+    outcome output{at->first, {}, now.complete || now.failure, now.progress, now.failure};
+    if (!now.failure) output.bytes = each.query->encode();
     each.reported = steady::now();
-    if (made.last) open_.erase(at);
-    return made;
+    if (output.last) open_.erase(at);
+    return output;
   }
   return std::nullopt;
 }

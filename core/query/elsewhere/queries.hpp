@@ -28,7 +28,7 @@ template <class Query>
 template <class Query>
 [[nodiscard]] result<typename Query::result_type> decode_result(std::span<const std::byte> bytes);
 
-/// An SQL query. Engines do not handle it; see `sql_asked_of`.
+/// An SQL query. Engines do not handle it; see `make_sql_asker`.
 struct sql_query {
   static constexpr std::uint64_t max_rows = 10'000;  ///< In a result.
   static constexpr std::size_t max_bytes = std::size_t{16} << 20;
@@ -51,9 +51,9 @@ struct sql_rows {
 /// Errors: corrupt.
 [[nodiscard]] result<sql_rows> decode_sql_rows(std::span<const std::byte> bytes);
 /// The asker for an `sql_task` whose query is sent to `by`.
-[[nodiscard]] sql_task::asker sql_asked_of(std::shared_ptr<answerer> by);
+[[nodiscard]] sql_task::asker make_sql_asker(std::shared_ptr<answerer> by);
 
-[[nodiscard]] std::vector<std::byte> encode_outline(const trace::outline& of);
+[[nodiscard]] std::vector<std::byte> encode_outline(const trace::outline& outline);
 /// `path`: that of the outline. Errors: corrupt.
 [[nodiscard]] result<trace::outline> decode_outline(std::span<const std::byte> bytes, const std::string& path);
 

@@ -27,14 +27,14 @@ class question_desk {
       float progress = 0;
       std::optional<error> failure;
     };
-    [[nodiscard]] virtual state look(engine& from) = 0;
+    [[nodiscard]] virtual state look(engine& source) = 0;
     [[nodiscard]] virtual std::vector<std::byte> encode() = 0;
   };
 
   /// Maximum number of open queries; a view has only a few.
   static constexpr std::size_t max_open = 512;
 
-  explicit question_desk(engine& from) : from_(from) {}
+  explicit question_desk(engine& source) : from_(source) {}
 
   /// Opens a query. Errors: invalid_argument (`query` is malformed or exceeds limits, or too many queries are open).
   [[nodiscard]] result<void> ask(std::uint64_t id, std::span<const std::byte> query);

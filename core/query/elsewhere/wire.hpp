@@ -100,11 +100,11 @@ inline constexpr std::uint64_t enum_end =
 
 /// The members of a struct, as a tuple of references.
 template <class T>
-[[nodiscard]] constexpr auto members(T& of) {
-  if constexpr (requires { wire_members(of); }) {
-    return wire_members(of);
+[[nodiscard]] constexpr auto members(T& subject) {
+  if constexpr (requires { wire_members(subject); }) {
+    return wire_members(subject);
   } else {
-    return boost::pfr::structure_tie(of);
+    return boost::pfr::structure_tie(subject);
   }
 }
 template <class T, std::size_t... At>
@@ -150,9 +150,9 @@ class writer {
       for (const auto& each : value) put(each);
     } else if constexpr (detail::is_a<T, std::map>) {
       put(static_cast<std::uint32_t>(value.size()));
-      for (const auto& [key, of] : value) {
+      for (const auto& [key, subject] : value) {
         put(key);
-        put(of);
+        put(subject);
       }
     } else if constexpr (detail::is_a<T, std::pair>) {
       put(value.first);
@@ -171,21 +171,21 @@ class writer {
 
  private:
   template <class T>
-  void put_all(const std::vector<T>& all) {
+  void put_all(const std::vector<T>& items) {
     if constexpr (std::is_same_v<T, bool>) {
-      for (const bool each : all) put(each);
+      for (const bool each : items) put(each);
     } else if constexpr (detail::is_number<T>) {
-      put_plane(all.size(), [&](std::size_t i) { return all[i]; });
+      put_plane(items.size(), [&](std::size_t i) { return items[i]; });
     } else if constexpr (detail::is_flat<T>()) {
       using tuple = decltype(detail::members(std::declval<const T&>()));
-      put_planes(all, std::make_index_sequence<std::tuple_size_v<tuple>>());
+      put_planes(items, std::make_index_sequence<std::tuple_size_v<tuple>>());
     } else {
-      for (const T& each : all) put(each);
+      for (const T& each : items) put(each);
     }
   }
   template <class T, std::size_t... At>
-  void put_planes(const std::vector<T>& all, std::index_sequence<At...> /*members*/) {
-    (put_plane(all.size(), [&](std::size_t i) { return std::get<At>(detail::members(all[i])); }), ...);
+  void put_planes(const std::vector<T>& items, std::index_sequence<At...> /*members*/) {
+    (put_plane(items.size(), [&](std::size_t i) { return std::get<At>(detail::members(items[i])); }), ...);
   }
   template <class Get>
   void put_plane(std::size_t count, const Get& get) {
@@ -254,9 +254,9 @@ class reader {
       get(there);
       value.reset();
       if (!there || failed_) return;
-      auto made = std::make_shared<std::remove_const_t<typename T::element_type>>();
-      get(*made);
-      value = std::move(made);
+      auto element_type = std::make_shared<std::remove_const_t<typename T::element_type>>();
+      get(*element_type);
+      value = std::move(element_type);
     } else {
       static_assert(detail::structure<T>, "say in wire_members what the members are");
       if (++depth_ > deepest) return fail();
@@ -303,26 +303,26 @@ class reader {
   }
 
   template <class T>
-  void get_all(std::vector<T>& all) {
-    all.clear();
+  void get_all(std::vector<T>& items) {
+    items.clear();
     if constexpr (std::is_same_v<T, bool>) {
       for (std::size_t left = length(1); left > 0 && !failed_; --left) {
         bool each = false;
         get(each);
-        all.push_back(each);
+        items.push_back(each);
       }
     } else if constexpr (detail::is_number<T>) {
       const std::size_t count = length(sizeof(T));
-      all.resize(count);
-      get_plane<T>(count, [&](std::size_t i) -> T& { return all[i]; });
+      items.resize(count);
+      get_plane<T>(count, [&](std::size_t i) -> T& { return items[i]; });
     } else if constexpr (detail::is_flat<T>()) {
       using tuple = decltype(detail::members(std::declval<T&>()));
       const std::size_t count = length(flat_bytes<tuple>());
-      all.resize(count);
-      get_planes(all, std::make_index_sequence<std::tuple_size_v<tuple>>());
+      items.resize(count);
+      get_planes(items, std::make_index_sequence<std::tuple_size_v<tuple>>());
     } else {
       // An encoded element has at least one byte but is larger in memory, so allocate each only when it is read.
-      for (std::size_t left = length(1); left > 0 && !failed_; --left) get(all.emplace_back());
+      for (std::size_t left = length(1); left > 0 && !failed_; --left) get(items.emplace_back());
     }
   }
   template <class Tuple>
@@ -333,10 +333,10 @@ class reader {
     (std::make_index_sequence<std::tuple_size_v<Tuple>>());
   }
   template <class T, std::size_t... At>
-  void get_planes(std::vector<T>& all, std::index_sequence<At...> /*members*/) {
+  void get_planes(std::vector<T>& items, std::index_sequence<At...> /*members*/) {
     using tuple = decltype(detail::members(std::declval<T&>()));
     (get_plane<std::remove_cvref_t<std::tuple_element_t<At, tuple>>>(
-         all.size(), [&](std::size_t i) -> auto& { return std::get<At>(detail::members(all[i])); }),
+         items.size(), [&](std::size_t i) -> auto& { return std::get<At>(detail::members(items[i])); }),
      ...);
   }
   template <class T, class At>
@@ -366,7 +366,7 @@ class reader {
 /// Appends a description of type `T`. Two types with different encodings have different descriptions.
 template <class T>
 void describe(std::string& out) {
-  const auto of = [&]<class Part>(std::type_identity<Part> /*type*/) { describe<std::remove_const_t<Part>>(out); };
+  const auto subject = [&]<class Part>(std::type_identity<Part> /*type*/) { describe<std::remove_const_t<Part>>(out); };
   if constexpr (std::is_enum_v<T>) {
     out += 'e' + std::to_string(sizeof(T)) + ':' + std::to_string(detail::enum_end<T>);
   } else if constexpr (std::is_arithmetic_v<T>) {
@@ -375,25 +375,25 @@ void describe(std::string& out) {
     out += 's';
   } else if constexpr (detail::is_array<T>) {
     out += 'a' + std::to_string(std::tuple_size_v<T>);
-    of(std::type_identity<typename T::value_type>{});
+    subject(std::type_identity<typename T::value_type>{});
   } else if constexpr (detail::is_a<T, std::vector> || detail::is_a<T, std::optional>) {
     out += detail::is_a<T, std::vector> ? 'v' : 'o';
-    of(std::type_identity<typename T::value_type>{});
+    subject(std::type_identity<typename T::value_type>{});
   } else if constexpr (detail::is_a<T, std::map>) {
     out += 'm';
-    of(std::type_identity<typename T::key_type>{});
-    of(std::type_identity<typename T::mapped_type>{});
+    subject(std::type_identity<typename T::key_type>{});
+    subject(std::type_identity<typename T::mapped_type>{});
   } else if constexpr (detail::is_a<T, std::pair>) {
-    of(std::type_identity<typename T::first_type>{});
-    of(std::type_identity<typename T::second_type>{});
+    subject(std::type_identity<typename T::first_type>{});
+    subject(std::type_identity<typename T::second_type>{});
   } else if constexpr (detail::is_a<T, std::shared_ptr>) {
     out += 'o';
-    of(std::type_identity<typename T::element_type>{});
+    subject(std::type_identity<typename T::element_type>{});
   } else {
     out += '(';
     [&]<std::size_t... At>(std::index_sequence<At...>) {
       using tuple = decltype(detail::members(std::declval<T&>()));
-      (of(std::type_identity<std::remove_cvref_t<std::tuple_element_t<At, tuple>>>{}), ...);
+      (subject(std::type_identity<std::remove_cvref_t<std::tuple_element_t<At, tuple>>>{}), ...);
     }
     (std::make_index_sequence<std::tuple_size_v<decltype(detail::members(std::declval<T&>()))>>());
     out += ')';

@@ -16,10 +16,11 @@
 
 namespace sluice::query {
 
-/// The state of a slot whose queries another process answers. Private to engine.cpp.
+/// The state of a `slot` (the query of one view, see engine.hpp) whose results another process computes. It sends the
+/// slot's queries to that process and keeps the newest result that has come back. Private to engine.cpp.
 ///
-/// A round trip takes long, so a new query is sent without waiting for the reply to an earlier one. That reply may
-/// still arrive and be shown; queries sent between the two are withdrawn.
+/// A round trip takes long, so a new query is sent without waiting for the reply to the oldest one. That reply may
+/// still arrive and be shown. Queries between the oldest and the newest are withdrawn.
 template <class Query>
 class asked_elsewhere {
  public:

@@ -7,9 +7,9 @@
 
 namespace sluice::query {
 
-bin_source::bin_source(const sources& from, bool categories) : from_(from) {
-  if (from.stored != nullptr) {
-    const summary::stored_tiles& tiles = *from.stored->tiles;
+bin_source::bin_source(const sources& source, bool categories) : from_(source) {
+  if (source.stored != nullptr) {
+    const summary::stored_tiles& tiles = *source.stored->tiles;
     curves_.assign(tiles.curves().begin(), tiles.curves().end());
     for (std::uint32_t i = 0; i < tiles.lanes().size(); ++i) {
       const trace::lane_row& lane = tiles.lanes()[i];
@@ -18,10 +18,10 @@ bin_source::bin_source(const sources& from, bool categories) : from_(from) {
     }
     return;
   }
-  if (categories) facts_ = from.index.tensors(from.trace);
-  of_index_ = index::curves_of(from.index, facts_.get(), index::time_range_of(from.trace));
+  if (categories) facts_ = source.index.tensors(source.trace);
+  of_index_ = index::make_curves(source.index, facts_.get(), index::recorded_range(source.trace));
   for (const index::index_curve& curve : of_index_) curves_.push_back(curve.about);
-  slices_ = index::slices_of(from.index, nullptr);
+  slices_ = index::get_slices(source.index, nullptr);
   for (const index::index_slices& each : slices_)
     owners_.push_back({each.about, static_cast<std::uint32_t>(each.slices->lanes()), 0});
 }
@@ -42,21 +42,21 @@ void bin_source::say(summary::bin_detail detail) const {
 
 result<bin_source::sampled> bin_source::sample(std::span<const std::uint32_t> places, time_range range,
                                                std::uint32_t width) const {
-  sampled made;
+  sampled output;
   if (from_.stored != nullptr) {
     const summary::bin_grid grid = from_.stored->tiles->grid_over(range, width);
     auto detail = summary::bin_detail::exact;
     auto sampled_bins = from_.stored->tiles->sample(places, grid, bins(), detail);
     if (!sampled_bins) return tl::unexpected<error>(sampled_bins.error());
     say(detail);
-    made.range = grid.range();
-    made.bins = std::move(*sampled_bins);
-    return made;
+    output.range = grid.range();
+    output.bins = std::move(*sampled_bins);
+    return output;
   }
-  made.range = range;
+  output.range = range;
   const index::curve_stacks stacks(curves_, from_.trace.tables());
-  made.bins = index::sample_curves(of_index_, stacks, places, range, width);
-  return made;
+  output.bins = index::sample_curves(of_index_, stacks, places, range, width);
+  return output;
 }
 
 result<void> bin_source::draw(std::size_t place, time_range range, std::uint32_t width,

@@ -8,16 +8,17 @@
 #include "core/query/results/result_functions.hpp"
 #include "core/summary/tiles/stored_tiles.hpp"
 
-/// Provides the curves and slices that the timeline draws, from an index of the recording or from the tiles in its
-/// file. Private to core/query.
+/// Provides the curves (values over time) and slices (events as bars) that the timeline draws. Both come as bins, which
+/// summarize a short time each. The source is an index of the recording, or the tiles in its file: bins that were
+/// computed when the file was closed. Private to core/query.
 namespace sluice::query {
 
 class bin_source {
  public:
-  /// The owner of some lanes: a stream, a copy direction, or the ranges or calls of a thread.
+  /// The owner of some lanes, which are rows of slices: a stream, a copy direction, or the ranges or calls of a thread.
   struct owner {
     trace::lane_row about;    ///< Describes the owner's first lane.
-    std::uint32_t lanes = 0;  ///< The number of lanes, which are rows of slices.
+    std::uint32_t lanes = 0;  ///< The number of lanes.
     std::uint32_t first = 0;  ///< The position of the owner's first lane in `stored_tiles::lanes`.
   };
   /// The bins of some curves, over approximately the requested range.
@@ -26,8 +27,8 @@ class bin_source {
     std::vector<std::vector<bin>> bins;  ///< One list of bins for each curve.
   };
 
-  /// `categories`: also provide a curve for each category of memory. O(curves).
-  bin_source(const sources& from, bool categories);
+  /// `categories`: also provides a curve for each category of memory. O(curves).
+  bin_source(const sources& source, bool categories);
 
   [[nodiscard]] std::span<const trace::curve_row> curves() const { return curves_; }
   [[nodiscard]] std::span<const owner> owners() const { return owners_; }

@@ -17,12 +17,12 @@ namespace {
 
 using metrics::listed_block;
 
-/// An index takes some 100 bytes an event.
+/// The index of a part takes some 100 bytes per event.
 constexpr std::uint64_t events_in_a_part = 300'000;
 
-constexpr std::size_t place_of(list_column column) { return static_cast<std::size_t>(column); }
+constexpr std::size_t get_place(list_column column) { return static_cast<std::size_t>(column); }
 
-/// Times near the allocation of a block take few bytes as a difference from it.
+/// Encodes a time as its difference from the block's allocation, because small differences take few bytes.
 std::uint64_t from_birth(trace::time_ns time, trace::time_ns born, trace::time_ns unknown) {
   if (time == unknown) return 0;
   return trace::zigzag(static_cast<std::uint64_t>(time) - static_cast<std::uint64_t>(born)) + 1;
@@ -37,7 +37,7 @@ constexpr bool is_from_birth(list_column column) {
 }
 
 void put(const listed_block& block, bool unfreed, block_list::columns& to) {
-  const auto add = [&](list_column column, std::uint64_t value) { to[place_of(column)].push_back(value); };
+  const auto add = [&](list_column column, std::uint64_t value) { to[get_place(column)].push_back(value); };
   add(list_column::block, raw(block.block));
   add(list_column::alloc, raw(block.alloc));
   add(list_column::process, raw(block.process));
@@ -52,7 +52,7 @@ void put(const listed_block& block, bool unfreed, block_list::columns& to) {
   add(list_column::bytes, block.bytes);
   add(list_column::traits, static_cast<std::uint64_t>(block.layer) |
                                static_cast<std::uint64_t>(block.kind) << block_traits::kind_at |
-                               static_cast<std::uint64_t>(block.category.what) << block_traits::category_at |
+                               static_cast<std::uint64_t>(block.category.kind) << block_traits::category_at |
                                static_cast<std::uint64_t>(block.category.why) << block_traits::reason_at |
                                static_cast<std::uint64_t>(unfreed) << block_traits::unfreed_at);
   add(list_column::first_use, from_birth(block.first_use, block.born, trace::unknown_time));
@@ -60,9 +60,10 @@ void put(const listed_block& block, bool unfreed, block_list::columns& to) {
   add(list_column::uses, block.uses);
 }
 
-result<void> cannot(const char* what, int why) {
-  return fail(code_of_failed_write(why), std::string("cannot ") + what + " the list of blocks: " + describe_errno(why),
-              "a scratch file", "set TMPDIR to a folder with more space");
+result<void> cannot(const char* subject, int why) {
+  return fail(code_of_failed_write(why),
+              std::string("cannot ") + subject + " the list of blocks: " + describe_errno(why), "a scratch file",
+              "set TMPDIR to a folder with more space");
 }
 
 result<void> write_at(int descriptor, std::uint64_t offset, std::span<const std::byte> bytes) {
@@ -118,13 +119,13 @@ result<void> block_list::extend(const std::function<bool()>& goes_on) {
   std::uint64_t events = sections.events(first);
   while (last + 1 < sections.size() && events + sections.events(last + 1) <= events_in_a_part)
     events += sections.events(++last);
-  const auto part = from_.index_of(first, last, index::section_scope::everything, goes_on);
+  const auto part = from_.get_index(first, last, index::section_scope::everything, goes_on);
   result<void> added;
   if (!part) {
     added = tl::unexpected(part.error());
     if (added.error().code == error_code::cancelled) return added;
   } else {
-    added = add(**part, from_.run_of(first, last));
+    added = add(**part, from_.find_run(first, last));
   }
   if (!added) {
     failed_ = true;
@@ -136,9 +137,9 @@ result<void> block_list::extend(const std::function<bool()>& goes_on) {
 
 result<void> block_list::add(const index::event_store& part, time_range run) {
   if (descriptor_ < 0) {
-    auto made = scratch_file::make();
-    if (!made) return tl::unexpected(made.error());
-    descriptor_ = ::open(made->path().c_str(), O_RDWR | O_CLOEXEC);
+    auto output = scratch_file::make();
+    if (!output) return tl::unexpected(output.error());
+    descriptor_ = ::open(output->path().c_str(), O_RDWR | O_CLOEXEC);
     if (descriptor_ < 0) return cannot("open", errno);
     encoder_.emplace(1);
   }
@@ -163,76 +164,77 @@ result<void> block_list::add(const index::event_store& part, time_range run) {
   return listed[0].empty() ? result<void>{} : add_chunk(listed);
 }
 
-result<void> block_list::add_chunk(const columns& of) {
-  auto made = std::make_shared<chunk>();
-  made->facts.rows = of[0].size();
-  for (std::size_t i = 0; i < of[0].size(); ++i) {
-    const auto born = static_cast<trace::time_ns>(of[place_of(list_column::born)][i]);
+result<void> block_list::add_chunk(const columns& subject) {
+  auto output = std::make_shared<chunk>();
+  output->facts.rows = subject[0].size();
+  for (std::size_t i = 0; i < subject[0].size(); ++i) {
+    const auto born = static_cast<trace::time_ns>(subject[get_place(list_column::born)][i]);
     const auto died = static_cast<trace::time_ns>(
-        to_time(of[place_of(list_column::died)][i], static_cast<std::uint64_t>(born), INT64_MAX));
-    made->facts.first_birth = std::min(made->facts.first_birth, born);
-    made->facts.last_birth = std::max(made->facts.last_birth, born);
-    made->facts.first_death = std::min(made->facts.first_death, died);
+        to_time(subject[get_place(list_column::died)][i], static_cast<std::uint64_t>(born), INT64_MAX));
+    output->facts.first_birth = std::min(output->facts.first_birth, born);
+    output->facts.last_birth = std::max(output->facts.last_birth, born);
+    output->facts.first_death = std::min(output->facts.first_death, died);
   }
-  made->offset = written_;
+  output->offset = written_;
   std::vector<std::byte> bytes;
-  for (std::size_t i = 0; i < list_columns; ++i) made->layouts[i] = encoder_->encode(of[i], {}, 0, habits_[i], bytes);
+  for (std::size_t i = 0; i < list_columns; ++i)
+    output->layouts[i] = encoder_->encode(subject[i], {}, 0, habits_[i], bytes);
   if (auto put = write_at(descriptor_, written_, bytes); !put) return put;
   written_ += bytes.size();
   const std::scoped_lock lock(mutex_);
-  chunks_.push_back(std::move(made));
-  for (const std::uint64_t name : of[place_of(list_column::name)]) names_.insert(name);
+  chunks_.push_back(std::move(output));
+  for (const std::uint64_t name : subject[get_place(list_column::name)]) names_.insert(name);
   return {};
 }
 
-result<void> block_list::read(std::size_t chunk, list_column column, columns& of) const {
-  std::vector<std::uint64_t>& values = of[place_of(column)];
+result<void> block_list::read(std::size_t chunk, list_column column, columns& subject) const {
+  std::vector<std::uint64_t>& values = subject[get_place(column)];
   if (!values.empty()) return {};
-  std::shared_ptr<const block_list::chunk> from;
+  std::shared_ptr<const block_list::chunk> source;
   {
     const std::scoped_lock lock(mutex_);
-    from = chunks_[chunk];
+    source = chunks_[chunk];
   }
-  values.resize(from->facts.rows);
-  std::uint64_t offset = from->offset;
-  for (std::size_t i = 0; i < place_of(column); ++i) offset += from->layouts[i].stored_bytes();
-  const trace::column_layout& layout = from->layouts[place_of(column)];
+  values.resize(source->facts.rows);
+  std::uint64_t offset = source->offset;
+  for (std::size_t i = 0; i < get_place(column); ++i) offset += source->layouts[i].stored_bytes();
+  const trace::column_layout& layout = source->layouts[get_place(column)];
   thread_scratch<std::byte> bytes;
   bytes->resize(layout.stored_bytes());
   if (auto got = read_at(descriptor_, offset, *bytes); !got) return got;
   if (!trace::decode_integers(layout, *bytes, {}, values)) return cannot("read", EIO);
   if (!is_from_birth(column)) return {};
-  if (auto got = read(chunk, list_column::born, of); !got) return got;
-  const std::vector<std::uint64_t>& born = of[place_of(list_column::born)];
+  if (auto got = read(chunk, list_column::born, subject); !got) return got;
+  const std::vector<std::uint64_t>& born = subject[get_place(list_column::born)];
   for (std::size_t i = 0; i < values.size(); ++i) values[i] = to_time(values[i], born[i], trace::unknown_time);
   return {};
 }
 
-listed_block block_list::block_of(const columns& of, std::size_t row) {
-  const auto get = [&](list_column column) { return of[place_of(column)][row]; };
+listed_block block_list::select_block(const columns& subject, std::size_t row) {
+  const auto get = [&](list_column column) { return subject[get_place(column)][row]; };
   const std::uint64_t traits = get(list_column::traits);
   const auto trait = [&](unsigned at) { return static_cast<std::uint8_t>(traits >> at & block_traits::mask); };
-  listed_block made;
-  made.block = trace::block_id{get(list_column::block)};
-  made.alloc = trace::event_id{get(list_column::alloc)};
-  made.process = trace::process_id{get(list_column::process)};
-  made.device = trace::device_id{get(list_column::device)};
-  made.stream = trace::stream_id{get(list_column::stream)};
-  made.pool = trace::pool_id{get(list_column::pool)};
-  made.name = trace::string_id{get(list_column::name)};
-  made.stack = trace::stack_id{get(list_column::stack)};
-  made.born = static_cast<trace::time_ns>(get(list_column::born));
-  made.died = static_cast<trace::time_ns>(get(list_column::died));
-  made.address = get(list_column::address);
-  made.bytes = get(list_column::bytes);
-  made.layer = static_cast<trace::layer>(trait(0));
-  made.kind = static_cast<trace::memory_kind>(trait(block_traits::kind_at));
-  made.category = {static_cast<index::category>(trait(block_traits::category_at)),
-                   static_cast<index::category_reason>(trait(block_traits::reason_at))};
-  made.first_use = static_cast<trace::time_ns>(get(list_column::first_use));
-  made.last_use = static_cast<trace::time_ns>(get(list_column::last_use));
-  made.uses = get(list_column::uses);
-  return made;
+  listed_block block;
+  block.block = trace::block_id{get(list_column::block)};
+  block.alloc = trace::event_id{get(list_column::alloc)};
+  block.process = trace::process_id{get(list_column::process)};
+  block.device = trace::device_id{get(list_column::device)};
+  block.stream = trace::stream_id{get(list_column::stream)};
+  block.pool = trace::pool_id{get(list_column::pool)};
+  block.name = trace::string_id{get(list_column::name)};
+  block.stack = trace::stack_id{get(list_column::stack)};
+  block.born = static_cast<trace::time_ns>(get(list_column::born));
+  block.died = static_cast<trace::time_ns>(get(list_column::died));
+  block.address = get(list_column::address);
+  block.bytes = get(list_column::bytes);
+  block.layer = static_cast<trace::layer>(trait(0));
+  block.kind = static_cast<trace::memory_kind>(trait(block_traits::kind_at));
+  block.category = {static_cast<index::category>(trait(block_traits::category_at)),
+                    static_cast<index::category_reason>(trait(block_traits::reason_at))};
+  block.first_use = static_cast<trace::time_ns>(get(list_column::first_use));
+  block.last_use = static_cast<trace::time_ns>(get(list_column::last_use));
+  block.uses = get(list_column::uses);
+  return block;
 }
 
 }  // namespace sluice::query

@@ -15,8 +15,8 @@
 #include "core/summary/sections/section_reader.hpp"
 #include "core/trace/columns/integers.hpp"
 
-/// Lists the blocks of a long recording, column by column, in a scratch file, so that sorting and filtering them does
-/// not read the recording again. Private to core/query.
+/// Lists the blocks (pieces of memory, from allocation to free) of a long recording, column by column, in a scratch
+/// file. Sorting and filtering the list then does not read the recording again. Private to core/query.
 namespace sluice::query {
 
 /// A column of the list: one member of each block. Each value has 64 bits.
@@ -46,8 +46,9 @@ inline constexpr unsigned kind_at = 8, category_at = 16, reason_at = 24, unfreed
 inline constexpr std::uint64_t mask = 0xff;
 }  // namespace block_traits
 
-/// Lists each block of a recording once, in the section in which it was allocated. The first reader that needs the list
-/// builds it section by section while others read. The file takes about 14 bytes per block; memory takes 2 % of that.
+/// Lists each block of a recording once. The order is that of the recording's sections, which are consecutive time
+/// spans; a block is in the section in which it was allocated. The first reader that needs the list builds it section
+/// by section while others read. The scratch file takes about 14 bytes per block; the list takes 2 % of that in memory.
 /// Thread-safe.
 class block_list {
  public:
@@ -63,12 +64,12 @@ class block_list {
   };
 
   /// `from` reads the recording and must outlive the list. Reads nothing yet.
-  explicit block_list(const summary::section_reader& from) : from_(from) {}
+  explicit block_list(const summary::section_reader& reader) : from_(reader) {}
   ~block_list();
   block_list(const block_list&) = delete;
   block_list& operator=(const block_list&) = delete;
 
-  /// Lists some of the next sections, if any are left. Calls `goes_on` as `section_reader::index_of` does. Errors:
+  /// Lists some of the next sections, if any are left. Calls `goes_on` as `section_reader::get_index` does. Errors:
   /// cancelled; those of reading; io and no_space if the scratch file cannot be written. After an error other than
   /// `cancelled`, the list is never extended again.
   [[nodiscard]] result<void> extend(const std::function<bool()>& goes_on);
@@ -90,9 +91,9 @@ class block_list {
   [[nodiscard]] chunk_facts facts(std::size_t chunk) const;
   /// Reads one column of a chunk into `of`, unless `of` has that column already. May also read `born`, from which some
   /// columns are stored as differences. O(rows). Errors: io, corrupt.
-  [[nodiscard]] result<void> read(std::size_t chunk, list_column column, columns& of) const;
+  [[nodiscard]] result<void> read(std::size_t chunk, list_column column, columns& subject) const;
   /// Returns the block in row `row` of a chunk. All columns of the chunk must have been read into `of`.
-  [[nodiscard]] static metrics::listed_block block_of(const columns& of, std::size_t row);
+  [[nodiscard]] static metrics::listed_block select_block(const columns& subject, std::size_t row);
 
  private:
   struct chunk {
@@ -101,7 +102,7 @@ class block_list {
     std::array<trace::column_layout, list_columns> layouts{};
   };
   result<void> add(const index::event_store& part, time_range run);
-  result<void> add_chunk(const columns& of);
+  result<void> add_chunk(const columns& subject);
 
   const summary::section_reader& from_;
   std::mutex building_;  ///< Held by the thread that extends the list.

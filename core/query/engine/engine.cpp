@@ -14,16 +14,17 @@ namespace {
 
 using steady = std::chrono::steady_clock;
 
-/// Recomputing results takes at most this share of the time, so that expensive queries do not slow down the index they
-/// wait for.
+/// While the index is being built, a slot waits this many times as long as the last computation took before it computes
+/// its result again. Expensive queries thus do not slow down the index that they wait for.
 constexpr int refresh_share = 100;
-/// The same for a growing recording with summaries, for which only other results wait.
+/// The same for a growing recording with summaries, where recomputing delays only other results.
 constexpr int live_share = 4;
-/// A query that takes long lets other queries run after this long, and publishes partial results this often.
+/// A query that takes long lets other queries run after `long_slice`, and publishes partial results every
+/// `long_interval`.
 constexpr auto long_slice = std::chrono::milliseconds(20);
 constexpr auto long_interval = std::chrono::milliseconds(200);
 
-/// A comparison needs only its two sides.
+/// False for a comparison, which needs only its two sides.
 template <class Query>
 constexpr bool needs_recording = !std::is_same_v<Query, comparison_query>;
 
@@ -117,7 +118,7 @@ struct slot<Query>::state {
     std::uint64_t generation = 0;  ///< The engine's generation when the result was computed.
     bool complete = false;         ///< The index was complete at that time, or was not needed.
     bool stored = false;           ///< The index was not needed, so its growth does not change the result.
-    bool old = false;              ///< Steps and categories were slightly older than the rest: ask again.
+    bool old = false;              ///< Steps and categories were slightly older than the rest, so the slot asks again.
     summary::bin_detail detail{};  ///< How exact a drawing from memory is.
     bool provisional = false;      ///< Some native functions in the result had no names yet.
     std::uint64_t symbols = 0;     ///< The number of batches of names that had been resolved at that time.
@@ -132,64 +133,64 @@ struct slot<Query>::state {
 
   ~state() { current->cancelled = true; }
 
-  /// A drawing has a first result that needs no read.
-  static void queue(engine::state& from, const std::shared_ptr<cell>& at) {
+  /// A drawing has a first result that needs no read, so its task is quick.
+  static void queue(engine::state& origin, const std::shared_ptr<cell>& at) {
     if constexpr (draws<Query>)
-      from.pool.add_quick([&from, at] { run(from, at); });
+      origin.pool.add_quick([&origin, at] { run(origin, at); });
     else
-      from.pool.add([&from, at] { run(from, at); });
+      origin.pool.add([&origin, at] { run(origin, at); });
   }
 
-  static void run(engine::state& from, const std::shared_ptr<cell>& at) {
-    const Query query = wanted_of(at);
+  static void run(engine::state& origin, const std::shared_ptr<cell>& at) {
+    const Query query = get_wanted(at);
     if (at->cancelled) return;
-    const engine::state::view now = from.seen();
+    const engine::state::view now = origin.seen();
     const work* begun = at->going_on.get();
     // A growing recording gets new summaries before a long result is complete, so that result is finished first.
-    const bool same_sums = begun != nullptr && (begun->stored == now.stored || from.summed_up_live);
-    if (begun != nullptr && begun->query == query && same_sums) return go_on(from, at);
+    const bool same_sums = begun != nullptr && (begun->stored == now.stored || origin.summed_up_live);
+    if (begun != nullptr && begun->query == query && same_sums) return go_on(origin, at);
     std::optional<result<value_type>> at_hand;
     if constexpr (draws<Query>) {
       auto detail = summary::bin_detail::exact;
-      at_hand = draw(from, now, at, query, drawn_from::memory, detail);
-      if constexpr (requires { query.range; }) from.read_ahead_of(query.range, query.width);
+      at_hand = draw(origin, now, at, query, drawn_from::memory, detail);
+      if constexpr (requires { query.range; }) origin.read_ahead_of(query.range, query.width);
       if (detail != summary::bin_detail::exact && at_hand)
-        return show(from, now, at, query, std::move(**at_hand), detail, false);
+        return show(origin, now, at, query, std::move(**at_hand), detail, false);
     }
-    work_out(from, now, at, query, std::move(at_hand), false);
+    work_out(origin, now, at, query, std::move(at_hand), false);
   }
 
-  /// Draws from data that the file stores about itself, reading no more than `reads` allows. Returns nothing without
-  /// such data, or after a failure if more can be read.
-  static std::optional<result<value_type>> draw(engine::state& from, const engine::state::view& now,
+  /// Draws from the file's summaries, reading no more than `reads` allows. Returns nullopt if the file has no
+  /// summaries, or after a failure if more can be read.
+  static std::optional<result<value_type>> draw(engine::state& origin, const engine::state::view& now,
                                                 const std::shared_ptr<cell>& at, const Query& query, drawn_from reads,
                                                 summary::bin_detail& detail) {
     if (!now.stored) return std::nullopt;
     bool provisional = false;
     auto drawn =
-        find_result(query, sources{from.nothing, *now.trace, at->cancelled, from.frames,
+        find_result(query, sources{origin.nothing, *now.trace, at->cancelled, origin.frames,
                                    symbols::frame_cache::lookup::later, now.stored.get(), &detail, provisional, reads});
     if (detail != summary::bin_detail::exact && drawn && !*drawn) drawn.reset();
     return drawn;
   }
 
-  static Query wanted_of(const std::shared_ptr<cell>& at) {
+  static Query get_wanted(const std::shared_ptr<cell>& at) {
     const std::scoped_lock lock(at->mutex);
     return at->wanted;
   }
 
-  /// The previous result of the same query.
+  /// Returns the previous result of the same query, or null.
   static std::shared_ptr<const value_type> answered_before(const std::shared_ptr<cell>& at, const Query& query) {
     const std::scoped_lock lock(at->mutex);
     return at->answered && *at->answered == query ? at->value : nullptr;
   }
 
-  /// True if the query is computed by consecutive tasks; then `going_on` belongs to it.
-  static bool takes_long(engine::state& from, const engine::state::view& now, const std::shared_ptr<cell>& at,
+  /// If the query takes long, prepares `going_on` for it and returns true.
+  static bool takes_long(engine::state& origin, const engine::state::view& now, const std::shared_ptr<cell>& at,
                          const Query& query) {
     auto begun = std::unique_ptr<work>(new work{query, now.trace, now.stored, now.generation});
     begun->result = start_long_result(
-        query, sources{from.nothing, *begun->trace, at->cancelled, from.frames, symbols::frame_cache::lookup::later,
+        query, sources{origin.nothing, *begun->trace, at->cancelled, origin.frames, symbols::frame_cache::lookup::later,
                        begun->stored.get(), nullptr, begun->never_provisional});
     const std::scoped_lock lock(at->mutex);
     begun->fresh = !at->answered || !(*at->answered == query);
@@ -197,10 +198,10 @@ struct slot<Query>::state {
     return at->going_on != nullptr;
   }
 
-  /// Works for a while, then queues itself again: publishes the partial result, and lets other queries run.
-  static void go_on(engine::state& from, const std::shared_ptr<cell>& at) {
+  /// Works for `long_slice`, publishes the partial result, then queues itself again so that other queries run.
+  static void go_on(engine::state& origin, const std::shared_ptr<cell>& at) {
     work& now = *at->going_on;
-    const std::uint64_t names = from.frames.generation();
+    const std::uint64_t names = origin.frames.generation();
     const auto done = now.result->work(steady::now() + long_slice, at->cancelled);
     if (at->cancelled) return;
     const bool ended = !done || *done;
@@ -226,22 +227,22 @@ struct slot<Query>::state {
         at->when = steady::now();
       }
       at->running = !ended || !still_wanted;
-      // Kept while functions have no names yet: then the same result is published again.
+      // While functions have no names yet, `going_on` is kept, because the same result is published again with names.
       if (ended && !provisional) at->going_on.reset();
-      if (at->running) queue(from, at);
+      if (at->running) queue(origin, at);
     }
-    if (from.frames.wants_work()) from.pool.add([&from] { from.find_symbols(); });
-    if (publishes) from.wake();
+    if (origin.frames.wants_work()) origin.pool.add([&origin] { origin.find_symbols(); });
+    if (publishes) origin.wake();
   }
 
-  /// Until more is read, a drawing from memory is better than the previous query's result. `reading`: called by the
-  /// task that reads.
-  static void show(engine::state& from, const engine::state::view& now, const std::shared_ptr<cell>& at,
+  /// Shows a coarse drawing, which is better than the previous query's result until more is read. `reading`: called by
+  /// the task that reads.
+  static void show(engine::state& origin, const engine::state::view& now, const std::shared_ptr<cell>& at,
                    const Query& query, value_type&& drawn, summary::bin_detail detail, bool reading) {
     {
       const std::scoped_lock lock(at->mutex);
       const bool still_wanted = at->wanted == query;
-      // Does not replace an exact drawing of a growing recording with a coarse one.
+      // A coarse drawing must not replace an exact drawing of a growing recording.
       const bool drawn_before = now.trace->growing() && at->complete && at->answered && *at->answered == query;
       if ((still_wanted || !reading) && !drawn_before) {
         at->value = std::make_shared<const value_type>(std::move(drawn));
@@ -253,31 +254,31 @@ struct slot<Query>::state {
       }
       if (still_wanted || !reading) at->detail = detail;
       if (!reading) at->running = !still_wanted;
-      if (!reading && at->running) queue(from, at);
-      if (reading || !at->reading) read(from, at);
+      if (!reading && at->running) queue(origin, at);
+      if (reading || !at->reading) read(origin, at);
     }
-    from.wake();
+    origin.wake();
   }
 
-  /// Completes, in separate tasks, the result that was shown from memory; meanwhile the next query can be answered. The
+  /// Queues tasks that complete the result that was shown from memory. The next query can be answered meanwhile. The
   /// caller holds the cell's mutex.
-  static void read(engine::state& from, const std::shared_ptr<cell>& at) {
+  static void read(engine::state& origin, const std::shared_ptr<cell>& at) {
     at->reading = true;
-    from.pool.add([&from, at] { read_next(from, at); });
+    origin.pool.add([&origin, at] { read_next(origin, at); });
   }
 
-  /// Tiles first: those of all tracks are shown before the sections below them, which take longer, are read.
-  static void read_next(engine::state& from, const std::shared_ptr<cell>& at) {
-    const Query query = wanted_of(at);
-    const engine::state::view now = from.seen();
+  /// Reads the tiles first. Thus the tiles of all tracks are shown before sections, which take longer, are read.
+  static void read_next(engine::state& origin, const std::shared_ptr<cell>& at) {
+    const Query query = get_wanted(at);
+    const engine::state::view now = origin.seen();
     std::optional<result<value_type>> drawn;
     if constexpr (draws<Query>) {
       auto detail = summary::bin_detail::exact;
-      if (lacks_tiles(at)) drawn = draw(from, now, at, query, drawn_from::tiles, detail);
+      if (lacks_tiles(at)) drawn = draw(origin, now, at, query, drawn_from::tiles, detail);
       if (detail != summary::bin_detail::exact && drawn)
-        return show(from, now, at, query, std::move(**drawn), detail, true);
+        return show(origin, now, at, query, std::move(**drawn), detail, true);
     }
-    work_out(from, now, at, query, std::move(drawn), true);
+    work_out(origin, now, at, query, std::move(drawn), true);
   }
 
   static bool lacks_tiles(const std::shared_ptr<cell>& at) {
@@ -285,26 +286,26 @@ struct slot<Query>::state {
     return at->detail == summary::bin_detail::of_kept_tiles;
   }
 
-  /// `by_file`: the result from the file's own data, if known.
-  static void work_out(engine::state& from, const engine::state::view& now, const std::shared_ptr<cell>& at,
+  /// Computes the complete result. `by_file`: the result from the file's own data, if known.
+  static void work_out(engine::state& origin, const engine::state::view& now, const std::shared_ptr<cell>& at,
                        const Query& query, std::optional<result<value_type>> by_file, bool reading) {
     if (at->cancelled) return;
     std::uint64_t generation = now.generation;
     bool complete = false;
     bool provisional = false;
-    const std::uint64_t names = from.frames.generation();
+    const std::uint64_t names = origin.frames.generation();
     result<value_type> found = fail(error_code::cancelled, "the query was cancelled");
     const auto begin = steady::now();
     if (!by_file && now.stored) {
       by_file =
-          find_result(query, sources{from.nothing, *now.trace, at->cancelled, from.frames,
+          find_result(query, sources{origin.nothing, *now.trace, at->cancelled, origin.frames,
                                      symbols::frame_cache::lookup::later, now.stored.get(), nullptr, provisional});
     }
     if (!by_file) {
       if constexpr (!draws<Query>) {
-        if (takes_long(from, now, at, query)) return go_on(from, at);
+        if (takes_long(origin, now, at, query)) return go_on(origin, at);
       }
-      if (now.stored) from.want_index();
+      if (now.stored) origin.want_index();
     }
     const bool stored = by_file.has_value() && !now.trace->growing();
     bool old = false;
@@ -312,19 +313,19 @@ struct slot<Query>::state {
       found = std::move(*by_file);
       complete = true;
     } else {
-      const std::shared_lock lock(from.index_mutex);
+      const std::shared_lock lock(origin.index_mutex);
       // If the index was replaced meanwhile, the result belongs to an older generation.
-      if (from.seen().index == now.index) {
-        complete = from.complete;
-        generation = from.generation;
+      if (origin.seen().index == now.index) {
+        complete = origin.complete;
+        generation = origin.generation;
       }
-      const sources all{*now.index, *now.trace, at->cancelled, from.frames, symbols::frame_cache::lookup::later,
-                        nullptr,    nullptr,    provisional};
+      const sources whole{*now.index, *now.trace, at->cancelled, origin.frames, symbols::frame_cache::lookup::later,
+                          nullptr,    nullptr,    provisional};
       if (now.index->tensors_are_old()) static_cast<void>(now.index->tensors(*now.trace));
       if constexpr (std::is_same_v<Query, step_statistics_query>) {
-        found = result_after(answered_before(at, query).get(), query, all);
+        found = result_after(answered_before(at, query).get(), query, whole);
       } else {
-        found = result_to(query, all);
+        found = result_to(query, whole);
       }
       old = now.index->tensors_are_old();
     }
@@ -351,47 +352,47 @@ struct slot<Query>::state {
       }
       if (!reading) {
         at->running = !still_wanted;
-        if (at->running) queue(from, at);
+        if (at->running) queue(origin, at);
       } else {
         at->reading = false;
-        // The wanted query was shown from memory meanwhile and still has to be read; otherwise its task is already
-        // queued.
-        if (!still_wanted && at->answered && *at->answered == at->wanted && !at->complete) read(from, at);
+        // Meanwhile, the wanted query may have been shown from memory. Then its data must still be read; otherwise its
+        // task is already queued.
+        if (!still_wanted && at->answered && *at->answered == at->wanted && !at->complete) read(origin, at);
       }
     }
-    if (from.frames.wants_work()) from.pool.add([&from] { from.find_symbols(); });
-    from.wake();
+    if (origin.frames.wants_work()) origin.pool.add([&origin] { origin.find_symbols(); });
+    origin.wake();
   }
 
-  query_result<value_type> ask(engine::state& from, const Query& query) {
-    if (serial != from.serial) {
+  query_result<value_type> ask(engine::state& origin, const Query& query) {
+    if (serial != origin.serial) {
       current->cancelled = true;
       current = std::make_shared<cell>();
-      serial = from.serial;
+      serial = origin.serial;
       elsewhere.reset();
-      if (needs_recording<Query> && from.options.elsewhere) elsewhere.emplace(from.options.elsewhere);
+      if (needs_recording<Query> && origin.options.elsewhere) elsewhere.emplace(origin.options.elsewhere);
     }
-    if (elsewhere) return elsewhere->ask(query, from.generation.load(), from.options.wake);
+    if (elsewhere) return elsewhere->ask(query, origin.generation.load(), origin.options.wake);
     cell& at = *current;
     const std::scoped_lock lock(at.mutex);
     const bool same = at.answered && *at.answered == query;
-    const bool unnamed = at.provisional && at.symbols != from.frames.generation();
-    const bool up_to_date = at.stored || at.generation == from.generation.load();
+    const bool unnamed = at.provisional && at.symbols != origin.frames.generation();
+    const bool up_to_date = at.stored || at.generation == origin.generation.load();
     const bool newest = same && up_to_date && !unnamed && !at.old;
-    const int share = from.summed_up_live ? live_share : refresh_share;
+    const int share = origin.summed_up_live ? live_share : refresh_share;
     const auto pause = std::max<steady::duration>(refresh_interval, at.took * share);
-    const bool may_wait = !from.complete || from.summed_up_live || (at.old && up_to_date && !unnamed);
+    const bool may_wait = !origin.complete || origin.summed_up_live || (at.old && up_to_date && !unnamed);
     const bool soon_enough = same && may_wait && steady::now() - at.when < pause;
     if (!newest && !soon_enough) {
       at.wanted = query;
       if (!at.running) {
         at.running = true;
-        queue(from, current);
+        queue(origin, current);
       }
     }
     const bool complete = newest && at.complete;
     // A query that takes long does not wait for the index.
-    const float progress = at.going_on ? at.progress : from.progress.load();
+    const float progress = at.going_on ? at.progress : origin.progress.load();
     return {at.value, complete, complete ? 1.0F : progress, same ? at.failure : std::nullopt};
   }
 };
@@ -406,8 +407,8 @@ template <class Query>
 slot<Query>& slot<Query>::operator=(slot&&) noexcept = default;
 
 template <class Query>
-query_result<typename Query::result_type> slot<Query>::ask(engine& from, const Query& query) {
-  return state_->ask(*from.state_, query);
+query_result<typename Query::result_type> slot<Query>::ask(engine& source, const Query& query) {
+  return state_->ask(*source.state_, query);
 }
 
 #define SLUICE_QUERY(Q)                                                                \

@@ -15,8 +15,9 @@
 #include "core/summary/memory_limit.hpp"
 #include "core/trace/file/reader.hpp"
 
-/// The queries of views, and the engine that computes their results. Except for `ask_now`, asking does not block: it
-/// returns the result that is ready. Tasks on other threads compute the rest and then wake the caller's event loop.
+/// The queries of views, and the engine that computes their results. A query is a value that says what a view or a
+/// command wants to know about a recording. Except for `ask_now`, asking does not block: it returns the result that is
+/// ready. Tasks on other threads compute the rest and then wake the caller's event loop.
 namespace sluice::query {
 
 /// The part of a result that is ready. `value` is null before anything is ready, and may describe an older snapshot or
@@ -31,11 +32,13 @@ struct query_result {
   explicit operator bool() const { return value != nullptr; }
 };
 
+/// Requests the rows of the timeline.
 struct tracks_query {
   friend bool operator==(const tracks_query&, const tracks_query&) = default;
   using result_type = track_list;
 };
 
+/// Requests the slices of one track, which are its events drawn as bars.
 struct slices_query {
   std::uint64_t track = 0;
   time_range range;
@@ -44,7 +47,7 @@ struct slices_query {
   using result_type = slice_list;
 };
 
-/// The curves of a memory, pool, bandwidth or counter track.
+/// Requests the curves of a memory, pool, bandwidth or counter track.
 struct series_query {
   std::uint64_t track = 0;
   time_range range;
@@ -66,23 +69,24 @@ struct blocks_query {
   std::string filter;
   std::size_t rows = block_table::row_limit;  ///< The most rows to return. The result's count and sum include the other
                                               ///< rows, too.
-  std::optional<symbols::attribution> by{};   ///< For `block_table::asked_by`; none: the most even one for these rows.
+  /// The attribution in `block_table::asked_by`; none: the one that divides these rows most evenly.
+  std::optional<symbols::attribution> by{};
   std::optional<index::category> category{};
   std::uint64_t min_bytes = 0;  ///< Only blocks of at least this size.
-  bool only_unused = false;     ///< Only blocks that no launch or copy used. If uses were not recorded: no blocks.
+  bool only_unused = false;  ///< Only blocks that no launch or copy used. If uses were not recorded, no block passes.
   std::optional<trace::device_id> device{};  ///< None: all devices. `device_id::none`: blocks without a device.
   std::optional<trace::memory_kind> kind{};
   trace::process_id process{};           ///< None: all processes.
   std::optional<block_groups> groups{};  ///< Only blocks of these groups of a `memory_groups` result.
-  bool with_uses = false;  ///< Also return the first and last use of each block. A recording with sections must then be
-                           ///< read once more.
+  /// Also return the first and last use of each block. The engine must then read a recording with sections once more.
+  bool with_uses = false;
   /// True if the uses of blocks are needed to compute the result.
   [[nodiscard]] bool needs_uses() const;
   friend bool operator==(const blocks_query&, const blocks_query&) = default;
   using result_type = block_table;
 };
 
-/// Requests the metrics of a range, which the report computes with the same function.
+/// Requests the metrics of a range. The report computes its metrics with the same function.
 struct statistics_query {
   time_range range;
   friend bool operator==(const statistics_query&, const statistics_query&) = default;
@@ -98,6 +102,7 @@ struct report_query {
 /// Selects the given event, or the nearest event before or after it with the same name.
 enum class same_name : std::uint8_t { itself, previous, next };
 
+/// Requests the details of an event or a block, as text.
 struct details_query {
   trace::event_id event{};
   trace::block_id block{};              ///< If set, requests this block instead of an event.
@@ -131,13 +136,15 @@ struct stacks_query {
   using result_type = stack_view;
 };
 
+/// Requests the messages of the recorder, such as warnings.
 struct messages_query {
   friend bool operator==(const messages_query&, const messages_query&) = default;
   using result_type = std::vector<message>;
 };
 
 /// Requests the events whose name contains a text, ignoring case: kernels, calls, ranges, markers, graphs, files,
-/// allocations. Reads the file without an index: O(events), but for most events only a few bytes of the name column.
+/// allocations. Reads the file without an index. O(events), but reads only a few bytes of the name column for most
+/// events.
 struct search_query {
   std::string text;  ///< If empty, the result is empty.
   friend bool operator==(const search_query&, const search_query&) = default;
@@ -152,18 +159,18 @@ struct what_if_query {
   using result_type = what_if_curves;
 };
 
-/// Computes results in another process: see ../elsewhere/answerer.hpp.
+/// Computes results in another process. ../elsewhere/answerer.hpp defines this class.
 class answerer;
 
 struct engine_options {
   unsigned threads = 0;        ///< 0: one less than the number of cores, at least 1. Threads run at lower priority.
   std::function<void()> wake;  ///< Called from a task's thread when a better result is ready.
-  /// The most memory in bytes for computing results from a file with summaries, whatever its size. With less memory,
-  /// parts of the file are read again more often. A growing file is indexed in memory until the index would exceed this
-  /// limit; from then on the file is summarized repeatedly, and results describe a slightly older snapshot until the
-  /// recording ends. Metrics of the whole recording are older still: the longer the recording, the longer it takes to
-  /// build them. The limit does not apply to the index of all events, which a few queries need, nor to a complete file
-  /// without summaries (`summary::summed_up` creates them).
+  /// The most memory in bytes for computing results from a file with summaries (data about the whole file, stored in
+  /// it), whatever its size. With less memory, parts of the file are read again more often. A growing file is indexed
+  /// in memory until the index would exceed this limit; from then on the file is summarized repeatedly, and results
+  /// describe a slightly older snapshot until the recording ends. Metrics of the whole recording are older still,
+  /// because the time to build them grows with the recording. The limit does not apply to the index of all events,
+  /// which a few queries need, nor to a complete file without summaries (`summary::summed_up` creates them).
   std::size_t memory_bytes = summary::usual_memory_limit;
   /// For a recording that grows beyond `memory_bytes`: see `growing_summary_options::settles_after`.
   trace::time_ns live_settles_after = 1'000'000'000;
@@ -183,7 +190,8 @@ class engine {
   /// The snapshot that results describe.
   [[nodiscard]] std::shared_ptr<const trace::snapshot> snapshot() const;
 
-  /// Starts a task that checks a live recording for new data; `snapshot` changes once results include that data. Cheap.
+  /// Starts a task that checks a live recording for new data; `snapshot` changes once results include that data.
+  /// Returns immediately.
   void refresh();
 
   /// On platforms without threads (`has_threads`), computes results until the time `until`. Call it between frames.
@@ -203,8 +211,8 @@ class engine {
   std::shared_ptr<state> state_;
 };
 
-/// One query of a view, which asks it every frame and gets the result that is ready. Asking a different query, or
-/// destroying the slot, cancels the previous query. Use from one thread.
+/// One query of a view. The view asks the slot every frame and gets the result that is ready. Asking a different query,
+/// or destroying the slot, cancels the previous query. Use from one thread.
 template <class Query>
 class slot {
  public:
@@ -213,10 +221,10 @@ class slot {
   slot(slot&&) noexcept;
   slot& operator=(slot&&) noexcept;
 
-  /// Never blocks. O(1) if nothing changed. A panning view asks a new query every frame; `value` is then the last
-  /// finished result, whose `range` shows what it covers. A running task finishes and its result is shown even if the
+  /// Never blocks. O(1) if nothing changed. A panning view asks a new query every frame. `value` is then the last
+  /// finished result; its `range` tells what it covers. A running task finishes and its result is shown even if the
   /// query has changed, so that a view that changes every frame still gets results.
-  query_result<typename Query::result_type> ask(engine& from, const Query& query);
+  query_result<typename Query::result_type> ask(engine& source, const Query& query);
 
  private:
   struct state;

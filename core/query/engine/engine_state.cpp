@@ -7,7 +7,7 @@
 namespace sluice::query {
 namespace {
 
-/// A building task lets queries run after this long.
+/// A task that builds the index lets queries run after this time.
 constexpr auto building_slice = std::chrono::milliseconds(10);
 
 std::atomic<std::uint64_t> next_serial{1};
@@ -22,7 +22,7 @@ engine::state::state(std::shared_ptr<trace::file> f, engine_options o)
       frames(symbols::options_for(*target)),
       pool(options.threads),
       sums(options.memory_bytes, options.live_settles_after,
-           [this](live_summarizer::outcome made) { take(std::move(made)); }) {}
+           [this](live_summarizer::outcome output) { take(std::move(output)); }) {}
 
 engine::state::view engine::state::seen() {
   const std::scoped_lock lock(mutex);
@@ -79,18 +79,18 @@ void engine::state::build() {
     now = {target, nullptr, index, 0};
   }
   const auto stop = steady::now() + building_slice;
-  bool all = false;
+  bool everything = false;
   do {
     const std::unique_lock lock(index_mutex);
-    all = now.index->absorb(*now.trace, 1);
+    everything = now.index->absorb(*now.trace, 1);
     generation.fetch_add(1);
-  } while (!all && steady::now() < stop);
+  } while (!everything && steady::now() < stop);
   const float share = now.index->progress(*now.trace);  // Only this task changes the index.
   bool finished = false;
   {
     const std::scoped_lock lock(mutex);
     if (index_wanted) progress = share;
-    if (all && index_wanted && target == now.trace && index == now.index) {
+    if (everything && index_wanted && target == now.trace && index == now.index) {
       building = false;
       built = true;
       complete = true;
@@ -108,20 +108,20 @@ void engine::state::build() {
 
 void engine::state::poll() {
   refreshing = false;
-  std::shared_ptr<trace::file> from;
+  std::shared_ptr<trace::file> origin;
   {
     const std::scoped_lock lock(mutex);
-    from = opened;
+    origin = opened;
   }
   if (options.elsewhere) return look_elsewhere();
-  const auto found = from->refresh();
+  const auto found = origin->refresh();
   if (!found) return;  // If the file vanished, keep its last state.
-  // Checked last: a writer that has ended has created its successor before.
-  const auto successor = from->successor();
+  // The successor is checked last, because a writer creates it before it ends the old file.
+  const auto successor = origin->successor();
   const bool replaced = successor && *successor != nullptr;
   if (!replaced && !*found) return;
   const std::scoped_lock lock(mutex);
-  if (opened != from) return;  // Another task was faster.
+  if (opened != origin) return;  // Another task has replaced the file already.
   if (replaced) opened = *successor;
   if (loaded) {
     follow(opened->latest());
@@ -150,16 +150,16 @@ void engine::state::follow(std::shared_ptr<const trace::snapshot> newest) {
   start_building();
 }
 
-void engine::state::take(live_summarizer::outcome made) {
+void engine::state::take(live_summarizer::outcome output) {
   {
     const std::scoped_lock lock(mutex);
     const bool held_all = !summaries;
-    const bool elsewhere = !made.trace->is_of_the_file_of(*target);
-    target = std::move(made.trace);
-    summaries = std::move(made.results);
+    const bool elsewhere = !output.trace->is_of_the_file_of(*target);
+    target = std::move(output.trace);
+    summaries = std::move(output.results);
     summed_up_live = summaries && target->growing();
-    // The last reader releases the data of the whole recording. An index that a query required beside summaries is
-    // extended when such a query comes again, unless it belongs to another file.
+    // The old index is freed when its last reader is done. An index that a query required although there are summaries
+    // is kept, and extended when the next query requires it, unless it belongs to another file.
     if (elsewhere || (summaries && held_all)) {
       index = std::make_shared<index::growing_index>();
       index_wanted = false;
@@ -185,9 +185,9 @@ void engine::state::find_symbols() {
 }
 
 void engine::state::read_ahead_of(time_range seen, std::uint32_t width) {
-  const auto from = stored();
-  if (from && from->ahead && from->ahead->prefetch(seen, width))
-    pool.add([this, ahead = from->ahead] { read_on(ahead); });
+  const auto origin = stored();
+  if (origin && origin->ahead && origin->ahead->prefetch(seen, width))
+    pool.add([this, ahead = origin->ahead] { read_on(ahead); });
 }
 
 void engine::state::read_on(const std::shared_ptr<prefetcher>& ahead) {

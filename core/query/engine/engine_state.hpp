@@ -18,9 +18,10 @@ namespace sluice::query {
 /// While the index is being built, results are updated and `wake` is called at most this often.
 inline constexpr auto refresh_interval = std::chrono::milliseconds(250);
 
-/// The data from which an engine computes results; follows a growing file. Either `index` covers all data, and appended
-/// data is added to it; or, if the index would take too much memory, `summaries` describe a slightly older snapshot and
-/// are replaced by newer ones from time to time. Thread-safe. Private to core/query.
+/// The data from which an engine computes results. It follows a growing file in one of two ways. Usually, data appended
+/// to the file is added to `index`, which covers all data. If that index would take too much memory, `summaries`
+/// describe a slightly older snapshot, and newer summaries replace them from time to time. Thread-safe. Private to
+/// core/query.
 struct engine::state {
   using steady = std::chrono::steady_clock;
   state(std::shared_ptr<trace::file> f, engine_options o);
@@ -28,7 +29,7 @@ struct engine::state {
   /// A consistent copy of the members at one time.
   struct view {
     std::shared_ptr<const trace::snapshot> trace;
-    std::shared_ptr<const stored_sources> stored;  ///< The file's summaries; null if there are none, or until `load`.
+    std::shared_ptr<const stored_sources> stored;  ///< The file's summaries; null if there are none, or before `load`.
     std::shared_ptr<index::growing_index> index;   ///< Read it only while holding `index_mutex`.
     std::uint64_t generation = 0;
   };
@@ -94,7 +95,7 @@ struct engine::state {
   /// Makes results describe `newest`, which has more data or belongs to another file: immediately if its data can be
   /// added to `index`, otherwise when `sums` has summarized it. The caller holds `mutex`.
   void follow(std::shared_ptr<const trace::snapshot> newest);
-  void take(live_summarizer::outcome made);
+  void take(live_summarizer::outcome output);
   /// Reads one tile or section ahead, then queues itself again if some are left.
   void read_on(const std::shared_ptr<prefetcher>& ahead);
 };

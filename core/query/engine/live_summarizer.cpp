@@ -12,17 +12,18 @@
 namespace sluice::query {
 namespace {
 
-/// Pause between summaries, in percent of the time the last one took. The threads have a low priority and use idle
-/// cores, but still consume memory bandwidth and battery.
+/// The pause between summaries, in percent of the time that the last summary took. The threads have a low priority and
+/// use idle cores, but still consume memory bandwidth and battery.
 constexpr int pause = 100;
-/// The same with many cores. With fewer, the cores are left to the program.
+/// The same on machines with many cores. On smaller machines, the longer pause leaves the cores to the program.
 constexpr int pause_of_many = 25;
 constexpr unsigned many_cores = 8;
 /// A live view is updated at most this often.
 constexpr auto min_pause = std::chrono::milliseconds(400);
-/// Threads that read for metrics, with many cores. Each takes some 20 MB, so there are only a few.
+/// The number of threads that read for metrics on machines with many cores. Each takes some 20 MB, so there are only a
+/// few.
 constexpr std::size_t readers = 2;
-/// Memory for summarizing, taken from the memory for results.
+/// The bytes for summarizing, taken from the memory for results.
 constexpr std::size_t taken_beside_results = 80'000'000;
 
 std::chrono::steady_clock::duration pause_after(std::chrono::steady_clock::duration work, bool many) {
@@ -104,31 +105,31 @@ void live_summarizer::sum_up_all(std::shared_ptr<const trace::snapshot> ended) {
     const std::scoped_lock lock(mutex_);
     unfigured_.reset();
   }
-  const auto made = summary::summed_up(
+  const auto up = summary::summed_up(
       std::move(ended),
       {.memory_bytes = memory_bytes_, .several_cores = many_cores_, .cancelled = [this] { return stopping_.load(); }});
-  if (made) take_({*made, open_stored_sources(*made, memory_bytes_)});
+  if (up) take_({*up, open_stored_sources(*up, memory_bytes_)});
 }
 
 void live_summarizer::go_on(std::shared_ptr<const trace::snapshot> growing) {
   if (!sums_) sums_.emplace(how_);
-  auto made = sums_->sum_up(growing, [this] { return !stopping_; });
-  if (made && metrics_.from && !growing->is_of_the_file_of(metrics_.from->snapshot())) metrics_ = {};
-  if (made && !metrics_.metrics) {
-    auto first = first_metrics(*made);
+  auto up = sums_->sum_up(growing, [this] { return !stopping_; });
+  if (up && metrics_.from && !growing->is_of_the_file_of(metrics_.from->snapshot())) metrics_ = {};
+  if (up && !metrics_.metrics) {
+    auto first = first_metrics(*up);
     if (first) {
       metrics_ = *std::move(first);
     } else {
-      made = tl::unexpected(first.error());
+      up = tl::unexpected(first.error());
     }
   }
-  if (!made) {
+  if (!up) {
     shown_.reset();
     results_.reset();
-    if (made.error().code != error_code::cancelled) take_({summary::not_summed_up(*growing, made.error()), nullptr});
+    if (up.error().code != error_code::cancelled) take_({summary::not_summed_up(*growing, up.error()), nullptr});
     return;
   }
-  shown_ = std::move(*made);
+  shown_ = std::move(*up);
   if (metrics_.from != shown_->sections) {
     const std::scoped_lock lock(mutex_);
     unfigured_ = shown_;
@@ -138,33 +139,33 @@ void live_summarizer::go_on(std::shared_ptr<const trace::snapshot> growing) {
   show(*shown_);
 }
 
-void live_summarizer::show(const summary::growing_summary::outcome& made) {
-  const auto with = sums_->with_metrics(made, *metrics_.metrics);
+void live_summarizer::show(const summary::growing_summary::outcome& output) {
+  const auto with = sums_->with_metrics(output, *metrics_.metrics);
   if (!with) {
-    const auto warned = summary::not_summed_up(made.trace(), with.error());
+    const auto warned = summary::not_summed_up(output.trace(), with.error());
     shown_.reset();
     results_.reset();
     return take_({warned, nullptr});
   }
   const auto results = open_stored_sources(*with, memory_bytes_ - std::min(memory_bytes_, taken_beside_results));
-  if (results && results_ && beginning_ == made.beginning) take_over(*results_, settled_, *results);
+  if (results && results_ && beginning_ == output.beginning) take_over(*results_, settled_, *results);
   const bool first = !std::exchange(results_, results);
-  settled_ = made.settled;
-  beginning_ = made.beginning;
+  settled_ = output.settled;
+  beginning_ = output.beginning;
   take_({*with, results});
-  if (first) give_freed_memory_back();  // An index held the whole recording until now.
+  if (first) give_freed_memory_back();  // Until now, an index held the whole recording.
 }
 
 summary::stored_metrics_options live_summarizer::how_to_build() const {
   return {.several_cores = false, .readers = many_cores_ ? readers : 1};
 }
 
-result<live_summarizer::metrics_of> live_summarizer::first_metrics(
-    const summary::growing_summary::outcome& made) const {
-  auto found = summary::build_stored_metrics(*made.sections, *made.unsectioned, how_to_build(), {},
+result<live_summarizer::compute_metrics> live_summarizer::first_metrics(
+    const summary::growing_summary::outcome& output) const {
+  auto found = summary::build_stored_metrics(*output.sections, *output.unsectioned, how_to_build(), {},
                                              [this] { return !stopping_; });
   if (!found) return tl::unexpected(found.error());
-  return metrics_of{std::make_shared<const summary::stored_metrics>(std::move(*found)), made.sections};
+  return compute_metrics{std::make_shared<const summary::stored_metrics>(std::move(*found)), output.sections};
 }
 
 void live_summarizer::work_on_metrics() {
@@ -173,21 +174,21 @@ void live_summarizer::work_on_metrics() {
   std::unique_lock lock(mutex_);
   for (;;) {
     changed_.wait(lock, [this] { return stopping_ || unfigured_; });
-    // If no new data comes, there is no need to wait.
+    // Wait for the end of the pause only while new data comes.
     changed_.wait_until(lock, next_metrics_, [this] { return stopping_ || (!wanted_ && !working_); });
     if (stopping_) return;
     if (!unfigured_) continue;  // The recording ended meanwhile.
-    const auto made = *std::exchange(unfigured_, std::nullopt);
+    const auto output = *std::exchange(unfigured_, std::nullopt);
     building_ = true;
     lock.unlock();
     const auto begin = steady::now();
-    auto found = metrics.build(made, [this] { return !stopping_; });
+    auto found = metrics.build(output, [this] { return !stopping_; });
     give_freed_memory_back();
     const auto end = steady::now();
     lock.lock();
     building_ = false;
     next_metrics_ = end + pause_after(end - begin, many_cores_);
-    if (found) built_ = {std::make_shared<const summary::stored_metrics>(std::move(*found)), made.sections};
+    if (found) built_ = {std::make_shared<const summary::stored_metrics>(std::move(*found)), output.sections};
     changed_.notify_all();
   }
 }

@@ -16,11 +16,12 @@
 
 namespace sluice::query {
 
-/// Repeatedly summarizes a recording that is still being written. One thread extends the tiles and sections, at a cost
-/// that depends only on the amount of new data. Another thread builds the metrics of the whole recording: the longer
-/// the recording, the longer this takes; meanwhile, the previous metrics are used. After each summary, a thread pauses
-/// for a time proportional to that of its work. A recording that has ended is summarized as a whole, without a pause.
-/// Thread-safe. Private to core/query.
+/// Repeatedly summarizes a recording that is still being written. Snapshots go in; summaries, from which results are
+/// computed without reading all rows, come out. One thread extends the summary's tiles and sections, at a cost that
+/// depends only on the amount of new data. Another thread builds the metrics of the whole recording, in a time that
+/// grows with the recording. Meanwhile, the previous metrics are used. After each summary, a thread pauses for a time
+/// proportional to that of its work. A recording that has ended is summarized as a whole, without a pause. Thread-safe.
+/// Private to core/query.
 class live_summarizer {
  public:
   struct outcome {
@@ -34,7 +35,7 @@ class live_summarizer {
   live_summarizer(const live_summarizer&) = delete;
   live_summarizer& operator=(const live_summarizer&) = delete;
 
-  /// Passes `newest`, a newer snapshot than in any earlier call, to the threads. Does not wait.
+  /// Passes `newest` to the threads. It must be a newer snapshot than in any earlier call. Does not wait.
   void update(std::shared_ptr<const trace::snapshot> newest);
 
   /// True while a summary or metrics are being built or are due; false while the threads pause for a growing recording.
@@ -42,17 +43,17 @@ class live_summarizer {
 
  private:
   using steady = std::chrono::steady_clock;
-  struct metrics_of {
+  struct compute_metrics {
     std::shared_ptr<const summary::stored_metrics> metrics;
     std::shared_ptr<const summary::section_reader> from;
   };
   void work();
   void sum_up_all(std::shared_ptr<const trace::snapshot> ended);
   void go_on(std::shared_ptr<const trace::snapshot> growing);
-  void show(const summary::growing_summary::outcome& made);
+  void show(const summary::growing_summary::outcome& output);
   void work_on_metrics();
   /// Builds the metrics of a recording that has none yet. Errors: those of `build_stored_metrics`.
-  [[nodiscard]] result<metrics_of> first_metrics(const summary::growing_summary::outcome& made) const;
+  [[nodiscard]] result<compute_metrics> first_metrics(const summary::growing_summary::outcome& output) const;
   [[nodiscard]] summary::stored_metrics_options how_to_build() const;
 
   const std::size_t memory_bytes_;
@@ -67,7 +68,7 @@ class live_summarizer {
   std::shared_ptr<const stored_sources> results_;  ///< The results that were passed to `take` last.
   std::size_t settled_ = 0;                        ///< The `settled` of the summary from which `results_` were made.
   std::size_t beginning_ = 0;                      ///< The `beginning` of that summary.
-  metrics_of metrics_;
+  compute_metrics metrics_;
 
   mutable std::mutex mutex_;  ///< Guards the members below.
   std::condition_variable changed_;
@@ -77,9 +78,9 @@ class live_summarizer {
   std::optional<summary::growing_summary::outcome> unfigured_;  ///< The summary whose metrics are built next.
   bool building_ = false;
   steady::time_point next_metrics_{};
-  std::optional<metrics_of> built_;  ///< Metrics that have not been passed to `take` yet.
-  worker_thread thread_;             ///< Started by the first `update`.
-  worker_thread metrics_thread_;     ///< Started by the first growing recording.
+  std::optional<compute_metrics> built_;  ///< Metrics that have not been passed to `take` yet.
+  worker_thread thread_;                  ///< Started by the first `update`.
+  worker_thread metrics_thread_;          ///< Started by the first growing recording.
 };
 
 }  // namespace sluice::query

@@ -7,8 +7,8 @@
 
 namespace sluice::query {
 
-/// A result that takes long to compute. It is computed in steps, so that other queries run in between, and a partial
-/// result is available after each step. Private to core/query. Not thread-safe.
+/// A result that takes long to compute, such as that of a search. It is computed in steps, so that other queries run in
+/// between, and a partial result is available after each step. Private to core/query. Not thread-safe.
 template <class Result>
 class long_result {
  public:

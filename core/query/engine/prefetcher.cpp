@@ -6,7 +6,8 @@
 namespace sluice::query {
 namespace {
 
-/// The position in a view, 0..1, that a zoom from one range to another approaches; nothing if it is not an inward zoom.
+/// Returns the position in a view, 0..1, that a zoom from one range to another approaches, or nullopt if the change is
+/// not an inward zoom.
 std::optional<double> place_of_zoom(time_range before, time_range now) {
   const double left = static_cast<double>(now.begin - before.begin);
   const double right = static_cast<double>(before.end - now.end);
@@ -14,11 +15,11 @@ std::optional<double> place_of_zoom(time_range before, time_range now) {
   return left / (left + right);
 }
 
-/// Larger sections are not read ahead. A typical one has some 50,000 events; with a million live blocks it has over a
-/// million, and its index takes a gigabyte and seconds.
+/// Sections with more events than this are not read ahead. A typical section has some 50,000 events. A section with a
+/// million live blocks has over a million events, and its index takes a gigabyte and seconds to build.
 constexpr std::uint64_t max_events = 250'000;
 
-/// A view of the given `length` that has `centre` at the position `place`, 0..1.
+/// Returns a view of the given `length` that has `centre` at the position `place`, 0..1.
 time_range view_around(time_ns centre, double place, time_ns length) {
   const time_ns begin = centre - static_cast<time_ns>(place * static_cast<double>(length));
   return {begin, begin + length};
@@ -37,7 +38,8 @@ bool prefetcher::prefetch(time_range range, std::uint32_t width) {
   const time_ns beside = range.length() / 2;
   wanted_.clear();
   next_ = 0;
-  // The view reads them itself, one after another. Start with the last, so that both meet.
+  // A view that shows sections reads them itself, from the first on. Start with the last section, so that both readers
+  // meet.
   const bool shows_sections = tiles_->draws_sections(tiles_->grid_over(range, width));
   if (shows_sections) want_sections(range, range.end);
   const tile_list shown = tiles_over(range, centre, width);
@@ -52,18 +54,19 @@ bool prefetcher::prefetch(time_range range, std::uint32_t width) {
     urgent_.insert(urgent_.end(), smaller.begin(), smaller.end());
   }
   if (const time_ns due = tiles_->longest_of_sections(centre, width); before && zoom && range.length() / due < soon) {
-    // Several become due at once, when the view gets this short.
+    // Once the view gets as short as `due`, it needs several sections at once.
     want_sections(view_around(centre, place_, due), centre);
   }
   want(smaller);
   if (!before) return !wanted_.empty() && !std::exchange(working_, true);
   want(tiles_over({range.begin - beside, range.begin}, range.begin, width / 2));
   want(tiles_over({range.end, range.end + beside}, range.end, width / 2));
-  want_sections({range.begin - beside, range.end + beside}, centre);  // Last: one takes as long as ten tiles.
+  // Sections come last, because one takes as long as ten tiles.
+  want_sections({range.begin - beside, range.end + beside}, centre);
   return !wanted_.empty() && !std::exchange(working_, true);
 }
 
-/// Sorted by distance from `centre`.
+/// Returns the tiles of a range, sorted by their distance from `centre`.
 prefetcher::tile_list prefetcher::tiles_over(time_range range, time_ns centre, std::uint32_t width) const {
   tile_list found = tiles_->tiles_under(tiles_->grid_over(range, width));
   const auto distance = [=](const timeline::tile& which) {

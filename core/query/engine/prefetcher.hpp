@@ -16,10 +16,12 @@
 
 namespace sluice::query {
 
-/// Reads ahead the parts of the file that a moving view will show next: tiles in view, tiles in the direction of a zoom
-/// or pan, and, where tiles are too coarse, the sections in view and half a view on either side. Reads the data of the
-/// current view first, then that of the zoom's target (sections some notches ahead, tiles of the next smaller bins),
-/// then the rest. For a first view, reads only that view's data and the smaller tiles. Thread-safe.
+/// Reads ahead the parts of the file that a moving view of the timeline will show next. Views report what they show;
+/// the data goes into the caches of tiles and sections. A tile is drawn data of a time span; a section is a time span's
+/// rows, for views in which tiles are too coarse. The prefetcher reads the tiles in view, tiles in the direction of a
+/// zoom or pan, and the sections in view and half a view on either side. Reads the data of the current view first, then
+/// that of the zoom's target (sections some notches ahead, tiles of the next smaller bins), then the rest. For a first
+/// view, reads only that view's data and the smaller tiles. Thread-safe.
 ///
 /// Reading a section takes as long as reading ten tiles; tiles that views need meanwhile are read between the section's
 /// chunks.

@@ -13,13 +13,13 @@ namespace sluice::query {
 /// or if the query has no time range or covers many sections. `from.stored` must be set; `from.index` is not used.
 template <class Query>
 [[nodiscard]] std::optional<result<typename Query::result_type>> result_from_rows(const Query& query,
-                                                                                  const sources& from);
+                                                                                  const sources& source);
 
-/// Starts a query that takes long: a search, or a query that covers many sections, which are read a few at once.
-/// Returns null for queries that do not. Objects that `from` refers to must outlive the returned object. `from.stored`
-/// may be null.
+/// Starts a query that takes long: a search, or a query that covers many sections, which are read in steps of a few
+/// sections. Returns null for queries that do not take long. Objects that `from` refers to must outlive the returned
+/// object. `from.stored` may be null.
 template <class Query>
 [[nodiscard]] std::unique_ptr<long_result<typename Query::result_type>> start_long_result(const Query& query,
-                                                                                          const sources& from);
+                                                                                          const sources& source);
 
 }  // namespace sluice::query

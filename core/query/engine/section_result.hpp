@@ -4,8 +4,8 @@
 
 #include "core/query/results/result_functions.hpp"
 
-/// Computes the result of a query whose time range is too long for one index, from one index after another, each of a
-/// few sections. Private to core/query.
+/// Computes the result of a query whose time range is too long for one index. The range is divided into runs of a few
+/// sections each, and the indexes of these runs go in one after another. Private to core/query.
 namespace sluice::query {
 
 template <class Result>
@@ -18,14 +18,15 @@ class section_result {
 
   /// Adds the data that `from.index` has for the time range `part`. Parts are consecutive; the first starts where the
   /// query's range starts.
-  virtual result<void> add(const sources& from, time_range part) = 0;
+  virtual result<void> add(const sources& source, time_range part) = 0;
   /// Returns the result for the parts added so far. May be called again after more parts were added.
-  virtual result<Result> evaluate(const sources& from) = 0;
+  virtual result<Result> evaluate(const sources& source) = 0;
 };
 
 template <class Query>
 using section_result_for = std::unique_ptr<section_result<typename Query::result_type>>;
 
+/// Each function returns the object that computes the result of one query.
 [[nodiscard]] section_result_for<blocks_query> gather(const blocks_query& query);
 [[nodiscard]] section_result_for<statistics_query> gather(const statistics_query& query);
 [[nodiscard]] section_result_for<compared_side_query> gather(const compared_side_query& query);

@@ -31,8 +31,8 @@ struct stored_sources {
 [[nodiscard]] std::shared_ptr<stored_sources> open_stored_sources(const std::shared_ptr<const trace::snapshot>& trace,
                                                                   std::size_t memory_bytes);
 
-/// Hands the sections in memory of `before`, an earlier summary of the same growing recording, on to `now`. The first
-/// `settled` sections are the same in both summaries.
+/// Gives the tiles and sections that `before`, an earlier summary of the same growing recording, has in memory to
+/// `now`. The first `settled` sections are the same in both summaries.
 void take_over(const stored_sources& before, std::size_t settled, const stored_sources& now);
 
 }  // namespace sluice::query

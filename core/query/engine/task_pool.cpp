@@ -11,8 +11,8 @@ namespace sluice::query {
 task_pool::task_pool(unsigned threads) {
   if (!has_threads()) return;
   if (threads == 0) threads = std::max(2U, std::thread::hardware_concurrency()) - 1;
-  // If the system gives fewer threads, the existing ones do all work: the first runs any task. Without any, no query
-  // would ever finish, so the exception goes to the creator of the pool.
+  // If the system refuses some threads, the existing ones run all tasks, because the first runs tasks of both kinds.
+  // Without any thread, no query would ever finish, so the exception goes to the creator of the pool.
   threads_.reserve(threads + 1);
   threads_.emplace_back([this] { work(false); });
   try {
@@ -37,7 +37,7 @@ void task_pool::add_to(tasks& queue, std::function<void()> task) {
 }
 
 void task_pool::stop() {
-  tasks dropped[2];  // Destroyed without the lock: a task may own objects that lock it.
+  tasks dropped[2];  // The tasks are destroyed without the lock, because a task may own objects that lock it.
   {
     const std::scoped_lock lock(mutex_);
     stopping_ = true;

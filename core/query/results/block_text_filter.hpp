@@ -8,7 +8,7 @@
 #include "core/base/lower_case.hpp"
 #include "core/query/results/result_functions.hpp"
 
-/// Private to core/query.
+/// Selects blocks by a text that the user entered. Private to core/query.
 namespace sluice::query {
 
 /// Checks whether a text is contained in a block's name, in its address, or in a line or the module of its call stack.
@@ -16,14 +16,14 @@ namespace sluice::query {
 class text_filter {
  public:
   /// Objects that `from` refers to, except its index, must outlive this object.
-  text_filter(const std::string& wanted, const sources& from)
+  text_filter(const std::string& wanted, const sources& source)
       : wanted_(lower_case(wanted)),
         may_be_address_(wanted_.find_first_not_of("0123456789abcdefx") == std::string::npos),
-        tables_(from.trace.tables()),
-        frames_(from.frames),
-        lookup_(from.lookup),
-        provisional_(&from.provisional),
-        who_(from.frames, tables_, from.lookup, &from.provisional) {}
+        tables_(source.trace.tables()),
+        frames_(source.frames),
+        lookup_(source.lookup),
+        provisional_(&source.provisional),
+        who_(source.frames, tables_, source.lookup, &source.provisional) {}
 
   bool takes(const index::block_record& block) {
     if (wanted_.empty()) return true;
@@ -50,12 +50,12 @@ class text_filter {
 
   bool is_in_line(symbols::line_id line) {
     const auto [place, fresh] = lines_.try_emplace(line, false);
-    if (fresh) place->second = is_in(symbols::place_and_name_of(frames_.line(line)));
+    if (fresh) place->second = is_in(symbols::format_place_and_name(frames_.line(line)));
     return place->second;
   }
 
   std::string wanted_;
-  bool may_be_address_;  ///< The text consists only of characters that occur in addresses.
+  bool may_be_address_;  ///< True if the text consists only of characters that occur in addresses.
   const trace::tables& tables_;
   symbols::frame_cache& frames_;
   const symbols::frame_cache::lookup lookup_;

@@ -7,24 +7,24 @@
 namespace sluice::query {
 namespace {
 
-/// This many excess blocks may be held before they are dropped.
+/// The result may hold this many excess blocks before it drops them.
 constexpr std::size_t found_between_cuts = std::size_t{1} << 14;
 
 using steady = std::chrono::steady_clock;
 
-/// Maps signed values to unsigned ones in the same order.
+/// Maps signed values to unsigned values in the same order.
 std::uint64_t in_order(time_ns value) { return static_cast<std::uint64_t>(value) ^ std::uint64_t{1} << 63; }
-time_ns time_of(std::uint64_t value) { return static_cast<time_ns>(value); }
+time_ns get_time(std::uint64_t value) { return static_cast<time_ns>(value); }
 
 }  // namespace
 
-blocks_from_list::blocks_from_list(const blocks_query& query, const sources& from,
+blocks_from_list::blocks_from_list(const blocks_query& query, const sources& source,
                                    std::unique_ptr<long_result<block_table>> without)
     : query_(query),
-      from_(from),
-      list_(*from.stored->blocks),
+      from_(source),
+      list_(*source.stored->blocks),
       range_(bounded(query.range)),
-      end_(index::time_range_of(from.trace).end),
+      end_(index::recorded_range(source.trace).end),
       without_(std::move(without)),
       text_(query.filter, from_) {
   if (query_.groups) groups_.emplace(*query_.groups, from_);
@@ -35,7 +35,8 @@ result<bool> blocks_from_list::work(steady::time_point deadline, const std::atom
   do {
     if (cancelled) return fail(error_code::cancelled, "the query was cancelled");
     if (done_) return true;
-    const bool listed = list_.complete();  // Before checking for chunks: another thread may add some.
+    // This is read before the number of chunks, because another thread may add chunks.
+    const bool listed = list_.complete();
     if (next_ < list_.chunks() && (listed || query_.sort != block_column::name)) {
       take(next_++);
       if (!got_) return tl::unexpected(got_.error());
@@ -59,8 +60,8 @@ result<bool> blocks_from_list::work(steady::time_point deadline, const std::atom
 
 float blocks_from_list::progress() const {
   if (left_) return without_->progress();
-  const auto all = static_cast<float>(std::max<std::size_t>(list_.chunks(), 1));
-  return list_.progress() * static_cast<float>(next_) / all;
+  const auto chunks = static_cast<float>(std::max<std::size_t>(list_.chunks(), 1));
+  return list_.progress() * static_cast<float>(next_) / chunks;
 }
 
 result<block_table> blocks_from_list::so_far(bool& provisional) {
@@ -78,25 +79,25 @@ result<block_table> blocks_from_list::so_far(bool& provisional) {
     }
     if (const auto fetched = fetch(steady::time_point::max(), rows); !fetched) return tl::unexpected(fetched.error());
   }
-  block_table made;
-  made.count = count_;
-  made.total_bytes = bytes_;
-  made.uses_known = query_.needs_uses() && list_.uses_known();
-  made.rows.reserve(rows);
-  for (std::size_t i = 0; i < rows; ++i) made.rows.push_back(rows_.at(found_[i].place));
-  const sources from{from_.index,  from_.trace, from_.cancelled, from_.frames,
-                     from_.lookup, nullptr,     nullptr,         provisional};
-  complete_rows(query_, from, from_.stored->facts ? from_.stored->facts->steps.get() : nullptr, made);
-  return made;
+  block_table table;
+  table.count = count_;
+  table.total_bytes = bytes_;
+  table.uses_known = query_.needs_uses() && list_.uses_known();
+  table.rows.reserve(rows);
+  for (std::size_t i = 0; i < rows; ++i) table.rows.push_back(rows_.at(found_[i].place));
+  const sources source{from_.index,  from_.trace, from_.cancelled, from_.frames,
+                       from_.lookup, nullptr,     nullptr,         provisional};
+  complete_rows(query_, source, from_.stored->facts ? from_.stored->facts->steps.get() : nullptr, table);
+  return table;
 }
 
 // --- one chunk ------------------------------------------------------------------------------------------------------
 
 const blocks_from_list::values& blocks_from_list::column(list_column which) {
-  values& of = columns_[static_cast<std::size_t>(which)];
+  values& subject = columns_[static_cast<std::size_t>(which)];
   if (got_) got_ = list_.read(chunk_, which, columns_);
-  if (!got_) of.assign(facts_.rows, 0);
-  return of;
+  if (!got_) subject.assign(facts_.rows, 0);
+  return subject;
 }
 
 void blocks_from_list::take(std::size_t chunk) {
@@ -135,12 +136,13 @@ void blocks_from_list::filter() {
   filter_by_traits();
   filter_by_time();
   const auto keep_if = [&](list_column which, auto&& wanted) {
-    const values& of = column(which);
-    for (std::size_t i = 0; i < facts_.rows; ++i) passes_[i] &= static_cast<std::uint8_t>(wanted(of[i]));
+    const values& subject = column(which);
+    for (std::size_t i = 0; i < facts_.rows; ++i) passes_[i] &= static_cast<std::uint8_t>(wanted(subject[i]));
   };
-  if (query_.device) keep_if(list_column::device, [at = raw(*query_.device)](std::uint64_t is) { return is == at; });
+  if (query_.device)
+    keep_if(list_column::device, [at = raw(*query_.device)](std::uint64_t value) { return value == at; });
   if (query_.process != trace::process_id::none)
-    keep_if(list_column::process, [of = raw(query_.process)](std::uint64_t is) { return is == of; });
+    keep_if(list_column::process, [target = raw(query_.process)](std::uint64_t current) { return current == target; });
   if (query_.min_bytes > 0)
     keep_if(list_column::bytes, [least = query_.min_bytes](std::uint64_t bytes) { return bytes >= least; });
   if (query_.only_unused) filter_unused();
@@ -167,8 +169,8 @@ void blocks_from_list::filter_by_time() {
   const values& born = column(list_column::born);
   const values& died = column(list_column::died);
   for (std::size_t i = 0; i < facts_.rows; ++i) {
-    const bool lives_on = time_of(died[i]) == trace::unknown_time || time_of(died[i]) > range_.begin;
-    passes_[i] &= static_cast<std::uint8_t>(time_of(born[i]) < range_.end && lives_on);
+    const bool lives_on = get_time(died[i]) == trace::unknown_time || get_time(died[i]) > range_.begin;
+    passes_[i] &= static_cast<std::uint8_t>(get_time(born[i]) < range_.end && lives_on);
   }
 }
 
@@ -209,7 +211,7 @@ void blocks_from_list::filter_by_code() {
   }
 }
 
-/// All names are known once all blocks are listed.
+/// Ranks all names in alphabetical order. Call when all blocks are listed, because then all names are known.
 void blocks_from_list::rank_names() {
   const trace::tables& tables = from_.trace.tables();
   std::vector<std::pair<std::string_view, std::uint64_t>> names;
@@ -222,18 +224,20 @@ void blocks_from_list::rank_names() {
   }
 }
 
-/// A sort key for each row of the chunk, in the query's order.
+/// Returns a sort key for each row of the chunk. The keys ascend in the query's order.
 const blocks_from_list::values& blocks_from_list::keys() {
   keys_.resize(facts_.rows);
-  const auto put = [&](auto&& key_of) {
-    for (std::size_t i = 0; i < facts_.rows; ++i) keys_[i] = query_.descending ? ~key_of(i) : key_of(i);
+  const auto put = [&](auto&& get_key) {
+    for (std::size_t i = 0; i < facts_.rows; ++i) keys_[i] = query_.descending ? ~get_key(i) : get_key(i);
   };
-  const auto by_column = [&](list_column which) { put([&of = column(which)](std::size_t i) { return of[i]; }); };
+  const auto by_column = [&](list_column which) {
+    put([&subject = column(which)](std::size_t i) { return subject[i]; });
+  };
   const auto by_time = [&](list_column which) {
-    put([&of = column(which)](std::size_t i) { return in_order(time_of(of[i])); });
+    put([&target = column(which)](std::size_t i) { return in_order(get_time(target[i])); });
   };
   const auto by_trait = [&](unsigned at) {
-    put([&of = column(list_column::traits), at](std::size_t i) { return of[i] >> at & block_traits::mask; });
+    put([&owner = column(list_column::traits), at](std::size_t i) { return owner[i] >> at & block_traits::mask; });
   };
   constexpr auto never = trace::unknown_time;
   switch (query_.sort) {
@@ -263,26 +267,26 @@ const blocks_from_list::values& blocks_from_list::keys() {
       break;
     case block_column::died:
       put([&died = column(list_column::died)](std::size_t i) {
-        return in_order(time_of(died[i]) == never ? INT64_MAX : time_of(died[i]));
+        return in_order(get_time(died[i]) == never ? INT64_MAX : get_time(died[i]));
       });
       break;
     case block_column::lifetime:
       put([&born = column(list_column::born), &died = column(list_column::died)](std::size_t i) {
-        return in_order(time_of(died[i]) == never ? INT64_MAX : time_of(died[i]) - time_of(born[i]));
+        return in_order(get_time(died[i]) == never ? INT64_MAX : get_time(died[i]) - get_time(born[i]));
       });
       break;
     case block_column::name:
       if (ranks_.empty()) rank_names();
-      put([this, &of = column(list_column::name)](std::size_t i) { return ranks_[of[i]]; });
+      put([this, &about = column(list_column::name)](std::size_t i) { return ranks_[about[i]]; });
       break;
     case block_column::idle: {
       const values& born = column(list_column::born);
       const values& died = column(list_column::died);
       put([&, &last_use = column(list_column::last_use)](std::size_t i) {
         block_row row;
-        row.born = time_of(born[i]);
-        row.died = time_of(died[i]);
-        row.last_use = time_of(last_use[i]);
+        row.born = get_time(born[i]);
+        row.died = get_time(died[i]);
+        row.last_use = get_time(last_use[i]);
         return in_order(idle_at_end(row, end_));
       });
       break;
@@ -293,24 +297,25 @@ const blocks_from_list::values& blocks_from_list::keys() {
 
 // --- the rows -------------------------------------------------------------------------------------------------------
 
-/// Reads those of the first `rows` of `found_` that were not read yet. True if all are read.
+/// Reads those of the first `rows` blocks in `found_` that were not read yet. Returns true if all are read.
 result<bool> blocks_from_list::fetch(steady::time_point deadline, std::size_t rows) {
   std::vector<std::uint64_t> places;
   for (std::size_t i = 0; i < rows; ++i)
     if (!rows_.contains(found_[i].place)) places.push_back(found_[i].place);
   std::sort(places.begin(), places.end());
-  block_list::columns of;
+  block_list::columns columns;
   std::optional<std::size_t> read;
   for (const std::uint64_t place : places) {
     const std::size_t chunk = place / block_list::rows_in_chunk;
     if (read != chunk) {
       if (read && steady::now() >= deadline) return false;
-      for (auto& each : of) each.clear();
+      for (auto& each : columns) each.clear();
       for (std::size_t i = 0; i < list_columns; ++i)
-        if (auto got = list_.read(chunk, static_cast<list_column>(i), of); !got) return tl::unexpected(got.error());
+        if (auto got = list_.read(chunk, static_cast<list_column>(i), columns); !got)
+          return tl::unexpected(got.error());
       read = chunk;
     }
-    block_row row = block_list::block_of(of, place % block_list::rows_in_chunk);
+    block_row row = block_list::select_block(columns, place % block_list::rows_in_chunk);
     if (!query_.needs_uses()) row.set_uses({});
     rows_.emplace(place, row);
   }

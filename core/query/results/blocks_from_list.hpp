@@ -10,7 +10,7 @@
 #include "core/query/results/block_text_filter.hpp"
 #include "core/query/results/panels/block_groups.hpp"
 
-/// Private to core/query.
+/// Answers queries for the blocks of a long recording. Private to core/query.
 namespace sluice::query {
 
 /// Computes the result of a query for blocks from the list of all blocks, which is built first if necessary. Reads only
@@ -18,7 +18,7 @@ namespace sluice::query {
 class blocks_from_list final : public long_result<block_table> {
  public:
   /// `without` computes the result if the list cannot be built. `from.stored->blocks` must be set.
-  blocks_from_list(const blocks_query& query, const sources& from, std::unique_ptr<long_result<block_table>> without);
+  blocks_from_list(const blocks_query& query, const sources& source, std::unique_ptr<long_result<block_table>> without);
 
   result<bool> work(std::chrono::steady_clock::time_point deadline, const std::atomic<bool>& cancelled) override;
   [[nodiscard]] float progress() const override;

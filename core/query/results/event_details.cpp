@@ -17,19 +17,19 @@ namespace {
 using trace::event_id;
 
 template <class Row>
-std::optional<event_details> try_kind(event_id id, const sources& from) {
+std::optional<event_details> try_kind(event_id id, const sources& source) {
   std::optional<event_details> found;
-  rows_about<Row>(id, from, [&](const Row& row) {
-    if (row.id == id && !found) found = describe(row, from);
+  rows_about<Row>(id, source, [&](const Row& row) {
+    if (row.id == id && !found) found = describe(row, source);
   });
   return found;
 }
 
-std::optional<event_details> find_event(event_id id, const sources& from) {
+std::optional<event_details> find_event(event_id id, const sources& source) {
   using namespace trace;
   std::optional<event_details> found;
   const auto try_each = [&]<class... Rows>() {
-    static_cast<void>(((found = try_kind<Rows>(id, from)).has_value() || ...));
+    static_cast<void>(((found = try_kind<Rows>(id, source)).has_value() || ...));
   };
   try_each.operator()<kernel_event, transfer_event, api_call_event, alloc_event, free_event, memset_event,
                       migration_event, host_range_event, file_io_event, sync_event, marker_event, pool_event,
@@ -39,16 +39,16 @@ std::optional<event_details> find_event(event_id id, const sources& from) {
   return found;
 }
 
-void put_attributes(event_id id, const sources& from, event_details& into) {
-  const trace::tables& tables = from.trace.tables();
-  rows_about<trace::attribute_event>(id, from, [&](const trace::attribute_event& row) {
+void put_attributes(event_id id, const sources& source, event_details& into) {
+  const trace::tables& tables = source.trace.tables();
+  rows_about<trace::attribute_event>(id, source, [&](const trace::attribute_event& row) {
     if (row.target != id) return;
     std::string value = row.text != trace::string_id::none ? std::string(tables.text(row.text))
                         : row.real != 0                    ? fmt::format("{}", row.real)
                                                            : fmt::format("{}", row.integer);
     into.details.push_back({std::string(tables.text(row.key)), std::move(value), {}, {}});
   });
-  rows_about<trace::link_event>(id, from, [&](const trace::link_event& row) {
+  rows_about<trace::link_event>(id, source, [&](const trace::link_event& row) {
     if (row.from != id) return;
     static constexpr const char* names[] = {"Caused", "Waited for by", "Touch", "Defined", "Owner's block"};
     into.details.push_back({names[static_cast<std::size_t>(row.kind) % std::size(names)],
@@ -58,11 +58,11 @@ void put_attributes(event_id id, const sources& from, event_details& into) {
   });
 }
 
-/// Adds the first copies of a batch.
-void put_parts(const trace::transfer_event& whole, const sources& from, event_details& into) {
+/// Adds a line for each of the first copies of a batch.
+void put_parts(const trace::transfer_event& whole, const sources& source, event_details& into) {
   constexpr std::size_t most = 16;
   std::vector<trace::transfer_part_event> parts;
-  static_cast<void>(from.trace.for_each<trace::transfer_part_event>(
+  static_cast<void>(source.trace.for_each<trace::transfer_part_event>(
       [&](const trace::transfer_part_event& row) {
         if (row.transfer == whole.id) parts.push_back(row);
       },
@@ -75,7 +75,7 @@ void put_parts(const trace::transfer_event& whole, const sources& from, event_de
     into.details.push_back(
         {fmt::format("Part {} of {}", part.index + 1, part.count),
          fmt::format("{}{}, {} to {}", part.bytes > 0 ? format_bytes(part.bytes) + " " : std::string(),
-                     name_of(part.direction), format_address(part.source_address),
+                     get_name(part.direction), format_address(part.source_address),
                      format_address(part.destination_address)),
          part.id, block});
   }
@@ -85,21 +85,23 @@ void put_parts(const trace::transfer_event& whole, const sources& from, event_de
 
 }  // namespace
 
-result<event_details> result_to(const details_query& query, const sources& from) {
+result<event_details> result_to(const details_query& query, const sources& source) {
   if (query.block != trace::block_id::none) {
-    const index::block_record* block = from.index.memory().find(query.block);
-    if (block == nullptr) return fail(error_code::not_found, "no such block", from.trace.path());
-    event_details found = describe(*block, from);
-    put_tensor_details(*block, from, found);
+    const index::block_record* block = source.index.memory().find(query.block);
+    if (block == nullptr)
+      return fail(error_code::not_found, "the recording has no block with this id", source.trace.path());
+    event_details found = describe(*block, source);
+    put_tensor_details(*block, source, found);
     return found;
   }
-  if (query.which != same_name::itself) return find_same_name(query.event, query.which, from);
-  auto found = find_event(query.event, from);
-  if (!found) return fail(error_code::not_found, "no such event", from.trace.path());
-  put_attributes(query.event, from, *found);
-  if (const auto copy = find_row<trace::transfer_event>(query.event, from); copy && copy->copies > 1)
-    put_parts(*copy, from, *found);
-  if (const auto kernel = find_row<trace::kernel_event>(query.event, from)) put_touched_blocks(*kernel, from, *found);
+  if (query.which != same_name::itself) return find_same_name(query.event, query.which, source);
+  auto found = find_event(query.event, source);
+  if (!found) return fail(error_code::not_found, "the recording has no event with this id", source.trace.path());
+  put_attributes(query.event, source, *found);
+  if (const auto copy = find_row<trace::transfer_event>(query.event, source); copy && copy->copies > 1)
+    put_parts(*copy, source, *found);
+  if (const auto kernel = find_row<trace::kernel_event>(query.event, source))
+    put_touched_blocks(*kernel, source, *found);
   return std::move(*found);
 }
 

@@ -24,7 +24,7 @@ std::string bytes_exactly(std::uint64_t bytes) {
 /// Builds one description line by line.
 class words {
  public:
-  words(const sources& from, trace::event_id id) : from_(from), tables_(from.trace.tables()) { made_.event = id; }
+  words(const sources& source, trace::event_id id) : from_(source), tables_(source.trace.tables()) { made_.event = id; }
 
   words& title(std::string text) {
     made_.title = std::move(text);
@@ -80,13 +80,13 @@ class words {
   words& interval(time_ns begin, time_ns end) {
     const time_ns from_time = bounded(begin);
     if (end == unknown_time) {
-      made_.span = {from_time, std::max(from_time, index::time_range_of(from_.trace).end)};
+      made_.span = {from_time, std::max(from_time, index::recorded_range(from_.trace).end)};
       return moment("Begin", from_time).put("End", "unknown: it was still running when the recording ended");
     }
     made_.span = {from_time, std::max(from_time, bounded(end))};
     return moment("Begin", from_time).moment("End", made_.span.end).put("Duration", format_time(made_.span.length()));
   }
-  /// The time from the call to the start on the device.
+  /// Adds the time from the call to the start on the device.
   words& queued(time_ns enqueued, time_ns begin) {
     if (enqueued == unknown_time) return *this;
     const time_ns waited = bounded(begin) - bounded(enqueued);
@@ -138,34 +138,34 @@ class words {
   event_details made_;
 };
 
-std::string kind_in_words(trace::memory_kind kind) { return fmt::format("{} memory", name_of(kind)); }
+std::string kind_in_words(trace::memory_kind kind) { return fmt::format("{} memory", get_name(kind)); }
 
 std::string error_in_words(std::int64_t result) {
   const char* name = trace::name_of_result(result);
   return name == nullptr ? fmt::format("error {}", result) : fmt::format("{} ({})", name, result);
 }
 
-/// The share of the link's bandwidth that a transfer reached.
+/// Returns the share of the link's peak bandwidth that a transfer reached, as text.
 std::string share_of_link(const trace::transfer_event& row, double bandwidth, const trace::tables& tables) {
   const bool between_devices = row.direction == trace::direction::p2p;
   const trace::device_row* const peer = tables.devices.find(row.peer);
   if (between_devices && peer == nullptr) return "";
-  const double peak = metrics::link_peak_of(row.direction, tables.devices.find(row.device), peer);
+  const double peak = metrics::find_link_peak(row.direction, tables.devices.find(row.device), peer);
   const auto share = metrics::link_share(bandwidth, peak);
   if (!share) return "";
   return fmt::format(", {} of {} peak", format_share(*share), between_devices ? "NVLink's" : "the link's");
 }
 
 /// Adds the hash of the copied content, and other copies of the same content.
-void put_content(const trace::transfer_event& row, const sources& from, words& into) {
+void put_content(const trace::transfer_event& row, const sources& source, words& into) {
   using enum trace::content_check;
   if (row.content == over_budget) into.put("Content", "not hashed, to save time");
   if (row.content == unreadable) into.put("Content", "not hashed: the host cannot read it");
   if (row.content != exact && row.content != sampled) return;
-  const std::string how =
+  const std::string method =
       row.content == exact ? "all bytes" : fmt::format("a sample of {}", format_bytes(row.content_bytes));
-  into.put("Content", fmt::format("hash {:016x}, of {}", row.content_hash, how));
-  const index::content_repeats repeats = from.index.contents(from.trace).repeats_of(row);
+  into.put("Content", fmt::format("hash {:016x}, of {}", row.content_hash, method));
+  const index::content_repeats repeats = source.index.contents(source.trace).get_repeats(row);
   if (repeats.before > 0) {
     into.put(
         "Same content before",
@@ -183,13 +183,13 @@ void put_content(const trace::transfer_event& row, const sources& from, words& i
   }
 }
 
-words describe_alloc(const trace::alloc_event& row, const sources& from, time_ns born) {
-  words w(from, row.id);
+words describe_alloc(const trace::alloc_event& row, const sources& source, time_ns born) {
+  words w(source, row.id);
   w.title(fmt::format("Allocation of {}", format_bytes(row.bytes))).instant(born);
   w.block("Block", row.block).bytes("Bytes", row.bytes);
   if (row.reserved_bytes > row.bytes) w.bytes("Size in pool", row.reserved_bytes);
   w.address("Address", row.address);
-  w.put("Layer", std::string(name_of(row.layer))).put("Kind", kind_in_words(row.kind)).put("Name", row.name);
+  w.put("Layer", std::string(get_name(row.layer))).put("Kind", kind_in_words(row.kind)).put("Name", row.name);
   w.device(row.device).stream(row.stream).pool(row.pool).block("Segment", row.parent);
   w.moment("Call entered", row.call_begin).moment("Reached by the stream", row.device_time);
   w.common(row).stack(row.stack).on_memory(row.device, row.kind);
@@ -198,29 +198,29 @@ words describe_alloc(const trace::alloc_event& row, const sources& from, time_ns
 
 }  // namespace
 
-event_details describe(const trace::alloc_event& row, const sources& from) {
-  return describe_alloc(row, from, row.time).done();
+event_details describe(const trace::alloc_event& row, const sources& source) {
+  return describe_alloc(row, source, row.time).done();
 }
 
-event_details describe(const trace::live_block_event& row, const sources& from) {
-  return describe_alloc(row, from, row.born).done();
+event_details describe(const trace::live_block_event& row, const sources& source) {
+  return describe_alloc(row, source, row.born).done();
 }
 
-event_details describe(const trace::free_event& row, const sources& from) {
-  words w(from, row.id);
-  const auto block = find_block(row.block, from);
+event_details describe(const trace::free_event& row, const sources& source) {
+  words w(source, row.id);
+  const auto block = find_block(row.block, source);
   w.title(!block ? std::string("Free") : fmt::format("Free of {}", format_bytes(block->bytes))).instant(row.time);
-  w.block("Block", row.block).address("Address", row.address).put("Layer", std::string(name_of(row.layer)));
+  w.block("Block", row.block).address("Address", row.address).put("Layer", std::string(get_name(row.layer)));
   w.stream(row.stream).moment("Completed", row.completed).common(row);
   if (block) w.event("Allocated by", block->alloc).on_memory(block->device, block->kind);
   return w.done();
 }
 
-event_details describe(const trace::alloc_failed_event& row, const sources& from) {
-  words w(from, row.id);
+event_details describe(const trace::alloc_failed_event& row, const sources& source) {
+  words w(source, row.id);
   w.title(fmt::format("Failed allocation of {}", format_bytes(row.bytes))).instant(row.time);
   w.put("Call", row.name).put("Error", error_in_words(row.error)).bytes("Bytes", row.bytes);
-  w.put("Layer", std::string(name_of(row.layer))).put("Kind", kind_in_words(row.kind));
+  w.put("Layer", std::string(get_name(row.layer))).put("Kind", kind_in_words(row.kind));
   return w.device(row.device)
       .stream(row.stream)
       .pool(row.pool)
@@ -230,35 +230,35 @@ event_details describe(const trace::alloc_failed_event& row, const sources& from
       .done();
 }
 
-event_details describe(const trace::pool_event& row, const sources& from) {
+event_details describe(const trace::pool_event& row, const sources& source) {
   static constexpr std::array names = {"sampled", "grew", "shrank", "was trimmed"};
-  words w(from, row.id);
-  w.title(fmt::format("{} {}", index::pool_label(row.pool, from.trace.tables()),
+  words w(source, row.id);
+  w.title(fmt::format("{} {}", index::pool_label(row.pool, source.trace.tables()),
                       names[static_cast<std::size_t>(row.operation) % names.size()]));
   w.instant(row.time).bytes("Reserved", row.reserved).bytes("Used", row.used).pool(row.pool).common(row);
-  for_each_track(from, [&](track&& candidate) {
+  for_each_track(source, [&](track&& candidate) {
     if (candidate.kind == track_kind::pool && candidate.pool == row.pool) w.on_track(candidate);
   });
   return w.done();
 }
 
-event_details describe(const trace::device_memory_event& row, const sources& from) {
-  words w(from, row.id);
+event_details describe(const trace::device_memory_event& row, const sources& source) {
+  words w(source, row.id);
   w.title("Device memory, sampled").instant(row.time).device(row.device);
   w.bytes("Total", row.total).bytes("Free", row.free).bytes("Used by the recorder", row.recorder).common(row);
   return w.on_memory(row.device, trace::memory_kind::device).done();
 }
 
-event_details describe(const trace::transfer_event& row, const sources& from) {
-  words w(from, row.id);
-  w.title(fmt::format("Copy {}, {}", name_of(row.direction), format_bytes(row.bytes))).interval(row.time, row.end);
+event_details describe(const trace::transfer_event& row, const sources& source) {
+  words w(source, row.id);
+  w.title(fmt::format("Copy {}, {}", get_name(row.direction), format_bytes(row.bytes))).interval(row.time, row.end);
   w.bytes("Bytes", row.bytes);
   if (row.end != unknown_time && row.end > row.time) {
     timeline::slice_item item;
     item.begin = bounded(row.time);
     item.end = bounded(row.end);
     item.bytes = row.bytes;
-    const double bandwidth = index::bandwidth_of(item);
+    const double bandwidth = index::compute_bandwidth(item);
     w.put("Bandwidth", format_rate(bandwidth) + share_of_link(row, bandwidth, w.tables()));
   }
   if (row.copies > 1) w.put("Copies", fmt::format("{} in one batch, timed as a whole", format_count(row.copies)));
@@ -266,31 +266,32 @@ event_details describe(const trace::transfer_event& row, const sources& from) {
   w.put("To", fmt::format("{} memory", name_of_side(row.destination_kind)));
   w.address("From address", row.source_address).address("To address", row.destination_address);
   w.block("From block", row.source_block).block("To block", row.destination_block);
-  put_content(row, from, w);
+  put_content(row, source, w);
   w.device(row.device).stream(row.stream).put("Asynchronous", row.asynchronous ? "yes" : "no");
   if (row.peer != trace::device_id::none) w.put("From device", index::device_label(row.peer, w.tables()));
   w.queued(row.enqueued, row.time).event("Called by", row.call).put_nonzero("Graph node", row.graph_node);
-  w.stack(from.index.copies().stack_of(row.call));
+  w.stack(source.index.copies().find_stack(row.call));
   return w.common(row).on_stream(row, row.device, row.stream).done();
 }
 
-event_details describe(const trace::transfer_part_event& row, const sources& from) {
-  words w(from, row.id);
+event_details describe(const trace::transfer_part_event& row, const sources& source) {
+  words w(source, row.id);
   w.title(fmt::format("Copy {} of {} in a batch", row.index + 1, row.count)).instant(row.time);
   if (row.bytes > 0) w.bytes("Bytes", row.bytes);
-  w.put("Direction", std::string(name_of(row.direction)));
+  w.put("Direction", std::string(get_name(row.direction)));
   w.put("From", fmt::format("{} memory", name_of_side(row.source_kind)));
   w.put("To", fmt::format("{} memory", name_of_side(row.destination_kind)));
   w.address("From address", row.source_address).address("To address", row.destination_address);
   w.block("From block", row.source_block).block("To block", row.destination_block);
   w.event("Ran with the whole batch", row.transfer).event("Called by", row.call);
-  return w.stack(from.index.copies().stack_of(row.call)).common(row).done();
+  return w.stack(source.index.copies().find_stack(row.call)).common(row).done();
 }
 
-event_details describe(const trace::migration_event& row, const sources& from) {
+event_details describe(const trace::migration_event& row, const sources& source) {
   static constexpr std::array causes = {"", "page fault", "prefetch", "eviction", "access counter"};
-  words w(from, row.id);
-  w.title(fmt::format("Migration {}, {}", name_of(row.direction), format_bytes(row.bytes))).interval(row.time, row.end);
+  words w(source, row.id);
+  w.title(fmt::format("Migration {}, {}", get_name(row.direction), format_bytes(row.bytes)))
+      .interval(row.time, row.end);
   w.bytes("Bytes", row.bytes).address("Address", row.address).device(row.device);
   w.put("Cause", causes[static_cast<std::size_t>(row.cause) % causes.size()]).common(row);
   track where;
@@ -300,8 +301,8 @@ event_details describe(const trace::migration_event& row, const sources& from) {
   return w.on_track(where).done();
 }
 
-event_details describe(const trace::memset_event& row, const sources& from) {
-  words w(from, row.id);
+event_details describe(const trace::memset_event& row, const sources& source) {
+  words w(source, row.id);
   w.title(fmt::format("Memset of {}", format_bytes(row.bytes))).interval(row.time, row.end);
   w.bytes("Bytes", row.bytes).put("Value", format_address(row.value)).put("Kind", kind_in_words(row.kind));
   w.address("Address", row.address).block("Block", row.block).device(row.device).stream(row.stream);
@@ -309,8 +310,8 @@ event_details describe(const trace::memset_event& row, const sources& from) {
   return w.common(row).on_stream(row, row.device, row.stream).done();
 }
 
-event_details describe(const trace::kernel_event& row, const sources& from) {
-  words w(from, row.id);
+event_details describe(const trace::kernel_event& row, const sources& source) {
+  words w(source, row.id);
   const std::string name = w.text(row.name);
   w.title(name.empty() ? "Kernel" : readable_name(name)).interval(row.time, row.end);
   if (row.grid_x > 0) {
@@ -325,8 +326,8 @@ event_details describe(const trace::kernel_event& row, const sources& from) {
   return w.common(row).on_stream(row, row.device, row.stream).done();
 }
 
-event_details describe(const trace::api_call_event& row, const sources& from) {
-  words w(from, row.id);
+event_details describe(const trace::api_call_event& row, const sources& source) {
+  words w(source, row.id);
   const std::string name = w.text(row.name);
   w.title(name.empty() ? "API call" : name).interval(row.time, row.end);
   w.put("Result", row.status == 0 ? "success" : error_in_words(row.status));
@@ -335,8 +336,8 @@ event_details describe(const trace::api_call_event& row, const sources& from) {
   return w.on_thread(row).done();
 }
 
-event_details describe(const trace::graph_definition_event& row, const sources& from) {
-  words w(from, row.id);
+event_details describe(const trace::graph_definition_event& row, const sources& source) {
+  words w(source, row.id);
   return w.title("Graph defined")
       .instant(row.time)
       .put("Name", row.name)
@@ -345,8 +346,8 @@ event_details describe(const trace::graph_definition_event& row, const sources& 
       .done();
 }
 
-event_details describe(const trace::graph_launch_event& row, const sources& from) {
-  words w(from, row.id);
+event_details describe(const trace::graph_launch_event& row, const sources& source) {
+  words w(source, row.id);
   w.title("Graph launch")
       .interval(row.time, row.end)
       .put_nonzero("Graph", raw(row.graph))
@@ -355,8 +356,8 @@ event_details describe(const trace::graph_launch_event& row, const sources& from
   return w.put_nonzero("Correlation", row.correlation).common(row).on_stream(row, row.device, row.stream).done();
 }
 
-event_details describe(const trace::event_record_event& row, const sources& from) {
-  words w(from, row.id);
+event_details describe(const trace::event_record_event& row, const sources& source) {
+  words w(source, row.id);
   return w.title("Event recorded")
       .instant(row.time)
       .stream(row.stream)
@@ -365,82 +366,82 @@ event_details describe(const trace::event_record_event& row, const sources& from
       .done();
 }
 
-event_details describe(const trace::event_wait_event& row, const sources& from) {
-  words w(from, row.id);
+event_details describe(const trace::event_wait_event& row, const sources& source) {
+  words w(source, row.id);
   w.title("Wait for an event").instant(row.time).stream(row.stream).address("Handle", row.handle);
   return w.event("Recorded by", row.record).common(row).done();
 }
 
-event_details describe(const trace::sync_event& row, const sources& from) {
+event_details describe(const trace::sync_event& row, const sources& source) {
   static constexpr std::array names = {"Wait", "Wait for an event", "Wait for a stream", "Wait for the device",
                                        "A stream waits for an event"};
-  words w(from, row.id);
+  words w(source, row.id);
   w.title(names[static_cast<std::size_t>(row.kind) % names.size()]).interval(row.time, row.end).stream(row.stream);
   w.stack(row.stack);
   return w.common(row).on_thread(row).done();
 }
 
-event_details describe(const trace::host_range_event& row, const sources& from) {
-  words w(from, row.id);
+event_details describe(const trace::host_range_event& row, const sources& source) {
+  words w(source, row.id);
   w.title(w.text(row.name)).interval(row.time, row.end).put("Domain", row.domain);
   return w.common(row).on_thread(row).done();
 }
 
-event_details describe(const trace::marker_event& row, const sources& from) {
-  words w(from, row.id);
+event_details describe(const trace::marker_event& row, const sources& source) {
+  words w(source, row.id);
   w.title(w.text(row.name)).instant(row.time);
   if (row.step >= 0) w.put("Step", format_count(static_cast<std::uint64_t>(row.step)));
   return w.common(row).on_thread(row).done();
 }
 
-event_details describe(const trace::file_io_event& row, const sources& from) {
+event_details describe(const trace::file_io_event& row, const sources& source) {
   static constexpr std::array names = {"File operation", "Open", "Read", "Write", "Flush", "Map"};
-  words w(from, row.id);
+  words w(source, row.id);
   w.title(
       fmt::format("{}, {}", names[static_cast<std::size_t>(row.operation) % names.size()], format_bytes(row.bytes)));
   w.interval(row.time, row.end).put("File", row.file).bytes("Bytes", row.bytes).bytes("Offset", row.offset);
   if (row.end != unknown_time && row.end > row.time && row.bytes > 0) {
-    const double rate = index::bandwidth_of(row.bytes, bounded(row.time), bounded(row.end));
+    const double rate = index::compute_bandwidth(row.bytes, bounded(row.time), bounded(row.end));
     w.put("Rate", format_rate(rate));
   }
   return w.common(row).on_thread(row).done();
 }
 
-event_details describe(const trace::counter_event& row, const sources& from) {
-  words w(from, row.id);
+event_details describe(const trace::counter_event& row, const sources& source) {
+  words w(source, row.id);
   return w.title("Counter").instant(row.time).put("Value", fmt::format("{}", row.value)).common(row).done();
 }
 
-event_details describe(const trace::touch_event& row, const sources& from) {
-  words w(from, row.id);
+event_details describe(const trace::touch_event& row, const sources& source) {
+  words w(source, row.id);
   w.title("Touch (argument-visible)").instant(row.time).block("Block", row.block).stream(row.stream);
   if (const std::string name = w.text(row.name); !name.empty()) w.put("Kernel or call", readable_name(name));
   if (row.graph != trace::graph_id::none) w.put("Node of graph", format_count(raw(row.graph)));
   return w.event("By", row.work).common(row).done();
 }
 
-event_details describe(const trace::loss_event& row, const sources& from) {
-  words w(from, row.id);
+event_details describe(const trace::loss_event& row, const sources& source) {
+  words w(source, row.id);
   w.title("Lost events").interval(row.time, row.end).put("Events", format_count(row.events));
   return w.put("Of those, allocations and frees", format_count(row.memory_events)).common(row).done();
 }
 
-event_details describe(const trace::checkpoint_event& row, const sources& from) {
-  words w(from, row.id);
+event_details describe(const trace::checkpoint_event& row, const sources& source) {
+  words w(source, row.id);
   w.title("Checkpoint").instant(row.time).put("Blocks live", format_count(row.blocks));
   return w.put("Exact", row.exact ? "yes" : "no").common(row).done();
 }
 
-event_details describe(const trace::message_event& row, const sources& from) {
-  words w(from, row.id);
+event_details describe(const trace::message_event& row, const sources& source) {
+  words w(source, row.id);
   return w.title("Message").instant(row.time).put("Text", row.text).common(row).done();
 }
 
 namespace {
-void put_owner(const index::block_record& block, const sources& from, words& to) {
+void put_owner(const index::block_record& block, const sources& source, words& to) {
   if (!block.imported()) return;
-  const auto known = import_owner_of(block.alloc, from);
-  const auto owner = !known ? std::optional<trace::alloc_event>{} : find_row<trace::alloc_event>(known->alloc, from);
+  const auto known = find_import_owner(block.alloc, source);
+  const auto owner = !known ? std::optional<trace::alloc_event>{} : find_row<trace::alloc_event>(known->alloc, source);
   if (!owner) {
     to.put("Imported", "from another process, which is not in this recording; its bytes are counted for their owner");
     return;
@@ -452,15 +453,15 @@ void put_owner(const index::block_record& block, const sources& from, words& to)
 }
 }  // namespace
 
-event_details describe(const index::block_record& block, const sources& from) {
-  words w(from, block.alloc);
+event_details describe(const index::block_record& block, const sources& source) {
+  words w(source, block.alloc);
   w.title(fmt::format("Block of {}", format_bytes(block.bytes)));
-  w.span(block.born, block.freed() ? block.died : index::time_range_of(from.trace).end);
+  w.span(block.born, block.freed() ? block.died : index::recorded_range(source.trace).end);
   w.put("Bytes", bytes_exactly(block.bytes));
   if (block.reserved_bytes > block.bytes) w.bytes("Size in pool", block.reserved_bytes);
-  w.address("Address", block.address).put("Layer", std::string(name_of(block.layer)));
+  w.address("Address", block.address).put("Layer", std::string(get_name(block.layer)));
   w.put("Kind", kind_in_words(block.kind)).put("Name", block.name);
-  put_owner(block, from, w);
+  put_owner(block, source, w);
   w.put("Allocated", block.born_before() ? "before the recording" : format_moment(block.born), block.alloc);
   if (block.freed()) {
     w.put("Freed", format_moment(block.died) + (block.death_inferred ? " (inferred: gone from a checkpoint)" : ""),

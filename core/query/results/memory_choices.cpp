@@ -14,47 +14,47 @@ namespace {
 
 using index::memory_key;
 
-std::string label_of(const memory_key& key, const trace::tables& tables) {
+std::string make_label(const memory_key& key, const trace::tables& tables) {
   const trace::device_row* row = tables.devices.find(key.device);
   const bool numbered = key.device == trace::device_id::none || (row != nullptr && row->ordinal >= 0);
   return fmt::format("{}, {}: {}",
                      numbered ? index::short_label(key.device, tables) : index::device_label(key.device, tables),
-                     name_of(key.layer), name_of(key.kind));
+                     get_name(key.layer), get_name(key.kind));
 }
 
 }  // namespace
 
-memory_choice choice_of(const metrics::listed_memory& listed, const trace::tables& tables) {
-  const memory_key& key = listed.of;
-  return {key.layer, key.device, key.kind, listed.peak, label_of(key, tables), listed.has_stacks};
+memory_choice make_choice(const metrics::listed_memory& listed, const trace::tables& tables) {
+  const memory_key& key = listed.memory;
+  return {key.layer, key.device, key.kind, listed.peak, make_label(key, tables), listed.has_stacks};
 }
 
-std::vector<memory_choice> list_choices(const sources& from) {
-  std::vector<memory_choice> all;
-  for (const auto& listed : metrics::list_memories(from.index.memory(), index::time_range_of(from.trace)))
-    all.push_back(choice_of(listed, from.trace.tables()));
-  return all;
+std::vector<memory_choice> list_choices(const sources& source) {
+  std::vector<memory_choice> choices;
+  for (const auto& listed : metrics::list_memories(source.index.memory(), index::recorded_range(source.trace)))
+    choices.push_back(make_choice(listed, source.trace.tables()));
+  return choices;
 }
 
-std::optional<std::size_t> choose(const std::vector<memory_choice>& all, const memory_wanted& wanted) {
+std::optional<std::size_t> choose(const std::vector<memory_choice>& choices, const memory_wanted& wanted) {
   std::vector<std::size_t> wanted_ones;
-  for (std::size_t i = 0; i < all.size(); ++i)
-    if ((!wanted.layer || all[i].layer == *wanted.layer) && (!wanted.device || all[i].device == *wanted.device) &&
-        (!wanted.kind || all[i].kind == *wanted.kind))
+  for (std::size_t i = 0; i < choices.size(); ++i)
+    if ((!wanted.layer || choices[i].layer == *wanted.layer) &&
+        (!wanted.device || choices[i].device == *wanted.device) && (!wanted.kind || choices[i].kind == *wanted.kind))
       wanted_ones.push_back(i);
   const bool of_devices = std::any_of(wanted_ones.begin(), wanted_ones.end(), [&](std::size_t i) {
-    return goes_first(all[i].kind, all[i].peak, all.front().peak);
+    return goes_first(choices[i].kind, choices[i].peak, choices.front().peak);
   });
   std::optional<std::size_t> largest, best;
   for (const std::size_t i : wanted_ones) {
-    const memory_choice& each = all[i];
+    const memory_choice& each = choices[i];
     if (of_devices && !index::is_device_resident(each.kind)) continue;
     if (!best) {
       largest = best = i;
       continue;
     }
-    const memory_choice& other = all[*best];
-    if (each.peak < all[*largest].peak / 4) continue;
+    const memory_choice& other = choices[*best];
+    if (each.peak < choices[*largest].peak / 4) continue;
     if (std::pair(each.has_stacks, each.layer) > std::pair(other.has_stacks, other.layer)) best = i;
   }
   return best;

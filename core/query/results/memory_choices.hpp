@@ -8,7 +8,8 @@
 #include "core/trace/model/model.hpp"
 #include "core/trace/model/tables.hpp"
 
-/// Selects the memory for a query about stacks. Only one layer is counted, because layers contain one another.
+/// Selects the memory for a query about stacks. The query counts only one layer (driver, pool, framework or user),
+/// because layers contain one another.
 namespace sluice::query {
 
 struct sources;
@@ -30,14 +31,15 @@ struct memory_wanted {
   std::optional<trace::memory_kind> kind;
 };
 
-[[nodiscard]] memory_choice choice_of(const metrics::listed_memory& listed, const trace::tables& tables);
+/// Returns the choice for one listed memory, with its label.
+[[nodiscard]] memory_choice make_choice(const metrics::listed_memory& listed, const trace::tables& tables);
 /// Returns all memory of the recording, sorted by descending peak.
-[[nodiscard]] std::vector<memory_choice> list_choices(const sources& from);
+[[nodiscard]] std::vector<memory_choice> list_choices(const sources& source);
 
-/// Returns the index in `all` of the requested memory. By default selects device memory, unless its peak is less than a
-/// hundredth of the host's; and among its layers the innermost one that has a good part of the largest layer's bytes:
-/// framework blocks show which line needs memory, driver blocks only where the framework ran out of it. `all` must be
-/// sorted by descending peak.
-[[nodiscard]] std::optional<std::size_t> choose(const std::vector<memory_choice>& all, const memory_wanted& wanted);
+/// Returns the index in `all` of the requested memory. By default, selects device memory, unless its peak is less than
+/// a hundredth of the host's. Prefers memory with stacks, then the innermost layer whose peak is at least a quarter of
+/// the largest one: blocks of a framework show which line needs memory, blocks of the driver only where the framework
+/// ran out of memory. `all` must be sorted by descending peak.
+[[nodiscard]] std::optional<std::size_t> choose(const std::vector<memory_choice>& choices, const memory_wanted& wanted);
 
 }  // namespace sluice::query

@@ -15,7 +15,7 @@ namespace {
 using index::block_record;
 
 std::uint64_t taken_by(const block_record& block) { return std::max(block.bytes, block.reserved_bytes); }
-std::uint64_t end_of(std::uint64_t address, std::uint64_t bytes) {
+std::uint64_t get_end(std::uint64_t address, std::uint64_t bytes) {
   return bytes > UINT64_MAX - address ? UINT64_MAX : address + bytes;
 }
 
@@ -23,11 +23,11 @@ std::uint64_t end_of(std::uint64_t address, std::uint64_t bytes) {
 class packer {
  public:
   packer(address_segment& into, std::uint64_t pixel)
-      : into_(into), end_(end_of(into.address, into.bytes)), pixel_(pixel), reached_(into.address) {}
+      : into_(into), end_(get_end(into.address, into.bytes)), pixel_(pixel), reached_(into.address) {}
 
   void add(const block_record& block, const index::block_category& category) {
     const std::uint64_t begin = std::clamp(block.address, into_.address, end_);
-    const std::uint64_t end = std::clamp(end_of(block.address, taken_by(block)), begin, end_);
+    const std::uint64_t end = std::clamp(get_end(block.address, taken_by(block)), begin, end_);
     ++into_.blocks;
     if (begin > reached_) into_.largest_hole = std::max(into_.largest_hole, begin - reached_);
     const std::uint64_t fresh = end > reached_ ? end - std::max(begin, reached_) : 0;
@@ -43,7 +43,7 @@ class packer {
            std::uint64_t fresh) {
     if (!into_.items.empty()) {
       address_item& last = into_.items.back();
-      // Overlapping blocks cannot be drawn separately.
+      // Overlapping blocks cannot be drawn separately, so they share an item.
       const std::uint64_t whole = std::max(end, last.address + last.bytes) - last.address;
       if (whole <= pixel_ || begin < last.address + last.bytes) {
         last.bytes = whole;
@@ -53,11 +53,11 @@ class packer {
         return;
       }
     }
-    address_item& made = into_.items.emplace_back();
-    made.address = begin;
-    made.bytes = end - begin;
-    made.used = fresh;
-    name(made, block, category, end - begin);
+    address_item& item = into_.items.emplace_back();
+    item.address = begin;
+    item.bytes = end - begin;
+    item.used = fresh;
+    name(item, block, category, end - begin);
   }
 
   void name(address_item& item, const block_record& block, const index::block_category& category, std::uint64_t bytes) {
@@ -75,14 +75,14 @@ class packer {
   const std::uint64_t end_;
   const std::uint64_t pixel_;
   std::uint64_t reached_;
-  std::uint64_t largest_ = 0;  ///< Of the blocks in the last item.
+  std::uint64_t largest_ = 0;  ///< The size of the largest block in the last item.
 };
 
 /// Assigns live blocks to segments.
 class sorter {
  public:
-  sorter(const memory_map_query& query, const sources& from)
-      : query_(query), from_(from), blocks_(from.index.memory().blocks()) {}
+  sorter(const memory_map_query& query, const sources& source)
+      : query_(query), from_(source), blocks_(source.index.memory().blocks()) {}
 
   /// Returns false if the query was cancelled.
   [[nodiscard]] bool sort() {
@@ -93,7 +93,7 @@ class sorter {
     runs_.emplace(blocks_, live_);
     holders_.assign(blocks_.size(), nobody);
     if (!find_segments()) return false;
-    std::erase_if(live_, [this](std::size_t at) { return runs_->first_of(at) != at; });
+    std::erase_if(live_, [this](std::size_t at) { return runs_->find_first(at) != at; });
     put_in_order();
     if (from_.cancelled) return false;
     place_all();
@@ -101,14 +101,14 @@ class sorter {
     return true;
   }
 
-  /// The bytes of a block, or of a run of mappings given by its first.
-  [[nodiscard]] std::uint64_t bytes_of(std::size_t at) const { return runs_->bytes_of(at); }
-  /// Segments with their blocks, including segments that are empty now but were or will be used.
+  /// Returns the bytes of a block or, for the first of a run of mappings, those of the run.
+  [[nodiscard]] std::uint64_t get_bytes(std::size_t at) const { return runs_->get_bytes(at); }
+  /// Returns the segments with their blocks, including segments that are empty now but were or will be used.
   [[nodiscard]] const std::unordered_map<std::size_t, std::vector<std::size_t>>& inside() const { return inside_; }
-  /// Live blocks that are not segments and are in no segment.
+  /// Returns the live blocks that are not segments and are in no segment.
   [[nodiscard]] const std::vector<std::size_t>& lone() const { return lone_; }
 
-  [[nodiscard]] std::optional<memory_map::place> place_of(trace::block_id id) const {
+  [[nodiscard]] std::optional<memory_map::place> get_place(trace::block_id id) const {
     const block_record* block = id == trace::block_id::none ? nullptr : from_.index.memory().find(id);
     if (block == nullptr || !block->allocated) return std::nullopt;
     if (query_.device && block->device != *query_.device) return std::nullopt;
@@ -134,14 +134,14 @@ class sorter {
            index::is_memory_at_an_address(block.kind);
   }
 
-  /// The position of a block on the map; for a mapping, that of the first in its run.
+  /// Returns the position of a block on the map; for a mapping, that of the first mapping in its run.
   [[nodiscard]] std::optional<std::size_t> live_place(trace::block_id id) const {
     const block_record* block = id == trace::block_id::none ? nullptr : from_.index.memory().find(id);
     if (block == nullptr || !is_shown(*block)) return std::nullopt;
-    return runs_->first_of(static_cast<std::size_t>(block - blocks_.data()));
+    return runs_->find_first(static_cast<std::size_t>(block - blocks_.data()));
   }
 
-  /// Sorts by process, device, address, layer and position. The keys are copied, as there may be a million of them.
+  /// Sorts by process, device, address, layer and position. The keys are copied, because there may be a million blocks.
   void put_in_order() {
     struct key {
       trace::process_id process;
@@ -170,7 +170,8 @@ class sorter {
     holders_[at] = static_cast<std::uint32_t>(into);
   }
 
-  /// Processes blocks by address: a block belongs to an open block of a lower layer that contains it.
+  /// Processes blocks in order of address. A block belongs to an open block of a lower layer that contains its
+  /// addresses.
   void place_all() {
     std::vector<std::size_t> open;
     for (const std::size_t at : live_) {
@@ -182,22 +183,22 @@ class sorter {
         const auto over = [&](std::size_t other) {
           const block_record& o = blocks_[other];
           return o.process != block.process || o.device != block.device ||
-                 end_of(o.address, bytes_of(other)) <= block.address;
+                 get_end(o.address, get_bytes(other)) <= block.address;
         };
         std::erase_if(open, over);
         const auto holder = std::find_if(open.rbegin(), open.rend(), [&](std::size_t other) {
           const block_record& o = blocks_[other];
-          return o.layer < block.layer && end_of(o.address, bytes_of(other)) >= end_of(block.address, bytes_of(at));
+          return o.layer < block.layer && get_end(o.address, get_bytes(other)) >= get_end(block.address, get_bytes(at));
         });
         if (holder != open.rend()) put(*holder, at);
       }
-      // Limits overlapping blocks, which would otherwise all stay open.
+      // Without this limit, all overlapping blocks would stay open.
       constexpr std::size_t max_open = 64;
       if (block.address != 0 && open.size() < max_open) open.push_back(at);
     }
   }
 
-  /// Finds live blocks that contain others, now or at another time. False if cancelled.
+  /// Finds live blocks that contain others, now or at another time. Returns false if the query was cancelled.
   [[nodiscard]] bool find_segments() {
     if (const index::section_facts* known = from_.index.known_from_file()) {
       const std::vector<trace::block_id>& segments = known->whole->segments;
@@ -206,7 +207,7 @@ class sorter {
           if (const auto place = live_place(id)) ever_.insert(*place);
       } else {
         for (const std::size_t at : live_)
-          if (std::binary_search(segments.begin(), segments.end(), blocks_[at].id)) ever_.insert(runs_->first_of(at));
+          if (std::binary_search(segments.begin(), segments.end(), blocks_[at].id)) ever_.insert(runs_->find_first(at));
       }
       return true;
     }
@@ -221,7 +222,7 @@ class sorter {
     return true;
   }
 
-  /// Divides live blocks without inner blocks into empty segments and lone blocks.
+  /// Divides the live blocks without inner blocks into empty segments and lone blocks.
   void find_empty() {
     for (const std::size_t at : live_) {
       if (inside_.contains(at)) continue;
@@ -233,16 +234,16 @@ class sorter {
     }
   }
 
-  /// The segment that contains the address of a block that is not live.
+  /// Returns the segment that contains the address of a block that is not live.
   [[nodiscard]] trace::block_id segment_around(const block_record& block) const {
     if (const auto parent = live_place(block.parent); parent && inside_.contains(*parent)) return blocks_[*parent].id;
     if (block.address == 0) return trace::block_id::none;
-    const std::uint64_t end = end_of(block.address, taken_by(block));
-    const block_record* best = nullptr;  // The innermost, independent of iteration order.
+    const std::uint64_t end = get_end(block.address, taken_by(block));
+    const block_record* best = nullptr;  // The innermost segment, whatever the order of iteration.
     for (const auto& [at, blocks] : inside_) {
       const block_record& o = blocks_[at];
       if (o.process != block.process || o.device != block.device || o.layer >= block.layer) continue;
-      if (o.address > block.address || end_of(o.address, bytes_of(at)) < end) continue;
+      if (o.address > block.address || get_end(o.address, get_bytes(at)) < end) continue;
       if (best == nullptr || std::tuple(best->layer, raw(best->id)) < std::tuple(o.layer, raw(o.id))) best = &o;
     }
     return best == nullptr ? trace::block_id::none : best->id;
@@ -255,17 +256,20 @@ class sorter {
   std::optional<index::mapped_runs> runs_;
   std::unordered_set<std::size_t> ever_;  ///< Live blocks that contain others at any time.
   std::unordered_map<std::size_t, std::vector<std::size_t>>
-      inside_;                                  ///< In order of address, except blocks with a parent.
+      inside_;  ///< For each segment, its blocks in order of address, except blocks with a parent.
   std::vector<std::size_t>* filled_ = nullptr;  ///< The last entry of `inside_` that was added to.
   std::size_t filled_at_ = 0;
-  std::vector<std::uint32_t> holders_;  ///< By position: the segment of a live block, or nobody.
+  std::vector<std::uint32_t> holders_;  ///< For each position, the segment of the live block, or `nobody`.
   std::vector<std::size_t> lone_;
 };
 
 class mapper {
  public:
-  mapper(const memory_map_query& query, const sources& from)
-      : query_(query), from_(from), blocks_(from.index.memory().blocks()), facts_(from.index.tensors(from.trace)) {}
+  mapper(const memory_map_query& query, const sources& source)
+      : query_(query),
+        from_(source),
+        blocks_(source.index.memory().blocks()),
+        facts_(source.index.tensors(source.trace)) {}
 
   result<memory_map> draw() {
     sorter lives(query_, from_);
@@ -277,17 +281,17 @@ class mapper {
       for (const std::size_t at : lives.lone())
         if (wanted(at)) all_.push_back({at, nullptr});
     made_.count = all_.size();
-    // The largest first: beyond the limit, only the totals are returned.
+    // The largest segments come first. The result has only the totals of segments beyond the limit.
     std::sort(all_.begin(), all_.end(), [&](const auto& a, const auto& b) {
-      return std::tuple(lives.bytes_of(b.at), blocks_[a.at].id) < std::tuple(lives.bytes_of(a.at), blocks_[b.at].id);
+      return std::tuple(lives.get_bytes(b.at), blocks_[a.at].id) < std::tuple(lives.get_bytes(a.at), blocks_[b.at].id);
     });
     for (const entry& each : all_) {
       if (from_.cancelled) return fail(error_code::cancelled, "the query was cancelled");
-      add(each, lives.bytes_of(each.at));
+      add(each, lives.get_bytes(each.at));
     }
     number_groups();
     for (const trace::block_id each : query_.marks)
-      if (const auto place = lives.place_of(each)) made_.marked.push_back(*place);
+      if (const auto place = lives.get_place(each)) made_.marked.push_back(*place);
     return std::move(made_);
   }
 
@@ -296,15 +300,15 @@ class mapper {
     std::size_t at = 0;
     const std::vector<std::size_t>* inside = nullptr;  ///< Null: a lone block.
   };
-  /// Lone blocks come after the segments of a device and process.
+  /// The `bool` is true for lone blocks, which come after the segments of their device and process.
   using group_key = std::tuple<trace::device_id, trace::process_id, bool, trace::layer>;
-  static group_key key_of(const address_segment& s) { return {s.device, s.process, s.lone, s.layer}; }
+  static group_key get_key(const address_segment& s) { return {s.device, s.process, s.lone, s.layer}; }
 
   [[nodiscard]] bool wanted(std::size_t at) const {
     return query_.segment == trace::block_id::none || blocks_[at].id == query_.segment;
   }
 
-  [[nodiscard]] index::block_category category_of(std::size_t at) const {
+  [[nodiscard]] index::block_category find_category(std::size_t at) const {
     return at < facts_->categories.size() ? facts_->categories[at] : index::block_category{};
   }
 
@@ -331,15 +335,15 @@ class mapper {
       std::sort(copy.begin(), copy.end(), lies_before);
       inside = &copy;
     }
-    for (const std::size_t at : *inside) packed.add(blocks_[at], category_of(at));
+    for (const std::size_t at : *inside) packed.add(blocks_[at], find_category(at));
     packed.finish();
     count(into);
     if (made_.segments.size() < memory_map::segment_limit) made_.segments.push_back(std::move(into));
   }
 
   void count(const address_segment& segment) {
-    address_group& sum = groups_[key_of(segment)];
-    std::tie(sum.device, sum.process, sum.lone, sum.layer) = key_of(segment);
+    address_group& sum = groups_[get_key(segment)];
+    std::tie(sum.device, sum.process, sum.lone, sum.layer) = get_key(segment);
     ++sum.segments;
     sum.bytes += segment.bytes;
     sum.used += segment.used;
@@ -353,7 +357,7 @@ class mapper {
       numbers.emplace(key, made_.groups.size());
       made_.groups.push_back(sum);
     }
-    for (address_segment& each : made_.segments) each.group = numbers.at(key_of(each));
+    for (address_segment& each : made_.segments) each.group = numbers.at(get_key(each));
     std::sort(made_.segments.begin(), made_.segments.end(), [](const address_segment& a, const address_segment& b) {
       return std::tie(a.group, a.address, a.block) < std::tie(b.group, b.address, b.block);
     });
@@ -370,14 +374,14 @@ class mapper {
 
 }  // namespace
 
-result<memory_map> result_to(const memory_map_query& asked, const sources& from) {
+result<memory_map> result_to(const memory_map_query& asked, const sources& source) {
   memory_map_query query = asked;
   query.time = bounded(asked.time);
   query.width = std::clamp<std::uint32_t>(asked.width, 1, widest_view);
-  return mapper(query, from).draw();
+  return mapper(query, source).draw();
 }
 
-result<memory_step> result_to(const memory_step_query& query, const sources& from) {
+result<memory_step> result_to(const memory_step_query& query, const sources& source) {
   const trace::time_ns now = bounded(query.time);
   memory_step found{.since = query.time, .forward = query.forward};
   std::uint64_t largest = 0;
@@ -398,8 +402,8 @@ result<memory_step> result_to(const memory_step_query& query, const sources& fro
     found.block = block.id;
   };
   std::size_t seen = 0;
-  for (const block_record& block : from.index.memory().blocks()) {
-    if ((++seen & 0xfffU) == 0 && from.cancelled) return fail(error_code::cancelled, "the query was cancelled");
+  for (const block_record& block : source.index.memory().blocks()) {
+    if ((++seen & 0xfffU) == 0 && source.cancelled) return fail(error_code::cancelled, "the query was cancelled");
     if (!block.allocated || (query.device && block.device != *query.device)) continue;
     if (!index::is_memory_at_an_address(block.kind)) continue;
     if (better(block.born)) take(block, found.born, found.born_bytes);

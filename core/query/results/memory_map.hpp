@@ -8,7 +8,8 @@
 #include "core/index/memory/categories.hpp"
 #include "core/trace/model/model.hpp"
 
-/// The memory layout at one time: the segments, and the blocks in them.
+/// The memory layout at one time: the segments, and the blocks in them. A segment is a block that a pool or framework
+/// hands out in parts.
 namespace sluice::query {
 
 /// A drawn block, or several neighboring blocks in one pixel, with the holes between them.
@@ -32,7 +33,7 @@ struct address_item {
 /// Totals of a segment or a group. A group has one layer, because layers are nested and their totals must not be added.
 struct address_totals {
   std::uint64_t bytes = 0;
-  std::uint64_t used = 0;          ///< Bytes in blocks; bytes in several blocks count once.
+  std::uint64_t used = 0;          ///< Bytes in blocks; a byte in several blocks counts once.
   std::uint64_t largest_hole = 0;  ///< The longest run of bytes that are in no block.
   std::uint64_t blocks = 0;
 
@@ -69,8 +70,8 @@ struct memory_map {
   std::vector<address_segment> segments;  ///< The `segment_limit` largest ones, sorted by group and address.
   std::uint64_t count = 0;                ///< The number of all segments, including those beyond the limit.
 
-  /// The location of a requested block. If the block is not live at `time`: where it was, or will be, in a segment that
-  /// exists at `time`.
+  /// The location of a requested block. If the block is not live at `time`, this is where it was or will be in a
+  /// segment that exists at `time`.
   struct place {
     trace::block_id block{};
     trace::block_id segment{};
@@ -90,9 +91,9 @@ struct memory_map {
 struct memory_map_query {
   trace::time_ns time = 0;
   std::optional<trace::device_id> device{};
-  trace::block_id segment{};  ///< Return only this segment; none: all segments.
+  trace::block_id segment{};  ///< The only segment to return; none: all segments.
   std::uint32_t width = 0;    ///< Pixels per segment. Each segment gets at most twice as many items.
-  std::uint64_t pixel = 0;    ///< Bytes per pixel, the same for all segments. Unless 0, used instead of `width`.
+  std::uint64_t pixel = 0;    ///< Bytes per pixel, the same for all segments. If it is not 0, it replaces `width`.
   bool lone = false;          ///< Also return blocks outside of segments.
   std::vector<trace::block_id> marks{};  ///< Blocks whose locations are returned.
   friend bool operator==(const memory_map_query&, const memory_map_query&) = default;
@@ -114,7 +115,7 @@ struct memory_step {
 /// Requests the next or the previous time at which blocks are allocated or freed.
 struct memory_step_query {
   trace::time_ns time = 0;
-  bool forward = true;  ///< True: the next change after `time`. False: the last change before `time`.
+  bool forward = true;  ///< True requests the next change after `time`, and false the last change before `time`.
   std::optional<trace::device_id> device{};
   friend bool operator==(const memory_step_query&, const memory_step_query&) = default;
   using result_type = memory_step;

@@ -16,12 +16,12 @@ class statistics_of_parts final : public section_result<metrics::range_statistic
  public:
   explicit statistics_of_parts(time_range range) : measured_(range) {}
 
-  result<void> add(const sources& from, time_range part) override {
-    measured_.add(from.index, part);
+  result<void> add(const sources& source, time_range part) override {
+    measured_.add(source.index, part);
     return {};
   }
-  result<metrics::range_statistics> evaluate(const sources& from) override {
-    return measured_.metrics(from.trace.tables());
+  result<metrics::range_statistics> evaluate(const sources& source) override {
+    return measured_.metrics(source.trace.tables());
   }
 
  private:
@@ -34,89 +34,90 @@ section_result_for<statistics_query> gather(const statistics_query& query) {
   return std::make_unique<statistics_of_parts>(query.range);
 }
 
-result<metrics::range_statistics> result_to(const statistics_query& query, const sources& from) {
-  return metrics::measure(from.index, from.trace.tables(), query.range);
+result<metrics::range_statistics> result_to(const statistics_query& query, const sources& source) {
+  return metrics::measure(source.index, source.trace.tables(), query.range);
 }
 
-result<metrics::report> result_to(const report_query&, const sources& from) {
-  return metrics::make_report(from.index, from.trace, std::nullopt, {from.frames, from.lookup, &from.provisional});
+result<metrics::report> result_to(const report_query&, const sources& source) {
+  return metrics::make_report(source.index, source.trace, std::nullopt,
+                              {source.frames, source.lookup, &source.provisional});
 }
 
 namespace {
 
-/// A time at which events were lost, whatever the source.
+/// A time at which events were lost, from any of the rows that report losses.
 struct loss {
   time_ns time = 0;
   std::uint64_t events = 0;
   std::uint64_t memory_events = 0;
 };
 
-std::vector<message> messages_of(const trace::snapshot& trace, std::span<const std::string> warnings,
-                                 std::span<const index::recorded_message> messages, std::span<const loss> losses) {
+std::vector<message> get_messages(const trace::snapshot& trace, std::span<const std::string> warnings,
+                                  std::span<const index::recorded_message> messages, std::span<const loss> losses) {
   using trace::severity;
-  std::vector<message> all;
-  const time_ns begin = index::time_range_of(trace).begin;
-  for (const std::string& warning : trace.warnings()) all.push_back({severity::warning, warning, begin});
-  for (const std::string& warning : warnings) all.push_back({severity::warning, warning, begin});
-  if (auto note = symbols::untrusted_note(trace)) all.push_back({severity::info, std::move(*note), 0});
-  const std::size_t of_file = all.size();
+  std::vector<message> items;
+  const time_ns begin = index::recorded_range(trace).begin;
+  for (const std::string& warning : trace.warnings()) items.push_back({severity::warning, warning, begin});
+  for (const std::string& warning : warnings) items.push_back({severity::warning, warning, begin});
+  if (auto note = symbols::untrusted_note(trace)) items.push_back({severity::info, std::move(*note), 0});
+  const std::size_t of_file = items.size();
   for (const index::recorded_message& m : messages)
-    all.push_back({m.severity, std::string(trace.tables().text(m.text)), m.time});
+    items.push_back({m.severity, std::string(trace.tables().text(m.text)), m.time});
   for (const loss& each : losses) {
     std::string text = fmt::format("the recorder lost {}", format_some(each.events, "event"));
     if (each.memory_events > 0) {
       text += fmt::format(", {} of them allocations and frees: memory metrics are not exact after this",
                           format_count(each.memory_events));
     }
-    all.push_back({severity::warning, std::move(text), each.time});
+    items.push_back({severity::warning, std::move(text), each.time});
   }
-  std::stable_sort(all.begin() + static_cast<std::ptrdiff_t>(of_file), all.end(),
+  std::stable_sort(items.begin() + static_cast<std::ptrdiff_t>(of_file), items.end(),
                    [](const message& a, const message& b) { return a.time < b.time; });
-  return all;
+  return items;
 }
 
 }  // namespace
 
-result<std::vector<message>> result_to(const messages_query&, const sources& from) {
+result<std::vector<message>> result_to(const messages_query&, const sources& source) {
   std::vector<loss> losses;
-  for (const trace::loss_event& row : from.index.memory().losses())
+  for (const trace::loss_event& row : source.index.memory().losses())
     losses.push_back({bounded(row.time), row.events, row.memory_events});
-  return messages_of(from.trace, from.index.warnings(), from.index.messages(), losses);
+  return get_messages(source.trace, source.index.warnings(), source.index.messages(), losses);
 }
 
 // --- from stored metrics -----------------------------------------------------------------------------------------
 
-bool has_metrics_of(time_range range, const sources& from) {
-  const time_range asked = bounded(range), known = from.stored->metrics->span;
-  return asked == known || (from.trace.growing() && asked.begin == known.begin && asked.end >= known.end);
+bool has_metrics_of(time_range range, const sources& source) {
+  const time_range asked = bounded(range), known = source.stored->metrics->span;
+  return asked == known || (source.trace.growing() && asked.begin == known.begin && asked.end >= known.end);
 }
 
 std::optional<result<metrics::range_statistics>> result_from_metrics(const statistics_query& query,
-                                                                     const sources& from) {
-  if (!has_metrics_of(query.range, from)) return {};
-  return from.stored->metrics->metrics.whole;
+                                                                     const sources& source) {
+  if (!has_metrics_of(query.range, source)) return {};
+  return source.stored->metrics->metrics.whole;
 }
 
-std::optional<result<metrics::report>> result_from_metrics(const report_query&, const sources& from) {
-  auto made =
-      metrics::make_report(from.stored->metrics->metrics, from.trace, {from.frames, from.lookup, &from.provisional});
-  made.span = from.stored->metrics->span;
-  return made;
+std::optional<result<metrics::report>> result_from_metrics(const report_query&, const sources& source) {
+  auto report = metrics::make_report(source.stored->metrics->metrics, source.trace,
+                                     {source.frames, source.lookup, &source.provisional});
+  report.span = source.stored->metrics->span;
+  return report;
 }
 
-std::optional<result<std::vector<message>>> result_from_metrics(const messages_query&, const sources& from) {
+std::optional<result<std::vector<message>>> result_from_metrics(const messages_query&, const sources& source) {
   std::vector<loss> losses;
-  for (const summary::loss_span& span : from.stored->metrics->losses)
+  for (const summary::loss_span& span : source.stored->metrics->losses)
     losses.push_back({span.begin, span.events, span.memory_events});
-  return messages_of(from.trace, from.stored->metrics->metrics.warnings, from.stored->metrics->metrics.messages,
-                     losses);
+  return get_messages(source.trace, source.stored->metrics->metrics.warnings, source.stored->metrics->metrics.messages,
+                      losses);
 }
 
 static_assert(summary::stored_metrics::block_limit >= block_table::first_rows);
 
-std::optional<result<block_table>> result_from_metrics(const blocks_query& query, const sources& from) {
-  const summary::stored_metrics& stored = *from.stored->metrics;
-  const bool unfiltered = has_metrics_of(query.range, from) && !query.only_unfreed && !query.only_unused &&
+std::optional<result<block_table>> result_from_metrics(const blocks_query& query, const sources& source) {
+  const summary::stored_metrics& stored = *source.stored->metrics;
+  const bool unfiltered = has_metrics_of(query.range, source) && !query.only_unfreed && !query.only_unused &&
                           !query.category && query.min_bytes == 0 && !query.device && !query.kind &&
                           query.process == trace::process_id::none && !query.groups && query.filter.empty();
   const bool biggest_first = query.sort == block_column::bytes && query.descending;
@@ -129,14 +130,14 @@ std::optional<result<block_table>> result_from_metrics(const blocks_query& query
   }
   if (table.count > summary::stored_metrics::block_limit && query.rows > summary::stored_metrics::block_limit)
     return {};
-  // The largest blocks of each layer are stored, so they include the largest of all layers.
+  // The file stores the largest blocks of each layer, so these include the largest of all layers.
   const std::size_t most = std::min(query.rows, summary::stored_metrics::block_limit);
   for (const block_row& row : stored.largest)
     if (table.rows.size() < most && (!query.layer || row.layer == *query.layer)) table.rows.push_back(row);
   if (!query.needs_uses())
     for (block_row& row : table.rows) row.set_uses({});
   table.uses_known = query.needs_uses() && stored.uses_known;
-  complete_rows(query, from, from.stored->facts ? from.stored->facts->steps.get() : nullptr, table);
+  complete_rows(query, source, source.stored->facts ? source.stored->facts->steps.get() : nullptr, table);
   return table;
 }
 

@@ -25,7 +25,7 @@ namespace sluice::query {
 
 /// Returns the axis on which copies of a direction are drawn. Copies over the host's link share one axis. Copies within
 /// a device and copies between devices are so much faster that each of the two kinds has its own axis.
-[[nodiscard]] constexpr trace::direction axis_of(trace::direction way) {
+[[nodiscard]] constexpr trace::direction get_axis(trace::direction way) {
   return way == trace::direction::d2d || way == trace::direction::p2p ? way : trace::direction::unknown;
 }
 
@@ -48,35 +48,35 @@ struct sources {
 
 /// True if the metrics in `from.stored` are those of `range`. In a growing recording, `range` may also contain newer
 /// events, which the metrics lack.
-[[nodiscard]] bool has_metrics_of(time_range range, const sources& from);
+[[nodiscard]] bool has_metrics_of(time_range range, const sources& source);
 
-[[nodiscard]] result<track_list> result_to(const tracks_query& query, const sources& from);
-[[nodiscard]] result<slice_list> result_to(const slices_query& query, const sources& from);
-[[nodiscard]] result<series> result_to(const series_query& query, const sources& from);
-[[nodiscard]] result<block_table> result_to(const blocks_query& query, const sources& from);
-[[nodiscard]] result<metrics::range_statistics> result_to(const statistics_query& query, const sources& from);
-[[nodiscard]] result<metrics::report> result_to(const report_query& query, const sources& from);
-[[nodiscard]] result<event_details> result_to(const details_query& query, const sources& from);
-[[nodiscard]] result<stack_view> result_to(const stacks_query& query, const sources& from);
-[[nodiscard]] result<std::vector<message>> result_to(const messages_query& query, const sources& from);
-[[nodiscard]] result<search_results> result_to(const search_query& query, const sources& from);
+[[nodiscard]] result<track_list> result_to(const tracks_query& query, const sources& source);
+[[nodiscard]] result<slice_list> result_to(const slices_query& query, const sources& source);
+[[nodiscard]] result<series> result_to(const series_query& query, const sources& source);
+[[nodiscard]] result<block_table> result_to(const blocks_query& query, const sources& source);
+[[nodiscard]] result<metrics::range_statistics> result_to(const statistics_query& query, const sources& source);
+[[nodiscard]] result<metrics::report> result_to(const report_query& query, const sources& source);
+[[nodiscard]] result<event_details> result_to(const details_query& query, const sources& source);
+[[nodiscard]] result<stack_view> result_to(const stacks_query& query, const sources& source);
+[[nodiscard]] result<std::vector<message>> result_to(const messages_query& query, const sources& source);
+[[nodiscard]] result<search_results> result_to(const search_query& query, const sources& source);
 /// O(blocks + live blocks * log(live blocks)).
-[[nodiscard]] result<memory_map> result_to(const memory_map_query& query, const sources& from);
+[[nodiscard]] result<memory_map> result_to(const memory_map_query& query, const sources& source);
 /// O(blocks). If `from.index` covers a section, the step is valid only if it is inside that section.
-[[nodiscard]] result<memory_step> result_to(const memory_step_query& query, const sources& from);
-[[nodiscard]] result<what_if_curves> result_to(const what_if_query& query, const sources& from);
-[[nodiscard]] result<metrics::copy_table> result_to(const transfers_query& query, const sources& from);
-[[nodiscard]] result<idle_gap_list> result_to(const idle_gaps_query& query, const sources& from);
-[[nodiscard]] result<rank_rows> result_to(const ranks_query& query, const sources& from);
+[[nodiscard]] result<memory_step> result_to(const memory_step_query& query, const sources& source);
+[[nodiscard]] result<what_if_curves> result_to(const what_if_query& query, const sources& source);
+[[nodiscard]] result<metrics::copy_table> result_to(const transfers_query& query, const sources& source);
+[[nodiscard]] result<idle_gap_list> result_to(const idle_gaps_query& query, const sources& source);
+[[nodiscard]] result<rank_rows> result_to(const ranks_query& query, const sources& source);
 /// O(blocks * log blocks).
-[[nodiscard]] result<memory_groups> result_to(const memory_groups_query& query, const sources& from);
-[[nodiscard]] result<metrics::compared_side> result_to(const compared_side_query& query, const sources& from);
+[[nodiscard]] result<memory_groups> result_to(const memory_groups_query& query, const sources& source);
+[[nodiscard]] result<metrics::compared_side> result_to(const compared_side_query& query, const sources& source);
 /// Uses neither the index nor the file: `comparison_query` contains all data.
-[[nodiscard]] result<metrics::comparison> result_to(const comparison_query& query, const sources& from);
-[[nodiscard]] result<generation_list> result_to(const generations_query& query, const sources& from);
-[[nodiscard]] result<hole_curve> result_to(const holes_query& query, const sources& from);
-[[nodiscard]] result<duration_histogram> result_to(const durations_query& query, const sources& from);
-[[nodiscard]] result<step_statistics> result_to(const step_statistics_query& query, const sources& from);
+[[nodiscard]] result<metrics::comparison> result_to(const comparison_query& query, const sources& source);
+[[nodiscard]] result<generation_list> result_to(const generations_query& query, const sources& source);
+[[nodiscard]] result<hole_curve> result_to(const holes_query& query, const sources& source);
+[[nodiscard]] result<duration_histogram> result_to(const durations_query& query, const sources& source);
+[[nodiscard]] result<step_statistics> result_to(const step_statistics_query& query, const sources& source);
 
 /// Applies X to every type of query.
 #define SLUICE_FOR_EACH_QUERY(X) \
@@ -111,7 +111,7 @@ inline constexpr bool draws = std::is_same_v<Query, tracks_query> || std::is_sam
 
 /// Returns the data that the index of a section must hold to compute the result.
 template <class Query>
-[[nodiscard]] constexpr index::section_scope scope_of(const Query& query) {
+[[nodiscard]] constexpr index::section_scope get_scope(const Query& query) {
   using index::section_scope;
   constexpr bool about_blocks = std::is_same_v<Query, memory_map_query> || std::is_same_v<Query, memory_step_query> ||
                                 std::is_same_v<Query, what_if_query> || std::is_same_v<Query, memory_groups_query> ||
@@ -133,19 +133,19 @@ inline constexpr bool reads_rows = std::is_same_v<Query, search_query>;
 inline constexpr std::uint32_t widest_view = 16384;
 
 /// Returns the steps, and the categories if known. `tensor_facts::steps` is always set.
-[[nodiscard]] inline std::shared_ptr<const index::tensor_facts> facts_of(const sources& from) {
-  return from.stored != nullptr ? from.stored->facts : from.index.tensors(from.trace);
+[[nodiscard]] inline std::shared_ptr<const index::tensor_facts> get_facts(const sources& source) {
+  return source.stored != nullptr ? source.stored->facts : source.index.tensors(source.trace);
 }
 
 // --- tracks ---------------------------------------------------------------------------------------------------------
 
 /// Returns the id of a track: a hash of the properties in `of`, so that the id does not change while a trace grows.
-[[nodiscard]] std::uint64_t track_id(const track& of);
+[[nodiscard]] std::uint64_t track_id(const track& subject);
 
 /// Calls `visit` with every track, in unspecified order. The tracks have no labels.
-void for_each_track(const sources& from, const std::function<void(track&&)>& visit);
+void for_each_track(const sources& source, const std::function<void(track&&)>& visit);
 
 /// Returns the track with that id, without labels. Errors: not_found.
-[[nodiscard]] result<track> find_track(std::uint64_t id, const sources& from);
+[[nodiscard]] result<track> find_track(std::uint64_t id, const sources& source);
 
 }  // namespace sluice::query

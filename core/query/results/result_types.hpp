@@ -18,7 +18,7 @@
 #include "core/trace/model/model.hpp"
 #include "core/trace/model/row_type.hpp"
 
-/// The results that views receive, as plain values.
+/// The results that views receive from the engine (../engine/engine.hpp), as plain values.
 namespace sluice::query {
 
 using timeline::slice_kind;
@@ -32,7 +32,7 @@ struct track {
   std::uint64_t id = 0;
   track_kind kind = track_kind::stream;
   std::string label;   ///< "Stream 7", "Host to device", "python (1234)".
-  std::string detail;  ///< Text for a second line or a tooltip: the device, the process.
+  std::string detail;  ///< The device and the process, for a second line or a tooltip.
   trace::process_id process{};
   trace::device_id device{};
   trace::stream_id stream{};
@@ -55,7 +55,7 @@ struct track_list {
   std::vector<track> tracks;    ///< In display order.
   time_range span;              ///< The time span of the whole trace.
   time_range active;            ///< From the first to the last device work or allocation.
-  std::vector<lost_span> lost;  ///< Sorted by time. Neighbors are merged to keep the number within `lost_limit`.
+  std::vector<lost_span> lost;  ///< Sorted by time. Neighbors are merged, so that there are at most `lost_limit`.
   /// Device work of all processes is complete up to this time; later kernels and copies may be missing.
   time_ns complete_until = trace::unknown_time;  ///< unknown_time if no device work is missing.
 
@@ -78,7 +78,7 @@ struct slice {
 };
 
 struct slice_list {
-  time_range range;           ///< The range of the query that was answered; while panning, maybe an earlier query.
+  time_range range;  ///< The range of the query that was answered. While the view pans, this may be an earlier query.
   std::vector<slice> slices;  ///< Sorted by depth, then by start.
 };
 
@@ -98,7 +98,7 @@ struct band {
   trace::direction direction = trace::direction::unknown;
   index::category category = index::category::none;  ///< The category shown, if `by_category`.
   bool by_category = false;                          ///< The band shows the memory of `category`, which may be none.
-  bool stacked = false;   ///< Drawn on top of the previous stacked bands; other bands are separate lines.
+  bool stacked = false;   ///< The band is drawn on top of the previous stacked bands. Other bands are separate lines.
   std::vector<bin> bins;  ///< About as many as the query's width, in bytes, bytes/s or the counter's unit.
   /// For a bandwidth: the share of each bin in which at least one copy ran. Empty for other bands.
   std::vector<float> busy;
@@ -112,7 +112,8 @@ struct limit_line {
 };
 
 struct series {
-  time_range range;  ///< The range that the bins divide evenly; while panning, maybe that of an earlier query.
+  /// The range that the bins divide evenly. While the view pans, it may be that of an earlier query.
+  time_range range;
   std::vector<band> bands;
   std::vector<limit_line> limits;
   double maximum = 0;  ///< The largest value in the whole trace, so that the axis does not change while panning.
@@ -160,7 +161,8 @@ struct search_results {
 struct replayed_policy {
   std::string policy;  ///< A setting of PYTORCH_CUDA_ALLOC_CONF, or a name from `sluice whatif`.
   replay::replay_metrics metrics;
-  std::vector<std::uint64_t> reserved;  ///< The most bytes reserved in each of the `what_if_curves::parts` equal parts.
+  /// The most bytes reserved in each of `what_if_curves::parts` equal parts of the time.
+  std::vector<std::uint64_t> reserved;
 };
 
 /// The allocator of one device in one process.
@@ -176,7 +178,7 @@ struct replayed_allocator {
 struct what_if_curves {
   time_range span;                             ///< From the first request to the last.
   std::vector<replayed_allocator> allocators;  ///< Empty if the recording has no requests to a framework's allocator.
-  bool too_many = false;                       ///< There are more than `block_limit` blocks: nothing was replayed.
+  bool too_many = false;  ///< True if nothing was replayed because there are more than `block_limit` blocks.
 
   static constexpr std::size_t parts = 512;
   static constexpr std::uint64_t block_limit = 2'000'000;
@@ -214,14 +216,15 @@ struct block_table {
   std::vector<block_row> rows;    ///< In the requested order; at most `blocks_query::rows` and `row_limit` rows.
   std::uint64_t count = 0;        ///< The number of all matching blocks.
   std::uint64_t total_bytes = 0;  ///< The sum over all matching blocks, which may be of several layers.
-  symbols::attribution by = symbols::attribution::line;  ///< The attribution of `asked_by`: requested or the most even.
-  std::vector<std::string> names;                        ///< The code that allocated the blocks.
-  std::vector<std::uint32_t> asked_by;                   ///< For each row, the index in `names` of that code.
+  /// The attribution of `asked_by`: the requested or the most even one.
+  symbols::attribution by = symbols::attribution::line;
+  std::vector<std::string> names;       ///< The code that allocated the blocks.
+  std::vector<std::uint32_t> asked_by;  ///< For each row, the index in `names` of that code.
   std::vector<std::int64_t> steps;  ///< For each row, the step of the allocation, or -1. Empty if there are no steps.
-  bool uses_known = false;          ///< Uses were requested and recorded; if false, no block can be called unused.
+  bool uses_known = false;          ///< Uses were requested and recorded. If false, no block is known to be unused.
 
   static constexpr std::size_t row_limit = 200'000;
-  /// The number of largest blocks that a recording's file stores, which are returned without a delay.
+  /// The number of largest blocks that a recording's file stores. The engine returns these blocks without a delay.
   static constexpr std::size_t first_rows = 512;
 };
 
@@ -256,19 +259,22 @@ enum class stack_measure : std::uint8_t {
 struct stack_view {
   metrics::stack_tree tree;  ///< A node's `line` is an index into `lines`.
   std::vector<symbols::frame_line> lines;
-  std::vector<std::uint64_t> ids;      ///< For each node, a hash of the lines on its path: the same in other results.
+  /// For each node, a hash of the lines on its path. Other results have the same hashes.
+  std::vector<std::uint64_t> ids;
   metrics::stack_metrics without;      ///< The part of `tree.nodes[0].all` that has no stack.
   std::vector<memory_choice> choices;  ///< Sorted by descending peak.
-  std::optional<std::size_t> choice;   ///< The index in `choices` of the memory shown; none for copies, or if empty.
-  time_ns time = 0;                    ///< The time of the peak, or the requested time.
-  bool recorded = false;               ///< The recording has stacks.
-  bool kernels_known = false;          ///< For copies: kernels were recorded; if false, `alone` is meaningless.
-  bool symbols_pending = false;        ///< Some native functions have no names yet.
+  /// The index in `choices` of the memory shown; none for copies, or if `choices` is empty.
+  std::optional<std::size_t> choice;
+  time_ns time = 0;              ///< The time of the peak, or the requested time.
+  bool recorded = false;         ///< The recording has stacks.
+  bool kernels_known = false;    ///< For copies: kernels were recorded. If false, `alone` is meaningless.
+  bool symbols_pending = false;  ///< Some native functions have no names yet.
   std::optional<symbols::attribution> grouped_by{};  ///< The attribution by which the tree's first level is grouped.
 };
 
 // --- messages -------------------------------------------------------------------------------------------------------
 
+/// A message of the recorder, or about the recording.
 struct message {
   trace::severity severity = trace::severity::info;
   std::string text;

@@ -13,7 +13,7 @@ namespace {
 
 using trace::row_type;
 
-/// The distinct source lines whose file or function contains `part`, sorted. O(frames).
+/// Returns the distinct source lines whose file or function contains `part`, sorted. O(frames).
 std::vector<std::string> lines_with(const std::string& part, const trace::tables& tables) {
   std::set<std::string> found;
   if (part.empty()) return {};
@@ -25,14 +25,14 @@ std::vector<std::string> lines_with(const std::string& part, const trace::tables
     line.function = readable_name(tables.text(row.function));
     line.file = tables.text(row.file);
     line.line = row.line;
-    std::string words = symbols::place_and_name_of(line);
+    std::string words = symbols::format_place_and_name(line);
     if (lower_case(words).find(wanted) == std::string::npos) continue;
     found.insert(std::move(words));
     if (found.size() > search_results::line_limit) break;
   }
-  std::vector<std::string> all(found.begin(), found.end());
-  if (all.size() > search_results::line_limit) all.pop_back();
-  return all;
+  std::vector<std::string> strings(found.begin(), found.end());
+  if (strings.size() > search_results::line_limit) strings.pop_back();
+  return strings;
 }
 
 }  // namespace
@@ -88,7 +88,8 @@ result<void> searcher::search_chunk(std::size_t chunk) {
   }
 }
 
-/// Reads the name column first, because most chunks have none of the wanted names; only the others are read completely.
+/// Reads the name column first, because most chunks have none of the wanted names. Reads only the other chunks
+/// completely.
 template <class Row>
 result<void> searcher::look_in(std::size_t chunk, trace::string_id Row::*name) {
   if (auto got = trace_.read_column<Row>(chunk, name, column_); !got) return got;
@@ -114,7 +115,7 @@ void searcher::take(const Row& row, trace::string_id name) {
   found_event event;
   event.event = row.id;
   event.begin = bounded(row.time);
-  event.end = std::max(event.begin, bounded(trace::detail::end_of(row)));
+  event.end = std::max(event.begin, bounded(trace::detail::get_end(row)));
   event.name = name;
   event.kind = trace::type_of_row<Row>;
   ++total_;
@@ -147,11 +148,11 @@ result<search_results> searcher::so_far(bool& /*provisional*/) {
   return found;
 }
 
-result<search_results> result_to(const search_query& query, const sources& from) {
-  searcher all(query, from.trace);
-  if (auto done = all.work(std::chrono::steady_clock::time_point::max(), from.cancelled); !done)
+result<search_results> result_to(const search_query& query, const sources& source) {
+  searcher whole(query, source.trace);
+  if (auto done = whole.work(std::chrono::steady_clock::time_point::max(), source.cancelled); !done)
     return tl::unexpected<error>(done.error());
-  return all.so_far(from.provisional);
+  return whole.so_far(source.provisional);
 }
 
 }  // namespace sluice::query

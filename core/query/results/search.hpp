@@ -14,8 +14,8 @@
 /// Searches a file for event names. Private to core/query.
 namespace sluice::query {
 
-/// The ids of the names that contain a text. Ids are dense in Sluice's own files, but may be any numbers in others, so
-/// they are kept in a hash table.
+/// The ids of the names that contain a text. Ids are dense in Sluice's own files, but may be any numbers in other
+/// files, so this class keeps them in a hash table.
 class wanted_names {
  public:
   /// Searches all texts of the trace. O(total length of the texts).

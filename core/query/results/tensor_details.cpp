@@ -16,7 +16,7 @@ namespace {
 using trace::event_id;
 using trace::unknown_time;
 
-/// One use of a block as text.
+/// The description of one use of a block.
 struct use_in_words {
   std::string text;
   event_id link{};
@@ -24,8 +24,8 @@ struct use_in_words {
 
 class tensor_words {
  public:
-  tensor_words(const index::block_record& block, const sources& from)
-      : block_(block), from_(from), tables_(from.trace.tables()), facts_(from.index.tensors(from.trace)) {}
+  tensor_words(const index::block_record& block, const sources& source)
+      : block_(block), from_(source), tables_(source.trace.tables()), facts_(source.index.tensors(source.trace)) {}
 
   std::vector<detail> all() {
     category();
@@ -44,15 +44,15 @@ class tensor_words {
     const auto blocks = from_.index.memory().blocks();
     const auto position = static_cast<std::size_t>(&block_ - blocks.data());
     if (position >= facts_->categories.size()) return;
-    const index::block_category is = facts_->categories[position];
-    if (is.what == index::category::none) return;
-    put("Category", is.exact()
-                        ? std::string(index::category_name(is.what))
-                        : fmt::format("{} (inferred: {})", index::category_name(is.what), index::words_of(is.why)));
+    const index::block_category block_category = facts_->categories[position];
+    if (block_category.kind == index::category::none) return;
+    put("Category", block_category.exact() ? std::string(index::category_name(block_category.kind))
+                                           : fmt::format("{} (inferred: {})", index::category_name(block_category.kind),
+                                                         index::get_words(block_category.why)));
   }
 
   void tagged_name() {
-    const trace::string_id name = name_tag_of(block_.alloc, from_);
+    const trace::string_id name = get_name_tag(block_.alloc, from_);
     if (name != trace::string_id::none) put("Called", std::string(tables_.text(name)));
   }
 
@@ -64,19 +64,19 @@ class tensor_words {
         put("Touched", "never: no launch or copy used it");
       return;
     }
-    use_in_words first = words_of(used.first, true);
+    use_in_words first = get_words(used.first, true);
     put("First touch", std::move(first.text), first.link);
     if (used.last != used.first) {
-      use_in_words last = words_of(used.last, false);
+      use_in_words last = get_words(used.last, false);
       put("Last touch", std::move(last.text), last.link);
     }
-    put("Touched", count_of(used));
-    const trace::time_ns end = block_.freed() ? block_.died : index::time_range_of(from_.trace).end;
+    put("Touched", count_uses(used));
+    const trace::time_ns end = block_.freed() ? block_.died : index::recorded_range(from_.trace).end;
     if (end > used.last.time)
       put(block_.freed() ? "Held after that" : "Not used since", format_time(end - used.last.time));
   }
 
-  static std::string count_of(const index::block_touches& used) {
+  static std::string count_uses(const index::block_touches& used) {
     std::string parts;
     const auto part = [&](std::uint64_t count, std::string_view noun) {
       if (count > 0) parts += (parts.empty() ? "" : ", ") + format_some(count, noun);
@@ -87,24 +87,24 @@ class tensor_words {
     return used.count() == 1 ? parts : fmt::format("{} times: {}", format_count(used.count()), parts);
   }
 
-  /// True for a segment: its uses are those of the inner blocks.
+  /// True for a segment, whose uses are those of its inner blocks.
   [[nodiscard]] bool holds_others() const { return holds_blocks(block_.id, from_); }
 
-  [[nodiscard]] use_in_words words_of(const index::touch& use, bool first) const {
-    if (const auto row = find_row<trace::touch_event>(use.event, from_)) return words_of(*row);
+  [[nodiscard]] use_in_words get_words(const index::touch& use, bool first) const {
+    if (const auto row = find_row<trace::touch_event>(use.event, from_)) return get_words(*row);
     if (const auto copy = find_row<trace::transfer_event>(use.event, from_))
       return {
-          fmt::format("copy {}, {}{}", name_of(copy->direction), enqueued(use.time), on_device(copy->time, copy->end)),
+          fmt::format("copy {}, {}{}", get_name(copy->direction), enqueued(use.time), on_device(copy->time, copy->end)),
           copy->id};
     if (const auto part = find_row<trace::transfer_part_event>(use.event, from_))
-      return {fmt::format("copy {} in a batch of {}, {}", name_of(part->direction), format_count(part->count),
+      return {fmt::format("copy {} in a batch of {}, {}", get_name(part->direction), format_count(part->count),
                           enqueued(use.time)),
               part->transfer != event_id::none ? part->transfer : part->id};
     if (const auto fill = find_row<trace::memset_event>(use.event, from_))
       return {fmt::format("memset, {}{}", enqueued(use.time), on_device(fill->time, fill->end)), fill->id};
     if (const auto launch = find_row<trace::graph_launch_event>(use.event, from_)) {
       std::string node;
-      for (const index::graph_use& graph : from_.index.touches().graphs_of(block_.id)) {
+      for (const index::graph_use& graph : from_.index.touches().find_graphs(block_.id)) {
         if (graph.graph != launch->graph) continue;
         const auto named = find_row<trace::touch_event>(first ? graph.first : graph.last, from_);
         if (named) node = name_or(named->name, "a node");
@@ -116,7 +116,7 @@ class tensor_words {
     return {format_moment(use.time), use.event};
   }
 
-  [[nodiscard]] use_in_words words_of(const trace::touch_event& row) const {
+  [[nodiscard]] use_in_words get_words(const trace::touch_event& row) const {
     const std::string name = name_or(row.name, "a launch");
     const auto kernel =
         find_soon_after<trace::kernel_event>(bounded(row.time), from_, [&](const trace::kernel_event& k) {
@@ -132,10 +132,10 @@ class tensor_words {
     return fmt::format("enqueued at {}", format_moment(bounded(time)));
   }
   [[nodiscard]] static std::string on_device(trace::time_ns begin, trace::time_ns end) {
-    const trace::time_ns from = bounded(begin);
-    if (end == unknown_time) return fmt::format(", on the device from {}", format_moment(from));
-    return fmt::format(", on the device at {} for {}", format_moment(from),
-                       format_time(std::max<trace::time_ns>(0, bounded(end) - from)));
+    const trace::time_ns start = bounded(begin);
+    if (end == unknown_time) return fmt::format(", on the device from {}", format_moment(start));
+    return fmt::format(", on the device at {} for {}", format_moment(start),
+                       format_time(std::max<trace::time_ns>(0, bounded(end) - start)));
   }
   [[nodiscard]] std::string name_or(trace::string_id id, std::string_view otherwise) const {
     const std::string_view name = tables_.text(id);
@@ -143,7 +143,7 @@ class tensor_words {
   }
 
   void steps() {
-    const index::step_list* list = facts_->steps_of(block_.process);
+    const index::step_list* list = facts_->get_steps(block_.process);
     if (list == nullptr) return;
     const auto where = [&](trace::time_ns time) -> std::string {
       const index::step* in = list->at(time);
@@ -158,7 +158,7 @@ class tensor_words {
       text += " to " + died;
     }
     const std::size_t crossed =
-        list->begun_between(block_.born, block_.freed() ? block_.died : index::time_range_of(from_.trace).end);
+        list->begun_between(block_.born, block_.freed() ? block_.died : index::recorded_range(from_.trace).end);
     if (crossed > 1) text += fmt::format(", across the start of {}", format_some(crossed, "step"));
     if (list->inferred()) text += " (inferred)";
     put("Steps", std::move(text));
@@ -173,27 +173,28 @@ class tensor_words {
 
 }  // namespace
 
-void put_tensor_details(const index::block_record& block, const sources& from, event_details& into) {
-  std::vector<detail> first = tensor_words(block, from).all();
+void put_tensor_details(const index::block_record& block, const sources& source, event_details& into) {
+  std::vector<detail> first = tensor_words(block, source).all();
   if (!into.stack.empty()) {
     std::vector<const symbols::frame_line*> lines;
     for (const symbols::frame_line& each : into.stack) lines.push_back(&each);
     const symbols::frame_line& line = into.stack[std::min(symbols::line_to_name(lines), lines.size() - 1)];
-    first.insert(first.begin() + (first.empty() ? 0 : 1), {"Allocated at", symbols::place_and_name_of(line), {}, {}});
+    first.insert(first.begin() + (first.empty() ? 0 : 1),
+                 {"Allocated at", symbols::format_place_and_name(line), {}, {}});
   }
   into.details.insert(into.details.begin(), std::make_move_iterator(first.begin()),
                       std::make_move_iterator(first.end()));
 }
 
-void put_touched_blocks(const trace::kernel_event& kernel, const sources& from, event_details& into) {
+void put_touched_blocks(const trace::kernel_event& kernel, const sources& source, event_details& into) {
   constexpr std::size_t most = 24;
-  if (from.index.touches().empty() || kernel.correlation == 0) return;
+  if (source.index.touches().empty() || kernel.correlation == 0) return;
   constexpr trace::time_ns longest_queue = 1'000'000'000;
   const trace::time_ns begin = bounded(kernel.time);
   const bool known = kernel.enqueued != unknown_time;
   const trace::time_ns first = known ? bounded(kernel.enqueued) - 1'000'000 : begin - longest_queue;
   std::set<trace::block_id> blocks;
-  static_cast<void>(from.trace.for_each<trace::touch_event>(
+  static_cast<void>(source.trace.for_each<trace::touch_event>(
       [&](const trace::touch_event& row) {
         if (row.correlation == kernel.correlation && row.process == kernel.process &&
             row.graph == trace::graph_id::none && blocks.size() < most)
@@ -201,7 +202,7 @@ void put_touched_blocks(const trace::kernel_event& kernel, const sources& from, 
       },
       first, begin));
   for (const trace::block_id id : blocks) {
-    const auto block = find_block(id, from);
+    const auto block = find_block(id, source);
     if (!block) continue;
     into.details.push_back(
         {"Touches", fmt::format("{} at {}", format_bytes(block->bytes), format_address(block->address)), {}, id});

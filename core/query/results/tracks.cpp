@@ -20,13 +20,13 @@ using trace::curve_kind;
 using trace::device_id;
 using trace::lane_kind;
 
-/// More rows than a user can view. If a file has more, only the first are listed.
+/// This is more rows than a user can view. If a file has more, only the first ones are listed.
 constexpr std::size_t track_limit = 4096;
 
 using visitor = std::function<void(track&&)>;
 
-/// The position of a kind of track among those of its device.
-int section_of(const track& row) {
+/// Returns the position of a kind of track among the tracks of its device.
+int find_section(const track& row) {
   switch (row.kind) {
     case track_kind::memory:
       return 0;
@@ -56,19 +56,19 @@ track made(track_kind kind, device_id device = {}, trace::process_id process = {
   return row;
 }
 
-/// An upper bound of the bytes that a device's memory track shows, without samples: the driver's memory is stacked, and
-/// includes the memory of the other layers.
-double highest_memory(const bin_source& all, device_id device, const trace::tables& tables) {
+/// Returns an upper bound of the bytes that a device's memory track shows, without samples. The track stacks the
+/// driver's memory, which includes the memory of the other layers.
+double highest_memory(const bin_source& source, device_id device, const trace::tables& tables) {
   double stacked = 0;
   double highest = 0;
-  for (const trace::curve_row& curve : all.curves()) {
-    if (curve.what == curve_kind::memory && curve.device == device && index::has_bytes(curve.kind)) {
+  for (const trace::curve_row& curve : source.curves()) {
+    if (curve.type == curve_kind::memory && curve.device == device && index::has_bytes(curve.kind)) {
       if (index::is_in_driver_stack(curve)) {
         stacked += curve.maximum;
       } else {
         highest = std::max(highest, curve.maximum);
       }
-    } else if (curve.what == curve_kind::pool_reserved) {
+    } else if (curve.type == curve_kind::pool_reserved) {
       const trace::pool_row* about = tables.pools.find(curve.pool);
       if (about != nullptr && about->device == device && index::is_driver_pool(*about, curve.has_segments))
         stacked += curve.maximum;
@@ -80,21 +80,21 @@ double highest_memory(const bin_source& all, device_id device, const trace::tabl
   return std::max(stacked, highest);
 }
 
-void visit_curves(const bin_source& all, const trace::tables& tables, const visitor& visit) {
+void visit_curves(const bin_source& source, const trace::tables& tables, const visitor& visit) {
   std::set<device_id> devices;
-  for (const trace::curve_row& curve : all.curves()) {
-    const bool of_memory = curve.what == curve_kind::memory || curve.what == curve_kind::device_used;
+  for (const trace::curve_row& curve : source.curves()) {
+    const bool of_memory = curve.type == curve_kind::memory || curve.type == curve_kind::device_used;
     if (!of_memory || !devices.insert(curve.device).second) continue;
     track row = made(track_kind::memory, curve.device);
-    row.maximum = highest_memory(all, curve.device, tables);
+    row.maximum = highest_memory(source, curve.device, tables);
     visit(std::move(row));
   }
   std::set<trace::pool_id> pools;
-  for (const trace::curve_row& curve : all.curves()) {
+  for (const trace::curve_row& curve : source.curves()) {
     if (curve.pool == trace::pool_id::none || !pools.insert(curve.pool).second) continue;
     track row = made(track_kind::pool);
     row.pool = curve.pool;
-    for (const trace::curve_row& each : all.curves())
+    for (const trace::curve_row& each : source.curves())
       if (each.pool == curve.pool) row.maximum = std::max(row.maximum, each.maximum);
     if (const trace::pool_row* about = tables.pools.find(curve.pool)) {
       row.process = about->process;
@@ -102,8 +102,8 @@ void visit_curves(const bin_source& all, const trace::tables& tables, const visi
     }
     visit(std::move(row));
   }
-  for (const trace::curve_row& curve : all.curves()) {
-    if (curve.what != curve_kind::counter) continue;
+  for (const trace::curve_row& curve : source.curves()) {
+    if (curve.type != curve_kind::counter) continue;
     track row = made(track_kind::counter);
     row.counter = curve.counter;
     row.maximum = curve.maximum;
@@ -115,14 +115,14 @@ void visit_curves(const bin_source& all, const trace::tables& tables, const visi
   }
 }
 
-void visit_slices(const bin_source& all, const visitor& visit) {
+void visit_slices(const bin_source& source, const visitor& visit) {
   std::set<std::pair<device_id, trace::direction>> axes;
   std::map<std::pair<trace::process_id, trace::thread_id>, track> threads;
-  for (const bin_source::owner& owner : all.owners()) {
+  for (const bin_source::owner& owner : source.owners()) {
     const trace::lane_row& about = owner.about;
-    switch (about.what) {
+    switch (about.type) {
       case lane_kind::direction: {
-        const trace::direction axis = axis_of(about.way);
+        const trace::direction axis = get_axis(about.way);
         if (axes.insert({about.device, axis}).second) {
           track row = made(track_kind::bandwidth, about.device);
           row.direction = axis;
@@ -150,7 +150,7 @@ void visit_slices(const bin_source& all, const visitor& visit) {
         row.depth = static_cast<std::uint16_t>((fresh ? 0 : row.depth) + owner.lanes);
         break;
       }
-      case lane_kind::steps:  // From tensor_facts, which every recording has.
+      case lane_kind::steps:  // The steps come from `tensor_facts`, which every recording has.
       case lane_kind::unknown:
         break;
     }
@@ -158,28 +158,30 @@ void visit_slices(const bin_source& all, const visitor& visit) {
   for (auto& [key, row] : threads) visit(std::move(row));
 }
 
-/// Lists every process, by rank. The track list removes those without steps later, so that other queries need not wait.
-void visit_steps(const sources& from, const visitor& visit) {
+/// Visits a track of steps for every process, by rank. The track list removes processes without steps later, so that
+/// other queries need not wait for the steps.
+void visit_steps(const sources& source, const visitor& visit) {
   std::vector<std::pair<std::int64_t, trace::process_id>> processes;
-  for (const trace::process_row& row : from.trace.tables().processes.rows()) processes.emplace_back(row.rank, row.id);
+  for (const trace::process_row& row : source.trace.tables().processes.rows()) processes.emplace_back(row.rank, row.id);
   std::stable_sort(processes.begin(), processes.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
   for (const auto& each : processes) visit(made(track_kind::steps, {}, each.second));
 }
 
-/// The positions of devices: by lowest rank, then by number. Files list devices in order of first use.
+/// Returns the position of each device. Devices are sorted by lowest rank, then by number, because files list them in
+/// order of first use.
 std::map<device_id, std::size_t> places_of_devices(const trace::tables& tables) {
   std::map<device_id, std::int64_t> ranks;
   for (const trace::context_row& each : tables.contexts.rows()) {
     const trace::process_row* user = tables.processes.find(each.process);
     if (user == nullptr || user->rank < 0) continue;
-    const auto [of, fresh] = ranks.try_emplace(each.device, user->rank);
-    if (!fresh) of->second = std::min(of->second, user->rank);
+    const auto [subject, fresh] = ranks.try_emplace(each.device, user->rank);
+    if (!fresh) subject->second = std::min(subject->second, user->rank);
   }
   std::vector<const trace::device_row*> rows;
   for (const trace::device_row& row : tables.devices.rows()) rows.push_back(&row);
   const auto before = [&](const trace::device_row* row) {
-    const auto of = ranks.find(row->id);
-    return std::pair(of == ranks.end() ? std::int64_t{-1} : of->second, row->ordinal);
+    const auto found = ranks.find(row->id);
+    return std::pair(found == ranks.end() ? std::int64_t{-1} : found->second, row->ordinal);
   };
   std::stable_sort(rows.begin(), rows.end(), [&](const auto* a, const auto* b) { return before(a) < before(b); });
   std::map<device_id, std::size_t> places;
@@ -187,66 +189,68 @@ std::map<device_id, std::size_t> places_of_devices(const trace::tables& tables) 
   return places;
 }
 
-/// Devices in their order, then devices known only from events, then tracks without a device.
-std::vector<track> in_order(const sources& from) {
-  std::vector<track> all;
-  const auto facts = facts_of(from);
-  for_each_track(from, [&](track&& row) {
-    if (row.kind != track_kind::steps || facts->steps->sources().contains(row.process)) all.push_back(std::move(row));
+/// Returns the tracks in display order: those of listed devices, then of devices known only from events, then tracks
+/// without a device.
+std::vector<track> in_order(const sources& source) {
+  std::vector<track> tracks;
+  const auto facts = get_facts(source);
+  for_each_track(source, [&](track&& row) {
+    if (row.kind != track_kind::steps || facts->steps->sources().contains(row.process))
+      tracks.push_back(std::move(row));
   });
-  std::map<device_id, std::size_t> position = places_of_devices(from.trace.tables());
+  std::map<device_id, std::size_t> position = places_of_devices(source.trace.tables());
   position[device_id::none] = SIZE_MAX;
   const auto rank = [&](const track& row) {
     const auto known = position.find(row.device);
-    return std::tuple(known == position.end() ? SIZE_MAX - 1 : known->second, row.device, section_of(row));
+    return std::tuple(known == position.end() ? SIZE_MAX - 1 : known->second, row.device, find_section(row));
   };
-  std::stable_sort(all.begin(), all.end(), [&](const track& a, const track& b) { return rank(a) < rank(b); });
-  return all;
+  std::stable_sort(tracks.begin(), tracks.end(), [&](const track& a, const track& b) { return rank(a) < rank(b); });
+  return tracks;
 }
 
-/// The losses in order, merged to a number that a view can draw.
-std::vector<lost_span> losses_of(const sources& from) {
-  std::vector<lost_span> all;
+/// Returns the losses in order of time, merged so that a view can draw them.
+std::vector<lost_span> list_losses(const sources& source) {
+  std::vector<lost_span> spans;
   const auto add = [&](time_ns begin, time_ns end, std::uint64_t events, std::uint64_t memory_events) {
     if (end == trace::unknown_time) end = begin;
-    all.push_back({bounded(time_range{begin, end}), events, memory_events});
+    spans.push_back({bounded(time_range{begin, end}), events, memory_events});
   };
-  if (from.stored != nullptr) {
-    for (const summary::loss_span& loss : from.stored->metrics->losses)
+  if (source.stored != nullptr) {
+    for (const summary::loss_span& loss : source.stored->metrics->losses)
       add(loss.begin, loss.end, loss.events, loss.memory_events);
   } else {
-    for (const trace::loss_event& row : from.index.memory().losses())
+    for (const trace::loss_event& row : source.index.memory().losses())
       add(row.time, row.end, row.events, row.memory_events);
   }
-  std::sort(all.begin(), all.end(), [](const auto& a, const auto& b) { return a.span.begin < b.span.begin; });
-  const std::size_t joined = all.size() / track_list::lost_limit + 1;
+  std::sort(spans.begin(), spans.end(), [](const auto& a, const auto& b) { return a.span.begin < b.span.begin; });
+  const std::size_t joined = spans.size() / track_list::lost_limit + 1;
   std::vector<lost_span> few;
-  for (std::size_t i = 0; i < all.size(); ++i) {
+  for (std::size_t i = 0; i < spans.size(); ++i) {
     if (i % joined == 0) {
-      few.push_back(all[i]);
+      few.push_back(spans[i]);
       continue;
     }
-    few.back().span.end = std::max(few.back().span.end, all[i].span.end);
-    few.back().events += all[i].events;
-    few.back().memory_events += all[i].memory_events;
+    few.back().span.end = std::max(few.back().span.end, spans[i].span.end);
+    few.back().events += spans[i].events;
+    few.back().memory_events += spans[i].memory_events;
   }
   return few;
 }
 
-time_ns complete_until(const sources& from) {
+time_ns complete_until(const sources& source) {
   time_ns least = trace::unknown_time;
   const auto add = [&](time_ns mark) {
     if (mark != trace::unknown_time && (least == trace::unknown_time || mark < least)) least = mark;
   };
-  if (from.stored != nullptr) {
-    for (const metrics::process_watermark& mark : from.stored->metrics->metrics.watermarks) add(mark.complete_until);
+  if (source.stored != nullptr) {
+    for (const metrics::process_watermark& mark : source.stored->metrics->metrics.watermarks) add(mark.complete_until);
   } else {
-    for (const auto& [process, mark] : from.index.watermarks()) add(mark);
+    for (const auto& [process, mark] : source.index.watermarks()) add(mark);
   }
   return least;
 }
 
-/// ", rank 3" or ", process 4711".
+/// Returns ", rank 3" or ", process 4711".
 std::string of_process(trace::process_id process, const trace::tables& tables) {
   const trace::process_row* row = tables.processes.find(process);
   if (row == nullptr) return {};
@@ -267,7 +271,7 @@ void put_words(track& row, const trace::tables& tables, bool many_processes) {
                                                            : "Bandwidth";
       break;
     case track_kind::direction:
-      row.label = name_of(row.direction);
+      row.label = get_name(row.direction);
       row.label[0] = static_cast<char>(std::toupper(static_cast<unsigned char>(row.label[0])));
       break;
     case track_kind::stream:
@@ -295,55 +299,55 @@ void put_words(track& row, const trace::tables& tables, bool many_processes) {
 
 }  // namespace
 
-std::uint64_t track_id(const track& of) {
-  const std::uint64_t properties[] = {static_cast<std::uint64_t>(of.kind),
-                                      raw(of.process),
-                                      raw(of.device),
-                                      raw(of.stream),
-                                      raw(of.thread),
-                                      raw(of.pool),
-                                      raw(of.counter),
-                                      static_cast<std::uint64_t>(of.direction)};
+std::uint64_t track_id(const track& subject) {
+  const std::uint64_t properties[] = {static_cast<std::uint64_t>(subject.kind),
+                                      raw(subject.process),
+                                      raw(subject.device),
+                                      raw(subject.stream),
+                                      raw(subject.thread),
+                                      raw(subject.pool),
+                                      raw(subject.counter),
+                                      static_cast<std::uint64_t>(subject.direction)};
   const std::uint64_t id = XXH3_64bits(properties, sizeof properties);
   return id == 0 ? 1 : id;
 }
 
-void for_each_track(const sources& from, const visitor& visit) {
+void for_each_track(const sources& source, const visitor& visit) {
   const auto with_id = [&](track&& row) {
     row.id = track_id(row);
     visit(std::move(row));
   };
-  const bin_source all(from, false);
-  visit_curves(all, from.trace.tables(), with_id);
-  visit_slices(all, with_id);
-  visit_steps(from, with_id);
+  const bin_source whole(source, false);
+  visit_curves(whole, source.trace.tables(), with_id);
+  visit_slices(whole, with_id);
+  visit_steps(source, with_id);
 }
 
-result<track> find_track(std::uint64_t id, const sources& from) {
+result<track> find_track(std::uint64_t id, const sources& source) {
   std::optional<track> found;
-  for_each_track(from, [&](track&& row) {
+  for_each_track(source, [&](track&& row) {
     if (row.id == id) found = std::move(row);
   });
-  if (!found) return fail(error_code::not_found, "no such track", from.trace.path());
+  if (!found) return fail(error_code::not_found, "the recording has no track with this id", source.trace.path());
   return std::move(*found);
 }
 
-result<track_list> result_to(const tracks_query&, const sources& from) {
+result<track_list> result_to(const tracks_query&, const sources& source) {
   track_list list;
-  list.span = index::time_range_of(from.trace);
-  list.active = from.stored != nullptr && from.stored->metrics ? from.stored->metrics->metrics.whole.active
-                                                               : metrics::active_span(from.index, list.span);
-  list.lost = losses_of(from);
-  list.complete_until = complete_until(from);
-  const bool many_processes = from.trace.tables().processes.rows().size() > 1;
-  list.tracks = in_order(from);
+  list.span = index::recorded_range(source.trace);
+  list.active = source.stored != nullptr && source.stored->metrics ? source.stored->metrics->metrics.whole.active
+                                                                   : metrics::active_span(source.index, list.span);
+  list.lost = list_losses(source);
+  list.complete_until = complete_until(source);
+  const bool many_processes = source.trace.tables().processes.rows().size() > 1;
+  list.tracks = in_order(source);
   if (list.tracks.size() > track_limit) list.tracks.resize(track_limit);
-  for (track& row : list.tracks) put_words(row, from.trace.tables(), many_processes);
-  const auto facts = facts_of(from);
+  for (track& row : list.tracks) put_words(row, source.trace.tables(), many_processes);
+  const auto facts = get_facts(source);
   const auto& sources_of_steps = facts->steps->sources();
   for (track& row : list.tracks) {
     if (row.kind != track_kind::steps) continue;
-    if (sources_of_steps.size() > 1) row.label += of_process(row.process, from.trace.tables());
+    if (sources_of_steps.size() > 1) row.label += of_process(row.process, source.trace.tables());
     if (sources_of_steps.at(row.process) == index::step_source::pattern) row.label += " (inferred)";
   }
   return list;

@@ -13,20 +13,21 @@ namespace sluice::query {
 namespace {
 
 constexpr std::size_t sections_at_a_time = 6;
-/// Replaying a policy takes about this many times as long as reading some sections: for the progress bar.
+/// Replaying a policy takes about this many times as long as reading `sections_at_a_time` sections. The progress bar
+/// uses this.
 constexpr std::size_t steps_a_policy = 4;
 
 }  // namespace
 
-replayer::replayer(const sources& from)
-    : trace_(from.trace),
-      reader_(&from.stored->sections->store()),
-      goes_on_([&cancelled = from.cancelled] { return !cancelled; }),
+replayer::replayer(const sources& source)
+    : trace_(source.trace),
+      reader_(&source.stored->sections->store()),
+      goes_on_([&cancelled = source.cancelled] { return !cancelled; }),
       events_(what_if_curves::block_limit),
       policies_(replay::default_policies()),
-      facts_(facts_of(from)) {
-  if (from.stored->metrics == nullptr) return;
-  for (const metrics::failed_allocation& each : from.stored->metrics->metrics.failures) {
+      facts_(get_facts(source)) {
+  if (source.stored->metrics == nullptr) return;
+  for (const metrics::failed_allocation& each : source.stored->metrics->metrics.failures) {
     trace::alloc_failed_event& row = failed_.emplace_back();
     row.time = each.time;
     row.process = each.process;
@@ -34,13 +35,13 @@ replayer::replayer(const sources& from)
   }
 }
 
-replayer::replayer(const sources& from, whole /*as*/)
-    : trace_(from.trace),
+replayer::replayer(const sources& source, whole /*as*/)
+    : trace_(source.trace),
       events_(what_if_curves::block_limit),
       policies_(replay::default_policies()),
-      facts_(facts_of(from)),
-      failed_(metrics::failures_that_reached(from.index.memory(), from.trace)) {
-  events_.add(from.index.memory(), all_time);
+      facts_(get_facts(source)),
+      failed_(metrics::failures_that_reached(source.index.memory(), source.trace)) {
+  events_.add(source.index.memory(), all_time);
 }
 
 std::size_t replayer::sections() const { return reader_ == nullptr ? 0 : reader_->sections().size(); }
@@ -63,18 +64,18 @@ result<bool> replayer::work(std::chrono::steady_clock::time_point deadline, cons
 
 float replayer::progress() const {
   const std::size_t replays = policies_.size() * (requests_found_ ? requests_.size() : 1) * steps_a_policy;
-  const std::size_t all = sections() / sections_at_a_time + 1 + replays;
+  const std::size_t total = sections() / sections_at_a_time + 1 + replays;
   const std::size_t done = next_section_ / sections_at_a_time + next_replay_ * steps_a_policy;
-  return std::min(1.0F, static_cast<float>(done) / static_cast<float>(all));
+  return std::min(1.0F, static_cast<float>(done) / static_cast<float>(total));
 }
 
 result<what_if_curves> replayer::so_far(bool& /*provisional*/) { return made_; }
 
 result<void> replayer::read_next() {
   const std::size_t last = std::min(next_section_ + sections_at_a_time, sections()) - 1;
-  const auto index = reader_->index_of(next_section_, last, index::section_scope::memory, goes_on_);
+  const auto index = reader_->get_index(next_section_, last, index::section_scope::memory, goes_on_);
   if (!index) return tl::unexpected(index.error());
-  events_.add((*index)->memory(), reader_->run_of(next_section_, last));
+  events_.add((*index)->memory(), reader_->find_run(next_section_, last));
   next_section_ = last + 1;
   return {};
 }
@@ -86,20 +87,20 @@ void replayer::find_requests() {
   const auto recorded = events_.take(trace_.tables());
   const bool several = recorded.size() > 1;
   for (const replay::recorded_events& each : recorded) {
-    requests_.push_back(replay::requests_of(each, trace_.tables()));
-    const replay::allocator_requests& of = requests_.back();
-    replayed_allocator& made = made_.allocators.emplace_back();
-    made.label = index::short_label(of.device, trace_.tables());
-    if (several) made.label += ", " + index::process_label(of.process, trace_.tables());
-    made.process = of.process;
-    made.device = of.device;
-    made.recorded_peak = of.recorded.segments_known ? of.recorded.peak_reserved : 0;
-    const time_range asked{bounded(of.times.front()), bounded(of.times.back()) + 1};
+    requests_.push_back(replay::collect_requests(each, trace_.tables()));
+    const replay::allocator_requests& requests = requests_.back();
+    replayed_allocator& allocator = made_.allocators.emplace_back();
+    allocator.label = index::short_label(requests.device, trace_.tables());
+    if (several) allocator.label += ", " + index::process_label(requests.process, trace_.tables());
+    allocator.process = requests.process;
+    allocator.device = requests.device;
+    allocator.recorded_peak = requests.recorded.segments_known ? requests.recorded.peak_reserved : 0;
+    const time_range asked{bounded(requests.times.front()), bounded(requests.times.back()) + 1};
     const bool first = made_.allocators.size() == 1;
     made_.span =
         first ? asked : time_range{std::min(made_.span.begin, asked.begin), std::max(made_.span.end, asked.end)};
-    const auto error = replay::error_of(of, replay::replay_policy(of, {}));
-    made.reproduced = error && error->peak_reserved == 0 && of.recorded.empty_segments == 0;
+    const auto error = replay::to_error(requests, replay::replay_policy(requests, {}));
+    allocator.reproduced = error && error->peak_reserved == 0 && requests.recorded.empty_segments == 0;
   }
   if (facts_ != nullptr && facts_->steps != nullptr) replay::put_moments(requests_, facts_->steps->lists(), failed_);
   policies_ = replay::policies_for(requests_);
@@ -114,11 +115,11 @@ void replayer::replay_next() {
   ++next_replay_;
 }
 
-result<what_if_curves> result_to(const what_if_query& /*question*/, const sources& from) {
-  replayer all(from, replayer::whole{});
-  if (const auto done = all.work(std::chrono::steady_clock::time_point::max(), from.cancelled); !done)
+result<what_if_curves> result_to(const what_if_query& /*question*/, const sources& source) {
+  replayer whole(source, replayer::whole{});
+  if (const auto done = whole.work(std::chrono::steady_clock::time_point::max(), source.cancelled); !done)
     return tl::unexpected(done.error());
-  return all.so_far(from.provisional);
+  return whole.so_far(source.provisional);
 }
 
 }  // namespace sluice::query

@@ -11,7 +11,8 @@
 #include "core/replay/recorded_events.hpp"
 #include "core/replay/requests.hpp"
 
-/// Replays a recording's allocation requests with other settings of the allocator. Private to core/query.
+/// Replays a recording's allocation requests with other settings of the allocator, which are called policies. The
+/// result is the memory that the allocator would have reserved under each policy. Private to core/query.
 namespace sluice::query {
 
 /// Runs the replay in steps: first reads one section per step, then replays one policy per step.
@@ -19,10 +20,10 @@ class replayer final : public long_result<what_if_curves> {
  public:
   /// Reads the sections of the file; `from.stored->sections` must be set. Objects that `from` refers to must outlive
   /// this object.
-  explicit replayer(const sources& from);
-  /// With `whole`, uses the blocks of `from.index`, which must cover the whole recording, instead of reading sections.
+  explicit replayer(const sources& source);
+  /// With `whole`, reads no sections but uses the blocks of `from.index`, which must cover the whole recording.
   struct whole {};
-  replayer(const sources& from, whole);
+  replayer(const sources& source, whole);
 
   [[nodiscard]] result<bool> work(std::chrono::steady_clock::time_point deadline,
                                   const std::atomic<bool>& cancelled) override;

@@ -19,7 +19,7 @@ namespace {
 using namespace trace;
 using std::string_view;
 
-/// Members whose names would need quotes in SQL.
+/// Members whose names would need quotes in SQL, with the names that replace them.
 constexpr std::array<std::pair<string_view, string_view>, 3> renamed = {
     {{"index", "position"}, {"from", "from_event"}, {"to", "to_event"}}};
 
@@ -34,13 +34,13 @@ constexpr bool is_among(const std::array<string_view, Count>& names, string_view
 }
 
 constexpr string_view column_name(string_view member) {
-  for (const auto& [from, to] : renamed)
-    if (from == member) return to;
+  for (const auto& [source, to] : renamed)
+    if (source == member) return to;
   return member;
 }
 
 template <class Value>
-constexpr column_type type_of(string_view name) {
+constexpr column_type get_type(string_view name) {
   if constexpr (std::is_same_v<Value, bool>)
     return column_type::flag;
   else if constexpr (std::is_same_v<Value, string_id> || std::is_same_v<Value, std::string>)
@@ -59,17 +59,17 @@ cell integer_cell(std::int64_t value) { return {cell::kind::integer, value, 0, {
 cell text_cell(string_view text) { return text.empty() ? cell{} : cell{cell::kind::text, 0, 0, text}; }
 
 template <class Row, std::size_t Index>
-cell read_cell(const void* from, const trace::tables& tables) {
+cell read_cell(const void* source, const trace::tables& tables) {
   constexpr string_view name = member_name<Row, Index>();
-  const auto& value = static_cast<const Row*>(from)->*member_at<Row, Index>;
+  const auto& value = static_cast<const Row*>(source)->*member_at<Row, Index>;
   using type = std::remove_cvref_t<decltype(value)>;
-  constexpr column_type kind = type_of<type>(name);
+  constexpr column_type kind = get_type<type>(name);
   if constexpr (std::is_same_v<type, string_id>) {
     return text_cell(tables.text(value));
   } else if constexpr (std::is_same_v<type, std::string>) {
     return text_cell(value);
   } else if constexpr (kind == column_type::word) {
-    return text_cell(word_of(value));
+    return text_cell(get_word(value));
   } else if constexpr (kind == column_type::real) {
     return {cell::kind::real, 0, value, {}};
   } else if constexpr (kind == column_type::id) {
@@ -83,92 +83,92 @@ cell read_cell(const void* from, const trace::tables& tables) {
 }
 
 template <class Row>
-row_span span_of(std::shared_ptr<const void> held, const std::vector<Row>& rows) {
+row_span make_span(std::shared_ptr<const void> held, const std::vector<Row>& rows) {
   return {std::move(held), reinterpret_cast<const std::byte*>(rows.data()), rows.size(), sizeof(Row)};
 }
 
 template <class Row>
-const std::vector<Row>& rows_of(const trace::tables& all) {
-  if constexpr (std::is_same_v<Row, host_row>) return all.hosts.rows();
-  if constexpr (std::is_same_v<Row, process_row>) return all.processes.rows();
-  if constexpr (std::is_same_v<Row, thread_row>) return all.threads.rows();
-  if constexpr (std::is_same_v<Row, device_row>) return all.devices.rows();
-  if constexpr (std::is_same_v<Row, context_row>) return all.contexts.rows();
-  if constexpr (std::is_same_v<Row, stream_row>) return all.streams.rows();
-  if constexpr (std::is_same_v<Row, pool_row>) return all.pools.rows();
-  if constexpr (std::is_same_v<Row, counter_row>) return all.counters.rows();
-  if constexpr (std::is_same_v<Row, stack_row>) return all.stacks.rows();
-  if constexpr (std::is_same_v<Row, frame_row>) return all.frames.rows();
-  if constexpr (std::is_same_v<Row, module_row>) return all.modules.rows();
-  if constexpr (std::is_same_v<Row, source_row>) return all.sources.rows();
+const std::vector<Row>& get_rows(const trace::tables& all_tables) {
+  if constexpr (std::is_same_v<Row, host_row>) return all_tables.hosts.rows();
+  if constexpr (std::is_same_v<Row, process_row>) return all_tables.processes.rows();
+  if constexpr (std::is_same_v<Row, thread_row>) return all_tables.threads.rows();
+  if constexpr (std::is_same_v<Row, device_row>) return all_tables.devices.rows();
+  if constexpr (std::is_same_v<Row, context_row>) return all_tables.contexts.rows();
+  if constexpr (std::is_same_v<Row, stream_row>) return all_tables.streams.rows();
+  if constexpr (std::is_same_v<Row, pool_row>) return all_tables.pools.rows();
+  if constexpr (std::is_same_v<Row, counter_row>) return all_tables.counters.rows();
+  if constexpr (std::is_same_v<Row, stack_row>) return all_tables.stacks.rows();
+  if constexpr (std::is_same_v<Row, frame_row>) return all_tables.frames.rows();
+  if constexpr (std::is_same_v<Row, module_row>) return all_tables.modules.rows();
+  if constexpr (std::is_same_v<Row, source_row>) return all_tables.sources.rows();
 }
 
 template <class Row>
-result<row_span> read_rows(const snapshot& from, std::size_t chunk) {
+result<row_span> read_rows(const snapshot& recording, std::size_t chunk) {
   if constexpr (is_event_row<Row>) {
-    auto rows = from.read<Row>(chunk);
+    auto rows = recording.read<Row>(chunk);
     if (!rows) return tl::unexpected(rows.error());
-    return span_of(*rows, **rows);
+    return make_span(*rows, **rows);
   } else {
-    return span_of({}, rows_of<Row>(from.tables()));
+    return make_span({}, get_rows<Row>(recording.tables()));
   }
 }
 
 template <class Row>
-result<row_span> read_rows_once(const snapshot& from, std::size_t chunk) {
+result<row_span> read_rows_once(const snapshot& recording, std::size_t chunk) {
   if constexpr (is_event_row<Row>) {
     auto rows = std::make_shared<std::vector<Row>>();
-    if (auto read = from.read_into<Row>(chunk, *rows); !read) return tl::unexpected(read.error());
-    return span_of(rows, *rows);
+    if (auto read = recording.read_into<Row>(chunk, *rows); !read) return tl::unexpected(read.error());
+    return make_span(rows, *rows);
   } else {
-    return read_rows<Row>(from, chunk);
+    return read_rows<Row>(recording, chunk);
   }
 }
 
 template <class Row, std::size_t Index>
-column column_of(string_view table) {
+column find_column(string_view table) {
   constexpr string_view member = member_name<Row, Index>();
   using type = std::remove_cvref_t<decltype(std::declval<Row>().*member_at<Row, Index>)>;
-  column made;
-  made.name = column_name(member);
-  const column_words words = words_about(table, made.name);
-  made.about = words.about;
-  made.role = words.role;
-  made.type = type_of<type>(member);
-  made.id = kind_of_id<type>;
-  if constexpr (enum_values < type >> 0) made.words = words_of<type>;
-  made.read = &read_cell<Row, Index>;
-  return made;
+  column output;
+  output.name = column_name(member);
+  const column_words words = words_about(table, output.name);
+  output.about = words.about;
+  output.role = words.role;
+  output.type = get_type<type>(member);
+  output.id = kind_of_id<type>;
+  if constexpr (enum_values < type >> 0) output.words = get_words<type>;
+  output.read = &read_cell<Row, Index>;
+  return output;
 }
 
 /// end - time; null if the end is unknown.
 template <class Row>
-cell read_duration(const void* from, const trace::tables& /*all*/) {
-  const Row& row = *static_cast<const Row*>(from);
+cell read_duration(const void* source, const trace::tables& /*all*/) {
+  const Row& row = *static_cast<const Row*>(source);
   if (row.end == unknown_time) return {};
   return integer_cell(bounded(row.end) - bounded(row.time));
 }
 
-/// Uses the common definition of bandwidth. Null if the transfer took no time or has not ended.
+/// The bandwidth, by the common definition. Null if the transfer took no time or has not ended.
 template <class Row>
-cell read_bandwidth(const void* from, const trace::tables& /*all*/) {
-  const Row& row = *static_cast<const Row*>(from);
+cell read_bandwidth(const void* source, const trace::tables& /*all*/) {
+  const Row& row = *static_cast<const Row*>(source);
   const time_ns begin = bounded(row.time);
   const time_ns end = bounded(row.end);
   if (row.end == unknown_time || end <= begin) return {};
-  return {cell::kind::real, 0, index::bandwidth_of(row.bytes, begin, end), {}};
+  return {cell::kind::real, 0, index::compute_bandwidth(row.bytes, begin, end), {}};
 }
 
 /// Adds derived columns that are useful in most queries.
 template <class Row>
 void add_derived(string_view table, std::vector<column>& to) {
   const auto add = [&](string_view name, column_type type, auto read) {
-    column made;
-    made.name = name;
-    made.about = words_about(table, name).about;
-    made.type = type;
-    made.read = read;
-    to.push_back(made);
+    column output;
+    output.name = name;
+    output.about = words_about(table, name).about;
+    output.type = type;
+    output.read = read;
+    to.push_back(output);
   };
   if constexpr (is_event_row<Row> && requires(Row row) { row.end; })
     add("duration", column_type::integer, &read_duration<Row>);
@@ -177,32 +177,32 @@ void add_derived(string_view table, std::vector<column>& to) {
 }
 
 template <class Row, std::size_t... Index>
-table table_of(string_view name, std::index_sequence<Index...> /*all*/) {
+table get_table(string_view name, std::index_sequence<Index...> /*all*/) {
   static const std::vector<column> columns = [&] {
-    std::vector<column> all{column_of<Row, Index>(name)...};
-    add_derived<Row>(name, all);
-    return all;
+    std::vector<column> items{find_column<Row, Index>(name)...};
+    add_derived<Row>(name, items);
+    return items;
   }();
-  table made;
-  made.name = name;
-  made.about = words_about(name, {}).about;
-  made.type = type_of_row<Row>;
-  made.events = is_event_row<Row>;
-  made.columns = columns;
-  made.read = &read_rows<Row>;
-  made.read_once = &read_rows_once<Row>;
-  return made;
+  table output;
+  output.name = name;
+  output.about = words_about(name, {}).about;
+  output.type = type_of_row<Row>;
+  output.events = is_event_row<Row>;
+  output.columns = columns;
+  output.read = &read_rows<Row>;
+  output.read_once = &read_rows_once<Row>;
+  return output;
 }
 
 std::vector<table> make_tables() {
-  std::vector<table> all;
+  std::vector<table> tables;
 #define SLUICE_TABLE_OF(row, kind)                \
   if constexpr (!std::is_same_v<row, string_row>) \
-    all.push_back(table_of<row>(#kind, std::make_index_sequence<field_count<row>>{}));
+    tables.push_back(get_table<row>(#kind, std::make_index_sequence<field_count<row>>{}));
   SLUICE_FOR_EACH_ROW(SLUICE_TABLE_OF)
 #undef SLUICE_TABLE_OF
-  std::sort(all.begin(), all.end(), [](const table& a, const table& b) { return a.type < b.type; });
-  return all;
+  std::sort(tables.begin(), tables.end(), [](const table& a, const table& b) { return a.type < b.type; });
+  return tables;
 }
 
 }  // namespace
@@ -214,8 +214,8 @@ std::size_t table::find(std::string_view column) const {
 }
 
 std::span<const table> tables() {
-  static const std::vector<table> all = make_tables();
-  return all;
+  static const std::vector<table> items = make_tables();
+  return items;
 }
 
 const table* find_table(std::string_view name) {

@@ -50,7 +50,7 @@ enum class id_kind : std::uint8_t {
   graph
 };
 
-/// The kind of entity that ids of this type refer to.
+/// The kind of entity that ids of the type `Id` refer to.
 template <class Id>
 inline constexpr id_kind kind_of_id = id_kind::none;
 #define SLUICE_ID(name) \
@@ -87,7 +87,7 @@ enum class text_role : std::uint8_t {
 /// One cell. `text` points into the row or into the snapshot's tables.
 struct cell {
   enum class kind : std::uint8_t { null, integer, real, text };
-  kind is = kind::null;
+  kind type = kind::null;
   std::int64_t integer = 0;
   double real = 0;
   std::string_view text{};
@@ -103,7 +103,7 @@ struct column {
   cell (*read)(const void* row, const trace::tables& tables) = nullptr;
 };
 
-/// Some rows of one table. The rows are valid as long as this object.
+/// Some rows of one table. The rows are valid as long as this object exists.
 struct row_span {
   std::shared_ptr<const void> held;
   const std::byte* first = nullptr;
@@ -120,15 +120,15 @@ struct table {
   std::span<const column> columns;
   /// If `events` is true, reads the rows of chunk number `chunk`. Otherwise ignores `chunk` and returns the whole
   /// table. Errors: io, corrupt.
-  result<row_span> (*read)(const trace::snapshot& from, std::size_t chunk) = nullptr;
+  result<row_span> (*read)(const trace::snapshot& recording, std::size_t chunk) = nullptr;
   /// Like `read`, but bypasses the cache of chunks: for a single pass over a recording.
-  result<row_span> (*read_once)(const trace::snapshot& from, std::size_t chunk) = nullptr;
+  result<row_span> (*read_once)(const trace::snapshot& recording, std::size_t chunk) = nullptr;
 
   /// Returns the index of the column with that name, or `columns.size()` if there is none.
   [[nodiscard]] std::size_t find(std::string_view column) const;
 };
 
-/// A table for every row type except strings, whose texts appear in the other tables. Sorted by type number.
+/// Returns a table for every row type except strings, whose texts appear in the other tables. Sorted by type number.
 [[nodiscard]] std::span<const table> tables();
 /// Returns the table with that name, or null if there is none.
 [[nodiscard]] const table* find_table(std::string_view name);

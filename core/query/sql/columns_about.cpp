@@ -6,20 +6,22 @@
 namespace sluice::query {
 namespace {
 
-struct entry {
+struct column_about {
   std::string_view
-      of;  ///< "table", "table.column", or "*.column", the default for all columns of that name without an entry.
+      /// "table", "table.column", or "*.column". The last is the default for all columns of that name that have no
+      /// entry.
+      name;
   std::string_view about;
   text_role role = text_role::plain;
 };
 
-constexpr entry entries[] = {
-    // Columns of many tables.
+constexpr column_about entries[] = {
+    // These columns are in many tables.
     {"*.id", "The row's own id"},
     {"*.time", "Time of the event; the start of events with a duration"},
     {"*.end", "End time"},
     {"*.duration", "end - time"},
-    {"*.bandwidth", "bytes / (end - time), in bytes/s; null if it took no time"},
+    {"*.bandwidth", "bytes / (end - time), in bytes/s; null if the duration is 0"},
     {"*.process", "Its process"},
     {"*.thread", "The host thread that requested it; null: recorded on the device only"},
     {"*.source", "Reliability: exact, sampled, estimated or inferred"},
@@ -32,7 +34,7 @@ constexpr entry entries[] = {
     {"*.graph_node", "The graph node that it came from; 0: none"},
     {"*.bytes", "Size in bytes"},
     {"*.address", "Address of the memory"},
-    {"*.layer", "Allocator: driver, pool, framework or user. Layers contain one another: do not add them"},
+    {"*.layer", "Allocator: driver, pool, framework or user. Layers contain one another, so do not add them"},
     {"*.kind", "The kind of memory"},
     {"*.stack", "The call stack that requested it"},
     {"*.call", "The API call that requested it"},
@@ -289,18 +291,18 @@ constexpr entry entries[] = {
     {"link.to_event", "The second event"},
 };
 
-using word_map = std::unordered_map<std::string_view, const entry*>;
+using word_map = std::unordered_map<std::string_view, const column_about*>;
 
 const word_map& by_name() {
-  static const word_map all = [] {
-    word_map made;
-    for (const entry& each : entries) made.emplace(each.of, &each);
-    return made;
+  static const word_map map = [] {
+    word_map output;
+    for (const column_about& each : entries) output.emplace(each.name, &each);
+    return output;
   }();
-  return all;
+  return map;
 }
 
-const entry* look_up(const std::string& name) {
+const column_about* look_up(const std::string& name) {
   const auto found = by_name().find(name);
   return found == by_name().end() ? nullptr : found->second;
 }
@@ -309,7 +311,7 @@ const entry* look_up(const std::string& name) {
 
 column_words words_about(std::string_view table, std::string_view column) {
   const std::string own = column.empty() ? std::string(table) : std::string(table) + "." + std::string(column);
-  const entry* found = look_up(own);
+  const column_about* found = look_up(own);
   if (found == nullptr && !column.empty()) found = look_up("*." + std::string(column));
   if (found == nullptr) return {};
   return {found->about, found->role};

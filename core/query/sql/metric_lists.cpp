@@ -25,7 +25,7 @@ constexpr std::array block_parts = {
     metric_column{"pool", "The pool it came from", type::id, id_kind::pool},
     metric_column{"stack", "The call stack that requested it", type::id, id_kind::stack},
     metric_column{"name", "The API that allocated it, or its tag", type::text},
-    metric_column{"layer", "Allocator: driver, pool, framework or user. Layers contain one another: do not add them",
+    metric_column{"layer", "Allocator: driver, pool, framework or user. Layers contain one another, so do not add them",
                   type::text},
     metric_column{"kind", "The kind of memory", type::text},
     metric_column{"born", "Time of the allocation", type::time},
@@ -49,8 +49,8 @@ constexpr std::array block_parts = {
 
 constexpr std::array stack_parts = {
     metric_column{"id", "The stack", type::id, id_kind::stack},
-    metric_column{"line", "The line that represents it: the innermost of the program's own code", type::text,
-                  id_kind::none, text_role::message},
+    metric_column{"line", "The line that represents the stack: the innermost line of the program's own code",
+                  type::text, id_kind::none, text_role::message},
     metric_column{"caller", "The line of the program's own code that called the function of that line", type::text,
                   id_kind::none, text_role::message},
     metric_column{"module", "The innermost Class.forward, or Class.__call__; for native code, the class or namespace",
@@ -58,7 +58,7 @@ constexpr std::array stack_parts = {
     metric_column{"package", "The Python package that requested it; without Python, the shared library", type::text},
     metric_column{"owner", "The library that called the driver: PyTorch, NCCL, cuBLAS, ...; null: not recorded",
                   type::text},
-    metric_column{"text", "All its lines, innermost first, separated by \" < \"", type::text, id_kind::none,
+    metric_column{"text", "All lines of the stack, innermost first, separated by \" < \"", type::text, id_kind::none,
                   text_role::message},
 };
 
@@ -101,9 +101,9 @@ class block_rows : public metric_rows {
         [](const auto& block, const auto&) { return id_cell(raw(block.stream)); },
         [](const auto& block, const auto&) { return id_cell(raw(block.pool)); },
         [](const auto& block, const auto&) { return id_cell(raw(block.stack)); },
-        [](const auto& block, const auto& all) { return text(all.text(block.name)); },
-        [](const auto& block, const auto&) { return text(name_of(block.layer)); },
-        [](const auto& block, const auto&) { return text(name_of(block.kind)); },
+        [](const auto& block, const auto& whole) { return text(whole.text(block.name)); },
+        [](const auto& block, const auto&) { return text(get_name(block.layer)); },
+        [](const auto& block, const auto&) { return text(get_name(block.kind)); },
         [](const auto& block, const auto&) { return time_cell(block.born); },
         [](const auto& block, const auto&) { return time_cell(block.died); },
         [](const auto& block, const auto&) { return number(block.address); },
@@ -117,14 +117,14 @@ class block_rows : public metric_rows {
     if (column < cells.size()) return cells[column](b, trace_.tables());
     if (column == cells.size()) return number(metrics::is_unfreed(b, cut_) ? 1 : 0);
     if (!facts_ || place >= facts_->categories.size()) return {};
-    const index::block_category& what = facts_->categories[place];
-    if (what.what == index::category::none) return {};
-    return text(column == cells.size() + 1 ? index::category_name(what.what) : index::words_of(what.why));
+    const index::block_category& category = facts_->categories[place];
+    if (category.kind == index::category::none) return {};
+    return text(column == cells.size() + 1 ? index::category_name(category.kind) : index::get_words(category.why));
   }
 
   [[nodiscard]] std::optional<std::pair<std::size_t, std::size_t>> find(std::size_t column,
                                                                         const cell& value) const override {
-    if (column != 0 || value.is != cell::kind::integer) return std::nullopt;
+    if (column != 0 || value.type != cell::kind::integer) return std::nullopt;
     const auto blocks = index_.memory().blocks();
     const index::block_record* found = index_.memory().find(trace::block_id{static_cast<std::uint64_t>(value.integer)});
     if (found == nullptr) return std::pair(std::size_t{0}, std::size_t{0});
@@ -153,17 +153,17 @@ class stack_rows : public metric_rows {
 
   [[nodiscard]] cell at(std::size_t row, std::size_t column, std::string& scratch) const override {
     const trace::stack_id id = tables_.stacks.rows()[row].id;
-    constexpr auto how = symbols::frame_cache::lookup::at_once;
+    constexpr auto once = symbols::frame_cache::lookup::at_once;
     if (column == 0) return id_cell(raw(id));
     scratch.clear();
     if (column <= symbols::attribution_count) {
       const auto by = static_cast<symbols::attribution>(column - 1);
       const symbols::line_id line = who_.of(id, by);
-      if (line != who_.unknown(by)) scratch = symbols::text_of(frames_.line(line));
+      if (line != who_.unknown(by)) scratch = symbols::to_text(frames_.line(line));
     } else {
-      for (const symbols::frame_line& line : frames_.stack(id, tables_, how)) {
+      for (const symbols::frame_line& line : frames_.stack(id, tables_, once)) {
         if (!scratch.empty()) scratch += " < ";
-        scratch += symbols::text_of(line);
+        scratch += symbols::to_text(line);
       }
     }
     return text(scratch);
@@ -171,7 +171,7 @@ class stack_rows : public metric_rows {
 
   [[nodiscard]] std::optional<std::pair<std::size_t, std::size_t>> find(std::size_t column,
                                                                         const cell& value) const override {
-    if (column != 0 || value.is != cell::kind::integer) return std::nullopt;
+    if (column != 0 || value.type != cell::kind::integer) return std::nullopt;
     const trace::stack_row* found = tables_.stacks.find(trace::stack_id{static_cast<std::uint64_t>(value.integer)});
     if (found == nullptr) return std::pair(std::size_t{0}, std::size_t{0});
     const auto row = static_cast<std::size_t>(found - tables_.stacks.rows().data());
@@ -181,10 +181,10 @@ class stack_rows : public metric_rows {
  private:
   symbols::frame_cache& frames_;
   const trace::tables& tables_;
-  mutable symbols::attributor who_;  ///< Looks each stack up once.
+  mutable symbols::attributor who_;  ///< Looks up each stack only once.
 };
 
-/// Names whose readable form differs from the recorded one.
+/// The names whose readable form differs from the recorded one.
 class name_rows : public metric_rows {
  public:
   explicit name_rows(const trace::tables& tables) {
@@ -202,7 +202,7 @@ class name_rows : public metric_rows {
   }
   [[nodiscard]] std::optional<std::pair<std::size_t, std::size_t>> find(std::size_t column,
                                                                         const cell& value) const override {
-    if (column != 0 || value.is != cell::kind::text) return std::nullopt;
+    if (column != 0 || value.type != cell::kind::text) return std::nullopt;
     const auto found = places_.find(value.text);
     if (found == places_.end()) return std::pair(std::size_t{0}, std::size_t{0});
     return std::pair(found->second, found->second + 1);

@@ -23,7 +23,8 @@ value words(std::string_view text) { return text.empty() ? value{} : value{std::
 value count(std::uint64_t number) { return static_cast<std::int64_t>(number); }
 value time_value(time_ns time) { return time == trace::unknown_time ? value{} : value{time}; }
 
-/// The metrics of a range, or of the whole recording, from the function that the report and the window use.
+/// Makes rows from the metrics of a range or of the whole recording. The function that the report and the window use
+/// computes these metrics.
 template <class Add>
 made_rows measured(sql_context& context, std::optional<time_range> range, Add&& add) {
   const auto rows = std::make_shared<held_rows>();
@@ -33,36 +34,37 @@ made_rows measured(sql_context& context, std::optional<time_range> range, Add&& 
   }
   const index::event_store* index = context.analysed();
   if (index == nullptr) return tl::unexpected(context.stop_reason());
-  const time_range of = bounded(range.value_or(index::time_range_of(*context.trace)));
-  add(*rows, metrics::measure(*index, context.trace->tables(), of));
+  const time_range span = bounded(range.value_or(index::recorded_range(*context.trace)));
+  add(*rows, metrics::measure(*index, context.trace->tables(), span));
   return rows;
 }
 
 // --- tables of the members of metrics, where their list describes a column (core/metrics/members.hpp) ----------------
 
 template <class Value>
-constexpr column_type type_of(metrics::meaning is) {
+constexpr column_type get_type(metrics::meaning meaning) {
   if constexpr (std::is_enum_v<Value>) return kind_of_id<Value> == id_kind::none ? type::text : type::id;
   if constexpr (std::is_same_v<Value, double>) return type::real;
   if constexpr (std::is_same_v<Value, std::uint64_t>) return type::size;
-  return is == metrics::meaning::moment ? type::time : type::integer;
+  return meaning == metrics::meaning::moment ? type::time : type::integer;
 }
 
 template <class Value>
-value cell_of(const Value& of, metrics::meaning is) {
+value make_cell(const Value& subject, metrics::meaning meaning) {
   if constexpr (std::is_enum_v<Value> && trace::enum_values < Value >> 0)
-    return words(trace::word_of(of));
+    return words(trace::get_word(subject));
   else if constexpr (std::is_enum_v<Value>)
-    return id_value(raw(of));
+    return id_value(raw(subject));
   else if constexpr (std::is_same_v<Value, double>)
-    return is == metrics::meaning::rate && !(of > 0) ? value{} : value{of};
+    return meaning == metrics::meaning::rate && !(subject > 0) ? value{} : value{subject};
   else
-    return is == metrics::meaning::moment ? time_value(static_cast<time_ns>(of)) : value{static_cast<std::int64_t>(of)};
+    return meaning == metrics::meaning::moment ? time_value(static_cast<time_ns>(subject))
+                                               : value{static_cast<std::int64_t>(subject)};
 }
 
-/// A list is not a column.
+/// A list cannot be a column.
 template <class Element>
-value cell_of(const std::vector<Element>& /*of*/, metrics::meaning /*is*/) {
+value make_cell(const std::vector<Element>& /*of*/, metrics::meaning /*is*/) {
   return {};
 }
 
@@ -72,38 +74,38 @@ constexpr void for_each_column(Take&& take) {
   const auto one = [&](const auto& member) {
     if (!member.about.empty()) take(member);
   };
-  std::apply([&](const auto&... each) { (one(each), ...); }, metrics::members_of<Metrics>());
+  std::apply([&](const auto&... each) { (one(each), ...); }, metrics::get_members<Metrics>());
 }
 
 template <class Metrics>
-constexpr auto columns_of = [] {
+constexpr auto get_columns = [] {
   constexpr std::size_t count = [] {
     std::size_t found = 0;
     for_each_column<Metrics>([&](const auto& /*member*/) { ++found; });
     return found;
   }();
-  std::array<metric_column, count> all{};
-  metric_column* next = all.data();
+  std::array<metric_column, count> columns{};
+  metric_column* next = columns.data();
   for_each_column<Metrics>([&]<auto Member>(const metrics::member<Member>& each) {
     using held = std::remove_cvref_t<decltype(std::declval<Metrics>().*Member)>;
-    *next++ = {spelling::of_pointer<Member>(), each.about, type_of<held>(each.is), kind_of_id<held>};
+    *next++ = {spelling::of_pointer<Member>(), each.about, get_type<held>(each.role), kind_of_id<held>};
   });
-  return all;
+  return columns;
 }();
 
 template <class Row>
-std::vector<value> cells_of(const Row& of) {
+std::vector<value> list_cells(const Row& subject) {
   std::vector<value> row;
-  for_each_column<Row>([&](const auto& member) { row.push_back(cell_of(of.*(member.pointer), member.is)); });
+  for_each_column<Row>([&](const auto& member) { row.push_back(make_cell(subject.*(member.pointer), member.role)); });
   return row;
 }
 
-/// Each row is an element of `List`, one of the vectors of range_statistics.
+/// Makes a row for each element of `List`, one of the vectors of `range_statistics`.
 template <auto List>
 made_rows make_use(sql_context& context, std::optional<time_range> range) {
-  return measured(context, range, [](held_rows& to, const metrics::range_statistics& all) {
-    for (const auto& each : all.*List) {
-      to.add(cells_of(each));
+  return measured(context, range, [](held_rows& to, const metrics::range_statistics& statistics) {
+    for (const auto& each : statistics.*List) {
+      to.add(list_cells(each));
     }
   });
 }
@@ -147,14 +149,14 @@ constexpr std::array retry_columns = {
     metric_column{"bytes", "Requested size", type::size},
 };
 
-/// At most `allocation_retries::limit` rows.
+/// Makes at most `allocation_retries::limit` rows.
 made_rows make_retries(sql_context& context, std::optional<time_range> range) {
   const auto rows = std::make_shared<held_rows>();
   const trace::tables& tables = context.trace->tables();
-  const auto add = [&](const metrics::allocation_retries& all) {
-    for (const metrics::allocation_retry& r : all.first)
+  const auto add = [&](const metrics::allocation_retries& retries) {
+    for (const metrics::allocation_retry& r : retries.first)
       rows->add({id_value(raw(r.event)), id_value(raw(r.block)), r.time, r.until, id_value(raw(r.process)),
-                 id_value(raw(r.device)), words(trace::name_of(r.layer)), words(trace::name_of(r.kind)),
+                 id_value(raw(r.device)), words(trace::get_name(r.layer)), words(trace::get_name(r.kind)),
                  words(tables.text(r.call)), count(r.bytes)});
   };
   if (const summary::stored_metrics* whole = range ? nullptr : context.whole()) {
@@ -164,10 +166,10 @@ made_rows make_retries(sql_context& context, std::optional<time_range> range) {
   const index::event_store* index = context.analysed();
   if (index == nullptr) return tl::unexpected(context.stop_reason());
   const metrics::metrics_scope scope{context.trace.get(),
-                                     bounded(range.value_or(index::time_range_of(*context.trace)))};
-  metrics::retries_builder all(scope);
-  all.add(index->memory());
-  add(all.retries());
+                                     bounded(range.value_or(index::recorded_range(*context.trace)))};
+  metrics::retries_builder builder(scope);
+  builder.add(index->memory());
+  add(builder.retries());
   return rows;
 }
 
@@ -186,8 +188,8 @@ constexpr std::array finding_columns = {
     metric_column{"saved_bytes_error", "Error of saved_bytes in either direction; 0: it is an upper bound", type::size},
 };
 
-/// The report, as the report command creates it.
-std::optional<metrics::report> report_of(sql_context& context, std::optional<time_range> range) {
+/// Returns the report that the report command creates.
+std::optional<metrics::report> build_report(sql_context& context, std::optional<time_range> range) {
   const metrics::naming names{.book = *context.frames};
   if (const summary::stored_metrics* whole = range ? nullptr : context.whole())
     return metrics::make_report(whole->metrics, *context.trace, names);
@@ -197,10 +199,10 @@ std::optional<metrics::report> report_of(sql_context& context, std::optional<tim
 }
 
 made_rows make_ranks(sql_context& context, std::optional<time_range> range) {
-  const std::optional<metrics::report> all = report_of(context, range);
-  if (!all) return tl::unexpected(context.stop_reason());
+  const std::optional<metrics::report> whole_report = build_report(context, range);
+  if (!whole_report) return tl::unexpected(context.stop_reason());
   const auto rows = std::make_shared<held_rows>();
-  for (const metrics::rank_metrics& each : all->waste.ranks) rows->add(cells_of(each));
+  for (const metrics::rank_metrics& each : whole_report->waste.ranks) rows->add(list_cells(each));
   return rows;
 }
 
@@ -218,7 +220,7 @@ constexpr std::array failure_columns = {
                   "The line that requested it. From here on: only for the first out-of-memory failure, else null",
                   type::text},
     metric_column{"needed", "Bytes that the allocator needed from the driver: at least a segment", type::size},
-    metric_column{"refused_by", "Refused by: device or framework", type::text},
+    metric_column{"refused_by", "What refused the request: device or framework", type::text},
     metric_column{"limit_least", "Lower bound of what the process may reserve", type::size},
     metric_column{"device_free", "Free bytes on the device", type::size},
     metric_column{"used", "Bytes in live blocks", type::size},
@@ -231,38 +233,39 @@ constexpr std::array failure_columns = {
 
 value known_count(std::uint64_t number) { return number == 0 ? value{} : count(number); }
 
-/// Adds the details of an out-of-memory failure: the columns from `place` on.
-void add_state(const metrics::out_of_memory_report& of, std::vector<value>& row) {
-  const metrics::out_of_memory& is = of.metrics;
+/// Adds the details of an out-of-memory failure, which are the columns from `place` on.
+void add_state(const metrics::out_of_memory_report& report, std::vector<value>& row) {
+  const metrics::out_of_memory& memory = report.metrics;
   std::string changes;
-  for (const metrics::oom_change& each : of.changes) changes += (changes.empty() ? "" : "\n") + each.text;
-  const std::string_view limit = is.limit == metrics::memory_limit::device      ? "device"
-                                 : is.limit == metrics::memory_limit::framework ? "framework"
-                                                                                : "";
-  for (value each : {words(metrics::text_of(of.where)), count(is.needed), words(limit), known_count(is.limit_from),
-                     is.device_free_known ? count(is.device_free) : value{}, count(is.used), count(is.reserved),
-                     count(is.largest_hole), count(is.missing), words(changes)})
+  for (const metrics::oom_change& each : report.changes) changes += (changes.empty() ? "" : "\n") + each.text;
+  const std::string_view limit = memory.limit == metrics::memory_limit::device      ? "device"
+                                 : memory.limit == metrics::memory_limit::framework ? "framework"
+                                                                                    : "";
+  for (value each :
+       {words(metrics::to_text(report.where)), count(memory.needed), words(limit), known_count(memory.limit_from),
+        memory.device_free_known ? count(memory.device_free) : value{}, count(memory.used), count(memory.reserved),
+        count(memory.largest_hole), count(memory.missing), words(changes)})
     row.push_back(std::move(each));
 }
 
-/// At most `report::failure_limit` rows.
+/// Makes at most `report::failure_limit` rows.
 made_rows make_failures(sql_context& context, std::optional<time_range> range) {
-  const std::optional<metrics::report> all = report_of(context, range);
-  if (!all) return tl::unexpected(context.stop_reason());
+  const std::optional<metrics::report> whole_report = build_report(context, range);
+  if (!whole_report) return tl::unexpected(context.stop_reason());
   const trace::tables& tables = context.trace->tables();
   const auto rows = std::make_shared<held_rows>();
-  for (const metrics::failed_allocation& each : all->failures) {
+  for (const metrics::failed_allocation& each : whole_report->failures) {
     std::vector<value> row{id_value(raw(each.event)),
                            each.time,
                            id_value(raw(each.process)),
                            id_value(raw(each.device)),
-                           words(trace::name_of(each.layer)),
-                           words(trace::name_of(each.kind)),
+                           words(trace::get_name(each.layer)),
+                           words(trace::get_name(each.kind)),
                            words(tables.text(each.call)),
                            count(each.bytes),
                            each.error};
-    if (!all->out_of_memory.empty() && all->out_of_memory.front().metrics.event == each.event)
-      add_state(all->out_of_memory.front(), row);
+    if (!whole_report->out_of_memory.empty() && whole_report->out_of_memory.front().metrics.event == each.event)
+      add_state(whole_report->out_of_memory.front(), row);
     row.resize(failure_columns.size());
     rows->add(std::move(row));
   }
@@ -274,7 +277,7 @@ constexpr std::array idle_columns = {
     metric_column{"cause", "Why the host did not submit work", type::text},
     metric_column{"call", "The call that took the time; null: the program's own code", type::text},
     metric_column{"range", "The innermost named range that covers half of the longest time", type::text},
-    metric_column{"place", "The line of the program's own code nearest to it", type::text, id_kind::none,
+    metric_column{"place", "The line of the program's own code nearest to the call", type::text, id_kind::none,
                   text_role::message},
     metric_column{"count", "Number of gaps", type::size},
     metric_column{"total", "Total time, ns", type::integer},
@@ -282,29 +285,30 @@ constexpr std::array idle_columns = {
     metric_column{"longest_begin", "Start of the longest gap", type::time},
 };
 
-/// At most `idle_gaps_builder::limit` rows a recording.
+/// Makes at most `idle_gaps_builder::limit` rows per recording.
 made_rows make_idle(sql_context& context, std::optional<time_range> range) {
-  const std::optional<metrics::report> all = report_of(context, range);
-  if (!all) return tl::unexpected(context.stop_reason());
+  const std::optional<metrics::report> whole_report = build_report(context, range);
+  if (!whole_report) return tl::unexpected(context.stop_reason());
   const trace::tables& tables = context.trace->tables();
   symbols::attributor who(*context.frames, tables, symbols::frame_cache::lookup::at_once);
-  const auto place_of = [&](trace::stack_id stack) {
+  const auto get_place = [&](trace::stack_id stack) {
     if (stack == trace::stack_id::none) return std::string();
     const symbols::line_id line = who.of(stack, symbols::attribution::line);
     return line == who.unknown(symbols::attribution::line) ? std::string()
-                                                           : symbols::text_of(context.frames->line(line));
+                                                           : symbols::to_text(context.frames->line(line));
   };
   const auto rows = std::make_shared<held_rows>();
-  for (const metrics::gap_group& each : all->waste.gaps)
-    rows->add({id_value(raw(each.device)), words(metrics::words_of(each.cause)), words(tables.text(each.call)),
-               words(tables.text(each.range)), words(place_of(each.stack)), count(each.count), each.total, each.longest,
-               time_value(each.longest_gap.begin)});
+  for (const metrics::gap_group& each : whole_report->waste.gaps)
+    rows->add({id_value(raw(each.device)), words(metrics::get_words(each.cause)), words(tables.text(each.call)),
+               words(tables.text(each.range)), words(get_place(each.stack)), count(each.count), each.total,
+               each.longest, time_value(each.longest_gap.begin)});
   return rows;
 }
 
 constexpr std::array asked_columns = {
     metric_column{"device", "Null: host memory", type::id, id_kind::device},
-    metric_column{"layer", "driver, pool, framework or user. Layers contain one another: do not add them", type::text},
+    metric_column{"layer", "driver, pool, framework or user. Layers contain one another, so do not add them",
+                  type::text},
     metric_column{"kind", "The kind of memory", type::text},
     metric_column{"grouped_by", "line, caller, module or package: what splits the main peak most evenly", type::text},
     metric_column{"name", "The line, module or package that requested it; null: all others, or no stack was recorded",
@@ -314,16 +318,17 @@ constexpr std::array asked_columns = {
 };
 
 made_rows make_asked_by(sql_context& context, std::optional<time_range> range) {
-  const std::optional<metrics::report> all = report_of(context, range);
-  if (!all) return tl::unexpected(context.stop_reason());
+  const std::optional<metrics::report> whole_report = build_report(context, range);
+  if (!whole_report) return tl::unexpected(context.stop_reason());
   const auto rows = std::make_shared<held_rows>();
-  for (const metrics::memory_peak& peak : all->peaks) {
-    const auto add = [&](std::string_view name, const metrics::stack_metrics& of) {
-      if (of.count > 0)
-        rows->add({id_value(raw(peak.device)), words(trace::name_of(peak.layer)), words(trace::name_of(peak.kind)),
-                   words(symbols::name_of(peak.asked_by.by)), words(name), count(of.bytes), count(of.count)});
+  for (const metrics::memory_peak& peak : whole_report->peaks) {
+    const auto add = [&](std::string_view name, const metrics::stack_metrics& stack_metrics) {
+      if (stack_metrics.count > 0)
+        rows->add({id_value(raw(peak.device)), words(trace::get_name(peak.layer)), words(trace::get_name(peak.kind)),
+                   words(symbols::get_name(peak.asked_by.by)), words(name), count(stack_metrics.bytes),
+                   count(stack_metrics.count)});
     };
-    for (const metrics::line_use& use : peak.asked_by.groups.lines) add(symbols::text_of(use.line), use.metrics);
+    for (const metrics::line_use& use : peak.asked_by.groups.lines) add(symbols::to_text(use.line), use.metrics);
     metrics::stack_metrics rest = peak.asked_by.groups.other;
     rest.add(peak.asked_by.groups.without);
     add("", rest);
@@ -332,14 +337,14 @@ made_rows make_asked_by(sql_context& context, std::optional<time_range> range) {
 }
 
 made_rows make_findings(sql_context& context, std::optional<time_range> range) {
-  const std::optional<metrics::report> all = report_of(context, range);
-  if (!all) return tl::unexpected(context.stop_reason());
+  const std::optional<metrics::report> whole_report = build_report(context, range);
+  if (!whole_report) return tl::unexpected(context.stop_reason());
   const auto rows = std::make_shared<held_rows>();
-  for (const metrics::finding& each : all->findings)
-    rows->add({words(trace::word_of(each.severity)), words(metrics::word_of(each.kind)), words(each.text),
+  for (const metrics::finding& each : whole_report->findings)
+    rows->add({words(trace::get_word(each.severity)), words(metrics::get_word(each.kind)), words(each.text),
                words(each.advice), time_value(each.range.begin), time_value(each.range.end), id_value(raw(each.event)),
                id_value(raw(each.block)), count(each.saves.peak_bytes + each.saves.reserved_bytes),
-               value{each.saves.time}, words(metrics::text_of(each.where)), count(each.saves.bytes_error)});
+               value{each.saves.time}, words(metrics::to_text(each.where)), count(each.saves.bytes_error)});
   return rows;
 }
 
@@ -359,7 +364,7 @@ cell held_rows::at(std::size_t row, std::size_t column, std::string& /*scratch*/
 }
 
 std::span<const metric_table> metric_tables() {
-  static const std::array all = {
+  static const std::array items = {
       metric_table{"block", "Blocks of memory, each from its allocation to its free", block_columns, false,
                    make_blocks},
       metric_table{"call_stack", "Call stacks as text; native functions are looked up on demand", call_stack_columns,
@@ -367,15 +372,15 @@ std::span<const metric_table> metric_tables() {
       metric_table{"readable_name", "Demangled names of kernels and functions, if they differ from the recorded ones",
                    readable_name_columns, false, make_readable_names},
       metric_table{"memory_use", "Memory by device, layer and kind: peak, mean, allocations",
-                   columns_of<metrics::memory_statistics>, true, make_use<&metrics::range_statistics::memory>},
+                   get_columns<metrics::memory_statistics>, true, make_use<&metrics::range_statistics::memory>},
       metric_table{"transfer_use", "Copies and migrations by device and direction: bytes, bandwidth",
-                   columns_of<metrics::transfer_statistics>, true, make_use<&metrics::range_statistics::transfers>},
-      metric_table{"device_use", "How busy each device was", columns_of<metrics::device_activity>, true,
+                   get_columns<metrics::transfer_statistics>, true, make_use<&metrics::range_statistics::transfers>},
+      metric_table{"device_use", "How busy each device was", get_columns<metrics::device_activity>, true,
                    make_use<&metrics::range_statistics::devices>},
-      metric_table{"pool_use", "Reserved and used bytes of each pool", columns_of<metrics::pool_statistics>, true,
+      metric_table{"pool_use", "Reserved and used bytes of each pool", get_columns<metrics::pool_statistics>, true,
                    make_use<&metrics::range_statistics::pools>},
       metric_table{"thread_use", "Time of host threads in API calls and file operations, busiest first",
-                   columns_of<metrics::thread_statistics>, true, make_use<&metrics::range_statistics::threads>},
+                   get_columns<metrics::thread_statistics>, true, make_use<&metrics::range_statistics::threads>},
       metric_table{"allocation_retry",
                    "Failed allocations that succeeded when repeated, after memory was freed; the first 64",
                    retry_columns, true, make_retries},
@@ -385,7 +390,7 @@ std::span<const metric_table> metric_tables() {
           "first out-of-memory failure: the memory state, and changes with which it would have fit",
           failure_columns, true, make_failures},
       metric_table{"rank_use", "Resources of each rank of a job, if there are several",
-                   columns_of<metrics::rank_metrics>, true, make_ranks},
+                   get_columns<metrics::rank_metrics>, true, make_ranks},
       metric_table{"step", "Training steps, from the program or inferred", step_columns, false, make_steps},
       metric_table{"asked_by",
                    "Memory at each peak by requester, grouped by the attribution that splits the main peak most "
@@ -395,7 +400,7 @@ std::span<const metric_table> metric_tables() {
                    idle_columns, true, make_idle},
       metric_table{"finding", "Findings of the report, most important first", finding_columns, true, make_findings},
   };
-  return all;
+  return items;
 }
 
 }  // namespace sluice::query

@@ -12,8 +12,8 @@
 #include "core/base/time/time_range.hpp"
 #include "core/query/sql/sql_context.hpp"
 
-/// The results of analyses as tables. The tables call the same functions as the report and the window, so each metric
-/// has only one definition. Private to core/query and core/export.
+/// The results of analyses as tables for SQL. The tables call the same functions as the report and the window, so each
+/// metric has only one definition. Private to core/query and core/export.
 namespace sluice::query {
 
 struct metric_column {
@@ -64,6 +64,7 @@ class held_rows : public metric_rows {
   std::vector<std::vector<value>> rows_;
 };
 
+/// The result of a function that makes the rows of a metric table.
 using made_rows = result<std::shared_ptr<const metric_rows>>;
 
 /// Tables that have a row for each of many events of the trace, defined in metric_lists.cpp. Cells are computed when

@@ -6,7 +6,8 @@
 
 namespace sluice::query {
 
-/// SQLite's default VFS with another `xOpen`. Its other functions need only the default's `sqlite3_vfs`.
+/// A copy of SQLite's default VFS with another `xOpen`. The other functions of the default VFS read only its
+/// `sqlite3_vfs`, so they work with the copy.
 struct scratch_limit::state {
   sqlite3_vfs vfs{};
   sqlite3_vfs* real = nullptr;
@@ -36,7 +37,7 @@ int close_file(sqlite3_file* file) {
 int read_file(sqlite3_file* file, void* to, int bytes, sqlite3_int64 at) {
   return of(file).real()->pMethods->xRead(of(file).real(), to, bytes, at);
 }
-int write_file(sqlite3_file* file, const void* from, int bytes, sqlite3_int64 at) {
+int write_file(sqlite3_file* file, const void* source, int bytes, sqlite3_int64 at) {
   counted_file& self = of(file);
   if (const sqlite3_int64 grown = at + bytes - self.size; grown > 0) {
     if (*self.used + static_cast<std::size_t>(grown) > self.limit) {
@@ -46,7 +47,7 @@ int write_file(sqlite3_file* file, const void* from, int bytes, sqlite3_int64 at
     *self.used += static_cast<std::size_t>(grown);
     self.size += grown;
   }
-  return self.real()->pMethods->xWrite(self.real(), from, bytes, at);
+  return self.real()->pMethods->xWrite(self.real(), source, bytes, at);
 }
 int truncate_file(sqlite3_file* file, sqlite3_int64 size) {
   counted_file& self = of(file);
@@ -69,23 +70,23 @@ int control_file(sqlite3_file* /*file*/, int /*what*/, void* /*with*/) { return 
 int sector_size(sqlite3_file* file) { return of(file).real()->pMethods->xSectorSize(of(file).real()); }
 int characteristics(sqlite3_file* file) { return of(file).real()->pMethods->xDeviceCharacteristics(of(file).real()); }
 
-/// Version 1: without shared memory and mapping, which temporary files do not need.
+/// Version 1 of the interface has no shared memory and no mapping, which temporary files do not need.
 constexpr sqlite3_io_methods counted_methods = [] {
-  sqlite3_io_methods made{};
-  made.iVersion = 1;
-  made.xClose = close_file;
-  made.xRead = read_file;
-  made.xWrite = write_file;
-  made.xTruncate = truncate_file;
-  made.xSync = sync_file;
-  made.xFileSize = size_of_file;
-  made.xLock = lock_file;
-  made.xUnlock = lock_file;
-  made.xCheckReservedLock = is_locked;
-  made.xFileControl = control_file;
-  made.xSectorSize = sector_size;
-  made.xDeviceCharacteristics = characteristics;
-  return made;
+  sqlite3_io_methods methods{};
+  methods.iVersion = 1;
+  methods.xClose = close_file;
+  methods.xRead = read_file;
+  methods.xWrite = write_file;
+  methods.xTruncate = truncate_file;
+  methods.xSync = sync_file;
+  methods.xFileSize = size_of_file;
+  methods.xLock = lock_file;
+  methods.xUnlock = lock_file;
+  methods.xCheckReservedLock = is_locked;
+  methods.xFileControl = control_file;
+  methods.xSectorSize = sector_size;
+  methods.xDeviceCharacteristics = characteristics;
+  return methods;
 }();
 
 }  // namespace
@@ -100,17 +101,18 @@ scratch_limit::scratch_limit() : state_(std::make_unique<state>()) {
   s.vfs.zName = s.name.c_str();
   s.vfs.pNext = nullptr;
   s.vfs.szOsFile = s.real->szOsFile + static_cast<int>(sizeof(counted_file));
-  // The default's functions get this copy of `sqlite3_vfs`. They read only its `pAppData` (theirs) and `mxPathname`.
+  // The functions of the default VFS get this copy of `sqlite3_vfs`. They read only `mxPathname` and `pAppData`, which
+  // is theirs.
   s.vfs.xOpen = [](sqlite3_vfs* given, const char* name, sqlite3_file* file, int flags, int* out) {
-    auto& self = *reinterpret_cast<state*>(given);  // The first member of `state`.
-    auto* made = static_cast<counted_file*>(file);
-    made->pMethods = nullptr;
-    made->used = &self.used;
-    made->limit = self.limit;
-    made->exceeded = &self.exceeded;
-    made->size = 0;
-    const int code = self.real->xOpen(self.real, name, made->real(), flags, out);
-    if (code == SQLITE_OK) made->pMethods = &counted_methods;
+    auto& self = *reinterpret_cast<state*>(given);  // `vfs` is the first member of `state`.
+    auto* output = static_cast<counted_file*>(file);
+    output->pMethods = nullptr;
+    output->used = &self.used;
+    output->limit = self.limit;
+    output->exceeded = &self.exceeded;
+    output->size = 0;
+    const int code = self.real->xOpen(self.real, name, output->real(), flags, out);
+    if (code == SQLITE_OK) output->pMethods = &counted_methods;
     return code;
   };
   sqlite3_vfs_register(&s.vfs, 0);

@@ -6,9 +6,9 @@
 
 namespace sluice::query {
 
-/// Limits the total size of the temporary files in which SQLite sorts and groups, for one database. Implemented as a
-/// SQLite file system (VFS) that counts bytes and forwards each call to the default VFS. A write beyond the limit fails
-/// like a write to a full disk.
+/// Limits the total size of the temporary files in which SQLite sorts and groups, for one database. It is a SQLite file
+/// system (VFS) that counts bytes and forwards each call to the default VFS. A write beyond the limit fails like a
+/// write to a full disk.
 class scratch_limit {
  public:
   scratch_limit();

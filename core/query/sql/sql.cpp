@@ -15,10 +15,10 @@
 namespace sluice::query {
 namespace {
 
-constexpr int steps_between_looks = 4000;  ///< SQLite VM instructions: some tens of microseconds.
+constexpr int steps_between_looks = 4000;  ///< In instructions of SQLite's virtual machine: some tens of microseconds.
 constexpr std::string_view hint = "`sluice query --schema` lists the tables and their columns";
 
-/// The authorizer: queries may only read. Other statements are refused when prepared.
+/// SQLite's authorizer, which lets queries only read. SQLite refuses other statements when it prepares them.
 int allow(void* /*unused*/, int action, const char* first, const char* second, const char* /*database*/,
           const char* /*by*/) {
   switch (action) {
@@ -44,13 +44,13 @@ std::string joined_lines(std::string text) {
   return text;
 }
 
-/// Runs set-up statements, which fail only if memory runs out.
+/// Runs a set-up statement, which fails only if memory runs out.
 result<void> run(sqlite3* db, const std::string& text) {
   if (sqlite3_exec(db, text.c_str(), nullptr, nullptr, nullptr) == SQLITE_OK) return {};
   return fail(error_code::unavailable, std::string("cannot create the tables for queries: ") + sqlite3_errmsg(db));
 }
 
-id_kind id_of(std::string_view table, std::string_view column) {
+id_kind get_id(std::string_view table, std::string_view column) {
   if (const query::table* rows = find_table(table)) {
     const std::size_t place = rows->find(column);
     return place < rows->columns.size() ? rows->columns[place].id : id_kind::none;
@@ -84,12 +84,12 @@ const summary::stored_metrics* sql_context::whole() {
   // Large unfinished recordings have no summary yet.
   const auto summed = summary::summed_up(trace, {.cancelled = [this] { return stopped(); }});
   if (summed) stored_metrics = summary::find_stored_metrics(**summed);
-  if (stored_metrics) steps = summary::steps_of(*stored_metrics, *summed);
+  if (stored_metrics) steps = summary::get_steps(*stored_metrics, *summed);
   return stored_metrics.get();
 }
 
 void give(sqlite3_context* to, const cell& value, bool fleeting) {
-  switch (value.is) {
+  switch (value.type) {
     case cell::kind::null:
       return sqlite3_result_null(to);
     case cell::kind::integer:
@@ -140,18 +140,18 @@ struct sql_database::state {
       return fail(error_code::unavailable, std::string("cannot create the tables for queries: ") + sqlite3_errmsg(db));
     for (const view_about& each : sql_views()) {
       const std::string text = "CREATE VIEW " + std::string(each.name) + " AS " + std::string(each.select);
-      if (auto made = run(db, text); !made) return made;
+      if (auto output = run(db, text); !output) return output;
     }
-    // Use SQLite's own virtual tables once: they are created on first use, which the authorizer would refuse.
-    if (auto made = run(db,
-                        "SELECT 1 FROM pragma_table_info('kernel'), pragma_table_xinfo('kernel'), pragma_table_list,"
-                        " json_each('[]'), json_tree('[]')");
-        !made)
-      return made;
+    // Use SQLite's own virtual tables once. SQLite creates them on first use, which the authorizer would refuse later.
+    if (auto product = run(db,
+                           "SELECT 1 FROM pragma_table_info('kernel'), pragma_table_xinfo('kernel'), pragma_table_list,"
+                           " json_each('[]'), json_tree('[]')");
+        !product)
+      return product;
     const auto value_bytes = static_cast<int>(std::min<std::size_t>(context.options.value_bytes, 1U << 30));
     sqlite3_limit(db, SQLITE_LIMIT_LENGTH, value_bytes);
     sqlite3_limit(db, SQLITE_LIMIT_SQL_LENGTH, std::min(value_bytes, 4 << 20));
-    // The time of matching is the product of both lengths, and it cannot be interrupted.
+    // Matching takes time in proportion to the product of both lengths, and cannot be interrupted.
     sqlite3_limit(db, SQLITE_LIMIT_LIKE_PATTERN_LENGTH, 4096);
     sqlite3_limit(db, SQLITE_LIMIT_EXPR_DEPTH, 500);
     sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 0);
@@ -159,8 +159,8 @@ struct sql_database::state {
     sqlite3_set_authorizer(db, allow, nullptr);
     sqlite3_progress_handler(
         db, steps_between_looks,
-        [](void* from) -> int {
-          auto& self = *static_cast<state*>(from);
+        [](void* origin) -> int {
+          auto& self = *static_cast<state*>(origin);
           self.too_much = static_cast<std::size_t>(sqlite3_memory_used()) > self.context.options.memory_bytes;
           return self.too_much || self.context.stopped() ? 1 : 0;
         },
@@ -168,28 +168,28 @@ struct sql_database::state {
     return {};
   }
 
-  /// The error of the last failed call, in one line.
+  /// Returns the error of the last failed call, in one line.
   error why(int code) {
     if (context.stopped()) return context.stop_reason();
     if (context.failure) return *std::exchange(context.failure, std::nullopt);
-    error made{error_code::invalid_argument, joined_lines(sqlite3_errmsg(db)), "query", error::no_offset,
-               std::string(hint)};
+    error output{error_code::invalid_argument, joined_lines(sqlite3_errmsg(db)), "query", error::no_offset,
+                 std::string(hint)};
     if (scratch.exceeded()) {
-      made.message = "the query needs more scratch space than allowed";
-      made.hint = "narrow it, for example with a time range or a LIMIT";
+      output.message = "the query needs more scratch space than allowed";
+      output.hint = "narrow it, for example with a time range or a LIMIT";
     } else if (too_much || code == SQLITE_NOMEM) {
-      made.message = "the query needs more memory than allowed";
-      made.hint = "narrow it, for example with a time range or a LIMIT";
+      output.message = "the query needs more memory than allowed";
+      output.hint = "narrow it, for example with a time range or a LIMIT";
     } else if (code == SQLITE_AUTH) {
-      made.message = "a query can only read";
-      made.hint = "write a SELECT";
+      output.message = "a query can only read";
+      output.hint = "write a SELECT";
     } else if (code == SQLITE_TOOBIG) {
-      made.message = "a text in the query is too long";
-      made.hint.clear();
+      output.message = "a text in the query is too long";
+      output.hint.clear();
     } else if (const int offset = sqlite3_error_offset(db); offset >= 0) {
-      made.offset = static_cast<std::uint64_t>(offset);
+      output.offset = static_cast<std::uint64_t>(offset);
     }
-    return made;
+    return output;
   }
 
   void begin() {
@@ -218,7 +218,7 @@ void sql_database::interrupt() { state_->context.interrupted = true; }
 // --- a statement ----------------------------------------------------------------------------------------------------
 
 struct sql_statement::state {
-  sql_database::state* of = nullptr;
+  sql_database::state* database = nullptr;
   sqlite3_stmt* running = nullptr;
   mutable std::string scratch;
   ~state() { sqlite3_finalize(running); }
@@ -232,7 +232,7 @@ sql_statement::~sql_statement() = default;
 result<sql_statement> sql_database::prepare(std::string_view text) {
   state_->begin();
   auto s = std::make_unique<sql_statement::state>();
-  s->of = state_.get();
+  s->database = state_.get();
   const std::string whole(text);
   if (whole.find('\0') != std::string::npos)
     return fail(error_code::invalid_argument, "the query contains a zero byte", "query", {}, whole.find('\0'));
@@ -257,41 +257,41 @@ result<sql_statement> sql_database::prepare(std::string_view text) {
     if (after == tail) break;
     tail = after;
   }
-  sql_statement made(std::move(s));
-  sqlite3_stmt* const running = made.state_->running;
+  sql_statement statement(std::move(s));
+  sqlite3_stmt* const running = statement.state_->running;
   for (int i = 0; i < sqlite3_column_count(running); ++i) {
     sql_column column{sqlite3_column_name(running, i), id_kind::none};
     const char* table = sqlite3_column_table_name(running, i);
     const char* origin = sqlite3_column_origin_name(running, i);
-    if (table != nullptr && origin != nullptr) column.id = id_of(table, origin);
-    made.columns_.push_back(std::move(column));
+    if (table != nullptr && origin != nullptr) column.id = get_id(table, origin);
+    statement.columns_.push_back(std::move(column));
   }
-  return made;
+  return statement;
 }
 
 result<bool> sql_statement::step() {
-  if (state_->of->context.stopped()) return tl::unexpected(state_->of->context.stop_reason());
+  if (state_->database->context.stopped()) return tl::unexpected(state_->database->context.stop_reason());
   const int code = sqlite3_step(state_->running);
   if (code == SQLITE_ROW) return true;
   if (code == SQLITE_DONE) return false;
-  return tl::unexpected(state_->of->why(code));
+  return tl::unexpected(state_->database->why(code));
 }
 
 cell sql_statement::at(std::size_t column) const {
-  sqlite3_stmt* const from = state_->running;
+  sqlite3_stmt* const stmt = state_->running;
   const int i = static_cast<int>(column);
-  switch (sqlite3_column_type(from, i)) {
+  switch (sqlite3_column_type(stmt, i)) {
     case SQLITE_INTEGER:
-      return {cell::kind::integer, sqlite3_column_int64(from, i), 0, {}};
+      return {cell::kind::integer, sqlite3_column_int64(stmt, i), 0, {}};
     case SQLITE_FLOAT:
-      return {cell::kind::real, 0, sqlite3_column_double(from, i), {}};
+      return {cell::kind::real, 0, sqlite3_column_double(stmt, i), {}};
     case SQLITE_TEXT: {
-      const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(from, i));
-      return {cell::kind::text, 0, 0, {text, static_cast<std::size_t>(sqlite3_column_bytes(from, i))}};
+      const auto* text = reinterpret_cast<const char*>(sqlite3_column_text(stmt, i));
+      return {cell::kind::text, 0, 0, {text, static_cast<std::size_t>(sqlite3_column_bytes(stmt, i))}};
     }
     case SQLITE_BLOB: {
-      const auto* bytes = static_cast<const unsigned char*>(sqlite3_column_blob(from, i));
-      const auto count = static_cast<std::size_t>(sqlite3_column_bytes(from, i));
+      const auto* bytes = static_cast<const unsigned char*>(sqlite3_column_blob(stmt, i));
+      const auto count = static_cast<std::size_t>(sqlite3_column_bytes(stmt, i));
       static constexpr std::string_view digits = "0123456789abcdef";
       state_->scratch.clear();
       for (std::size_t at = 0; at < count; ++at) {

@@ -15,9 +15,9 @@
 #include "core/query/sql/columns.hpp"
 #include "core/trace/file/reader.hpp"
 
-/// Read-only SQL over a trace. `sql_schema()` lists the tables and views. Queries read the trace's columns directly,
-/// without copying them: chunk by chunk, skipping chunks that a condition on time or on an id excludes. Memory does not
-/// grow with the trace, except for tables of analyses, which need an index of the whole trace.
+/// Runs read-only SQL queries over a trace (a recording). `sql_schema()` lists the tables and views. Queries read the
+/// trace's columns chunk by chunk, without copying them, and skip chunks that a condition on time or on an id excludes.
+/// Memory does not grow with the trace, except for tables of analyses, which need an index of the whole trace.
 namespace sluice::query {
 
 struct sql_options {

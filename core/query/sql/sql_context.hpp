@@ -27,7 +27,7 @@ struct sql_context {
   std::unique_ptr<symbols::frame_cache> frames;
   std::unique_ptr<index::growing_index> index;                    ///< Built by the first table that needs it.
   std::shared_ptr<const summary::stored_metrics> stored_metrics;  ///< Loaded by the first table that can use them.
-  std::shared_ptr<const index::step_facts> steps;                 ///< The steps, as the stored metrics have them.
+  std::shared_ptr<const index::step_facts> steps;                 ///< The steps from `stored_metrics`.
   bool looked_for_stored_metrics = false;
 
   [[nodiscard]] bool timed_out() const {
@@ -46,7 +46,7 @@ struct sql_context {
   /// Returns the index of the whole trace, or null if the query is interrupted while it is built. The first call takes
   /// O(trace).
   const index::event_store* analysed();
-  /// Returns the metrics that the file stores; for a large unfinished recording, builds a summary and returns its
+  /// Returns the metrics that the file stores. For a large unfinished recording, builds a summary and returns its
   /// metrics. Returns null if there are no metrics, or if the index exists already.
   const summary::stored_metrics* whole();
 };
@@ -70,7 +70,7 @@ int add_virtual_tables(sqlite3* db, const char* module_name, const sqlite3_modul
   return code;
 }
 
-/// Both functions create virtual tables in a database and return SQLite's result code.
+/// Create the tables of rows and the tables of metrics in a database. Both functions return SQLite's result code.
 int add_row_tables(sqlite3* db, sql_context& context);
 int add_metric_tables(sqlite3* db, sql_context& context);
 

@@ -14,7 +14,7 @@ struct metrics_cursor;
 struct metrics_table : sqlite3_vtab {
   using cursor = metrics_cursor;
 
-  metrics_table(sql_context& shared, const metric_table& kind) : sqlite3_vtab{}, context(&shared), of(&kind) {}
+  metrics_table(sql_context& shared, const metric_table& kind) : sqlite3_vtab{}, context(&shared), source(&kind) {}
 
   [[nodiscard]] static std::unique_ptr<metrics_table> find(sql_context& shared, std::string_view name) {
     for (const metric_table& each : metric_tables())
@@ -22,18 +22,18 @@ struct metrics_table : sqlite3_vtab {
     return nullptr;
   }
   [[nodiscard]] std::string declared() const {
-    return declaration(of->columns, of->ranged ? ", range_begin HIDDEN, range_end HIDDEN" : "");
+    return declaration(source->columns, source->ranged ? ", range_begin HIDDEN, range_end HIDDEN" : "");
   }
   int best_index(sqlite3_index_info& info) const;
 
   sql_context* context;
-  const metric_table* of;
+  const metric_table* source;
   std::shared_ptr<const metric_rows> whole;  ///< Set on first use.
 };
 
 struct metrics_cursor : sqlite3_vtab_cursor {
   std::shared_ptr<const metric_rows> rows;
-  std::int64_t begin = 0;  ///< The range, for the hidden columns.
+  std::int64_t begin = 0;  ///< The range that the hidden columns show.
   std::int64_t end = 0;
   bool ranged = false;
   std::size_t row = 0;
@@ -51,9 +51,10 @@ struct metrics_cursor : sqlite3_vtab_cursor {
   [[nodiscard]] result<std::shared_ptr<const metric_rows>> make_rows() const;
 };
 
-/// The plan has a letter per argument: 'b' and 'e' for the start and end of the range; "=N" for a column's value.
+/// Writes the plan, with a letter for each argument: 'b' and 'e' for the start and end of the range, and "=N" for the
+/// value of column N.
 int metrics_table::best_index(sqlite3_index_info& info) const {
-  const auto columns = static_cast<int>(of->columns.size());
+  const auto columns = static_cast<int>(source->columns.size());
   std::string plan;
   int arguments = 0;
   bool single = false;
@@ -61,7 +62,7 @@ int metrics_table::best_index(sqlite3_index_info& info) const {
     const auto& each = info.aConstraint[i];
     if (each.op != SQLITE_INDEX_CONSTRAINT_EQ || each.iColumn < 0) continue;
     const bool hidden = each.iColumn >= columns;
-    // The rows depend on the range: without its value, no plan is possible.
+    // The rows depend on the range, so no plan is possible without its value.
     if (hidden && each.usable == 0) return SQLITE_CONSTRAINT;
     if (each.usable == 0 || (!hidden && each.iColumn != 0)) continue;
     if (!hidden && single) continue;
@@ -77,7 +78,7 @@ int metrics_table::best_index(sqlite3_index_info& info) const {
   return info.idxStr == nullptr ? SQLITE_NOMEM : SQLITE_OK;
 }
 
-cell cell_of(sqlite3_value* given) {
+cell make_cell(sqlite3_value* given) {
   switch (sqlite3_value_type(given)) {
     case SQLITE_INTEGER:
       return {cell::kind::integer, sqlite3_value_int64(given), 0, {}};
@@ -95,19 +96,19 @@ cell cell_of(sqlite3_value* given) {
 }
 
 result<std::shared_ptr<const metric_rows>> metrics_cursor::make_rows() const {
-  metrics_table& from = table();
-  if (ranged) return from.of->make(*from.context, time_range{begin, end});
-  if (!from.whole) {
-    auto made = from.of->make(*from.context, std::nullopt);
-    if (!made) return made;
-    from.whole = std::move(*made);
+  metrics_table& source = table();
+  if (ranged) return source.source->make(*source.context, time_range{begin, end});
+  if (!source.whole) {
+    auto output = source.source->make(*source.context, std::nullopt);
+    if (!output) return output;
+    source.whole = std::move(*output);
   }
-  return from.whole;
+  return source.whole;
 }
 
 int metrics_cursor::filter(const char* plan, int count, sqlite3_value** values) {
   sql_context& context = *table().context;
-  const time_range whole = index::time_range_of(*context.trace);
+  const time_range whole = index::recorded_range(*context.trace);
   ranged = false;
   begin = whole.begin;
   end = whole.end;
@@ -118,16 +119,16 @@ int metrics_cursor::filter(const char* plan, int count, sqlite3_value** values) 
     (plan[i] == 'b' ? begin : end) = sqlite3_value_int64(values[i]);
     ranged = true;
   }
-  auto made = make_rows();
-  if (!made) {
-    context.failure = made.error();
-    return made.error().code == error_code::cancelled ? SQLITE_INTERRUPT : SQLITE_IOERR;
+  auto output = make_rows();
+  if (!output) {
+    context.failure = output.error();
+    return output.error().code == error_code::cancelled ? SQLITE_INTERRUPT : SQLITE_IOERR;
   }
-  rows = std::move(*made);
+  rows = std::move(*output);
   row = 0;
   last = rows->size();
   if (wanted != nullptr)
-    if (const auto found = rows->find(0, cell_of(wanted))) std::tie(row, last) = *found;
+    if (const auto found = rows->find(0, make_cell(wanted))) std::tie(row, last) = *found;
   return SQLITE_OK;
 }
 
@@ -137,7 +138,7 @@ int metrics_cursor::next() {
 }
 
 void metrics_cursor::read_column(sqlite3_context* to, int column) {
-  const auto columns = static_cast<int>(table().of->columns.size());
+  const auto columns = static_cast<int>(table().source->columns.size());
   if (column >= columns) {
     sqlite3_result_int64(to, column == columns ? begin : end);
   } else {

@@ -1,9 +1,9 @@
 // Row types as SQLite virtual tables. Columns are read from decoded chunks as a query needs them.
 //
 // A condition on `time` or `end` skips chunks by their headers. A condition on an integer column skips rows before
-// SQLite sees them, and also chunks, once a scan has noted the column's range in each chunk. If single values of a
-// column are looked up repeatedly (a join on an id), it gets an index, if memory allows. SQLite checks every condition
-// again, so skipping too little is safe.
+// SQLite sees them, and also chunks, once a scan has noted the column's range in each chunk. If a query repeatedly
+// looks up single values of a column, as in a join on an id, the column gets an index if memory allows. SQLite checks
+// every condition again, so skipping too little is safe.
 #include <algorithm>
 #include <cmath>
 #include <cstring>
@@ -20,14 +20,14 @@ constexpr std::int64_t highest = std::numeric_limits<std::int64_t>::max();
 /// The number of scans for single values of a column before it gets an index.
 constexpr unsigned scans_before_index = 3;
 
-/// State of lookups in one column.
+/// The state of lookups in one column.
 struct column_lookup {
   struct entry {
     std::int64_t value;
-    std::uint32_t chunk;  ///< Position in `rows_table::chunks`.
+    std::uint32_t chunk;  ///< The position in `rows_table::chunks`.
     std::uint32_t row;
   };
-  /// The range of values in a chunk, without nulls. `seen` is false if not scanned yet.
+  /// The range of values in a chunk, without nulls. `seen` is false if no scan has read the chunk yet.
   struct zone {
     std::int64_t low = highest;
     std::int64_t high = lowest;
@@ -50,20 +50,21 @@ struct rows_table : sqlite3_vtab {
   rows_table& operator=(const rows_table&) = delete;
 
   [[nodiscard]] static std::unique_ptr<rows_table> find(sql_context& shared, std::string_view name);
-  [[nodiscard]] std::string declared() const { return declaration(of->columns); }
+  [[nodiscard]] std::string declared() const { return declaration(source->columns); }
   int best_index(sqlite3_index_info& info) const;
 
   sql_context* context = nullptr;
-  const table* of = nullptr;
-  std::vector<std::size_t> chunks;  ///< Chunks of this type. A table has one entry, which is not a chunk.
+  const table* source = nullptr;
+  /// The chunks of this row type. If the rows are not events, the only element is 0, which stands for the whole table.
+  std::vector<std::size_t> chunks;
   std::uint64_t rows = 0;
   std::size_t time_column = 0;
   std::size_t end_column = 0;
   std::unordered_map<std::size_t, column_lookup> lookups;
-  std::size_t taken = 0;  ///< Its share of the context's `lookup_bytes`.
+  std::size_t taken = 0;  ///< The share of this table in the context's `lookup_bytes`.
 };
 
-/// A condition: the value is between `low` and `high`, or in `values`.
+/// A condition on a column: the value is between `low` and `high`, or in `values`.
 struct row_check {
   std::size_t column = 0;
   std::int64_t low = lowest;
@@ -80,12 +81,12 @@ struct row_check {
 
 struct rows_cursor : sqlite3_vtab_cursor {
   std::vector<row_check> checks;
-  bool empty = false;  ///< No row can match.
+  bool empty = false;  ///< True if no row can match.
   std::size_t chunk = 0;
   std::size_t row = 0;
   row_span rows;
   bool ended = false;
-  // With an index: the remaining entries.
+  // If an index is used, these are its remaining entries.
   bool by_index = false;
   const column_lookup::entry* next_entry = nullptr;
   const column_lookup::entry* last_entry = nullptr;
@@ -107,18 +108,18 @@ int note_failure(rows_table& table, const error& why) {
   return why.code == error_code::cancelled ? SQLITE_INTERRUPT : SQLITE_IOERR;
 }
 
-rows_table::rows_table(sql_context& shared, const table& kind) : sqlite3_vtab{}, context(&shared), of(&kind) {
-  time_column = of->find("time");
-  end_column = of->find("end");
-  if (!of->events) {
+rows_table::rows_table(sql_context& shared, const table& kind) : sqlite3_vtab{}, context(&shared), source(&kind) {
+  time_column = source->find("time");
+  end_column = source->find("end");
+  if (!source->events) {
     chunks.push_back(0);
-    const auto all = of->read(*context->trace, 0);
-    rows = all ? all->count : 0;
+    const auto read = source->read(*context->trace, 0);
+    rows = read ? read->count : 0;
     return;
   }
   const auto every = context->trace->chunks();
   for (std::size_t i = 0; i < every.size(); ++i) {
-    if (every[i].type != of->type) continue;
+    if (every[i].type != source->type) continue;
     chunks.push_back(i);
     rows += every[i].rows;
   }
@@ -131,11 +132,12 @@ std::unique_ptr<rows_table> rows_table::find(sql_context& shared, std::string_vi
 
 // --- planning -------------------------------------------------------------------------------------------------------
 
-/// The number of rows in chunks within a time bound, if the query gives it as a number.
+/// Returns the number of rows in chunks within a time bound. If the query does not give the bound as a number, returns
+/// an estimate.
 double rows_within(const rows_table& table, sqlite3_index_info& info, int constraint, unsigned char op) {
   sqlite3_value* bound = nullptr;
   if (sqlite3_vtab_rhs_value(&info, constraint, &bound) != SQLITE_OK || bound == nullptr ||
-      sqlite3_value_numeric_type(bound) == SQLITE_TEXT || !table.of->events)
+      sqlite3_value_numeric_type(bound) == SQLITE_TEXT || !table.source->events)
     return static_cast<double>(table.rows) / 4;
   const double at = sqlite3_value_double(bound);
   double rows = 0;
@@ -152,24 +154,24 @@ double rows_within(const rows_table& table, sqlite3_index_info& info, int constr
 int rows_table::best_index(sqlite3_index_info& info) const {
   std::string plan;
   int arguments = 0;
-  const double all = static_cast<double>(std::max<std::uint64_t>(rows, 1));
-  double expected = all;
+  const double total = static_cast<double>(std::max<std::uint64_t>(rows, 1));
+  double expected = total;
   bool single = false;
   for (int i = 0; i < info.nConstraint; ++i) {
     const auto& each = info.aConstraint[i];
     if (each.usable == 0 || each.iColumn < 0) continue;
     const auto column = static_cast<std::size_t>(each.iColumn);
-    if (column >= of->columns.size() || !is_number(of->columns[column].type)) continue;
+    if (column >= source->columns.size() || !is_number(source->columns[column].type)) continue;
     switch (each.op) {
       case SQLITE_INDEX_CONSTRAINT_EQ: {
-        // Take all values of an IN together, for a single scan.
+        // Take all values of an IN together, so that a single scan suffices.
         const bool in = sqlite3_vtab_in(&info, i, -1) != 0;
         if (in) sqlite3_vtab_in(&info, i, 1);
         plan += "c" + std::to_string(column) + (in ? "i" : "=");
-        const bool id = of->columns[column].id != id_kind::none;
+        const bool id = source->columns[column].id != id_kind::none;
         single |= id && !in;
-        const bool own = of->columns[column].name == "id";
-        expected = std::min(expected, own && !in ? 1.0 : std::max(1.0, id ? all / 1000 : all / 10));
+        const bool own = source->columns[column].name == "id";
+        expected = std::min(expected, own && !in ? 1.0 : std::max(1.0, id ? total / 1000 : total / 10));
         break;
       }
       case SQLITE_INDEX_CONSTRAINT_GT:
@@ -191,7 +193,7 @@ int rows_table::best_index(sqlite3_index_info& info) const {
     info.aConstraintUsage[i].omit = 0;
   }
   info.estimatedRows = static_cast<sqlite3_int64>(std::max(expected, 1.0));
-  info.estimatedCost = single ? expected + 20 : expected + all * 0.05 + 20;
+  info.estimatedCost = single ? expected + 20 : expected + total * 0.05 + 20;
   if (expected <= 1) info.idxFlags = 0;
   info.idxStr = sqlite3_mprintf("%s", plan.c_str());
   info.needToFreeIdxStr = 1;
@@ -202,15 +204,16 @@ int rows_table::best_index(sqlite3_index_info& info) const {
 
 enum class bound_kind : std::uint8_t { none, number, null };
 
-/// The number that an integer column is compared with. `low` and `high` differ for a fraction, which never matches.
-bound_kind bound_of(sqlite3_value* value, std::int64_t& low, std::int64_t& high) {
+/// Finds the number that an integer column is compared with. For a fraction, which no integer equals, `low` and `high`
+/// differ.
+bound_kind get_bound(sqlite3_value* value, std::int64_t& low, std::int64_t& high) {
   switch (sqlite3_value_numeric_type(value)) {
     case SQLITE_INTEGER:
       low = high = sqlite3_value_int64(value);
       return bound_kind::number;
     case SQLITE_FLOAT: {
       const double real = sqlite3_value_double(value);
-      constexpr double exact = 9007199254740992.0;  // 2^53: beyond it doubles skip integers.
+      constexpr double exact = 9007199254740992.0;  // 2^53. Beyond it, not every integer is a double.
       if (!(std::abs(real) < exact)) return bound_kind::none;
       low = static_cast<std::int64_t>(std::floor(real));
       high = static_cast<std::int64_t>(std::ceil(real));
@@ -219,18 +222,18 @@ bound_kind bound_of(sqlite3_value* value, std::int64_t& low, std::int64_t& high)
     case SQLITE_NULL:
       return bound_kind::null;
     default:
-      return bound_kind::none;  // Texts and blobs compare greater than any number.
+      return bound_kind::none;  // In SQLite, texts and blobs are greater than any number.
   }
 }
 
-/// Reads all values of an IN. Returns false if one is not a number: then no row may be skipped.
-bool values_of(sqlite3_value* list, std::vector<std::int64_t>& into) {
+/// Reads all values of an IN. Returns false if one of them is not a number. Then no row may be skipped.
+bool list_values(sqlite3_value* list, std::vector<std::int64_t>& into) {
   sqlite3_value* each = nullptr;
   int code = sqlite3_vtab_in_first(list, &each);
   for (; code == SQLITE_OK && each != nullptr; code = sqlite3_vtab_in_next(list, &each)) {
     std::int64_t low = 0;
     std::int64_t high = 0;
-    switch (bound_of(each, low, high)) {
+    switch (get_bound(each, low, high)) {
       case bound_kind::none:
         return false;
       case bound_kind::null:
@@ -243,7 +246,7 @@ bool values_of(sqlite3_value* list, std::vector<std::int64_t>& into) {
   return code == SQLITE_DONE;
 }
 
-row_check& check_of(rows_cursor& cursor, std::size_t column) {
+row_check& get_check(rows_cursor& cursor, std::size_t column) {
   for (row_check& each : cursor.checks)
     if (each.column == column) return each;
   cursor.checks.push_back({});
@@ -254,9 +257,9 @@ row_check& check_of(rows_cursor& cursor, std::size_t column) {
 void narrow(rows_cursor& cursor, std::size_t column, char op, sqlite3_value* value) {
   if (op == 'i') {
     std::vector<std::int64_t> values;
-    if (!values_of(value, values)) return;
-    row_check& check = check_of(cursor, column);
-    if (check.among) return;  // A second IN on the column is left to SQLite.
+    if (!list_values(value, values)) return;
+    row_check& check = get_check(cursor, column);
+    if (check.among) return;  // SQLite itself checks a second IN on the column.
     check.among = true;
     check.values = std::move(values);
     if (check.values.empty()) {
@@ -269,10 +272,10 @@ void narrow(rows_cursor& cursor, std::size_t column, char op, sqlite3_value* val
   }
   std::int64_t low = 0;
   std::int64_t high = 0;
-  const bound_kind kind = bound_of(value, low, high);
+  const bound_kind kind = get_bound(value, low, high);
   if (kind == bound_kind::null) cursor.empty = true;
   if (kind != bound_kind::number) return;
-  row_check& check = check_of(cursor, column);
+  row_check& check = get_check(cursor, column);
   if (op == '=' && low != high) cursor.empty = true;
   if (op == '=' || op == '>') check.low = std::max(check.low, low);
   if (op == '=' || op == '<') check.high = std::min(check.high, high);
@@ -281,12 +284,12 @@ void narrow(rows_cursor& cursor, std::size_t column, char op, sqlite3_value* val
 
 // --- reading --------------------------------------------------------------------------------------------------------
 
-rows_table& table_of(rows_cursor& cursor) { return *static_cast<rows_table*>(cursor.pVtab); }
+rows_table& get_table(rows_cursor& cursor) { return *static_cast<rows_table*>(cursor.pVtab); }
 
-/// Checks a chunk by its header and earlier scans.
+/// False if the chunk's header or an earlier scan shows that the chunk has no matching row.
 bool may_hold(const rows_table& table, const rows_cursor& cursor, std::size_t chunk) {
   for (const row_check& each : cursor.checks) {
-    if (table.of->events) {
+    if (table.source->events) {
       const trace::chunk_info& about = table.context->trace->chunks()[table.chunks[chunk]];
       const bool in_time = each.column == table.time_column || each.column == table.end_column;
       if (in_time && (about.max_time < each.low || about.min_time > each.high)) return false;
@@ -301,7 +304,7 @@ bool may_hold(const rows_table& table, const rows_cursor& cursor, std::size_t ch
 
 result<row_span> load(const rows_table& table, std::size_t chunk) {
   if (table.context->stopped()) return tl::unexpected(table.context->stop_reason());
-  return table.of->read(*table.context->trace, table.chunks[chunk]);
+  return table.source->read(*table.context->trace, table.chunks[chunk]);
 }
 
 /// Notes the range of values in the loaded chunk, for columns with lookups of single values.
@@ -311,10 +314,10 @@ void note_zones(const rows_table& table, const rows_cursor& cursor) {
     each.lookup->zones.resize(table.chunks.size());
     column_lookup::zone& zone = each.lookup->zones[cursor.chunk];
     if (zone.seen) continue;
-    const column& of = table.of->columns[each.column];
+    const column& subject = table.source->columns[each.column];
     for (std::size_t row = 0; row < cursor.rows.count; ++row) {
-      const cell value = of.read(cursor.rows[row], table.context->trace->tables());
-      if (value.is != cell::kind::integer) continue;
+      const cell value = subject.read(cursor.rows[row], table.context->trace->tables());
+      if (value.type != cell::kind::integer) continue;
       zone.low = std::min(zone.low, value.integer);
       zone.high = std::max(zone.high, value.integer);
     }
@@ -324,15 +327,15 @@ void note_zones(const rows_table& table, const rows_cursor& cursor) {
 
 bool takes(const rows_table& table, const rows_cursor& cursor, const void* row) {
   for (const row_check& each : cursor.checks) {
-    const cell value = table.of->columns[each.column].read(row, table.context->trace->tables());
-    if (value.is != cell::kind::integer || !each.takes(value.integer)) return false;
+    const cell value = table.source->columns[each.column].read(row, table.context->trace->tables());
+    if (value.type != cell::kind::integer || !each.takes(value.integer)) return false;
   }
   return true;
 }
 
 /// Advances to the next matching row, from `cursor.row` in the loaded chunk on.
 int seek(rows_cursor& cursor) {
-  rows_table& table = table_of(cursor);
+  rows_table& table = get_table(cursor);
   for (;;) {
     for (; cursor.row < cursor.rows.count; ++cursor.row)
       if (takes(table, cursor, cursor.rows[cursor.row])) return SQLITE_OK;
@@ -354,7 +357,7 @@ int seek(rows_cursor& cursor) {
 
 /// Advances to the row of the next index entry.
 int seek_by_index(rows_cursor& cursor) {
-  rows_table& table = table_of(cursor);
+  rows_table& table = get_table(cursor);
   for (; cursor.next_entry != cursor.last_entry; ++cursor.next_entry) {
     if (cursor.loaded != cursor.next_entry->chunk) {
       auto rows = load(table, cursor.next_entry->chunk);
@@ -370,7 +373,8 @@ int seek_by_index(rows_cursor& cursor) {
   return SQLITE_OK;
 }
 
-/// Sorts by value, stably. Returns false if the query was stopped: sorting millions takes seconds.
+/// Sorts by value, stably. Returns false if the query was stopped while it sorted, which takes seconds for millions of
+/// entries.
 bool sort_entries(std::vector<column_lookup::entry>& entries, const sql_context& context) {
   struct stopped {};
   constexpr std::size_t between_looks = std::size_t{1} << 16;
@@ -397,8 +401,8 @@ result<void> build(rows_table& table, std::size_t column, column_lookup& lookup)
     const auto rows = load(table, chunk);
     if (!rows) return tl::unexpected(rows.error());
     for (std::size_t row = 0; row < rows->count; ++row) {
-      const cell value = table.of->columns[column].read((*rows)[row], table.context->trace->tables());
-      if (value.is == cell::kind::integer)
+      const cell value = table.source->columns[column].read((*rows)[row], table.context->trace->tables());
+      if (value.type == cell::kind::integer)
         entries.push_back({value.integer, static_cast<std::uint32_t>(chunk), static_cast<std::uint32_t>(row)});
     }
   }
@@ -412,7 +416,7 @@ result<void> build(rows_table& table, std::size_t column, column_lookup& lookup)
 
 /// Attaches the column's lookup state to each check for single values. Builds or uses an index on one of them.
 int prepare_lookups(rows_cursor& cursor) {
-  rows_table& table = table_of(cursor);
+  rows_table& table = get_table(cursor);
   for (row_check& each : cursor.checks) {
     if (each.low != each.high && !each.among) continue;
     column_lookup& lookup = table.lookups[each.column];
@@ -451,13 +455,14 @@ int rows_cursor::filter(const char* plan, int count, sqlite3_value** values) {
   }
   if (const int code = prepare_lookups(*this); code != SQLITE_OK) return code;
   if (by_index) {
-    if (kept_chunk != std::numeric_limits<std::size_t>::max()) {  // Joins often look up neighboring rows.
+    // Keep the loaded chunk, because joins often look up neighboring rows.
+    if (kept_chunk != std::numeric_limits<std::size_t>::max()) {
       rows = std::move(kept);
       loaded = kept_chunk;
     }
     return seek_by_index(*this);
   }
-  chunk = std::numeric_limits<std::size_t>::max();  // `seek` starts with the next one.
+  chunk = std::numeric_limits<std::size_t>::max();  // `seek` starts with the next chunk, which is 0.
   return seek(*this);
 }
 
@@ -473,7 +478,8 @@ int rows_cursor::next() {
 void rows_cursor::read_column(sqlite3_context* to, int column) const {
   const auto& table = *static_cast<const rows_table*>(pVtab);
   // Texts are from the snapshot's tables, which outlive every statement.
-  give(to, table.of->columns[static_cast<std::size_t>(column)].read(rows[row], table.context->trace->tables()), false);
+  give(to, table.source->columns[static_cast<std::size_t>(column)].read(rows[row], table.context->trace->tables()),
+       false);
 }
 
 sqlite3_int64 rows_cursor::row_id() const {

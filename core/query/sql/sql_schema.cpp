@@ -1,4 +1,4 @@
-// The schema as text.
+// Describes the tables and views as text.
 #include <fmt/format.h>
 
 #include <array>
@@ -27,9 +27,9 @@ std::string type_words(column_type type, id_kind id, std::span<const std::string
     case column_type::text:
       return "text";
     case column_type::word: {
-      std::string all;
-      for (const std::string_view each : words) all.append(all.empty() ? "" : ", ").append(each);
-      return all;
+      std::string text;
+      for (const std::string_view each : words) text.append(text.empty() ? "" : ", ").append(each);
+      return text;
     }
     case column_type::integer:
     case column_type::size:
@@ -41,44 +41,45 @@ std::string type_words(column_type type, id_kind id, std::span<const std::string
 }  // namespace
 
 std::vector<sql_table_about> sql_schema() {
-  std::vector<sql_table_about> all;
+  std::vector<sql_table_about> abouts;
   for (const view_about& each : sql_views()) {
-    sql_table_about made{std::string(each.name), std::string(each.about), sql_table_kind::view, {}};
+    sql_table_about about{std::string(each.name), std::string(each.about), sql_table_kind::view, {}};
     for (const view_about::part& one : each.columns)
-      made.columns.push_back({std::string(one.name), std::string(one.about), {}});
-    all.push_back(std::move(made));
+      about.columns.push_back({std::string(one.name), std::string(one.about), {}});
+    abouts.push_back(std::move(about));
   }
   for (const metric_table& each : metric_tables()) {
-    sql_table_about made{std::string(each.name), std::string(each.about), sql_table_kind::metrics, {}};
-    if (each.ranged) made.about += "; for a part of the recording: " + made.name + "(begin, end)";
+    sql_table_about table_about{std::string(each.name), std::string(each.about), sql_table_kind::metrics, {}};
+    if (each.ranged) table_about.about += "; for a part of the recording: " + table_about.name + "(begin, end)";
     for (const metric_column& one : each.columns)
-      made.columns.push_back({std::string(one.name), std::string(one.about), type_words(one.type, one.id, {})});
-    all.push_back(std::move(made));
+      table_about.columns.push_back({std::string(one.name), std::string(one.about), type_words(one.type, one.id, {})});
+    abouts.push_back(std::move(table_about));
   }
   for (const table& each : tables()) {
-    sql_table_about made{std::string(each.name), std::string(each.about), sql_table_kind::rows, {}};
+    sql_table_about output{std::string(each.name), std::string(each.about), sql_table_kind::rows, {}};
     for (const column& one : each.columns)
-      made.columns.push_back({std::string(one.name), std::string(one.about), type_words(one.type, one.id, one.words)});
-    all.push_back(std::move(made));
+      output.columns.push_back(
+          {std::string(one.name), std::string(one.about), type_words(one.type, one.id, one.words)});
+    abouts.push_back(std::move(output));
   }
-  return all;
+  return abouts;
 }
 
 std::string sql_schema_text() {
   static constexpr std::array<std::string_view, 3> kinds = {"Rows, as recorded", "Views", "Metrics"};
-  std::string all;
+  std::string text;
   const sql_table_about* before = nullptr;
   const auto schema = sql_schema();
   for (const sql_table_about& table : schema) {
     if (before == nullptr || before->kind != table.kind)
-      all += fmt::format("## {}\n\n", kinds[static_cast<std::size_t>(table.kind)]);
-    all += fmt::format("### {}\n\n{}.\n\n| column | description | type |\n|---|---|---|\n", table.name, table.about);
+      text += fmt::format("## {}\n\n", kinds[static_cast<std::size_t>(table.kind)]);
+    text += fmt::format("### {}\n\n{}.\n\n| column | description | type |\n|---|---|---|\n", table.name, table.about);
     for (const sql_column_about& column : table.columns)
-      all += fmt::format("| `{}` | {} | {} |\n", column.name, column.about, column.type);
-    all += '\n';
+      text += fmt::format("| `{}` | {} | {} |\n", column.name, column.about, column.type);
+    text += '\n';
     before = &table;
   }
-  return all;
+  return text;
 }
 
 }  // namespace sluice::query

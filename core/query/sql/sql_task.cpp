@@ -47,15 +47,15 @@ sql_task::~sql_task() {
 void sql_task::cancel() {
   if (cancelled_.exchange(true) || !withdraw_ || done()) return;
   withdraw_();
-  auto made = std::make_shared<sql_result>();
-  made->done = true;
-  made->failure = error{error_code::cancelled, "the query was stopped", {}, error::no_offset, {}};
-  shown_->put(std::move(made));
+  auto result = std::make_shared<sql_result>();
+  result->done = true;
+  result->failure = error{error_code::cancelled, "the query was stopped", {}, error::no_offset, {}};
+  shown_->put(std::move(result));
 }
 
 void sql_task::shown::put(std::shared_ptr<const sql_result> next) {
   const std::scoped_lock lock(mutex);
-  if (done.load(std::memory_order_relaxed)) return;  // The query was stopped.
+  if (done.load(std::memory_order_relaxed)) return;  // The query was stopped already.
   result = std::move(next);
   if (result->done) done.store(true, std::memory_order_release);
 }
@@ -98,9 +98,9 @@ void sql_task::work() {
       }
       for (std::size_t i = 0; i < made_.columns.size(); ++i) {
         const cell value = rows->at(i);
-        block_.cells.push_back(text_of(value));
+        block_.cells.push_back(to_text(value));
         block_.values.push_back(value.integer);
-        block_.numbers.push_back(value.is == cell::kind::integer || value.is == cell::kind::real);
+        block_.numbers.push_back(value.type == cell::kind::integer || value.type == cell::kind::real);
         bytes += block_.cells.back().size() + sizeof(std::string) + sizeof(std::int64_t);
       }
       if (++made_.rows % sql_result::block_rows == 0) {

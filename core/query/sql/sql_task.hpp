@@ -23,7 +23,7 @@ struct sql_block {
   std::vector<bool> numbers;         ///< For each cell: true if it is an integer or a real.
 };
 
-/// The rows that a query has returned so far. An immutable value; cheap to copy.
+/// The rows that a query has returned so far. The object is immutable and cheap to copy.
 struct sql_result {
   static constexpr std::size_t block_rows = 256;
 
@@ -48,8 +48,9 @@ struct sql_task_options {
   std::function<void()> wake;  ///< Called from the task's thread from time to time when more rows are ready.
 };
 
-/// One query in its own thread, or in another process. Use from one thread. The destructor interrupts the query and
-/// waits for the thread, at most as long as it takes to read one chunk; it does not wait for another process.
+/// Runs one query in its own thread, or in another process, and keeps its rows. Use from one thread. The destructor
+/// interrupts the query and waits for the thread, at most as long as it takes to read one chunk; it does not wait for
+/// another process.
 class sql_task {
  public:
   sql_task(std::shared_ptr<const trace::snapshot> trace, std::string text, sql_task_options options = {});

@@ -14,18 +14,18 @@ namespace sluice::query {
 namespace {
 
 constexpr std::size_t rows_to_measure = 1000;
-constexpr std::size_t widest = 120;  ///< In characters; longer texts exceed the column.
+constexpr std::size_t widest = 120;  ///< The widest column, in characters. Longer texts exceed it.
 
-/// Counts characters: all bytes except UTF-8 continuation bytes.
-std::size_t width_of(std::string_view text) {
+/// Counts the characters of a text: all bytes except the continuation bytes of UTF-8.
+std::size_t measure_width(std::string_view text) {
   return static_cast<std::size_t>(
       std::count_if(text.begin(), text.end(), [](unsigned char c) { return (c & 0xc0U) != 0x80; }));
 }
 
 }  // namespace
 
-std::string text_of(const cell& value) {
-  switch (value.is) {
+std::string to_text(const cell& value) {
+  switch (value.type) {
     case cell::kind::null:
       return {};
     case cell::kind::integer:
@@ -67,19 +67,19 @@ sql_writer::sql_writer(sql_format as, std::span<const sql_column> columns) : as_
   numbers_.assign(names_.size(), true);
 }
 
-void sql_writer::write_json(const sql_statement& from, std::string& to) {
+void sql_writer::write_json(const sql_statement& statement, std::string& to) {
   to += rows_ == 0 ? "[\n{" : ",\n{";
   for (std::size_t i = 0; i < names_.size(); ++i) {
     if (i > 0) to += ", ";
     append_json_string(to, names_[i]);
     to += ": ";
-    const cell value = from.at(i);
-    if (value.is == cell::kind::text) {
+    const cell value = statement.at(i);
+    if (value.type == cell::kind::text) {
       append_json_string(to, value.text);
-    } else if (value.is == cell::kind::null || (value.is == cell::kind::real && !std::isfinite(value.real))) {
+    } else if (value.type == cell::kind::null || (value.type == cell::kind::real && !std::isfinite(value.real))) {
       to += "null";
     } else {
-      to += text_of(value);
+      to += to_text(value);
     }
   }
   to += '}';
@@ -89,7 +89,7 @@ void sql_writer::write_line(const std::vector<std::string>& cells, std::string& 
   std::string line;
   for (std::size_t i = 0; i < cells.size(); ++i) {
     if (i > 0) line += "  ";
-    const std::string padding(widths_[i] - std::min(widths_[i], width_of(cells[i])), ' ');
+    const std::string padding(widths_[i] - std::min(widths_[i], measure_width(cells[i])), ' ');
     line += numbers_[i] ? padding + cells[i] : cells[i] + padding;
   }
   line.erase(line.find_last_not_of(' ') + 1);
@@ -100,8 +100,8 @@ void sql_writer::write_lines(std::string& to) {
   if (!measured_) {
     measured_ = true;
     for (std::size_t i = 0; i < names_.size(); ++i) {
-      widths_.push_back(width_of(names_[i]));
-      for (const auto& cells : waiting_) widths_[i] = std::max(widths_[i], std::min(widest, width_of(cells[i])));
+      widths_.push_back(measure_width(names_[i]));
+      for (const auto& cells : waiting_) widths_[i] = std::max(widths_[i], std::min(widest, measure_width(cells[i])));
       if (waiting_.empty()) numbers_[i] = false;
     }
     write_line(names_, to);
@@ -110,9 +110,9 @@ void sql_writer::write_lines(std::string& to) {
   waiting_.clear();
 }
 
-void sql_writer::row(const sql_statement& from, std::string& to) {
+void sql_writer::row(const sql_statement& statement, std::string& to) {
   if (as_ == sql_format::json) {
-    write_json(from, to);
+    write_json(statement, to);
     ++rows_;
     return;
   }
@@ -120,7 +120,7 @@ void sql_writer::row(const sql_statement& from, std::string& to) {
     if (rows_ == 0) end(to);
     for (std::size_t i = 0; i < names_.size(); ++i) {
       if (i > 0) to += ',';
-      append_csv(to, text_of(from.at(i)));
+      append_csv(to, to_text(statement.at(i)));
     }
     to += '\n';
     ++rows_;
@@ -128,9 +128,9 @@ void sql_writer::row(const sql_statement& from, std::string& to) {
   }
   std::vector<std::string> cells;
   for (std::size_t i = 0; i < names_.size(); ++i) {
-    const cell value = from.at(i);
-    if (value.is == cell::kind::text && !measured_) numbers_[i] = false;
-    cells.push_back(printable(text_of(value)));
+    const cell value = statement.at(i);
+    if (value.type == cell::kind::text && !measured_) numbers_[i] = false;
+    cells.push_back(printable(to_text(value)));
   }
   waiting_.push_back(std::move(cells));
   ++rows_;

@@ -8,7 +8,7 @@
 
 #include "core/query/sql/sql.hpp"
 
-/// Formats query results as text.
+/// Formats the results of SQL queries as text.
 namespace sluice::query {
 
 enum class sql_format : std::uint8_t {
@@ -23,13 +23,13 @@ class sql_writer {
   sql_writer(sql_format as, std::span<const sql_column> columns);
 
   /// Formats the current row of `from`. Appends the text that is complete to `to`.
-  void row(const sql_statement& from, std::string& to);
+  void row(const sql_statement& statement, std::string& to);
   /// Appends the remaining text. Call after the last row.
   void end(std::string& to);
   [[nodiscard]] std::uint64_t rows() const { return rows_; }
 
  private:
-  void write_json(const sql_statement& from, std::string& to);
+  void write_json(const sql_statement& statement, std::string& to);
   void write_lines(std::string& to);
   void write_line(const std::vector<std::string>& cells, std::string& to) const;
 
@@ -43,7 +43,7 @@ class sql_writer {
 };
 
 /// Returns a cell as text: numbers as digits, null as an empty text.
-[[nodiscard]] std::string text_of(const cell& value);
+[[nodiscard]] std::string to_text(const cell& value);
 
 /// Appends `text` as a JSON string with quotes. Invalid UTF-8 becomes U+FFFD.
 void append_json_string(std::string& to, std::string_view text);

@@ -21,14 +21,14 @@ std::optional<std::size_t> column_named(std::span<const sql_column> columns,
   return std::nullopt;
 }
 
-/// The number in a cell, rounded; nullopt for anything else.
-std::optional<time_ns> number_in(const cell& of) {
-  if (of.is == cell::kind::integer) return of.integer;
-  if (of.is == cell::kind::real && !std::isnan(of.real)) return saturating_cast<time_ns>(of.real);
+/// Returns the number in a cell, rounded, or nullopt if the cell has no number.
+std::optional<time_ns> number_in(const cell& subject) {
+  if (subject.type == cell::kind::integer) return subject.integer;
+  if (subject.type == cell::kind::real && !std::isnan(subject.real)) return saturating_cast<time_ns>(subject.real);
   return std::nullopt;
 }
 
-/// At most `longest` bytes of a text, without an incomplete character at the end.
+/// Returns at most `longest` bytes of a text, without an incomplete character at the end.
 std::string_view cut_text(std::string_view text, std::size_t longest) {
   if (text.size() <= longest) return text;
   std::size_t size = longest;
@@ -38,17 +38,17 @@ std::string_view cut_text(std::string_view text, std::size_t longest) {
 
 }  // namespace
 
-std::optional<track_columns> track_columns_of(std::span<const sql_column> columns) {
+std::optional<track_columns> find_track_columns(std::span<const sql_column> columns) {
   const auto begin = column_named(columns, {"begin", "start", "time", "born", "timestamp"});
   if (!begin) return std::nullopt;
-  track_columns made;
-  made.begin = *begin;
-  made.end = column_named(columns, {"end", "stop", "died"});
-  made.duration = column_named(columns, {"duration", "lifetime"});
-  made.name = column_named(columns, {"name", "label", "line", "text"});
-  for (std::size_t i = 0; i < columns.size() && !made.id; ++i)
-    if (columns[i].id == id_kind::event || columns[i].id == id_kind::block) made.id = i;
-  return made;
+  track_columns output;
+  output.begin = *begin;
+  output.end = column_named(columns, {"end", "stop", "died"});
+  output.duration = column_named(columns, {"duration", "lifetime"});
+  output.name = column_named(columns, {"name", "label", "line", "text"});
+  for (std::size_t i = 0; i < columns.size() && !output.id; ++i)
+    if (columns[i].id == id_kind::event || columns[i].id == id_kind::block) output.id = i;
+  return output;
 }
 
 std::string_view sql_track::name(trace::string_id id) const {
@@ -79,17 +79,17 @@ void sql_track::add(const sql_statement& row, const track_columns& columns) {
   if (columns.end) end = number_in(row.at(*columns.end));
   if (!columns.end && columns.duration)
     if (const auto duration = number_in(row.at(*columns.duration))) end = saturating_sum(item.begin, *duration);
-  // Rows of single points in time have neither column.
+  // A result whose rows are single points in time has neither column.
   if (!columns.end && !columns.duration) end = item.begin;
   item.end = std::max(item.begin, end ? bounded(*end) : end_of_all_);
   item.kind = static_cast<std::uint8_t>(timeline::slice_kind::range);
   if (columns.name) {
     const cell name = row.at(*columns.name);
-    if (name.is == cell::kind::text) item.name = intern(name.text);
+    if (name.type == cell::kind::text) item.name = intern(name.text);
   }
   if (columns.id) {
     const cell id = row.at(*columns.id);
-    if (id.is == cell::kind::integer && id.integer > 0)
+    if (id.type == cell::kind::integer && id.integer > 0)
       item.event = trace::event_id{static_cast<std::uint64_t>(id.integer)};
   }
   slices_.add(item);
@@ -158,26 +158,26 @@ result<std::shared_ptr<const sql_track>> sql_track_task::read() {
   if (!opened) return tl::unexpected(opened.error());
   auto rows = (*opened)->prepare(text_);
   if (!rows) return tl::unexpected(rows.error());
-  const auto columns = track_columns_of(rows->columns());
+  const auto columns = find_track_columns(rows->columns());
   if (!columns)
     return fail(error_code::invalid_argument, "the rows have no time", "query", "select a column named begin or time");
-  auto made = std::make_shared<sql_track>();
-  made->end_of_all_ = index::time_range_of(*trace_).end;
-  made->ids_are_blocks_ = columns->id && rows->columns()[*columns->id].id == id_kind::block;
+  auto output = std::make_shared<sql_track>();
+  output->end_of_all_ = index::recorded_range(*trace_).end;
+  output->ids_are_blocks_ = columns->id && rows->columns()[*columns->id].id == id_kind::block;
   for (;;) {
     const auto more = rows->step();
     if (!more) return tl::unexpected(more.error());
     if (!*more) break;
     if (rows_.load(std::memory_order_relaxed) >= sql_track::row_limit) {
-      made->cut_ = true;
+      output->cut_ = true;
       break;
     }
     rows_.fetch_add(1, std::memory_order_relaxed);
-    made->add(*rows, *columns);
+    output->add(*rows, *columns);
   }
-  made->settle();
-  made->known_names_ = {};
-  return made;
+  output->settle();
+  output->known_names_ = {};
+  return output;
 }
 
 }  // namespace sluice::query

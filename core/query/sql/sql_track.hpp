@@ -28,7 +28,7 @@ struct track_columns {
   std::optional<std::size_t> id;        ///< The first column with ids of events or blocks.
 };
 /// Finds these columns in a result by their names, ignoring case. Returns nullopt if no column has start times.
-[[nodiscard]] std::optional<track_columns> track_columns_of(std::span<const sql_column> columns);
+[[nodiscard]] std::optional<track_columns> find_track_columns(std::span<const sql_column> columns);
 
 /// The rows of a query as intervals. A row without a numeric start is omitted. If the result has an end or a duration
 /// column, a row where it is null lasts until the end of the recording. Otherwise, and for a row that ends before it

@@ -1,5 +1,6 @@
-// The views: tables joined by ids. Names and stacks are sub-queries, so that they cost nothing if unused. Views use
-// only tables, so that an exported file with the same tables can have the same views.
+// Defines the views, which are tables joined by ids. Names and stacks are sub-queries, so that they cost nothing if a
+// query does not use them. Views use only tables, so that an exported file with the same tables can have the same
+// views.
 #include <array>
 
 #include "core/query/sql/sql_context.hpp"
@@ -24,7 +25,7 @@ constexpr part device_name{"device_name", "The device's product name"};
 constexpr part stream_name{"stream_name", "The program's name for the stream, or its number"};
 constexpr part thread_name{"thread_name", "The thread's name, or its number"};
 constexpr part process_id{"process", "Its process"};
-constexpr part line{"line", "The line of the program that represents it"};
+constexpr part line{"line", "The line of the program that represents the stack"};
 constexpr part stack_text{"stack_text", "The call stack, innermost first"};
 constexpr part call{"call", "The API call that requested it"};
 constexpr part duration{"duration", "Duration, ns"};

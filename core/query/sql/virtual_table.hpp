@@ -8,7 +8,7 @@
 
 #include "core/query/sql/sql_context.hpp"
 
-/// The part that row tables and metric tables share: forwards SQLite's callbacks to member functions. Private to
+/// The code that row tables and metric tables share. It forwards SQLite's callbacks to member functions. Private to
 /// core/query.
 namespace sluice::query {
 
@@ -38,12 +38,12 @@ class virtual_table {
   static Table& of(sqlite3_vtab* given) { return *static_cast<Table*>(given); }
   static cursor& of(sqlite3_vtab_cursor* given) { return *static_cast<cursor*>(given); }
 
-  static int connect(sqlite3* db, void* context, int /*count*/, const char* const* words, sqlite3_vtab** made,
+  static int connect(sqlite3* db, void* context, int /*count*/, const char* const* words, sqlite3_vtab** vtab,
                      char** /*message*/) {
     auto table = Table::find(*static_cast<sql_context*>(context), words[2]);
     if (!table) return SQLITE_ERROR;
     if (const int code = sqlite3_declare_vtab(db, table->declared().c_str()); code != SQLITE_OK) return code;
-    *made = table.release();
+    *vtab = table.release();
     return SQLITE_OK;
   }
   static int disconnect(sqlite3_vtab* given) {
@@ -51,8 +51,8 @@ class virtual_table {
     return SQLITE_OK;
   }
   static int best_index(sqlite3_vtab* given, sqlite3_index_info* info) { return of(given).best_index(*info); }
-  static int open(sqlite3_vtab* /*table*/, sqlite3_vtab_cursor** made) {
-    *made = new cursor();
+  static int open(sqlite3_vtab* /*table*/, sqlite3_vtab_cursor** vtab_cursor) {
+    *vtab_cursor = new cursor();
     return SQLITE_OK;
   }
   static int close(sqlite3_vtab_cursor* given) {
@@ -75,20 +75,20 @@ class virtual_table {
 
  public:
   [[nodiscard]] static constexpr sqlite3_module module() {
-    sqlite3_module made{};
-    made.xCreate = connect;
-    made.xConnect = connect;
-    made.xBestIndex = best_index;
-    made.xDisconnect = disconnect;
-    made.xDestroy = disconnect;
-    made.xOpen = open;
-    made.xClose = close;
-    made.xFilter = filter;
-    made.xNext = next;
-    made.xEof = at_end;
-    made.xColumn = read_column;
-    made.xRowid = row_id;
-    return made;
+    sqlite3_module output{};
+    output.xCreate = connect;
+    output.xConnect = connect;
+    output.xBestIndex = best_index;
+    output.xDisconnect = disconnect;
+    output.xDestroy = disconnect;
+    output.xOpen = open;
+    output.xClose = close;
+    output.xFilter = filter;
+    output.xNext = next;
+    output.xEof = at_end;
+    output.xColumn = read_column;
+    output.xRowid = row_id;
+    return output;
   }
 };
 

@@ -6,15 +6,16 @@
 
 namespace sluice::summary {
 
-result<stored_metrics> build_stored_metrics(const section_reader& from, const metrics::unsectioned_facts& unsectioned,
+result<stored_metrics> build_stored_metrics(const section_reader& reader, const metrics::unsectioned_facts& unsectioned,
                                             const stored_metrics_options& options, const run_visitor& also,
                                             const std::function<bool()>& goes_on) {
-  const metrics::metrics_scope scope{&from.snapshot(), index::time_range_of(from.snapshot())};
-  stored_metrics_builder all(scope, *from.whole()->steps, unsectioned);
-  section_feed feed(from, options, goes_on);
-  if (const auto added = feed.add(all, 0, from.sections().size(), also); !added) return tl::unexpected(added.error());
-  if (const auto looked = feed.revisit(all); !looked) return tl::unexpected(looked.error());
-  return all.take();
+  const metrics::metrics_scope scope{&reader.snapshot(), index::recorded_range(reader.snapshot())};
+  stored_metrics_builder builder(scope, *reader.whole()->steps, unsectioned);
+  section_feed feed(reader, options, goes_on);
+  if (const auto added = feed.add(builder, 0, reader.sections().size(), also); !added)
+    return tl::unexpected(added.error());
+  if (const auto looked = feed.revisit(builder); !looked) return tl::unexpected(looked.error());
+  return builder.take();
 }
 
 }  // namespace sluice::summary

@@ -22,17 +22,17 @@ std::size_t ahead_on_several_cores() {
   return std::clamp<std::size_t>(std::thread::hardware_concurrency() / 2, least, most);
 }
 
-std::size_t ahead_of(const section_reader& from, const stored_metrics_options& options) {
-  // If sections are large, as with many processes, one event store takes a quarter of the memory allowed for all event
-  // stores.
-  for (std::size_t i = 0; i < from.sections().size(); ++i)
-    if (from.sections().events(i) > max_events_a_run) return 1;
+std::size_t get_ahead(const section_reader& reader, const stored_metrics_options& options) {
+  // If sections are large, as with many processes, one event store takes a quarter of the memory that is allowed for
+  // all event stores.
+  for (std::size_t i = 0; i < reader.sections().size(); ++i)
+    if (reader.sections().events(i) > max_events_a_run) return 1;
   if (options.readers > 0) return options.readers;
   return options.several_cores ? ahead_on_several_cores() : 1;
 }
 
 struct read_index {
-  result<std::shared_ptr<const index::event_store>> made;
+  result<std::shared_ptr<const index::event_store>> store;
   metrics::run_findings found;
 };
 
@@ -65,15 +65,15 @@ class coming_indexes {
 
 }  // namespace
 
-section_feed::section_feed(const section_reader& from, const stored_metrics_options& options,
+section_feed::section_feed(const section_reader& reader, const stored_metrics_options& options,
                            const std::function<bool()>& goes_on)
-    : from_(from),
+    : from_(reader),
       options_(options),
       goes_on_(goes_on),
-      ahead_(ahead_of(from, options)),
+      ahead_(get_ahead(reader, options)),
       threads_(ahead_ + (options.several_cores ? stored_metrics_builder::pieces + 1 : 0)) {}
 
-std::size_t section_feed::last_of(std::size_t first, std::size_t behind) const {
+std::size_t section_feed::compute_last(std::size_t first, std::size_t behind) const {
   std::size_t last = first;
   std::uint64_t events = from_.sections().events(first);
   while (last + 1 < std::min(first + options_.sections_a_run, behind)) {
@@ -86,7 +86,7 @@ std::size_t section_feed::last_of(std::size_t first, std::size_t behind) const {
 
 std::size_t section_feed::end_of_runs(std::size_t first, std::size_t behind) const {
   for (;;) {
-    const std::size_t next = last_of(first, from_.sections().size()) + 1;
+    const std::size_t next = compute_last(first, from_.sections().size()) + 1;
     if (first >= behind || next > behind) return first;
     first = next;
   }
@@ -95,17 +95,17 @@ std::size_t section_feed::end_of_runs(std::size_t first, std::size_t behind) con
 result<void> section_feed::add(stored_metrics_builder& to, std::size_t first, std::size_t behind,
                                const run_visitor& also) {
   if (from_.sections().size() == 0 || options_.sections_a_run == 0)
-    return fail(error_code::invalid_argument, "there is nothing to gather", from_.snapshot().path());
+    return fail(error_code::invalid_argument, "the recording has no sections", from_.snapshot().path());
   std::size_t reads = 0;
-  const auto read = [&](std::size_t from, std::size_t last) {
-    auto work = [&, from, last] {
-      read_index made{from_.index_of(from, last, index::section_scope::everything, goes_on_), {}};
-      if (!made.made) return made;
-      static_cast<void>((*made.made)->tensors(from_.snapshot()));  // All later work needs the tensors.
-      made.found = to.find(**made.made, from_.run_of(from, last));
-      return made;
+  const auto read = [&](std::size_t begin, std::size_t last) {
+    auto work = [&, begin, last] {
+      read_index output{from_.get_index(begin, last, index::section_scope::everything, goes_on_), {}};
+      if (!output.store) return output;
+      static_cast<void>((*output.store)->tensors(from_.snapshot()));  // All later work needs the tensors.
+      output.found = to.find(**output.store, from_.find_run(begin, last));
+      return output;
     };
-    return coming_index{from, last,
+    return coming_index{begin, last,
                         options_.one_thread ? std::async(std::launch::deferred, std::move(work))
                                             : threads_.start(reads++ % ahead_, std::move(work))};
   };
@@ -113,7 +113,7 @@ result<void> section_feed::add(stored_metrics_builder& to, std::size_t first, st
   std::size_t next = first;
   const auto read_ahead = [&] {
     while (next < behind && coming.size() < ahead_) {
-      const std::size_t last = last_of(next, behind);
+      const std::size_t last = compute_last(next, behind);
       coming.push(read(next, last));
       next = last + 1;
     }
@@ -121,10 +121,10 @@ result<void> section_feed::add(stored_metrics_builder& to, std::size_t first, st
   for (read_ahead(); coming.size() > 0;) {
     coming_index now = coming.pop();
     const read_index got = now.read.get();
-    if (!got.made) return tl::unexpected(got.made.error());
+    if (!got.store) return tl::unexpected(got.store.error());
     read_ahead();
-    const index::event_store& run = **got.made;
-    const time_range range = from_.run_of(now.first, now.last);
+    const index::event_store& run = **got.store;
+    const time_range range = from_.find_run(now.first, now.last);
     bool goes = true;
     std::vector<std::function<void()>> work;
     for (std::size_t piece = 0; piece < stored_metrics_builder::pieces; ++piece)
@@ -151,16 +151,16 @@ result<void> section_feed::revisit(stored_metrics_builder& at) {
   const auto read_ahead = [&] {
     for (; next != wanted.end() && coming.size() < at_once; ++next) {
       const auto index = [&, section = *next] {
-        return read_index{from_.index_of(section, section, index::section_scope::everything, goes_on_), {}};
+        return read_index{from_.get_index(section, section, index::section_scope::everything, goes_on_), {}};
       };
       coming.push({*next, *next, threads_.start(reads++ % at_once, index)});
     }
   };
   for (read_ahead(); coming.size() > 0; read_ahead()) {
     coming_index now = coming.pop();
-    const auto run = now.read.get().made;
+    const auto run = now.read.get().store;
     if (!run) return tl::unexpected(run.error());
-    at.revisit(**run, from_.run_of(now.first, now.last));
+    at.revisit(**run, from_.find_run(now.first, now.last));
   }
   return {};
 }

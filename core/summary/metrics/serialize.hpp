@@ -19,9 +19,9 @@
 ///     template <class Archive>
 ///     void fields(Archive& all, like<Archive, foo> of) { all(of, of.first, of.second); }
 ///
-/// `fields` is found by argument-dependent lookup and must list all members in order. Omitting a member is a
-/// compile-time error. (The idea comes from cereal and Boost.Serialization; counting an aggregate's members comes from
-/// Boost.PFR.)
+/// `fields` is found by argument-dependent lookup and must list all members in order. If a member is missing, the code
+/// does not compile. The idea comes from cereal and Boost.Serialization, and the way to count an aggregate's members
+/// comes from Boost.PFR.
 ///
 /// Integers are stored as varints with 7 bits per byte; signed integers use zigzag encoding. Doubles are stored as 8
 /// bytes, little-endian. Strings and vectors are stored as their size, then their elements. Nothing else is written, so
@@ -150,7 +150,7 @@ class value_writer {
     }
   }
 
-  /// True if a value could not be stored; the bytes written so far are then unreadable.
+  /// True if a value could not be stored. The bytes written so far are then unreadable.
   [[nodiscard]] bool failed() const { return failed_; }
 
  private:
@@ -168,8 +168,8 @@ class value_writer {
 class value_reader {
  public:
   static constexpr bool reading = true;
-  /// Uses at most about `max_bytes` of memory, regardless of the sizes that the bytes claim. `version` is that of the
-  /// layout in which the bytes were written.
+  /// Uses at most about `max_bytes` of memory, regardless of the sizes that the bytes claim. `version`: the version of
+  /// the layout in which the bytes were written.
   value_reader(std::string_view bytes, std::size_t max_bytes,
                std::uint32_t version = std::numeric_limits<std::uint32_t>::max())
       : bytes_(bytes), room_(max_bytes), version_(version) {}
@@ -228,14 +228,14 @@ class value_reader {
 
  private:
   template <class T>
-  void get_all(std::vector<T>& all) {
+  void get_all(std::vector<T>& items) {
     const std::uint64_t count = varint();
     // Every element takes at least one byte.
     if (count > bytes_.size() - at_ || count > room_ / sizeof(T)) return fail();
     room_ -= count * sizeof(T);
-    all.clear();
-    all.reserve(count);
-    for (std::uint64_t i = 0; i < count && !failed_; ++i) get(all.emplace_back());
+    items.clear();
+    items.reserve(count);
+    for (std::uint64_t i = 0; i < count && !failed_; ++i) get(items.emplace_back());
   }
 
   std::uint64_t varint() {
@@ -243,7 +243,7 @@ class value_reader {
     for (unsigned shift = 0; shift < 64; shift += 7) {
       if (at_ == bytes_.size()) break;
       const auto byte = static_cast<unsigned char>(bytes_[at_++]);
-      // Ten bytes hold 70 bits, so of the last byte only the lowest bit may be set.
+      // Ten bytes hold 70 bits, so only the lowest bit of the last byte may be set.
       if (shift == 63 && byte > 1) break;
       value |= std::uint64_t{byte & 0x7fU} << shift;
       if (byte < 0x80) return value;

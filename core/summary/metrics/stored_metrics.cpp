@@ -11,23 +11,24 @@
 namespace sluice::summary {
 namespace {
 
-/// About the limit of a chunk in the file.
+/// The maximum number of stored bytes, about the limit of a chunk in the file.
 constexpr std::size_t max_bytes = std::size_t{48} << 20;
-/// More than any recording needs. This limits the cost of hostile bytes.
+/// The maximum memory of decoded metrics in bytes, more than any recording needs. This limits the cost of hostile
+/// bytes.
 constexpr std::size_t max_memory = std::size_t{256} << 20;
 
-/// Checks invariants on which other code relies: the bytes could be decoded, but anyone may have written them.
-bool makes_sense(const stored_metrics& of) {
-  const metrics::report_metrics& metrics = of.metrics;
-  const auto as_many = [](std::size_t some, std::size_t all) { return some == 0 || some == all; };
-  bool sense = of.span.begin <= of.span.end && metrics.whole.range == of.span;
+/// Checks invariants on which other code relies. The bytes could be decoded, but anyone may have written them.
+bool makes_sense(const stored_metrics& subject) {
+  const metrics::report_metrics& metrics = subject.metrics;
+  const auto as_many = [](std::size_t some, std::size_t total) { return some == 0 || some == total; };
+  bool sense = subject.span.begin <= subject.span.end && metrics.whole.range == subject.span;
   sense = sense && metrics.whole.active.begin <= metrics.whole.active.end;
-  sense = sense && of.span.begin <= metrics.whole.active.begin && metrics.whole.active.end <= of.span.end;
+  sense = sense && subject.span.begin <= metrics.whole.active.begin && metrics.whole.active.end <= subject.span.end;
   sense = sense && as_many(metrics.held.size(), metrics.peaks.size());
   sense = sense && as_many(metrics.copied.size(), metrics.whole.transfers.size());
   sense = sense && (metrics.whole.failed_allocations == 0 || !metrics.failures.empty());
   sense = sense && metrics.out_of_memory.size() <= 1;
-  sense = sense && of.blocks.size() == trace::layer_count;
+  sense = sense && subject.blocks.size() == trace::layer_count;
   sense = sense && (metrics.retries.count == 0 || !metrics.retries.first.empty());
   std::set<index::memory_key> measured;
   for (const metrics::memory_statistics& m : metrics.whole.memory) measured.insert({m.device, m.layer, m.kind});
@@ -37,50 +38,50 @@ bool makes_sense(const stored_metrics& of) {
   for (const metrics::rank_metrics& rank : metrics.waste.ranks)
     sense = sense && rank.waiting_rarely >= 0 && rank.waiting_rarely <= rank.waiting;
   for (const metrics::step_summary& steps : metrics.steps) sense = sense && steps.highest < steps.steps.size();
-  for (const index::process_steps& process : of.steps) sense = sense && process.steps.steps.empty();
+  for (const index::process_steps& process : subject.steps) sense = sense && process.steps.steps.empty();
   return sense;
 }
 
-/// In a growing recording, the metrics may cover only the first part.
+/// True if the metrics can be those of the recording. In a growing recording, they may cover only the first part.
 bool may_be_of(const trace::snapshot& trace, const stored_metrics& metrics) {
-  const time_range whole = index::time_range_of(trace);
+  const time_range whole = index::recorded_range(trace);
   return metrics.span == whole ||
          (trace.growing() && metrics.span.begin == whole.begin && metrics.span.end <= whole.end);
 }
 
 }  // namespace
 
-result<std::string> encode_stored_metrics(const stored_metrics& of) {
+result<std::string> encode_stored_metrics(const stored_metrics& subject) {
   std::string bytes;
-  value_writer all(bytes);
-  all.put(of);
-  if (all.failed())
+  value_writer whole(bytes);
+  whole.put(subject);
+  if (whole.failed())
     return fail(error_code::invalid_argument,
                 "the recording has numbers that are out of range, so its metrics cannot be stored");
   if (bytes.size() > max_bytes)
-    return fail(error_code::invalid_argument, "the recording has so many stacks that they cannot be kept in one piece");
+    return fail(error_code::invalid_argument, "the recording has so many stacks that its metrics cannot be stored");
   return bytes;
 }
 
 result<stored_metrics> decode_stored_metrics(std::string_view bytes, std::uint32_t version) {
-  stored_metrics made;
-  value_reader all(bytes, max_memory, version);
-  all.get(made);
-  if (!all.failed() && all.at_end() && makes_sense(made)) return made;
-  return fail(error_code::corrupt, "the stored summary is corrupt", {}, {}, all.at());
+  stored_metrics output;
+  value_reader reader(bytes, max_memory, version);
+  reader.get(output);
+  if (!reader.failed() && reader.at_end() && makes_sense(output)) return output;
+  return fail(error_code::corrupt, "the stored summary is corrupt", {}, {}, reader.at());
 }
 
-result<trace::saved_row> saved_stored_metrics(const stored_metrics& of) {
-  auto bytes = encode_stored_metrics(of);
+result<trace::saved_row> saved_stored_metrics(const stored_metrics& subject) {
+  auto bytes = encode_stored_metrics(subject);
   if (!bytes) return tl::unexpected(bytes.error());
   return trace::saved_row{std::string(stored_metrics_name), stored_metrics_version, std::move(*bytes)};
 }
 
-std::shared_ptr<const index::step_facts> steps_of(const stored_metrics& of,
-                                                  std::shared_ptr<const trace::snapshot> from) {
+std::shared_ptr<const index::step_facts> get_steps(const stored_metrics& subject,
+                                                   std::shared_ptr<const trace::snapshot> recording) {
   std::map<trace::process_id, index::step_source> sources;
-  for (const index::process_steps& each : of.steps) sources.emplace(each.process, each.steps.source);
-  return std::make_shared<const index::step_facts>(std::move(from), std::move(sources));
+  for (const index::process_steps& each : subject.steps) sources.emplace(each.process, each.steps.source);
+  return std::make_shared<const index::step_facts>(std::move(recording), std::move(sources));
 }
 
 std::shared_ptr<const stored_metrics> find_stored_metrics(const trace::snapshot& trace) {
@@ -102,24 +103,25 @@ std::shared_ptr<const stored_metrics> find_stored_metrics(const trace::snapshot&
   return nullptr;
 }
 
-std::optional<metrics::compared_metrics> metrics_to_compare(const stored_metrics& of) {
-  metrics::compared_metrics made;
-  for (const metrics::memory_statistics& metrics : of.metrics.whole.memory) {
+std::optional<metrics::compared_metrics> metrics_to_compare(const stored_metrics& subject) {
+  metrics::compared_metrics compared_metrics;
+  for (const metrics::memory_statistics& metrics : subject.metrics.whole.memory) {
     const index::memory_key key{metrics.device, metrics.layer, metrics.kind};
-    const auto kept = std::find_if(of.memory.begin(), of.memory.end(),
-                                   [&](const memory_stacks& each) { return each.memory.of == key; });
-    if (kept == of.memory.end() && metrics.allocations > 0) return std::nullopt;
-    made.memory.push_back({metrics, {}, {}});
-    if (kept == of.memory.end()) continue;
-    made.memory.back().at_peak = kept->at_peak;
-    made.memory.back().allocated = kept->allocated;
+    const auto kept = std::find_if(subject.memory.begin(), subject.memory.end(),
+                                   [&](const memory_stacks& each) { return each.memory.memory == key; });
+    if (kept == subject.memory.end() && metrics.allocations > 0) return std::nullopt;
+    compared_metrics.memory.push_back({metrics, {}, {}});
+    if (kept == subject.memory.end()) continue;
+    compared_metrics.memory.back().at_peak = kept->at_peak;
+    compared_metrics.memory.back().allocated = kept->allocated;
   }
-  for (const metrics::transfer_statistics& metrics : of.metrics.whole.transfers) {
-    made.transfers.push_back({metrics, {}});
-    for (const copy_stacks& each : of.copies)
-      if (each.device == metrics.device && each.direction == metrics.direction) made.transfers.back().sites = each.use;
+  for (const metrics::transfer_statistics& metrics : subject.metrics.whole.transfers) {
+    compared_metrics.transfers.push_back({metrics, {}});
+    for (const copy_stacks& each : subject.copies)
+      if (each.device == metrics.device && each.direction == metrics.direction)
+        compared_metrics.transfers.back().sites = each.use;
   }
-  return made;
+  return compared_metrics;
 }
 
 }  // namespace sluice::summary

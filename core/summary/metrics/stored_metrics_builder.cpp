@@ -16,29 +16,29 @@ bool goes_before(const metrics::listed_block& a, const metrics::listed_block& b)
 
 }  // namespace
 
-void stored_metrics_builder::add_piece(std::size_t piece, const index::event_store& from, time_range run) {
-  if (piece < metrics::metrics_builder::pieces) return metrics_.add_piece(piece, from, run);
-  const index::memory_use& of = from.memory();
+void stored_metrics_builder::add_piece(std::size_t piece, const index::event_store& store, time_range run) {
+  if (piece < metrics::metrics_builder::pieces) return metrics_.add_piece(piece, store, run);
+  const index::memory_use& use = store.memory();
   // There are few losses, so every section contains all losses so far.
   made_.losses.clear();
-  for (const trace::loss_event& row : of.losses()) {
+  for (const trace::loss_event& row : use.losses()) {
     made_.losses.push_back({bounded(row.time), row.end == trace::unknown_time ? row.end : bounded(row.end), row.events,
                             row.memory_events});
   }
-  // Sort the losses, because their order in the file depends on when chunks were full, which is meaningless.
+  // Sort the losses, because their order in the file only depends on when chunks were full.
   std::sort(made_.losses.begin(), made_.losses.end(), [](const loss_span& a, const loss_span& b) {
     return std::tie(a.begin, a.end, a.events, a.memory_events) < std::tie(b.begin, b.end, b.events, b.memory_events);
   });
-  const time_range part = common_of(scope_.range, run);
+  const time_range part = intersect(scope_.range, run);
   if (part.length() > 0) {
-    memory_lister_.add(of, part);
-    const metrics::blocks_by_memory blocks = metrics::group_by_memory(of);
-    for (const auto& [key, tree] : of.use()) {
+    memory_lister_.add(use, part);
+    const metrics::blocks_by_memory blocks = metrics::group_by_memory(use);
+    for (const auto& [key, tree] : use.use()) {
       const auto known = blocks.find(key);
       add_memory(key, known == blocks.end() ? std::span<const index::block_record* const>{} : known->second, part);
     }
   }
-  list(from, run);
+  list(store, run);
 }
 
 void stored_metrics_builder::add_memory(const index::memory_key& key,
@@ -51,56 +51,56 @@ void stored_metrics_builder::add_memory(const index::memory_key& key,
   if (most.bytes > to.highest.bytes) to.highest = most;
 }
 
-void stored_metrics_builder::list(const index::event_store& from, time_range run) {
-  const auto facts = from.tensors(*scope_.trace);
-  const std::span<const index::block_record> blocks = from.memory().blocks();
+void stored_metrics_builder::list(const index::event_store& store, time_range run) {
+  const auto facts = store.tensors(*scope_.trace);
+  const std::span<const index::block_record> blocks = store.memory().blocks();
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     const index::block_record& block = blocks[i];
     if (!block.allocated || !index::ends_in(block, run) || !block.live_in(scope_.range)) continue;
     const auto layer = static_cast<std::size_t>(block.layer);
     ++made_.blocks[layer].count;
     made_.blocks[layer].bytes += block.bytes;
-    std::vector<metrics::listed_block>& all = largest_[layer];
+    std::vector<metrics::listed_block>& listed_blocks = largest_[layer];
     if (block.bytes < min_listed_[layer]) continue;
-    all.push_back(
+    listed_blocks.push_back(
         metrics::listed(block, i < facts->categories.size() ? facts->categories[i] : index::block_category{}));
-    if (!from.touches().empty()) all.back().set_uses(from.touches().of(block));
-    if (all.size() >= 8 * stored_metrics::block_limit) cut(layer);
+    if (!store.touches().empty()) listed_blocks.back().set_uses(store.touches().of(block));
+    if (listed_blocks.size() >= 8 * stored_metrics::block_limit) cut(layer);
   }
-  made_.uses_known = made_.uses_known || !from.touches().empty();
+  made_.uses_known = made_.uses_known || !store.touches().empty();
 }
 
 void stored_metrics_builder::cut(std::size_t layer) {
-  std::vector<metrics::listed_block>& all = largest_[layer];
-  if (all.size() <= stored_metrics::block_limit) return;
-  const auto last = all.begin() + static_cast<std::ptrdiff_t>(stored_metrics::block_limit) - 1;
-  std::nth_element(all.begin(), last, all.end(), goes_before);
+  std::vector<metrics::listed_block>& blocks = largest_[layer];
+  if (blocks.size() <= stored_metrics::block_limit) return;
+  const auto last = blocks.begin() + static_cast<std::ptrdiff_t>(stored_metrics::block_limit) - 1;
+  std::nth_element(blocks.begin(), last, blocks.end(), goes_before);
   min_listed_[layer] = last->bytes;
-  all.erase(last + 1, all.end());
+  blocks.erase(last + 1, blocks.end());
 }
 
 std::vector<time_ns> stored_metrics_builder::moments() {
-  std::vector<time_ns> all = metrics_.moments();
+  std::vector<time_ns> times = metrics_.moments();
   for (const metrics::listed_memory& listed : memory_lister_.list())
-    all.push_back(memories_.at(listed.of).highest.time);
-  std::sort(all.begin(), all.end());
-  all.erase(std::unique(all.begin(), all.end()), all.end());
-  return all;
+    times.push_back(memories_.at(listed.memory).highest.time);
+  std::sort(times.begin(), times.end());
+  times.erase(std::unique(times.begin(), times.end()), times.end());
+  return times;
 }
 
-void stored_metrics_builder::revisit(const index::event_store& from, time_range run) {
-  metrics_.revisit(from, run);
-  for (auto& [key, of] : memories_)
-    if (run.holds(of.highest.time))
-      of.at_peak =
-          metrics::live_stacks(from.memory(), {key.layer, key.device, key.kind}, of.highest.time, never_cancelled);
+void stored_metrics_builder::revisit(const index::event_store& store, time_range run) {
+  metrics_.revisit(store, run);
+  for (auto& [key, subject] : memories_)
+    if (run.holds(subject.highest.time))
+      subject.at_peak = metrics::live_stacks(store.memory(), {key.layer, key.device, key.kind}, subject.highest.time,
+                                             never_cancelled);
 }
 
 stored_metrics stored_metrics_builder::take() {
   made_.span = scope_.range;
   for (const metrics::listed_memory& listed : memory_lister_.list()) {
-    memory& of = memories_.at(listed.of);
-    made_.memory.push_back({listed, std::move(of.at_peak), std::move(of.allocated)});
+    memory& subject = memories_.at(listed.memory);
+    made_.memory.push_back({listed, std::move(subject.at_peak), std::move(subject.allocated)});
   }
   for (const auto& [way, use] : metrics_.copied().ways()) made_.copies.push_back({way.first, way.second, use});
   made_.all_copies = metrics_.copied().all();

@@ -27,24 +27,24 @@ class stored_metrics_builder {
     return metrics_.go_on(steps, unsectioned, until);
   }
 
-  /// For every section, in order of time, call `add_found` with the result of `find`, and `add_piece` for each number
-  /// below `pieces` (see `metrics_builder`). Then call `revisit` for the sections that contain a time from `moments`,
-  /// and finally call `take` once.
-  [[nodiscard]] metrics::run_findings find(const index::event_store& from, time_range run) const {
-    return metrics_.find(from, run);
+  /// The following functions must be called in this order. For every section, in order of time: `add_found` with the
+  /// result of `find`, and `add_piece` for each number below `pieces` (see `metrics_builder`). Then `revisit` for the
+  /// sections that contain a time from `moments`. Finally `take`, once.
+  [[nodiscard]] metrics::run_findings find(const index::event_store& store, time_range run) const {
+    return metrics_.find(store, run);
   }
-  void add_found(const metrics::run_findings& found, const index::event_store& from, time_range run) {
-    metrics_.add_found(found, from, run);
+  void add_found(const metrics::run_findings& found, const index::event_store& store, time_range run) {
+    metrics_.add_found(found, store, run);
   }
-  void add_piece(std::size_t piece, const index::event_store& from, time_range run);
+  void add_piece(std::size_t piece, const index::event_store& store, time_range run);
   static constexpr std::size_t pieces = metrics::metrics_builder::pieces + 1;
   [[nodiscard]] std::vector<time_ns> moments();
-  void revisit(const index::event_store& from, time_range run);
+  void revisit(const index::event_store& store, time_range run);
   [[nodiscard]] stored_metrics take();
 
  private:
   void add_memory(const index::memory_key& key, std::span<const index::block_record* const> blocks, time_range part);
-  void list(const index::event_store& from, time_range run);
+  void list(const index::event_store& store, time_range run);
   void cut(std::size_t layer);
 
   const metrics::metrics_scope& scope_;

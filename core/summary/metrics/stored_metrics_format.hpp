@@ -4,8 +4,8 @@
 #include "core/summary/metrics/serialize.hpp"
 #include "core/summary/metrics/stored_metrics.hpp"
 
-/// Lists the members of `stored_metrics` that are stored. A change here needs a new `stored_metrics_version`. Private
-/// to core.
+/// Lists the members of `stored_metrics` that a file stores, in their order. A change here needs a new
+/// `stored_metrics_version`. Private to core.
 namespace sluice::summary {
 
 template <>
@@ -32,7 +32,7 @@ inline constexpr std::uint64_t enum_end<metrics::remedy_check> =
 
 #define SLUICE_KEPT(type)  \
   template <class Archive> \
-  void fields(Archive& all, like<Archive, type> of)
+  void fields(Archive& archive, like<Archive, type> row)
 
 /// Structs whose members are stored in the order of their member list. The member lists of the excluded structs are
 /// used only for JSON and SQL.
@@ -44,164 +44,173 @@ concept stored_as_listed =
 
 template <class Archive, class Metrics>
 requires stored_as_listed<std::remove_const_t<Metrics>>
-void fields(Archive& all, Metrics& of) {
-  std::apply([&](const auto&... each) { all(of, of.*(each.pointer)...); },
-             metrics::members_of<std::remove_const_t<Metrics>>());
+void fields(Archive& archive, Metrics& row) {
+  std::apply([&](const auto&... each) { archive(row, row.*(each.pointer)...); },
+             metrics::get_members<std::remove_const_t<Metrics>>());
 }
 
 // --- metrics of a range ---------------------------------------------------------------------------------------------
 
 SLUICE_KEPT(metrics::untracked_statistics) {
-  all(of, of.device, of.samples, of.device_bytes, of.maximum, of.at_end, of.mean, of.recorder, of.used_maximum);
+  archive(row, row.device, row.samples, row.device_bytes, row.maximum, row.at_end, row.mean, row.recorder,
+          row.used_maximum);
 }
 SLUICE_KEPT(metrics::device_activity) {
-  all(of, of.device, of.kernels, of.kernel_total, of.kernel_busy, of.copy_busy, of.copy_only, of.overlap, of.busy,
-      of.first, of.last, of.memsets, of.memset_busy, of.memset_bytes);
+  archive(row, row.device, row.kernels, row.kernel_total, row.kernel_busy, row.copy_busy, row.copy_only, row.overlap,
+          row.busy, row.first, row.last, row.memsets, row.memset_busy, row.memset_bytes);
 }
 SLUICE_KEPT(metrics::range_statistics) {
-  all(of, of.range, of.active, of.memory, of.untracked, of.pools, of.transfers, of.devices, of.kernels, of.calls,
-      of.ranges, of.threads, of.kernel_names, of.failed_allocations, of.lost_events, of.lost_memory_events);
+  archive(row, row.range, row.active, row.memory, row.untracked, row.pools, row.transfers, row.devices, row.kernels,
+          row.calls, row.ranges, row.threads, row.kernel_names, row.failed_allocations, row.lost_events,
+          row.lost_memory_events);
 }
 
 // --- stacks ---------------------------------------------------------------------------------------------------------
 
-SLUICE_KEPT(metrics::stack_metrics) { all(of, of.bytes, of.count, of.busy, of.alone); }
-SLUICE_KEPT(metrics::stack_share) { all(of, of.stack, of.metrics); }
-SLUICE_KEPT(metrics::stack_use) { all(of, of.shares, of.time, left_out{}, of.kernels_known); }
-SLUICE_KEPT(metrics::listed_memory) { all(of, of.of, of.peak, of.has_stacks); }
-SLUICE_KEPT(memory_stacks) { all(of, of.memory, of.at_peak, of.allocated); }
-SLUICE_KEPT(copy_stacks) { all(of, of.device, of.direction, of.use); }
+SLUICE_KEPT(metrics::stack_metrics) { archive(row, row.bytes, row.count, row.busy, row.alone); }
+SLUICE_KEPT(metrics::stack_share) { archive(row, row.stack, row.metrics); }
+SLUICE_KEPT(metrics::stack_use) { archive(row, row.shares, row.time, left_out{}, row.kernels_known); }
+SLUICE_KEPT(metrics::listed_memory) { archive(row, row.memory, row.peak, row.has_stacks); }
+SLUICE_KEPT(memory_stacks) { archive(row, row.memory, row.at_peak, row.allocated); }
+SLUICE_KEPT(copy_stacks) { archive(row, row.device, row.direction, row.use); }
 
 // --- the summary ----------------------------------------------------------------------------------------------------
 
-SLUICE_KEPT(metrics::process_watermark) { all(of, of.process, of.complete_until); }
+SLUICE_KEPT(metrics::process_watermark) { archive(row, row.process, row.complete_until); }
 SLUICE_KEPT(metrics::memory_peak) {
-  all(of, of.device, of.layer, of.kind, of.bytes, of.time, of.blocks, of.holders, of.other_bytes, left_out{},
-      left_out{});
+  archive(row, row.device, row.layer, row.kind, row.bytes, row.time, row.blocks, row.holders, row.other_bytes,
+          left_out{}, left_out{});
 }
 SLUICE_KEPT(index::imported_memory) {
-  all(of, of.process, of.owner, of.layer, of.kind, of.blocks, of.bytes, of.inferred);
+  archive(row, row.process, row.owner, row.layer, row.kind, row.blocks, row.bytes, row.inferred);
 }
 SLUICE_KEPT(metrics::allocation_retry) {
-  all(of, of.event, of.block, of.time, of.until, of.process, of.device, of.layer, of.kind, of.call, of.bytes);
+  archive(row, row.event, row.block, row.time, row.until, row.process, row.device, row.layer, row.kind, row.call,
+          row.bytes);
 }
-SLUICE_KEPT(metrics::allocation_retries) { all(of, of.count, of.total, of.reported_again, of.first); }
+SLUICE_KEPT(metrics::allocation_retries) { archive(row, row.count, row.total, row.reported_again, row.first); }
 SLUICE_KEPT(index::gpu_fault) {
-  all(of, of.event, of.time, of.process, of.thread, of.error, of.call, of.stream, of.launches, of.calls_after);
+  archive(row, row.event, row.time, row.process, row.thread, row.error, row.call, row.stream, row.launches,
+          row.calls_after);
 }
 SLUICE_KEPT(metrics::step_summary) {
-  all(of, of.process, of.source, of.device, of.layer, of.kind, of.count, of.steps, of.median_duration, of.highest,
-      of.growth, of.keeps_growing);
+  archive(row, row.process, row.source, row.device, row.layer, row.kind, row.count, row.steps, row.median_duration,
+          row.highest, row.growth, row.keeps_growing);
 }
 SLUICE_KEPT(metrics::unused_group) {
-  all(of, of.stack, left_out{}, of.name, of.what, of.exact, of.blocks, of.bytes, of.bytes_at_peak, of.mean_bytes,
-      of.longest, of.longest_block);
+  archive(row, row.stack, left_out{}, row.name, row.category, row.exact, row.blocks, row.bytes, row.bytes_at_peak,
+          row.mean_bytes, row.longest, row.longest_block);
 }
 SLUICE_KEPT(metrics::unused_memory) {
-  all(of, of.device, of.layer, of.kind, of.peak_time, of.peak_bytes, left_out{}, left_out{}, of.groups, left_out{},
-      of.never_touched, of.never_touched_bytes);
+  archive(row, row.device, row.layer, row.kind, row.peak_time, row.peak_bytes, left_out{}, left_out{}, row.groups,
+          left_out{}, row.never_touched, row.never_touched_bytes);
 }
 SLUICE_KEPT(metrics::round_trip_stacks) {
-  all(of, of.down, of.up, of.to_host, of.to_device, of.exact, of.largest, of.largest_bytes);
+  archive(row, row.down, row.up, row.to_host, row.to_device, row.exact, row.largest, row.largest_bytes);
 }
-SLUICE_KEPT(metrics::zero_stack) { all(of, of.stack, of.all, of.exact, of.largest, of.largest_bytes); }
+SLUICE_KEPT(metrics::zero_stack) { archive(row, row.stack, row.all, row.exact, row.largest, row.largest_bytes); }
 SLUICE_KEPT(metrics::duplicate_copies) {
-  all(of, of.exact, of.sampled, of.over_budget, of.unreadable, of.overtaken, of.graph_launches, of.results,
-      of.unseen_results, of.round_trips, of.zeros, of.repeated, left_out{}, left_out{}, left_out{}, of.largest);
+  archive(row, row.exact, row.sampled, row.over_budget, row.unreadable, row.overtaken, row.graph_launches, row.results,
+          row.unseen_results, row.round_trips, row.zeros, row.repeated, left_out{}, left_out{}, left_out{},
+          row.largest);
 }
-SLUICE_KEPT(metrics::repeating_stack) { all(of, of.stack, of.metrics, of.largest, of.largest_bytes); }
-SLUICE_KEPT(metrics::duplicate_metrics) { all(of, of.all, of.stacks); }
-SLUICE_KEPT(metrics::counter_at_mark) { all(of, of.counter, of.value); }
+SLUICE_KEPT(metrics::repeating_stack) { archive(row, row.stack, row.metrics, row.largest, row.largest_bytes); }
+SLUICE_KEPT(metrics::duplicate_metrics) { archive(row, row.all, row.stacks); }
+SLUICE_KEPT(metrics::counter_at_mark) { archive(row, row.counter, row.value); }
 SLUICE_KEPT(metrics::program_mark) {
-  all(of, of.time, of.process, of.thread, of.name, of.step, of.memory, of.counters, of.pools);
+  archive(row, row.time, row.process, row.thread, row.name, row.step, row.memory, row.counters, row.pools);
 }
-SLUICE_KEPT(index::recorded_message) { all(of, of.severity, of.time, of.text, of.event); }
+SLUICE_KEPT(index::recorded_message) { archive(row, row.severity, row.time, row.text, row.event); }
 SLUICE_KEPT(metrics::idle_group) {
-  all(of, of.reason, of.device, of.layer, of.kind, of.stack, of.name, of.what, of.blocks_at_peak, of.bytes_at_peak,
-      of.saved, of.largest, of.largest_bytes, of.idle, of.works, of.first_birth, of.last_birth, of.spread,
-      of.birth_kernels, of.born, of.born_later, of.reassigned, of.replaced);
+  archive(row, row.reason, row.device, row.layer, row.kind, row.stack, row.name, row.category, row.blocks_at_peak,
+          row.bytes_at_peak, row.saved, row.largest, row.largest_bytes, row.idle, row.works, row.first_birth,
+          row.last_birth, row.spread, row.birth_kernels, row.born, row.born_later, row.reassigned, row.replaced);
 }
 SLUICE_KEPT(metrics::idle_memory) {
-  all(of, of.device, of.layer, of.kind, of.peak_time, of.peak_bytes, of.works, of.kernels, of.groups);
+  archive(row, row.device, row.layer, row.kind, row.peak_time, row.peak_bytes, row.works, row.kernels, row.groups);
 }
 SLUICE_KEPT(metrics::growing_group) {
-  all(of, of.device, of.layer, of.kind, of.process, of.stack, of.name, of.blocks, of.bytes, of.first, of.last,
-      of.newest);
+  archive(row, row.device, row.layer, row.kind, row.process, row.stack, row.name, row.blocks, row.bytes, row.first,
+          row.last, row.newest);
 }
 SLUICE_KEPT(metrics::dead_write_group) {
-  all(of, of.device, of.layer, of.stack, of.first, of.count, of.bytes, of.longest, of.largest, of.largest_bytes);
+  archive(row, row.device, row.layer, row.stack, row.first, row.count, row.bytes, row.longest, row.largest,
+          row.largest_bytes);
 }
 SLUICE_KEPT(metrics::gap_group) {
-  all(of, of.device, of.cause, of.call, of.stack, of.stack_is_next, of.count, of.total, of.longest, of.longest_gap,
-      of.recurring, of.spread, of.saved, of.range);
+  archive(row, row.device, row.cause, row.call, row.stack, row.stack_is_next, row.count, row.total, row.longest,
+          row.longest_gap, row.recurring, row.spread, row.saved, row.range);
 }
 SLUICE_KEPT(metrics::driver_call_group) {
-  all(of, of.call, of.stack, of.kind, of.frees, of.process, of.count, of.total, of.first, of.last);
+  archive(row, row.call, row.stack, row.kind, row.frees, row.process, row.count, row.total, row.first, row.last);
 }
 SLUICE_KEPT(metrics::copy_group) {
-  all(of, of.device, of.direction, of.host_side, of.stack, of.count, of.bytes, of.busy, of.alone, of.queued, of.small,
-      of.small_bytes, of.small_spread, of.on_kernels_stream, of.first, of.last, of.spread, of.largest,
-      of.largest_bytes);
+  archive(row, row.device, row.direction, row.host_side, row.stack, row.count, row.bytes, row.busy, row.alone,
+          row.queued, row.small, row.small_bytes, row.small_spread, row.on_kernels_stream, row.first, row.last,
+          row.spread, row.largest, row.largest_bytes);
 }
 SLUICE_KEPT(metrics::cache_use) {
-  all(of, of.pool, of.device, of.reserved_maximum, of.reserved_time, of.parts, of.low_parts, of.usual_maximum,
-      of.usual_reserved);
+  archive(row, row.pool, row.device, row.reserved_maximum, row.reserved_time, row.parts, row.low_parts,
+          row.usual_maximum, row.usual_reserved);
 }
 SLUICE_KEPT(metrics::held_twice) {
-  all(of, of.device, of.layer, of.kind, of.peak_time, of.peak_bytes, of.stack, of.copy_stack, of.blocks, of.bytes,
-      of.copy_bytes, of.largest, of.largest_bytes);
+  archive(row, row.device, row.layer, row.kind, row.peak_time, row.peak_bytes, row.stack, row.copy_stack, row.blocks,
+          row.bytes, row.copy_bytes, row.largest, row.largest_bytes);
 }
 SLUICE_KEPT(metrics::forced_growth) {
-  all(of, of.device, of.process, of.segment, of.segment_bytes, of.time, of.died, of.stack, of.asked, of.free,
-      of.largest_hole, of.pins, of.pinned_bytes, of.pin_stack, of.largest_pin);
+  archive(row, row.device, row.process, row.segment, row.segment_bytes, row.time, row.died, row.stack, row.asked,
+          row.free, row.largest_hole, row.pins, row.pinned_bytes, row.pin_stack, row.largest_pin);
 }
-SLUICE_KEPT(metrics::forced_growths) { all(of, of.device, of.count, of.bytes, of.reserved_maximum, of.largest); }
-SLUICE_KEPT(metrics::policy_outcome) { all(of, of.policy, of.peak_reserved, of.retries, of.failures); }
+SLUICE_KEPT(metrics::forced_growths) {
+  archive(row, row.device, row.count, row.bytes, row.reserved_maximum, row.largest);
+}
+SLUICE_KEPT(metrics::policy_outcome) { archive(row, row.policy, row.peak_reserved, row.retries, row.failures); }
 SLUICE_KEPT(metrics::reserved_replay) {
-  all(of, of.device, of.peak_reserved, of.retries, of.policies, of.late_reserved, of.late_emptied);
+  archive(row, row.device, row.peak_reserved, row.retries, row.policies, row.late_reserved, row.late_emptied);
 }
 SLUICE_KEPT(metrics::rank_metrics) {
-  all(of, of.process, of.rank, of.device, of.layer, of.kind, of.peak, of.peak_time, of.reserved, of.untracked, of.steps,
-      of.median_step, of.computing, of.collectives, of.collective_time, of.waiting, since<9>(of.waiting_rarely),
-      of.reductions, of.gathers, of.shares, of.held, of.kernels);
+  archive(row, row.process, row.rank, row.device, row.layer, row.kind, row.peak, row.peak_time, row.reserved,
+          row.untracked, row.steps, row.median_step, row.computing, row.collectives, row.collective_time, row.waiting,
+          since<9>(row.waiting_rarely), row.reductions, row.gathers, row.shares, row.held, row.kernels);
 }
 SLUICE_KEPT(metrics::waste_metrics) {
-  all(of, of.idle, of.growing, of.dead_writes, of.gaps, of.driver_calls, of.copies, of.caches, of.ranks, of.replays,
-      of.twice, of.forced);
+  archive(row, row.idle, row.growing, row.dead_writes, row.gaps, row.driver_calls, row.copies, row.caches, row.ranks,
+          row.replays, row.twice, row.forced);
 }
 SLUICE_KEPT(metrics::held_share) {
-  all(of, of.stack, of.what, of.blocks, of.bytes, of.pinned_bytes, of.largest, of.largest_bytes,
-      or_unknown{of.last_use});
+  archive(row, row.stack, row.category, row.blocks, row.bytes, row.pinned_bytes, row.largest, row.largest_bytes,
+          or_unknown{row.last_use});
 }
-SLUICE_KEPT(metrics::checked_change) { all(of, of.what, of.checked_by, of.blocks, of.freed, of.reserved); }
+SLUICE_KEPT(metrics::checked_change) { archive(row, row.kind, row.checked_by, row.blocks, row.freed, row.reserved); }
 SLUICE_KEPT(metrics::out_of_memory) {
-  all(of, of.event, of.time, of.process, of.device, of.layer, of.kind, of.stack, of.call, of.asked, of.needed, of.limit,
-      of.limit_from, of.limit_to, of.device_bytes, of.device_free_known, of.device_free, of.others, of.used,
-      of.reserved, of.segments, of.largest_hole, of.missing, or_unknown{of.seen_from}, of.held, of.uses_known,
-      of.unused, or_unknown{of.compared}, of.grown, of.pins, of.changes, of.only_together);
+  archive(row, row.event, row.time, row.process, row.device, row.layer, row.kind, row.stack, row.call, row.asked,
+          row.needed, row.limit, row.limit_from, row.limit_to, row.device_bytes, row.device_free_known, row.device_free,
+          row.others, row.used, row.reserved, row.segments, row.largest_hole, row.missing, or_unknown{row.seen_from},
+          row.held, row.uses_known, row.unused, or_unknown{row.compared}, row.grown, row.pins, row.changes,
+          row.only_together);
 }
 SLUICE_KEPT(metrics::report_metrics) {
-  all(of, of.events, of.blocks, of.watermarks, of.whole, of.peaks, of.held, of.unfreed, of.imports, of.copied,
-      of.failures, of.faults, of.fragmentation, of.compositions, of.steps, of.unused, of.duplicates, of.marks,
-      of.warnings, of.messages, of.retries, of.waste, of.out_of_memory);
+  archive(row, row.events, row.blocks, row.watermarks, row.whole, row.peaks, row.held, row.unfreed, row.imports,
+          row.copied, row.failures, row.faults, row.fragmentation, row.compositions, row.steps, row.unused,
+          row.duplicates, row.marks, row.warnings, row.messages, row.retries, row.waste, row.out_of_memory);
 }
 
 // --- the rest of the stored metrics -------------------------------------------------------------------------------
 
-SLUICE_KEPT(index::step) { all(of, of.span, of.number, of.event); }
-SLUICE_KEPT(index::step_list) { all(of, of.source, of.steps); }
-SLUICE_KEPT(index::process_steps) { all(of, of.process, of.steps); }
-SLUICE_KEPT(loss_span) { all(of, of.begin, or_unknown{of.end}, of.events, of.memory_events); }
-SLUICE_KEPT(index::block_category) { all(of, of.what, of.why); }
+SLUICE_KEPT(index::step) { archive(row, row.span, row.number, row.event); }
+SLUICE_KEPT(index::step_list) { archive(row, row.source, row.steps); }
+SLUICE_KEPT(index::process_steps) { archive(row, row.process, row.steps); }
+SLUICE_KEPT(loss_span) { archive(row, row.begin, or_unknown{row.end}, row.events, row.memory_events); }
+SLUICE_KEPT(index::block_category) { archive(row, row.kind, row.why); }
 SLUICE_KEPT(metrics::listed_block) {
-  all(of, of.block, of.alloc, of.process, of.device, of.stream, of.pool, of.name, of.born, or_unknown{of.died},
-      of.address, of.bytes, of.layer, of.kind, of.category, of.stack, or_unknown{of.first_use}, or_unknown{of.last_use},
-      of.uses);
+  archive(row, row.block, row.alloc, row.process, row.device, row.stream, row.pool, row.name, row.born,
+          or_unknown{row.died}, row.address, row.bytes, row.layer, row.kind, row.category, row.stack,
+          or_unknown{row.first_use}, or_unknown{row.last_use}, row.uses);
 }
-SLUICE_KEPT(block_sum) { all(of, of.count, of.bytes); }
+SLUICE_KEPT(block_sum) { archive(row, row.count, row.bytes); }
 SLUICE_KEPT(stored_metrics) {
-  all(of, of.span, of.metrics, of.memory, of.copies, of.all_copies, of.steps, of.losses, of.uses_known, of.largest,
-      of.blocks);
+  archive(row, row.span, row.metrics, row.memory, row.copies, row.all_copies, row.steps, row.losses, row.uses_known,
+          row.largest, row.blocks);
 }
 
 #undef SLUICE_KEPT

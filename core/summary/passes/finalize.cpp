@@ -20,8 +20,8 @@ namespace {
 
 /// Bytes per event in an event store, as measured.
 constexpr std::size_t bytes_an_event = 100;
-/// A recording can be read quickly without sorting if it has up to `few_chunks` chunks, or up to `times_as_many` times
-/// as many chunks as needed.
+/// A recording can be read quickly without sorting if it has at most `few_chunks` chunks, or at most `times_as_many`
+/// times as many chunks as needed.
 constexpr std::size_t few_chunks = 100;
 constexpr std::size_t times_as_many = 2;
 
@@ -66,7 +66,8 @@ class progress_observer {
 /// The share of the total time after which the rows have been scanned, as measured.
 constexpr double scanned = 0.1;
 
-/// Ends `sums` with the rest of the recording, all of which `sums` must have seen; writes the summary to `file`.
+/// Ends `sums` with the rest of the recording, and writes the summary to `file`. `sums` must have seen all of the
+/// recording.
 result<void> sum_up(trace::file_writer& file, summing_up& sums, const std::vector<trace::section_row>& sections,
                     progress_observer& by, bool several_cores = true) {
   return sums.end(file, sections,
@@ -94,31 +95,31 @@ result<std::shared_ptr<const trace::snapshot>> sum_up_apart(const trace::snapsho
   const auto sections = planned_sections(trace, options.section_events);
   const auto summed =
       scan_and_sum_up(*file, trace, sections, {options.cancelled, options.progress}, options.several_cores);
-  // Report a failed close first: a full disk is then the reason why the written data could not be read again.
+  // Report a failed close first, because a full disk is then the reason why the written data could not be read again.
   if (const auto closed = file->close(); !closed) return tl::unexpected(closed.error());
   if (!summed) return tl::unexpected(summed.error());
-  const auto made = trace::file::open(scratch->path(), {.cache_bytes = summaries_cache});
-  if (!made) return tl::unexpected(made.error());
-  return trace.with_summaries(*(*made)->latest());
+  const auto output = trace::file::open(scratch->path(), {.cache_bytes = summaries_cache});
+  if (!output) return tl::unexpected(output.error());
+  return trace.with_summaries(*(*output)->latest());
 }
 
 /// Replaces `file` by `made`, which gets the current permissions of `file`.
-result<void> replace(trace::file_writer& file, trace::file_writer& made) {
+result<void> replace(trace::file_writer& file, trace::file_writer& file_writer) {
   std::error_code none;
   const auto now = std::filesystem::status(file.path(), none).permissions();
-  if (!none) std::filesystem::permissions(made.path(), now, none);
-  if (auto closed = made.close(); !closed) return closed;
-  return file.yield_place_to(made);
+  if (!none) std::filesystem::permissions(file_writer.path(), now, none);
+  if (auto closed = file_writer.close(); !closed) return closed;
+  return file.yield_place_to(file_writer);
 }
 
 /// Sorts the contents of `file` into a second file, and replaces `file` by that file. Errors: those of
 /// `reorder_chunks`, and of creating and closing a file. After an error, `file` is unchanged.
 result<void> finalize_reordered(trace::file_writer& file, const trace::snapshot& trace,
                                 const std::function<bool()>& cancelled) {
-  auto made = file.create_beside();
-  if (!made) return tl::unexpected(made.error());
-  if (auto moved = reorder_chunks(trace, {}, *made, [&] { return !cancelled(); }); !moved) return moved;
-  return replace(file, *made);
+  auto beside = file.create_beside();
+  if (!beside) return tl::unexpected(beside.error());
+  if (auto moved = reorder_chunks(trace, {}, *beside, [&] { return !cancelled(); }); !moved) return moved;
+  return replace(file, *beside);
 }
 
 /// Sorts the contents of `file` like the function above, and adds a summary. `begun` may be null.
@@ -127,9 +128,9 @@ result<void> finalize_summed_up(trace::file_writer& file, const trace::snapshot&
                                 const std::function<bool()>& cancelled) {
   if (!begun || !begun->is_part_of(file, trace)) {
     begun.reset();
-    auto made = reordered_copy::beside(file, section_events);
-    if (!made) return tl::unexpected(made.error());
-    begun = std::move(*made);
+    auto beside = reordered_copy::beside(file, section_events);
+    if (!beside) return tl::unexpected(beside.error());
+    begun = std::move(*beside);
   }
   reordered_copy& copy = *begun;
   if (auto moved = copy.complete(trace, [&] { return !cancelled(); }); !moved) return moved;
@@ -152,7 +153,7 @@ result<void> finalize(trace::file_writer& file, const finalize_options& options)
   const auto trace = (*opened)->latest();
   // If there is no summary, readers read the whole recording.
   const bool sums =
-      events_in(*trace) >= std::max<std::uint64_t>(options.min_events, 1) && index::time_range_of(*trace).length() > 0;
+      events_in(*trace) >= std::max<std::uint64_t>(options.min_events, 1) && index::recorded_range(*trace).length() > 0;
   const auto cancelled = [&] { return options.cancel != nullptr && *options.cancel; };
   if (trace->warnings().empty()) {
     if (sums && finalize_summed_up(file, *trace, std::move(begun), options.section_events, cancelled)) return {};
@@ -172,21 +173,21 @@ bool is_beyond(const trace::snapshot& recording, std::size_t memory_bytes) {
 
 bool wants_summing_up(const trace::snapshot& recording, const unfinished_options& options) {
   const bool unfinished = !recording.complete() && !recording.has_summaries();
-  return unfinished && is_beyond(recording, options.memory_bytes) && index::time_range_of(recording).length() > 0;
+  return unfinished && is_beyond(recording, options.memory_bytes) && index::recorded_range(recording).length() > 0;
 }
 
 result<std::shared_ptr<const trace::snapshot>> summed_up(std::shared_ptr<const trace::snapshot> recording,
                                                          const unfinished_options& options) {
   if (!wants_summing_up(*recording, options)) return recording;
-  auto made = sum_up_apart(*recording, options);
-  if (made || made.error().code == error_code::cancelled) return made;
-  return not_summed_up(*recording, made.error());
+  auto apart = sum_up_apart(*recording, options);
+  if (apart || apart.error().code == error_code::cancelled) return apart;
+  return not_summed_up(*recording, apart.error());
 }
 
 std::shared_ptr<const trace::snapshot> not_summed_up(const trace::snapshot& recording, const error& why) {
   return recording.with_warning("the recording could not be summed up: " + why.message +
                                 (why.hint.empty() ? "" : " (" + why.hint + ")") +
-                                "; it is read as a whole instead, which takes more time and memory");
+                                "; the whole recording is read instead, which takes more time and memory");
 }
 
 }  // namespace sluice::summary

@@ -14,10 +14,10 @@ namespace sluice::summary {
 class written_so_far {
  public:
   /// `of` must be the same writer in each call.
-  result<std::shared_ptr<const trace::snapshot>> snapshot(trace::file_writer& of) {
-    if (auto flushed = of.flush(); !flushed) return tl::unexpected(flushed.error());
+  result<std::shared_ptr<const trace::snapshot>> snapshot(trace::file_writer& file_writer) {
+    if (auto flushed = file_writer.flush(); !flushed) return tl::unexpected(flushed.error());
     if (!reader_) {
-      auto opened = trace::file::open(of.path(), {.cache_bytes = summaries_cache, .for_its_writer = true});
+      auto opened = trace::file::open(file_writer.path(), {.cache_bytes = summaries_cache, .for_its_writer = true});
       if (!opened) return tl::unexpected(opened.error());
       reader_ = std::move(*opened);
     } else if (auto more = reader_->refresh(); !more) {

@@ -11,10 +11,11 @@
 
 namespace sluice::summary {
 
-/// The stored metrics of a recording that is still being written. Each call takes time only for new events, not for
-/// those added before. A section is added permanently once it is settled in the `growing_summary` and ended two steps
-/// ago, because within a step or two it becomes known whether memory is used again, and for what. Without steps, the
-/// delay is a tenth of the recording, at most ten seconds. Use from one thread at a time.
+/// Computes the stored metrics of a recording that is still being written. Each call takes time only for new events,
+/// not for events added before. A section is added permanently once it is settled in the `growing_summary` and ended
+/// two steps ago, because within a step or two it becomes known whether memory is used again, and for what. Without
+/// steps, the delay is a tenth of the recording, at most ten seconds. The object must be used from one thread at a
+/// time.
 class growing_metrics {
  public:
   explicit growing_metrics(const stored_metrics_options& options = {});
@@ -22,12 +23,13 @@ class growing_metrics {
   growing_metrics(const growing_metrics&) = delete;
   growing_metrics& operator=(const growing_metrics&) = delete;
 
-  /// Builds the metrics of `made`, an outcome of the same `growing_summary` as before, or of another. Starts from
-  /// scratch if the summary did, or if steps, ranks, shared memory or the devices that run kernels differ from those
-  /// known before. Rows that arrived after their section was added are missing; the call starts from scratch to include
-  /// them if that takes at most a tenth of the time. After an error, the next call starts from scratch. Errors: those
-  /// of `build_stored_metrics`. O(new events + events of two steps + sections with a peak + checked copies).
-  [[nodiscard]] result<stored_metrics> build(const growing_summary::outcome& made,
+  /// Builds the metrics of `made`, an outcome of the same `growing_summary` as before, or of another summary. Starts
+  /// from scratch if the summary started from scratch, or if steps, ranks, shared memory or the devices that run
+  /// kernels have changed. Rows that arrived after their section was added are missing. The call starts from scratch to
+  /// include these rows if that takes at most a tenth of the time. After an error, the next call starts from scratch.
+  /// Errors: those of `build_stored_metrics`. O(new events + events of two steps + sections with a peak + checked
+  /// copies).
+  [[nodiscard]] result<stored_metrics> build(const growing_summary::outcome& output,
                                              const std::function<bool()>& goes_on = {});
   /// The number of sections that have been added permanently.
   [[nodiscard]] std::size_t added() const;

@@ -15,8 +15,8 @@
 namespace sluice::summary {
 namespace {
 
-/// How many blocks that cross sections are kept until they are written. In each call, the blocks that have not been
-/// written yet are written to the rest.
+/// The number of blocks that cross sections and are kept until they are written. In each call, the blocks that have not
+/// been written yet are written to the rest file.
 constexpr std::size_t max_kept = std::size_t{1} << 12U;
 
 /// The unsectioned facts, together with the objects to which they refer.
@@ -31,14 +31,14 @@ tl::unexpected<error> cancelled(const trace::snapshot& trace) {
 }
 
 tl::unexpected<error> unreadable(const trace::snapshot& trace) {
-  return fail(error_code::corrupt, "a part of it cannot be read again", trace.path());
+  return fail(error_code::corrupt, "a part of the recording cannot be read again", trace.path());
 }
 
 }  // namespace
 
 class growing_summary::rest_file : public growing_file {
  public:
-  explicit rest_file(growing_file made) : growing_file(std::move(made)) {}
+  explicit rest_file(growing_file file) : growing_file(std::move(file)) {}
 };
 
 class growing_summary::state {
@@ -50,8 +50,8 @@ class growing_summary::state {
 
   [[nodiscard]] bool is_of_the_file_of(const trace::snapshot& now) const { return !of_ || of_->is_of_the_file_of(now); }
 
-  /// False if it is time to start from scratch: rows arrived late, or blocks belong to categories that no block had
-  /// before, and enough time has passed to make this worthwhile.
+  /// False if it is time to start from scratch. This is the case if rows arrived late, or blocks belong to categories
+  /// that no block had before, and enough time has passed to make a new start worthwhile.
   bool takes(const trace::snapshot& now) {
     const auto fresh = now.chunks().subspan(std::exchange(looked_at_, now.chunks().size()));
     newest_ = std::max(newest_, newest_begin(fresh));
@@ -62,7 +62,7 @@ class growing_summary::state {
     return (late_ == 0 && !has_more_categories_) || !beginning_.is_worth_another(events_in(now));
   }
 
-  /// Returns nothing if the recording continues in a way that contradicts the settled sections: then the caller must
+  /// Returns nothing if the recording continues in a way that contradicts the settled sections. The caller must then
   /// start from scratch.
   result<std::optional<outcome>> go_on(std::shared_ptr<const trace::snapshot> now,
                                        const std::function<bool()>& goes_on) {
@@ -76,7 +76,7 @@ class growing_summary::state {
                            std::equal(settled_.begin(), settled_.end(), sections_.begin(),
                                       [](const auto& a, const auto& b) { return a.time == b.time && a.end == b.end; });
     if (!as_before) return std::nullopt;
-    begins_ = begins_of(sections_);
+    begins_ = collect_begins(sections_);
     std::size_t settles = settled_.size();
     while (settles + 1 < sections_.size() && sections_[settles].end <= newest_ - options_.settles_after) ++settles;
 
@@ -112,7 +112,7 @@ class growing_summary::state {
     if (!*added) return std::nullopt;
     ends.end();
     ends.put_highest(*whole);
-    auto facts = facts_of(found.malformed);
+    auto facts = get_facts(found.malformed);
     auto for_metrics = std::make_shared<index::recording_facts>(*whole);
     whole->not_tracked = std::move(for_older_readers);
     into_rest.add_whole(*whole);
@@ -124,17 +124,17 @@ class growing_summary::state {
     auto sections = section_reader::of(*joined, sections_, std::move(for_metrics));
     beginning_.ended(events_in(trace));
     const auto categories = std::count_if(ends.curves().begin(), ends.curves().end(),
-                                          [](const auto& row) { return row.what == trace::curve_kind::category; });
+                                          [](const auto& row) { return row.type == trace::curve_kind::category; });
     if (!categories_at_first_) categories_at_first_ = categories;
     has_more_categories_ = categories > *categories_at_first_;
     return outcome{std::move(sections), std::move(facts), rest_to, settles, 0, late_};
   }
 
-  result<std::shared_ptr<const trace::snapshot>> with_metrics(const outcome& made, const stored_metrics& metrics) {
+  result<std::shared_ptr<const trace::snapshot>> with_metrics(const outcome& output, const stored_metrics& metrics) {
     const auto saved = saved_stored_metrics(metrics);
     if (!saved) return tl::unexpected(saved.error());
-    made.rest->writer().add_summary<trace::saved_row>(std::span(&*saved, 1));
-    return join(made.trace(), *made.rest);
+    output.rest->writer().add_summary<trace::saved_row>(std::span(&*saved, 1));
+    return join(output.trace(), *output.rest);
   }
 
  private:
@@ -148,21 +148,21 @@ class growing_summary::state {
 
   /// Adds the sections before number `behind`. Returns false if their curves or lanes do not match those of the earlier
   /// sections.
-  result<bool> add_tiles(tile_maker& to, const section_reader& from, std::size_t behind,
+  result<bool> add_tiles(tile_maker& to, const section_reader& reader, std::size_t behind,
                          const std::function<bool()>& goes_on) {
     for (std::size_t section = to.added(); section < behind; ++section) {
-      const auto made = from.index_of(section, section, index::section_scope::timeline, goes_on);
-      if (!made) return tl::unexpected(made.error());
-      if (!to.add(**made, section, section)) return false;
+      const auto output = reader.get_index(section, section, index::section_scope::timeline, goes_on);
+      if (!output) return tl::unexpected(output.error());
+      if (!to.add(**output, section, section)) return false;
     }
     return true;
   }
 
-  [[nodiscard]] std::shared_ptr<const metrics::unsectioned_facts> facts_of(std::uint64_t malformed) const {
+  [[nodiscard]] std::shared_ptr<const metrics::unsectioned_facts> get_facts(std::uint64_t malformed) const {
     const auto held = std::make_shared<held_facts>();
     held->owners = scan_.import_owners();
     held->contents = scan_.contents();
-    held->facts = unsectioned_facts_of(scan_, malformed);
+    held->facts = collect_unsectioned_facts(scan_, malformed);
     held->facts.owners = &held->owners;
     held->facts.contents = &held->contents;
     return {held, &held->facts};
@@ -201,20 +201,20 @@ result<growing_summary::outcome> growing_summary::sum_up(std::shared_ptr<const t
       static_cast<void>(state_->takes(*now));
       ++beginnings_;
     }
-    auto made = state_->go_on(now, goes_on);
-    if (made && *made) {
-      (*made)->beginning = beginnings_;
-      return std::move(**made);
+    auto on = state_->go_on(now, goes_on);
+    if (on && *on) {
+      (*on)->beginning = beginnings_;
+      return std::move(**on);
     }
     state_.reset();
-    if (!made) return tl::unexpected(made.error());
-    if (first) return fail(error_code::corrupt, "its parts contradict one another", now->path());
+    if (!on) return tl::unexpected(on.error());
+    if (first) return fail(error_code::corrupt, "parts of the recording contradict one another", now->path());
   }
 }
 
-result<std::shared_ptr<const trace::snapshot>> growing_summary::with_metrics(const outcome& made,
+result<std::shared_ptr<const trace::snapshot>> growing_summary::with_metrics(const outcome& output,
                                                                              const stored_metrics& metrics) {
-  return state_->with_metrics(made, metrics);
+  return state_->with_metrics(output, metrics);
 }
 
 }  // namespace sluice::summary

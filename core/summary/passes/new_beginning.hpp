@@ -6,11 +6,12 @@
 
 namespace sluice::summary {
 
-/// Decides when the processing of a growing recording should start from scratch to include rows that arrived late: once
-/// this takes at most a tenth of the time since the last start, estimated from the time per event after that start.
+/// Decides when the processing of a growing recording should start from scratch to include rows that arrived late. This
+/// is the case once a new start takes at most a tenth of the time since the last start. Its duration is estimated from
+/// the time per event after the last start.
 class new_beginning {
  public:
-  /// Call after each result; only the first call counts.
+  /// Must be called after each result. Only the first call counts.
   void ended(std::uint64_t events) {
     if (!first_) first_ = {steady::now() - begun_, events == 0 ? 1 : events};
   }

@@ -14,7 +14,7 @@ namespace {
 constexpr double usual_processes = 8;
 constexpr double times_as_long = 8;
 
-double target_of(const trace::snapshot& trace, double events) {
+double find_target(const trace::snapshot& trace, double events) {
   const auto processes = static_cast<double>(trace.tables().processes.rows().size());
   return std::max(events * std::clamp(processes / usual_processes, 1.0, times_as_long), 1.0);
 }
@@ -40,14 +40,14 @@ trace::time_ns newest_begin(std::span<const trace::chunk_info> chunks) {
 
 std::vector<trace::section_row> planned_sections(const trace::snapshot& trace, double events,
                                                  std::span<const trace::section_row> settled) {
-  const time_range span = index::time_range_of(trace);
-  return timeline::plan_sections(span.begin, span.end - 1, trace.chunks(), target_of(trace, events), settled);
+  const time_range span = index::recorded_range(trace);
+  return timeline::plan_sections(span.begin, span.end - 1, trace.chunks(), find_target(trace, events), settled);
 }
 
 std::vector<trace::section_row> next_sections(const trace::snapshot& growing, double events,
                                               std::span<const trace::section_row> settled, trace::time_ns until) {
-  const time_range span = index::time_range_of(growing);
-  return timeline::plan_next_sections(span.begin, span.end - 1, growing.chunks(), target_of(growing, events), settled,
+  const time_range span = index::recorded_range(growing);
+  return timeline::plan_next_sections(span.begin, span.end - 1, growing.chunks(), find_target(growing, events), settled,
                                       until);
 }
 

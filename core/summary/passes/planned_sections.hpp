@@ -21,7 +21,7 @@ namespace sluice::summary {
 /// time. O(chunks).
 [[nodiscard]] trace::time_ns newest_begin(std::span<const trace::chunk_info> chunks);
 
-/// Plans sections of about `events` events each; sections are larger where many blocks are live or if there are many
+/// Plans sections of about `events` events each. Sections are larger where many blocks are live or if there are many
 /// processes. `settled`: sections of an earlier plan, which are kept (`timeline::plan_sections`). O(chunks *
 /// log(time)).
 [[nodiscard]] std::vector<trace::section_row> planned_sections(const trace::snapshot& trace, double events,

@@ -31,8 +31,9 @@
 #include "core/trace/file/reader.hpp"
 
 /// Collects facts about a whole recording that are needed before its sections can be summarized. Takes each row once,
-/// in file order, while it is written or by reading the file. Memory does not grow with the number of blocks, copies or
-/// kernels, but with steps, tags, imports, copies whose content was hashed, and checkpoints.
+/// in file order, either while the row is written or by reading the file. The memory does not grow with the number of
+/// blocks, copies or kernels. It grows with the number of steps, tags, imports, copies whose content was hashed, and
+/// checkpoints.
 namespace sluice::index {
 class step_facts;
 }
@@ -41,25 +42,27 @@ namespace sluice::summary {
 
 class recording_scan {
  public:
-  /// Scans all chunks of `of`, which must outlive this. Unreadable chunks leave a warning. `wanted` is called before
-  /// each chunk; once it returns false the scan stops and its results are invalid. O(rows).
+  /// Scans all chunks of `of`, which must outlive this object. Unreadable chunks leave a warning. `wanted` is called
+  /// before each chunk. Once it returns false, the scan stops and its results are invalid. O(rows).
   explicit recording_scan(
-      const trace::snapshot& of, const std::function<bool()>& wanted = [] { return true; });
+      const trace::snapshot& recording, const std::function<bool()>& wanted = [] { return true; });
 
-  /// Continues with `grown`, a later snapshot of the same file, which must outlive this; the last one need not. With
-  /// `recording_scan(tables)`, that must be the tables of `grown`. O(new rows).
+  /// Continues with `grown`, a later snapshot of the same file, which must outlive this object. The last snapshot is no
+  /// longer needed. An object made with `recording_scan(tables)` must have the tables of `grown`. O(new rows).
   void go_on(const trace::snapshot& grown, const std::function<bool()>& wanted);
 
-  /// A scan of a recording while it is written: call `add` and `end_chunk` for the rows of each chunk of events in file
-  /// order, then `look_at`; after that, all other functions, or more rows and `look_at` again. `tables`, those of the
-  /// recording, must outlive this. They may grow, but must have the rows to which an event refers before it is added.
+  /// Scans a recording while it is written. The caller calls `add` and `end_chunk` for the rows of each chunk of events
+  /// in file order, then `look_at`. After that, it may call all other functions, or add more rows and call `look_at`
+  /// again. `tables` are the tables of the recording and must outlive this object. They may grow, but must have the
+  /// rows to which an event refers before the event is added.
   explicit recording_scan(const trace::tables& tables);
   template <class Row>
   void add(const Row& row);
   template <class Row>
   void end_chunk();
-  /// `written` is the recording so far. It must exist until the next call or outlive this. Returns false if its chunks
-  /// are not those that were added: then this is unusable. O(chunks since the last call + births).
+  /// Matches the added rows with `written`, the recording so far, which must exist until the next call or outlive this
+  /// object. Returns false if its chunks are not those that were added. This object is then unusable. O(chunks since
+  /// the last call + births).
   [[nodiscard]] bool look_at(const trace::snapshot& written);
 
   [[nodiscard]] const trace::snapshot& trace() const { return *of_; }
@@ -72,15 +75,16 @@ class recording_scan {
   /// The messages that the recording stores, in file order.
   [[nodiscard]] const std::vector<index::recorded_message>& messages() const { return messages_; }
   [[nodiscard]] const index::copy_contents& contents() const { return contents_; }
-  /// By process: each (device, layer, kind) of its blocks that always reside in device memory.
+  /// For each process, each (device, layer, kind) of its blocks that always reside in device memory.
   [[nodiscard]] const std::map<trace::process_id, std::set<index::memory_key>>& memories() const { return memories_; }
   [[nodiscard]] const index::fault_index& faults() const { return faults_; }
   [[nodiscard]] const index::import_owners& import_owners() const { return import_owners_; }
   [[nodiscard]] const std::unordered_map<std::uint64_t, trace::string_id>& category_tags() const { return categories_; }
-  /// The lowest allocation id for which a row gave the category since the last call; `UINT64_MAX` if none.
+  /// Returns the lowest allocation id for which a row gave the category since the last call; `UINT64_MAX` if there is
+  /// none.
   [[nodiscard]] std::uint64_t take_lowest_tagged() { return std::exchange(lowest_tagged_, UINT64_MAX); }
   [[nodiscard]] const index::process_clues& clues() const { return clues_; }
-  /// For each block without an allocation row: the first checkpoint row that lists it.
+  /// For each block without an allocation row, the first checkpoint row that lists the block.
   [[nodiscard]] const std::vector<trace::live_block_event>& only_in_checkpoints() const { return only_in_checkpoints_; }
   /// A checkpoint (list of live blocks) after allocations or frees were lost. The list is in chunks [first, last].
   struct loss_checkpoint {
@@ -88,13 +92,14 @@ class recording_scan {
     std::size_t first_chunk = 0;
     std::size_t last_chunk = 0;
   };
-  /// The checkpoints that reveal frees whose rows were lost, in order of time. O(checkpoints).
+  /// Returns the checkpoints that reveal frees whose rows were lost, in order of time. O(checkpoints).
   [[nodiscard]] std::vector<loss_checkpoint> loss_checkpoints() const;
   /// Returns the blocks listed by each of `checkpoints`. Reads their chunks again. Returns nothing if a chunk cannot be
   /// read, or once `wanted`, called before each chunk, returns false. O(rows in the chunks).
   [[nodiscard]] std::optional<std::vector<index::complete_checkpoint>> listed_by(
       std::span<const loss_checkpoint> checkpoints, const std::function<bool()>& wanted) const;
-  /// The blocks with a free row; nothing if a chunk cannot be read or `wanted` returned false. Rereads frees: O(frees).
+  /// Returns the blocks with a free row; nothing if a chunk cannot be read or `wanted` returned false. Reads all frees
+  /// again. O(frees).
   [[nodiscard]] std::optional<id_set> freed(const std::function<bool()>& wanted) const;
   /// True if an allocation row or a checkpoint records when the block was allocated.
   [[nodiscard]] bool is_born(trace::block_id block) const {
@@ -102,18 +107,19 @@ class recording_scan {
   }
   /// Number of touch rows that name a block.
   [[nodiscard]] std::uint64_t touches() const { return touches_; }
-  /// For each block that nodes of CUDA graphs use: the graph and the nodes.
+  /// Returns, for each block that nodes of CUDA graphs use, the graph and the nodes.
   [[nodiscard]] std::vector<index::block_graph_use> graphs() const;
   /// Pools that contain driver-layer blocks.
   [[nodiscard]] const std::set<trace::pool_id>& pools_with_segments() const { return with_segments_; }
   [[nodiscard]] const std::set<trace::device_id>& with_kernels() const { return with_kernels_; }
-  /// The first sample of each counter, pool and device.
+  /// Returns the first sample of each counter, pool and device.
   [[nodiscard]] std::vector<trace::last_sample_row> first_samples() const;
-  /// Finds the steps of all processes. Steps inferred from allocations are found as rows are added, except the last.
-  /// If many processes have many blocks, each inference uses fewer blocks (`step_window`).
+  /// Finds the steps of all processes. Steps inferred from allocations are found as rows are added, except the last
+  /// steps. If many processes have many blocks, each inference uses fewer blocks (`step_window`).
   [[nodiscard]] std::shared_ptr<const index::step_facts> steps() const;
-  /// The time before which `steps` will rarely change as the recording grows. Steps inferred from blocks settle window
-  /// by window, so it is about 100,000 blocks ago. Processes with very few blocks, or that have ended, do not delay it.
+  /// Returns the time before which `steps` will rarely change as the recording grows. Steps inferred from blocks settle
+  /// window by window, so this time is about 100,000 blocks ago. Processes that have very few blocks, or that have
+  /// ended, do not delay it.
   [[nodiscard]] time_ns steps_settled_until() const;
 
  private:
@@ -136,7 +142,7 @@ class recording_scan {
   struct births_of_process {
     std::map<trace::layer, births> layers;
     std::uint64_t highest = 0;                               ///< A block id.
-    std::vector<std::pair<trace::block_id, time_ns>> frees;  ///< Not yet assigned to births.
+    std::vector<std::pair<trace::block_id, time_ns>> frees;  ///< Frees that are not yet assigned to births.
     /// Sorts births by time and assigns frees to them. O(births) if they are nearly sorted.
     void settle();
   };
@@ -169,32 +175,33 @@ class recording_scan {
   void take(const trace::link_event& row);
   void take_block(const trace::alloc_event& row, time_ns born);
   template <class Fill>
-  void take_sample(trace::sampled_thing what, std::uint64_t id, const trace::event_base& event, Fill&& fill);
+  void take_sample(trace::sampled_thing thing, std::uint64_t id, const trace::event_base& event, Fill&& fill);
   void infer_deaths(trace::process_id process, std::span<const loss_checkpoint> checkpoints,
                     std::span<index::block_record> blocks) const;
-  /// The readable chunks with rows of a type.
-  [[nodiscard]] std::vector<std::size_t> chunks_of(trace::row_type type) const;
+  /// Returns the readable chunks with rows of a type.
+  [[nodiscard]] std::vector<std::size_t> get_chunks(trace::row_type type) const;
   /// Infers steps while there are enough blocks for a window.
-  void infer_steps_of(trace::process_id process, births_of_process& all, births& of);
-  void finish_steps_of(trace::process_id process, births_of_process& all, time_ns end);
+  void infer_steps_of(trace::process_id process, births_of_process& of_process, births& subject);
+  void finish_steps_of(trace::process_id process, births_of_process& of_process, time_ns end);
   void keep_births_within_bounds();
   /// True if the process will have no more allocations.
   [[nodiscard]] bool has_ended(const trace::process_row& process) const {
     return process.end != trace::unknown_time && bounded(process.end) < newest_birth_;
   }
-  /// The births from which steps are inferred; null if there are too few.
+  /// Returns the births from which steps are inferred; null if there are too few.
   [[nodiscard]] const births* births_for_pattern(trace::process_id process) const;
-  [[nodiscard]] index::step_list steps_of(trace::process_id process, const births* of,
-                                          std::span<const loss_checkpoint> checkpoints, time_ns end) const;
+  [[nodiscard]] index::step_list get_steps(trace::process_id process, const births* subject,
+                                           std::span<const loss_checkpoint> checkpoints, time_ns end) const;
 
   const trace::tables& tables_;
   const trace::snapshot* of_ = nullptr;  ///< Null before `look_at`.
   std::size_t next_chunk_ = 0;           ///< The next chunk for `go_on` or `look_at`.
   index::chunk_index chunks_;
-  std::size_t chunk_ = 0;     ///< The chunk being read; for added rows, its number among event chunks.
-  index::chunk_reach reach_;  ///< Of the rows of `chunk_` so far.
+  std::size_t chunk_ = 0;     ///< The number of the chunk that is being read or, for added rows, its number among event
+                              ///< chunks.
+  index::chunk_reach reach_;  ///< The reach of the rows of `chunk_` so far.
   std::uint32_t rows_ = 0;
-  std::vector<trace::transfer_event> transfers_;  ///< Among the rows of `chunk_`.
+  std::vector<trace::transfer_event> transfers_;  ///< The transfers among the rows of `chunk_`.
   struct added_chunk {
     trace::row_type type{};
     std::uint32_t rows = 0;
@@ -221,7 +228,7 @@ class recording_scan {
   id_set in_checkpoints_;  ///< Blocks that a checkpoint lists before any allocation row.
   std::vector<trace::live_block_event> only_in_checkpoints_;
   struct listed_blocks {
-    loss_checkpoint of;
+    loss_checkpoint checkpoint;
     bool seen = false;
     std::size_t blocks = 0;
   };
@@ -237,12 +244,13 @@ class recording_scan {
   std::size_t max_births_;       ///< The maximum of `births_kept_`.
   time_ns newest_birth_ = -latest_time;
   std::size_t frees_kept_ = 0;  ///< Number of unassigned frees of all processes.
-  index::step_window window_;   ///< Halved when there are too many births in total.
+  index::step_window window_;   ///< The window is halved when there are too many births in total.
 };
 
-/// The facts about the whole recording that metrics need. `malformed`: the count of the pass over the sections. `known`
-/// must outlive the result.
-[[nodiscard]] metrics::unsectioned_facts unsectioned_facts_of(const recording_scan& known, std::uint64_t malformed);
+/// Returns the facts about the whole recording that metrics need. `malformed`: the count of the pass over the sections.
+/// `known` must outlive the result.
+[[nodiscard]] metrics::unsectioned_facts collect_unsectioned_facts(const recording_scan& known,
+                                                                   std::uint64_t malformed);
 
 template <class Row>
 void recording_scan::add(const Row& row) {

@@ -15,8 +15,8 @@ namespace {
 
 /// If a recording takes more rounds than this, it is read less often.
 constexpr std::uint64_t rounds = 32;
-/// Each round copies the tables. If these have more rows than this, the copies would cost more than they save at the
-/// end.
+/// Each round copies the tables. If the tables have more rows than this, the copies would cost more than they save at
+/// the end.
 constexpr std::size_t max_table_rows = std::size_t{1} << 20;
 
 bool has_name(const trace::file_writer& file) { return !file.path().starts_with("/proc/self/fd/"); }
@@ -45,9 +45,9 @@ void reorder_thread::begin(const trace::file_writer& file) {
   given_up_ = true;
   if (!has_threads() || !file.is_at_its_path()) return;
   path_ = file.path();
-  auto made = reordered_copy::beside(file, options_.section_events);
-  if (!made || has_name((*made)->file())) return;
-  copy_ = std::move(*made);
+  auto beside = reordered_copy::beside(file, options_.section_events);
+  if (!beside || has_name((*beside)->file())) return;
+  copy_ = std::move(*beside);
   given_up_ = false;
   if (!thread_.start([this] { work(); })) give_up();
 }
@@ -97,7 +97,7 @@ trace::time_ns reorder_thread::newest_time(const trace::snapshot& now) {
   return newest_;
 }
 
-/// Waits until there is more to do; returns false if the thread must stop.
+/// Waits until there is more to do. Returns false if the thread must stop.
 bool reorder_thread::is_due() {
   std::unique_lock lock(mutex_);
   changed_.wait(lock, [this] { return stopping_ || due_; });

@@ -16,13 +16,14 @@
 namespace sluice::summary {
 
 struct reorder_thread_options {
-  /// With fewer events, the thread does not start, because closing the recording takes little time anyway.
+  /// If the recording has fewer events, the thread does not start, because closing the recording takes little time
+  /// anyway.
   std::uint64_t min_events = 1'000'000;
-  /// Number of events between two reads of the file: a share of the events so far, but at least `events_a_round` and at
-  /// most `max_events_a_round`.
+  /// Number of events between two reads of the file. It is a share of the events so far, but at least `events_a_round`
+  /// and at most `max_events_a_round`.
   std::uint64_t events_a_round = 250'000;
   std::uint64_t max_events_a_round = 1'000'000;
-  /// In bytes. Gives up if the disk has less free space than this.
+  /// The thread gives up if the disk has fewer free bytes than this.
   std::uint64_t min_room = std::uint64_t{1} << 30;
   /// A section counts as finished once the recording has events this many ns after its end. Rows that arrive even
   /// later, such as a long range, are stored in a chunk of a later section, which queries about their time also read.
@@ -31,22 +32,23 @@ struct reorder_thread_options {
 };
 
 /// A low-priority thread that reads the file of a `file_writer` as any reader does, and never delays the writer. The
-/// thread takes at most two thirds of a core; the work that it does not finish is left to the end. Its copy is a file
-/// without a name, so nothing remains if the program is killed; if the file system does not support such files, the
+/// thread takes at most two thirds of a core. The work that it does not finish is left to the end. Its copy is a file
+/// without a name, so nothing remains if the program is killed. If the file system does not support such files, the
 /// thread does nothing. The thread gives up on any error, when disk space is low, and if there are more than a million
-/// names and stacks; all work is then done at the end. Use from the thread that owns the writer.
+/// names and stacks. All work is then done at the end. The object must be used from the thread that owns the writer.
 class reorder_thread {
  public:
   using options = reorder_thread_options;
-  explicit reorder_thread(options how = {}) : options_(how) {}
+  explicit reorder_thread(options method = {}) : options_(method) {}
   ~reorder_thread() { static_cast<void>(take()); }
   reorder_thread(const reorder_thread&) = delete;
   reorder_thread& operator=(const reorder_thread&) = delete;
 
-  /// Call after each flush of `file`, which must have its final name. Starts the thread once there are `min_events`
-  /// events. O(1).
+  /// Tells the thread about new events. Must be called after each flush of `file`, which must have its final name.
+  /// Starts the thread once there are `min_events` events. O(1).
   void poll(const trace::file_writer& file);
-  /// Leaves all work to the end, and frees the disk space of the copy. Does not wait for the thread.
+  /// Stops sorting, so that all work is done at the end, and frees the disk space of the copy. Does not wait for the
+  /// thread.
   void give_up();
   /// Stops the thread and returns its copy; null if there is none. Waits while the thread reads at most one more chunk.
   [[nodiscard]] std::unique_ptr<reordered_copy> take();

@@ -8,18 +8,19 @@
 
 namespace sluice::summary {
 
-result<std::unique_ptr<reordered_copy>> reordered_copy::beside(const trace::file_writer& of, double section_events) {
-  auto made = of.create_beside();
-  if (!made) return tl::unexpected(made.error());
-  return std::make_unique<reordered_copy>(std::move(*made), of.path(), section_events);
+result<std::unique_ptr<reordered_copy>> reordered_copy::beside(const trace::file_writer& file_writer,
+                                                               double section_events) {
+  auto output = file_writer.create_beside();
+  if (!output) return tl::unexpected(output.error());
+  return std::make_unique<reordered_copy>(std::move(*output), file_writer.path(), section_events);
 }
 
-reordered_copy::reordered_copy(trace::file_writer to, std::string of, double section_events)
-    : to_(std::move(to)), of_(std::move(of)), section_events_(section_events) {}
+reordered_copy::reordered_copy(trace::file_writer to, std::string text, double section_events)
+    : to_(std::move(to)), of_(std::move(text)), section_events_(section_events) {}
 
 result<void> reordered_copy::grow(std::shared_ptr<const trace::snapshot> so_far, time_ns until,
                                   const std::function<bool()>& goes_on) {
-  if (index::time_range_of(*so_far).length() <= 0) return {};
+  if (index::recorded_range(*so_far).length() <= 0) return {};
   const auto next = next_sections(*so_far, section_events_, sections_, until);
   sections_.insert(sections_.end(), next.begin(), next.end());
   if (sections_.empty() || sections_.back().end <= moved_until_) return {};
@@ -57,8 +58,8 @@ result<std::shared_ptr<const trace::snapshot>> reordered_copy::snapshot() {
   return moved_;
 }
 
-bool reordered_copy::is_part_of(const trace::file_writer& of, const trace::snapshot& whole) const {
-  if (of.path() != of_) return false;
+bool reordered_copy::is_part_of(const trace::file_writer& file_writer, const trace::snapshot& whole) const {
+  if (file_writer.path() != of_) return false;
   if (!so_far_) return true;
   const auto same = [](const trace::chunk_info& a, const trace::chunk_info& b) {
     return a.type == b.type && a.rows == b.rows && a.offset == b.offset && a.stored_bytes == b.stored_bytes &&

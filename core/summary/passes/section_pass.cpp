@@ -25,11 +25,12 @@
 namespace sluice::summary {
 namespace {
 
-/// Number of sections to read ahead; fewer if they are large, as with many processes, because they take much memory.
+/// Number of sections to read ahead. Fewer sections are read ahead if they are large, as with many processes, because
+/// they take much memory.
 constexpr std::size_t max_read_ahead = 2;
 constexpr std::uint64_t large_section = 200'000;  ///< In events.
 
-/// Threads of the pool: two take turns reading the uses of blocks of a section, one reads the work.
+/// The number of threads that take turns reading the uses of blocks of a section. One more thread reads the work.
 constexpr std::size_t use_readers = 2;
 
 }  // namespace
@@ -44,7 +45,7 @@ class section_pass::state {
     into_ = &into;
     begins_ = into.begins();
     if (next_ > 0) revised_ = revised_ || !is_judged_alike(*steps);
-    span_ = index::time_range_of(of());
+    span_ = index::recorded_range(of());
     wanted_ = &wanted;
     goes_on_ = &goes_on;
     steps_ = std::move(steps);
@@ -56,7 +57,7 @@ class section_pass::state {
                                             span_, known_.touches() > 0});
     revised_ = revised_ || (next_ > 0 && evidence() != evidence_before);
     first_samples_ = known_.first_samples();
-    std::erase_if(first_samples_, [](const auto& row) { return row.what == trace::sampled_thing::counter; });
+    std::erase_if(first_samples_, [](const auto& row) { return row.type == trace::sampled_thing::counter; });
     auto whole = std::make_shared<index::recording_facts>();
     whole->chunks = std::make_shared<const index::chunk_index>(known_.chunks());
     whole->graphs = known_.graphs();
@@ -67,10 +68,10 @@ class section_pass::state {
     whole_ = std::move(whole);
     only_in_checkpoints_.clear();
     for (const trace::live_block_event& row : known_.only_in_checkpoints())
-      only_in_checkpoints_[section_of(begins_, bounded(row.born))].push_back(row);
+      only_in_checkpoints_[find_section(begins_, bounded(row.born))].push_back(row);
     checkpoints_.clear();
     for (const recording_scan::loss_checkpoint& each : known_.loss_checkpoints())
-      checkpoints_[section_of(begins_, bounded(each.about.time))].push_back(each);
+      checkpoints_[find_section(begins_, bounded(each.about.time))].push_back(each);
     freed_known_ = false;
     verdicts_ = known_.clues().verdicts();
     born_in_checkpoints_ = known_.only_in_checkpoints().size();
@@ -93,7 +94,7 @@ class section_pass::state {
   [[nodiscard]] std::uint64_t highest_judged() const { return highest_judged_; }
   void set_several_cores(bool several) { options_.several_cores = several; }
 
-  /// For a copy that continues to the end: records its assumptions about blocks allocated before the next section.
+  /// Makes a copy that continues to the end record its assumptions about blocks allocated before the next section.
   void assume_from_here() { assumes_before_ = begins_[next_]; }
 
   [[nodiscard]] bool revised() const {
@@ -129,11 +130,11 @@ class section_pass::state {
   };
   /// The assumed category and last use of a block that outlives the sections so far.
   struct assumption {
-    index::category what = index::category::none;
+    index::category category = index::category::none;
     time_ns last_use = trace::unknown_time;
-    bool idle = false;  ///< Its last use was in these sections, if it had any.
+    bool idle = false;  ///< True if the last use of the block was in these sections, or if it was never used.
     [[nodiscard]] bool holds(const assumption& now) const {
-      return what == now.what && (!idle || last_use == now.last_use);
+      return category == now.category && (!idle || last_use == now.last_use);
     }
   };
   /// The data of a section except its blocks. Null or nothing if a row could not be read.
@@ -166,7 +167,7 @@ class section_pass::state {
     return known_.events() > large_section * begins_.size() ? 1 : max_read_ahead;
   }
 
-  /// Starts to read a section: on other threads, or, with one core, when the result is requested.
+  /// Starts to read a section on other threads. With one core, the section is read when the result is requested.
   [[nodiscard]] parts read(std::size_t section, thread_pool& threads) {
     const auto start = [&](std::size_t thread, auto work) {
       return options_.several_cores ? threads.start(thread, std::move(work))
@@ -183,14 +184,14 @@ class section_pass::state {
   }
 
   [[nodiscard]] std::unique_ptr<index::section_index> read_uses(std::size_t section) const {
-    return read_part(begin_of(section, index::section_part::uses, begins_, whole_));
+    return read_part(get_begin(section, index::section_part::uses, begins_, whole_));
   }
 
-  /// Null if a row could not be read.
+  /// Reads the blocks of a section. Returns null if a row could not be read.
   [[nodiscard]] std::unique_ptr<index::section_index> read_blocks(
       std::size_t section, std::vector<index::block_record> carried,
       std::span<const trace::last_sample_row> samples) const {
-    index::section_facts about = begin_of(section, index::section_part::memory, begins_, whole_);
+    index::section_facts about = get_begin(section, index::section_part::memory, begins_, whole_);
     if (const auto born = only_in_checkpoints_.find(section); born != only_in_checkpoints_.end())
       about.births = born->second;
     if (const auto listing = checkpoints_.find(section); listing != checkpoints_.end()) {
@@ -214,7 +215,7 @@ class section_pass::state {
     if (!blocks || !uses || !counters) return false;
     take_blocks(section, blocks->memory(), uses->touches());
     write_kept();
-    take_facts(run_of(section, begins_), blocks->memory());
+    take_facts(find_run(section, begins_), blocks->memory());
     take_samples(section, blocks->memory(), std::move(*counters));
     return true;
   }
@@ -231,7 +232,7 @@ class section_pass::state {
     std::map<std::size_t, std::vector<trace::block_category_row>> categories;
     const bool last = section + 1 == begins_.size();
     malformed_ += memory.malformed();
-    take_births(births_, run_of(section, begins_), memory);
+    take_births(births_, find_run(section, begins_), memory);
     for (std::size_t i = 0; i < memory.blocks().size(); ++i) {
       const index::block_record& block = memory.blocks()[i];
       index::uses_so_far uses = uses_here.so_far(block);
@@ -276,27 +277,27 @@ class section_pass::state {
     into.settle();
   }
 
-  /// Called in the section in which the block ends, when everything about it is known.
+  /// Finishes a block. Called in the section in which the block ends, when everything about the block is known.
   void finish(const index::block_record& block, const index::uses_so_far& uses,
               std::map<std::size_t, std::vector<trace::block_category_row>>& categories) {
     done_.insert(raw(block.id));
-    saved_block made{block, {}, uses.all()};
-    made.alone = index::category_judge::asks_if_alone(block, made.uses) && births_.is_alone(block);
-    made.category = judge_->of(block, made.uses, made.alone);
-    made.disputed = disputed_.contains(raw(block.id));
-    const bool keep = is_kept(made, begins_);
-    if (!made.crosses && !made.disputed && made.category.what != index::category::none)
-      categories[section_of(begins_, block.born)].push_back(category_row_of(made));
-    tagged_ = tagged_ || made.category.exact();
-    check(made);
+    saved_block output{block, {}, uses.all()};
+    output.alone = index::category_judge::asks_if_alone(block, output.uses) && births_.is_alone(block);
+    output.category = judge_->of(block, output.uses, output.alone);
+    output.disputed = disputed_.contains(raw(block.id));
+    const bool keep = is_kept(output, begins_);
+    if (!output.crosses && !output.disputed && output.category.kind != index::category::none)
+      categories[find_section(begins_, block.born)].push_back(get_category_row(output));
+    tagged_ = tagged_ || output.category.exact();
+    check(output);
     if (block.parent != trace::block_id::none) segments_.insert(block.parent);
     if (!block.imported() && block.stack != trace::stack_id::none)
       memories_[{block.device, block.layer, block.kind}].stacks = true;
-    count(made, 1);
+    count(output, 1);
     if (!keep) return;
     kept_places_.emplace(raw(block.id), kept_begin_ + kept_.size());
     kept_uses_.push_back(uses);
-    kept_.push_back(std::move(made));
+    kept_.push_back(std::move(output));
   }
 
   /// Compares the assumptions about a block, made while it was live, with the current facts.
@@ -304,14 +305,14 @@ class section_pass::state {
     const index::block_record& block = now.block;
     judged_until_ = std::min(judged_until_, judge_->holds_until(block));
     highest_judged_ = std::max(highest_judged_, raw(block.alloc));
-    assumption made{now.category.what, now.uses.last.time, false};
+    assumption output{now.category.kind, now.uses.last.time, false};
     if (const auto known = assumed_.find(raw(block.id)); known != assumed_.end()) {
-      revised_ = revised_ || !known->second.holds(made);
+      revised_ = revised_ || !known->second.holds(output);
       assumed_.erase(known);
     }
     if (!assumes_before_ || block.born >= *assumes_before_) return;
-    made.idle = !now.uses.last.known() || made.last_use < *assumes_before_;
-    assumed_now_.emplace(raw(block.id), made);
+    output.idle = !now.uses.last.known() || output.last_use < *assumes_before_;
+    assumed_now_.emplace(raw(block.id), output);
   }
 
   /// Writes the kept blocks that were finished before this section, if there are many. Later rows rarely concern
@@ -334,13 +335,13 @@ class section_pass::state {
   }
 
   void count(const saved_block& block, std::int64_t sign) {
-    kind_of_memory& of = memories_[{block.block.device, block.block.layer, block.block.kind}];
-    if (block.category.what != index::category::none) of.categorised += sign;
-    if (!block.block.imported()) of.by_category[static_cast<std::size_t>(block.category.what)] += sign;
+    kind_of_memory& memory = memories_[{block.block.device, block.block.layer, block.block.kind}];
+    if (block.category.kind != index::category::none) memory.categorised += sign;
+    if (!block.block.imported()) memory.by_category[static_cast<std::size_t>(block.category.kind)] += sign;
   }
 
-  /// Adds late rows to the stored data of their block. If nothing was stored for it, reads its section again. Returns
-  /// false if something could not be read.
+  /// Adds late rows to the stored data of their block. If nothing was stored for the block, reads its section again.
+  /// Returns false if a row could not be read.
   bool settle_late_words() {
     std::map<std::size_t, std::vector<trace::block_category_row>> categories;
     std::map<std::size_t, std::vector<std::uint64_t>> to_read;
@@ -349,8 +350,8 @@ class section_pass::state {
         const std::size_t at = place->second - kept_begin_;
         amend(kept_[at], kept_uses_[at], late, categories);
       } else if (written_.contains(id)) {
-        ++malformed_;  // Too late: the block is written.
-      } else if (const auto born = born_section_of(id)) {
+        ++malformed_;  // These rows are too late, because the block is written.
+      } else if (const auto born = find_born_section(id)) {
         to_read[*born].push_back(id);
       }
     }
@@ -359,16 +360,16 @@ class section_pass::state {
       const auto uses_here = read_uses(section);
       if (!part || !uses_here) return false;
       index::birth_order births;
-      take_births(births, run_of(section, begins_), part->memory());
+      take_births(births, find_run(section, begins_), part->memory());
       for (const std::uint64_t id : ids) {
         const index::block_record* block = part->memory().find(trace::block_id{id});
         if (block == nullptr) continue;
         index::uses_so_far uses = uses_here->touches().so_far(*block);
-        saved_block made{*block, {}, uses.all()};
-        made.alone = index::category_judge::asks_if_alone(*block, made.uses) && births.is_alone(*block);
-        made.category = judge_->of(made.block, made.uses, made.alone);
-        amend(made, uses, late_words_.at(id), categories);
-        if (is_kept(made, begins_)) kept_.push_back(std::move(made));
+        saved_block output{*block, {}, uses.all()};
+        output.alone = index::category_judge::asks_if_alone(*block, output.uses) && births.is_alone(*block);
+        output.category = judge_->of(output.block, output.uses, output.alone);
+        amend(output, uses, late_words_.at(id), categories);
+        if (is_kept(output, begins_)) kept_.push_back(std::move(output));
       }
     }
     for (auto& [section, rows] : categories) into_->add_categories(section, rows);
@@ -384,13 +385,13 @@ class section_pass::state {
     kept.disputed = kept.disputed || late.disputed;
     count(kept, 1);
     if (!kept.crosses && !kept.disputed)
-      categories[section_of(begins_, kept.block.born)].push_back(category_row_of(kept));
+      categories[find_section(begins_, kept.block.born)].push_back(get_category_row(kept));
   }
 
-  /// The section in which a block was allocated, for blocks that are live in one section only.
-  [[nodiscard]] std::optional<std::size_t> born_section_of(std::uint64_t id) const {
+  /// Returns the section in which a block was allocated, for blocks that are live in one section only.
+  [[nodiscard]] std::optional<std::size_t> find_born_section(std::uint64_t id) const {
     for (const trace::live_block_event& row : known_.only_in_checkpoints())
-      if (raw(row.block) == id) return section_of(begins_, bounded(row.born));
+      if (raw(row.block) == id) return find_section(begins_, bounded(row.born));
     std::vector<trace::block_id> blocks;
     std::vector<time_ns> times;
     const auto names = [=](const index::chunk_reach& reach) {
@@ -403,7 +404,7 @@ class section_pass::state {
       const auto found = std::find(blocks.begin(), blocks.end(), trace::block_id{id});
       if (found == blocks.end() || !of().read_column<trace::alloc_event>(chunk, &trace::alloc_event::time, times))
         continue;
-      return section_of(begins_, bounded(times[static_cast<std::size_t>(found - blocks.begin())]));
+      return find_section(begins_, bounded(times[static_cast<std::size_t>(found - blocks.begin())]));
     }
     return std::nullopt;
   }
@@ -423,21 +424,22 @@ class section_pass::state {
       raise(memories_[key].highest, tree, run);
     }
     for (const auto& [id, pool] : memory.pools()) {
-      index::recording_facts::pool& of = pools_[id];
-      raise(of.highest, pool.blocks, run);
-      of.pool = id;
-      of.has_segments = pool.has_segments;
-      of.has_blocks = of.has_blocks || !pool.blocks.empty();
+      index::recording_facts::pool& subject = pools_[id];
+      raise(subject.highest, pool.blocks, run);
+      subject.pool = id;
+      subject.has_segments = pool.has_segments;
+      subject.has_blocks = subject.has_blocks || !pool.blocks.empty();
     }
   }
 
-  /// Writes the section's samples, and finds those with which the next section starts (for counters, `counters_next`).
+  /// Writes the section's samples, and finds the samples with which the next section starts. For counters, these are
+  /// `counters_next`.
   void take_samples(std::size_t section, const index::memory_use& memory,
                     std::vector<trace::last_sample_row> counters_next) {
     index::counter_trees none;
     index::set_known_samples(index::first_and_highest_samples(memory, none), samples_, none);
     // For samples outside the section, `memory` does not know the untracked memory.
-    const auto inside = index::device_samples_in(run_of(section, begins_), begins_[section], memory);
+    const auto inside = index::device_samples_in(find_run(section, begins_), begins_[section], memory);
     index::set_known_samples(inside, samples_, none);
     index::set_known_untracked(inside, samples_);
     for (const trace::last_sample_row& each : inside)
@@ -450,38 +452,39 @@ class section_pass::state {
     samples_before_ = index::samples_before(begins_[section + 1], memory, none);
     for (trace::last_sample_row& each : samples_before_) {
       const auto known = not_tracked_.find(each.device);
-      if (each.what == trace::sampled_thing::device && known != not_tracked_.end())
+      if (each.type == trace::sampled_thing::device && known != not_tracked_.end())
         each.value = known->second.back().value;
     }
   }
 
   index::recording_facts facts() {
-    index::recording_facts all = *whole_;
-    std::erase_if(all.graphs,
-                  [&](const auto& of) { return !done_.contains(raw(of.block)) && !freed_.contains(raw(of.block)); });
-    all.pools.clear();
-    for (const auto& [id, pool] : pools_) all.pools.push_back(pool);
-    for (const auto& [key, of] : memories_) {
-      if (!of.counted) continue;
-      index::recording_facts::memory& made = all.memories.emplace_back();
-      made.key = key;
-      made.highest = of.highest;
-      made.stacks = of.stacks;
-      if (of.categorised == 0) continue;
+    index::recording_facts recording_facts = *whole_;
+    std::erase_if(recording_facts.graphs, [&](const auto& subject) {
+      return !done_.contains(raw(subject.block)) && !freed_.contains(raw(subject.block));
+    });
+    recording_facts.pools.clear();
+    for (const auto& [id, pool] : pools_) recording_facts.pools.push_back(pool);
+    for (const auto& [key, item] : memories_) {
+      if (!item.counted) continue;
+      index::recording_facts::memory& memory = recording_facts.memories.emplace_back();
+      memory.key = key;
+      memory.highest = item.highest;
+      memory.stacks = item.stacks;
+      if (item.categorised == 0) continue;
       for (std::size_t i = 0; i < index::category_count; ++i)
-        if (of.by_category[i] > 0) made.by_category.push_back({static_cast<index::category>(i), 0});
+        if (item.by_category[i] > 0) memory.by_category.push_back({static_cast<index::category>(i), 0});
     }
-    work_.put_facts(all);
+    work_.put_facts(recording_facts);
     for (const auto& [device, samples] : not_tracked_)
-      all.not_tracked.insert(all.not_tracked.end(), samples.begin(), samples.end());
-    all.with_kernels.assign(known_.with_kernels().begin(), known_.with_kernels().end());
-    all.segments.assign(segments_.begin(), segments_.end());
-    all.tagged = tagged_;
-    return all;
+      recording_facts.not_tracked.insert(recording_facts.not_tracked.end(), samples.begin(), samples.end());
+    recording_facts.with_kernels.assign(known_.with_kernels().begin(), known_.with_kernels().end());
+    recording_facts.segments.assign(segments_.begin(), segments_.end());
+    recording_facts.tagged = tagged_;
+    return recording_facts;
   }
 
   struct kind_of_memory {
-    bool counted = false;  ///< It has a curve.
+    bool counted = false;  ///< True if it has a curve.
     double highest = 0;
     bool stacks = false;
     std::int64_t categorised = 0;                                      ///< Blocks with a category.
@@ -501,26 +504,27 @@ class section_pass::state {
   const std::function<bool()>* goes_on_ = nullptr;
   std::shared_ptr<const index::step_facts> steps_;
   std::optional<index::category_judge> judge_;
-  std::vector<trace::last_sample_row> first_samples_;    ///< Of pools and devices.
+  std::vector<trace::last_sample_row> first_samples_;    ///< The first samples of pools and devices.
   std::shared_ptr<const index::recording_facts> whole_;  ///< The facts before the first section.
-  std::map<std::size_t, std::vector<trace::live_block_event>> only_in_checkpoints_;  ///< By section of the allocation.
+  std::map<std::size_t, std::vector<trace::live_block_event>> only_in_checkpoints_;  ///< Keyed by the section of the
+                                                                                     ///< allocation.
   std::map<std::size_t, std::vector<recording_scan::loss_checkpoint>>
-      checkpoints_;        ///< By the section that contains them.
+      checkpoints_;        ///< Keyed by the section that contains them.
   id_set freed_anywhere_;  ///< Valid if `freed_known_`.
   bool freed_known_ = false;
 
   std::vector<index::block_record> carried_;
-  std::vector<index::uses_so_far> carried_uses_;  ///< For each of `carried_`: its uses in earlier sections.
+  std::vector<index::uses_so_far> carried_uses_;  ///< For each block in `carried_`, its uses in earlier sections.
   index::birth_order births_;
-  std::vector<trace::last_sample_row> samples_before_;   ///< Of pools and devices.
-  std::vector<trace::last_sample_row> counters_before_;  ///< Of counters.
+  std::vector<trace::last_sample_row> samples_before_;   ///< The samples of pools and devices.
+  std::vector<trace::last_sample_row> counters_before_;  ///< The samples of counters.
 
   // The facts from which blocks of the sections so far got their categories:
   std::map<trace::process_id, index::process_clues::verdict> verdicts_;
   std::size_t born_in_checkpoints_ = 0;
   time_ns judged_until_ = latest_time;                     ///< See `category_judge::holds_until`.
   std::uint64_t highest_judged_ = 0;                       ///< An allocation id.
-  std::unordered_map<std::uint64_t, assumption> assumed_;  ///< By block id.
+  std::unordered_map<std::uint64_t, assumption> assumed_;  ///< Keyed by block id.
   bool revised_ = false;
   // For a copy that continues to the end:
   std::optional<time_ns> assumes_before_;
@@ -530,11 +534,13 @@ class section_pass::state {
   id_set freed_;  ///< Blocks that have only a free row.
   std::unordered_set<std::uint64_t> disputed_;
   std::vector<saved_block> kept_;
-  std::vector<index::uses_so_far> kept_uses_;  ///< For each of `kept_`.
-  std::size_t kept_begin_ = 0;                 ///< How many were written and removed from `kept_`.
-  std::size_t kept_before_ = 0;                ///< How many of `kept_` were finished before this section.
+  std::vector<index::uses_so_far> kept_uses_;  ///< The uses of each block in `kept_`.
+  std::size_t kept_begin_ = 0;                 ///< The number of blocks that were written and removed from `kept_`.
+  std::size_t kept_before_ = 0;                ///< The number of blocks in `kept_` that were finished before this
+                                               ///< section.
   id_set written_;
-  std::unordered_map<std::uint64_t, std::size_t> kept_places_;  ///< By block id: position among all blocks ever kept.
+  std::unordered_map<std::uint64_t, std::size_t> kept_places_;  ///< Keyed by block id: the position among all blocks
+                                                                ///< ever kept.
   std::unordered_map<std::uint64_t, late_word> late_words_;
 
   std::map<index::memory_key, kind_of_memory> memories_;

@@ -15,40 +15,41 @@ struct slice_owners {
   std::vector<index::recording_facts::thread> threads;
 
   static slice_owners of(const index::event_store& part) {
-    slice_owners all;
-    for (const auto& [key, slices] : part.devices().streams()) all.streams.push_back({key, slices.lanes()});
-    for (const auto& [key, work] : part.devices().directions()) all.directions.push_back({key, work.slices.lanes(), 0});
+    slice_owners owners;
+    for (const auto& [key, slices] : part.devices().streams()) owners.streams.push_back({key, slices.lanes()});
+    for (const auto& [key, work] : part.devices().directions())
+      owners.directions.push_back({key, work.slices.lanes(), 0});
     for (const auto& [key, work] : part.host().threads())
-      all.threads.push_back({key, work.ranges.lanes(), work.calls.lanes()});
-    return all;
+      owners.threads.push_back({key, work.ranges.lanes(), work.calls.lanes()});
+    return owners;
   }
 
   /// Returns the position in `all` of a slice's owner. `all` must contain all owners in this object.
-  [[nodiscard]] std::uint32_t place_in(const slice_owners& all, const trace::open_slice_row& slice) const {
+  [[nodiscard]] std::uint32_t place_in(const slice_owners& owners, const trace::open_slice_row& slice) const {
     const auto place = [&](const auto& here, const auto& there) {
       const auto found =
           std::find_if(there.begin(), there.end(), [&](const auto& each) { return each.key == here[slice.owner].key; });
       return static_cast<std::uint32_t>(found - there.begin());
     };
-    if (slice.what == trace::lane_kind::stream) return place(streams, all.streams);
-    if (slice.what == trace::lane_kind::direction) return place(directions, all.directions);
-    return place(threads, all.threads);
+    if (slice.type == trace::lane_kind::stream) return place(streams, owners.streams);
+    if (slice.type == trace::lane_kind::direction) return place(directions, owners.directions);
+    return place(threads, owners.threads);
   }
 
   /// Returns these owners at their positions, but with their current lanes, followed by the owners that are new in
   /// `later`.
   [[nodiscard]] slice_owners with(const slice_owners& later) const {
-    slice_owners all = *this;
-    const auto add = [](const auto& from, auto& to) {
-      for (const auto& each : from) {
+    slice_owners owners = *this;
+    const auto add = [](const auto& source, auto& to) {
+      for (const auto& each : source) {
         const auto known = std::find_if(to.begin(), to.end(), [&](const auto& have) { return have.key == each.key; });
         known == to.end() ? to.push_back(each) : void(*known = each);
       }
     };
-    add(later.streams, all.streams);
-    add(later.directions, all.directions);
-    add(later.threads, all.threads);
-    return all;
+    add(later.streams, owners.streams);
+    add(later.directions, owners.directions);
+    add(later.threads, owners.threads);
+    return owners;
   }
 
   void put_into(index::recording_facts& facts) const {
@@ -78,10 +79,10 @@ section_work::section_work(const section_work& other)
       counters_(other.counters_) {}
 
 void section_work::begin(std::span<const time_ns> begins, std::shared_ptr<const index::chunk_index> chunks) {
-  span_ = index::time_range_of(known_.trace());
+  span_ = index::recorded_range(known_.trace());
   begins_ = begins;
   first_samples_ = known_.first_samples();
-  std::erase_if(first_samples_, [](const auto& row) { return row.what != trace::sampled_thing::counter; });
+  std::erase_if(first_samples_, [](const auto& row) { return row.type != trace::sampled_thing::counter; });
   whole_->chunks = std::move(chunks);
 }
 
@@ -90,11 +91,11 @@ section_work::~section_work() = default;
 std::optional<std::vector<trace::last_sample_row>> section_work::go_through(std::size_t section,
                                                                             const std::function<bool()>& goes_on) {
   if (boundaries_.size() != section) return std::nullopt;  // The previous section could not be read.
-  index::section_facts about = begin_of(section, index::section_part::work, begins_, whole_);
+  index::section_facts about = get_begin(section, index::section_part::work, begins_, whole_);
   add_samples_outside(first_samples_, about);
   add_samples_outside(samples_before_, about);
   if (section > 0)
-    for (const trace::open_slice_row& row : boundaries_.back().rows) about.open.push_back(slice_of(row));
+    for (const trace::open_slice_row& row : boundaries_.back().rows) about.open.push_back(make_slice(row));
   const time_range run = about.run;
   index::section_index part(std::move(about));
   if (!part.absorb(known_.trace(), goes_on) || !part.is_complete()) return std::nullopt;

@@ -18,8 +18,8 @@ namespace sluice::summary {
 /// The owners (streams, directions, threads) of a section's slices, by position.
 struct slice_owners;
 
-/// Tracks device work, host threads and counters section by section: the work that runs at the end of a section is
-/// known when the next section is read. Part of `section_pass`. Not thread-safe.
+/// Tracks device work, host threads and counters section by section, so that the work that runs at the end of a section
+/// is known when the next section is read. `section_pass` uses this class. Not thread-safe.
 class section_work {
  public:
   /// `known` must outlive this object.
@@ -28,14 +28,14 @@ class section_work {
   section_work& operator=(const section_work&) = delete;
   ~section_work();
 
-  /// Call first, and again when the recording has grown. `begins` are the start times of the sections, of which those
-  /// from earlier calls must not change; `chunks` are all chunks of the recording. The array of `begins` must outlive
-  /// this object.
+  /// Sets the sections. Must be called first, and again when the recording has grown. `begins` are the start times of
+  /// the sections; the times from earlier calls must not change. `chunks` are all chunks of the recording. The array of
+  /// `begins` must outlive this object.
   void begin(std::span<const time_ns> begins, std::shared_ptr<const index::chunk_index> chunks);
 
-  /// Reads a section; call for each section, in order. Returns the counter samples that apply when the next section
-  /// begins. Returns nothing if a row could not be read, or once `goes_on`, which is called after each chunk, returns
-  /// false.
+  /// Reads a section. Must be called for each section, in order. Returns the counter samples that apply when the next
+  /// section begins. Returns nothing if a row could not be read, or once `goes_on`, which is called after each chunk,
+  /// returns false.
   [[nodiscard]] std::optional<std::vector<trace::last_sample_row>> go_through(std::size_t section,
                                                                               const std::function<bool()>& goes_on);
 
@@ -44,7 +44,7 @@ class section_work {
   /// from earlier writes.
   void settle(section_writer& into, section_work& ahead);
 
-  // Call the following functions after the last section.
+  // The following functions must be called after the last section.
 
   void write_open_slices(section_writer& into) {
     keep_numbers();
@@ -52,7 +52,7 @@ class section_work {
   }
   /// Adds the streams, directions and threads to `into`.
   void put_facts(index::recording_facts& into) const;
-  /// Returns the first and the highest samples of counters. Call once.
+  /// Returns the first and the highest samples of counters. Must be called only once.
   [[nodiscard]] index::counter_trees take_counters();
 
  private:
@@ -72,7 +72,7 @@ class section_work {
   const std::shared_ptr<index::recording_facts> whole_;
   std::shared_ptr<const slice_owners> owners_;
   std::vector<boundary_slices> boundaries_;  ///< One element for each section start, from the second section on.
-  /// How many boundaries have been written. The rows of all of these but the last are dropped.
+  /// The number of boundaries that have been written. The rows of all these boundaries but the last are dropped.
   std::size_t written_ = 0;
   std::shared_ptr<const slice_owners> written_for_;  ///< The owners at the last `settle`; null if there was none.
   std::vector<trace::last_sample_row> samples_before_;

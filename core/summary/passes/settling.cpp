@@ -25,8 +25,8 @@ time_ns settling_time(const index::step_facts& steps, time_range whole) {
 
 bool awaits_second_step(const index::step_facts& steps, time_range whole) {
   return std::any_of(steps.lists().begin(), steps.lists().end(), [&](const auto& each) {
-    const std::vector<index::step>& all = each.second.steps;
-    return all.size() == 1 && whole.end - all[0].span.begin < all[0].span.begin - whole.begin;
+    const std::vector<index::step>& items = each.second.steps;
+    return items.size() == 1 && whole.end - items[0].span.begin < items[0].span.begin - whole.begin;
   });
 }
 

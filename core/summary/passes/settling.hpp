@@ -7,8 +7,9 @@
 /// Decides when the facts about a part of a growing recording will no longer change.
 namespace sluice::summary {
 
-/// Returns the length in ns of the last part of the recording `whole` whose facts may still change: two steps, after
-/// which it is known whether memory is used again; without steps, a tenth of the recording, at most ten seconds.
+/// Returns the length in ns of the last part of the recording `whole`, whose facts may still change. This is two steps,
+/// after which it is known whether memory is used again. Without steps, it is a tenth of the recording, at most ten
+/// seconds.
 [[nodiscard]] time_ns settling_time(const index::step_facts& steps, time_range whole);
 
 /// True while any process is in its first step and that step is shorter than the time before it. Once the second step

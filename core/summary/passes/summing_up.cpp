@@ -20,11 +20,11 @@
 namespace sluice::summary {
 namespace {
 
-/// The number of sections per event store. An event store takes about 10 MB unless there are many processes; a few are
-/// in memory at the same time.
+/// The number of sections per event store. An event store takes about 10 MB unless there are many processes, and a few
+/// event stores are in memory at the same time.
 constexpr std::size_t sections_a_run = 2;
-/// How many blocks that cross sections are kept until they are written. In each call, the blocks that have not been
-/// written yet are written to the rest.
+/// The number of blocks that cross sections and are kept until they are written. In each call, the blocks that have not
+/// been written yet are written to the rest file.
 constexpr std::size_t max_kept_early = std::size_t{1} << 12U;
 /// The minimum number of new sections between two calls, because each call processes everything that cannot be settled,
 /// and infers the latest steps.
@@ -41,11 +41,11 @@ tl::unexpected<error> cancelled(const trace::snapshot& trace) {
 }
 
 tl::unexpected<error> unreadable(const trace::snapshot& trace) {
-  return fail(error_code::corrupt, "a part of it cannot be read again", trace.path());
+  return fail(error_code::corrupt, "a part of the recording cannot be read again", trace.path());
 }
 
 tl::unexpected<error> contradictory(const trace::snapshot& trace) {
-  return fail(error_code::corrupt, "its parts contradict one another", trace.path());
+  return fail(error_code::corrupt, "parts of the recording contradict one another", trace.path());
 }
 
 }  // namespace
@@ -57,7 +57,7 @@ class summing_up::part {
 
   void set_sections(std::span<const trace::section_row> now) {
     sections.assign(now.begin(), now.end());
-    begins = begins_of(sections);
+    begins = collect_begins(sections);
   }
 
   /// Makes the metrics continue with `now`. Returns false if the sections added so far are no longer valid.
@@ -66,7 +66,7 @@ class summing_up::part {
     const auto before = std::exchange(parts_, std::move(now));
     const auto facts_before = std::exchange(facts_, std::make_shared<const metrics::unsectioned_facts>(facts));
     const index::recording_facts& whole = *parts_->whole();
-    const time_range range = index::time_range_of(parts_->snapshot());
+    const time_range range = index::recorded_range(parts_->snapshot());
     if (!before) {
       scope_ = {&parts_->snapshot(), range};
       metrics.emplace(scope_, *whole.steps, *facts_);
@@ -74,7 +74,7 @@ class summing_up::part {
     }
     if (range.begin != scope_.range.begin || !found_alike(*before->whole(), whole)) return false;
     scope_ = {&parts_->snapshot(), range};
-    const time_ns until = added > 0 ? before->run_of(added - 1, added - 1).end : scope_.range.begin;
+    const time_ns until = added > 0 ? before->find_run(added - 1, added - 1).end : scope_.range.begin;
     return metrics->go_on(*whole.steps, *facts_, until);
   }
 
@@ -84,8 +84,8 @@ class summing_up::part {
   [[nodiscard]] result<bool> add(section_feed& feed, std::size_t behind, const std::function<bool()>& goes_on) {
     bool fits = true;
     const auto done =
-        feed.add(*metrics, added, behind, [&](const index::event_store& from, std::size_t first, std::size_t last) {
-          fits = tiles.add(from, first, last) && from.is_complete();
+        feed.add(*metrics, added, behind, [&](const index::event_store& store, std::size_t first, std::size_t last) {
+          fits = tiles.add(store, first, last) && store.is_complete();
           added = last + 1;
           return fits && goes_on();
         });
@@ -97,20 +97,22 @@ class summing_up::part {
   /// Continues to the end of the recording, and writes everything to `to`. Returns false if the recording contradicts
   /// itself or, if a part was summed up `early`, contradicts the early results. Errors: those of `summing_up::end`.
   [[nodiscard]] result<bool> end(const recording_scan& known, trace::file_writer& to, bool early,
-                                 const summing_up_options& how) {
+                                 const summing_up_options& options) {
     const trace::snapshot& trace = known.trace();
     const auto share = [n = static_cast<double>(sections.size())](std::size_t done) {
       return static_cast<double>(done) / n;
     };
     section_writer into(to, begins);
-    const std::function<bool()> wanted = [&] { return how.on_progress(swept_through * share(pass.gone_through())); };
-    pass.set_several_cores(how.several_cores);
-    pass.begin(known.steps(), into, wanted, how.goes_on);
+    const std::function<bool()> wanted = [&] {
+      return options.on_progress(swept_through * share(pass.gone_through()));
+    };
+    pass.set_several_cores(options.several_cores);
+    pass.begin(known.steps(), into, wanted, options.goes_on);
     if (early && pass.revised()) return false;
     const bool gone = pass.go_until(sections.size());
     if (early && pass.revised()) return false;
     section_pass_result found = gone ? pass.finish() : section_pass_result{};
-    if (!how.goes_on()) return cancelled(trace);
+    if (!options.goes_on()) return cancelled(trace);
     if (!found.complete) return unreadable(trace);
 
     const auto whole = std::make_shared<index::recording_facts>(std::move(found.whole));
@@ -118,12 +120,13 @@ class summing_up::part {
     const auto so_far = written_so_far().snapshot(to);
     if (!so_far) return tl::unexpected(so_far.error());
     const auto parts = section_reader::of(trace.with_summaries(**so_far), sections, whole);
-    if (!look_at(parts, unsectioned_facts_of(known, found.malformed))) return false;
+    if (!look_at(parts, collect_unsectioned_facts(known, found.malformed))) return false;
     tiles.go_on(to, sections, parts->snapshot(), true);
-    section_feed feed(*parts, {.sections_a_run = sections_a_run, .several_cores = how.several_cores}, how.goes_on);
-    const auto goes = [&] { return how.on_progress(swept_through + (1 - swept_through) * share(added)); };
+    section_feed feed(*parts, {.sections_a_run = sections_a_run, .several_cores = options.several_cores},
+                      options.goes_on);
+    const auto goes = [&] { return options.on_progress(swept_through + (1 - swept_through) * share(added)); };
     const auto done = add(feed, sections.size(), goes);
-    if (!how.goes_on()) return cancelled(trace);
+    if (!options.goes_on()) return cancelled(trace);
     if (!done || !*done) return done;
     if (const auto looked = feed.revisit(*metrics); !looked) return tl::unexpected(looked.error());
     tiles.end();
@@ -154,8 +157,8 @@ class summing_up::part {
 /// The part of a growing recording that will not change any more.
 class summing_up::early_part : public part {
  public:
-  early_part(const recording_scan& known, growing_file made)
-      : part(known, {.several_cores = false, .max_kept = max_kept_early}), file(std::move(made)) {}
+  early_part(const recording_scan& known, growing_file output)
+      : part(known, {.several_cores = false, .max_kept = max_kept_early}), file(std::move(output)) {}
 
   /// False if the processed sections have changed, or rows or tags in them have arrived, since the last call.
   [[nodiscard]] bool still_holds(recording_scan& known, std::span<const trace::section_row> now) {
@@ -173,15 +176,16 @@ class summing_up::early_part : public part {
   }
 
   /// Continues with a recording for which `still_holds` is true. Returns false if the caller must start from scratch.
-  /// Errors: cancelled once `wanted` returns false, after which a later call can continue; others.
+  /// Errors: cancelled once `wanted` returns false; those of reading and writing. After cancelled, a later call can
+  /// continue.
   [[nodiscard]] result<bool> go_on(const recording_scan& known, const std::function<bool()>& wanted) {
     const trace::snapshot& trace = known.trace();
     const time_ns known_until = known.steps_settled_until();
     if (pass.gone_through() < sections.size() && sections[pass.gone_through()].end > known_until) return true;
     const auto steps = known.steps();
-    if (awaits_second_step(*steps, index::time_range_of(trace))) return true;
+    if (awaits_second_step(*steps, index::recorded_range(trace))) return true;
     const time_ns over =
-        std::min(known_until, sections.back().end - settling_time(*steps, index::time_range_of(trace)));
+        std::min(known_until, sections.back().end - settling_time(*steps, index::recorded_range(trace)));
     if (!confirmed(steps, over)) return true;
     std::size_t settles = pass.gone_through();
     while (settles + 1 < sections.size() && sections[settles].end <= over) ++settles;
@@ -196,9 +200,9 @@ class summing_up::early_part : public part {
     pass.begin(steps, into, goes, always);
     if (pass.revised()) return false;
     if (!pass.go_until(settles)) return why();
-    auto made = growing_file::make();
-    if (!made) return tl::unexpected(made.error());
-    growing_file& rest = rest_.emplace(std::move(*made));
+    auto output = growing_file::make();
+    if (!output) return tl::unexpected(output.error());
+    growing_file& rest = rest_.emplace(std::move(*output));
     section_writer into_rest(rest.writer(), begins);
     section_pass ahead(pass);
     ahead.begin(steps, into_rest, goes, always);
@@ -214,7 +218,7 @@ class summing_up::early_part : public part {
     if (!of_rest) return tl::unexpected(of_rest.error());
     const auto parts = section_reader::of(trace.with_summaries(**settled, **of_rest), sections,
                                           std::make_shared<const index::recording_facts>(std::move(found.whole)));
-    if (!look_at(parts, unsectioned_facts_of(known, found.malformed))) return false;
+    if (!look_at(parts, collect_unsectioned_facts(known, found.malformed))) return false;
     tiles.go_on(file.writer(), sections, parts->snapshot(), false);
     section_feed feed(*parts, {.sections_a_run = sections_a_run, .several_cores = false, .one_thread = true}, always);
     return add(feed, feed.end_of_runs(added, settles), goes);
@@ -273,17 +277,17 @@ bool summing_up::begin_early() {
 }
 
 result<void> summing_up::end(trace::file_writer& file, std::span<const trace::section_row> sections,
-                             const summing_up_options& how) {
+                             const summing_up_options& options) {
   if (early_ && early_->pass.gone_through() > 0 && early_->still_holds(known_, sections)) {
     early_->set_sections(sections);
-    const auto ended = early_->end(known_, early_->file.writer(), true, how);
+    const auto ended = early_->end(known_, early_->file.writer(), true, options);
     if (ended && *ended) return file.add_summaries_of(early_->file.writer());
-    if (!how.goes_on()) return cancelled(known_.trace());
+    if (!options.goes_on()) return cancelled(known_.trace());
   }
   early_.reset();
-  part all(known_, {.several_cores = how.several_cores});
-  all.set_sections(sections);
-  const auto ended = all.end(known_, file, false, how);
+  part whole(known_, {.several_cores = options.several_cores});
+  whole.set_sections(sections);
+  const auto ended = whole.end(known_, file, false, options);
   if (!ended) return tl::unexpected(ended.error());
   if (!*ended) return contradictory(known_.trace());
   return {};

@@ -15,7 +15,7 @@ namespace sluice::summary {
 /// Caches the event stores of recently used sections within a memory budget. Thread-safe.
 class section_cache {
  public:
-  /// Caches at most `max_bytes`, as counted by `event_store::memory_bytes`, but always keeps the most recent event
+  /// Caches at most `max_bytes`, as `event_store::memory_bytes` counts them, but always keeps the most recent event
   /// store.
   section_cache(std::shared_ptr<const section_reader> store, std::size_t max_bytes);
 
@@ -23,7 +23,7 @@ class section_cache {
 
   /// Returns an event store of sections [first, last] with `scope` or a wider scope. If it is not cached, the first
   /// caller builds it while other callers wait. The event store stays valid while the caller holds it, even if it
-  /// leaves the cache. Errors: those of `section_reader::index_of`. A caller that cancels does not affect other
+  /// leaves the cache. Errors: those of `section_reader::get_index`. A caller that cancels does not affect other
   /// callers.
   [[nodiscard]] result<std::shared_ptr<const index::event_store>> get(std::size_t first, std::size_t last,
                                                                       index::section_scope scope,
@@ -35,7 +35,7 @@ class section_cache {
   [[nodiscard]] std::vector<std::shared_ptr<const index::event_store>> get_each(
       std::span<const std::size_t> sections, index::section_scope scope, const std::function<bool()>& goes_on = {});
 
-  /// Builds a section's event store before it is needed; calls `goes_on` as `section_reader::index_of` does. Returns
+  /// Builds a section's event store before it is needed. Calls `goes_on` as `section_reader::get_index` does. Returns
   /// false at once if the event store is cached or being built. Errors are not reported, because the next `get` tries
   /// again.
   bool prepare(std::size_t section, index::section_scope scope, const std::function<bool()>& goes_on);
@@ -44,8 +44,8 @@ class section_cache {
   [[nodiscard]] std::shared_ptr<const index::event_store> at_hand(std::size_t first, std::size_t last,
                                                                   index::section_scope scope);
 
-  /// Takes over drawing data from `before`, the cache of an earlier summary of the same growing recording, for its
-  /// first `settled` sections, which are the same in this summary.
+  /// Takes over drawing data from `before`, the cache of an earlier summary of the same growing recording. Takes only
+  /// the data of the first `settled` sections, which are the same in this summary.
   void take_over(const section_cache& before, std::size_t settled);
 
   [[nodiscard]] std::size_t memory_bytes() const;
@@ -60,7 +60,7 @@ class section_cache {
     }
   };
   [[nodiscard]] std::vector<result<std::shared_ptr<const index::event_store>>> get_all(
-      std::span<const wanted> all, const std::function<bool()>& goes_on);
+      std::span<const wanted> wanteds, const std::function<bool()>& goes_on);
   const std::shared_ptr<const section_reader> store_;
   shared_cache<wanted, index::event_store> kept_;
 };

@@ -5,15 +5,16 @@
 namespace sluice::summary {
 namespace {
 
-/// More sections than any recording has. This limit is needed because a few corrupt bytes could claim very many.
+/// The maximum number of sections, more than any recording has. This limit is needed because a few corrupt bytes could
+/// claim very many sections.
 constexpr std::size_t max_sections = std::size_t{1} << 18;
 
 }  // namespace
 
-std::shared_ptr<const section_list> section_list::of(std::shared_ptr<const trace::snapshot> from) {
-  std::shared_ptr<section_list> made(new section_list);
-  made->from_ = std::move(from);
-  return made->load() ? made : nullptr;
+std::shared_ptr<const section_list> section_list::of(std::shared_ptr<const trace::snapshot> recording) {
+  std::shared_ptr<section_list> list(new section_list);
+  list->from_ = std::move(recording);
+  return list->load() ? list : nullptr;
 }
 
 section_list::section_list(std::span<const trace::section_row> sections) {

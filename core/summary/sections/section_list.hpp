@@ -13,21 +13,22 @@
 
 namespace sluice::summary {
 
-/// The sections of a recording: consecutive intervals in order of time, each of which ends where the next begins. A
-/// recording of a billion events has some 25,000 sections, so only their start times are read until event counts are
-/// needed. Immutable; thread-safe.
+/// The sections of a recording: consecutive intervals in order of time. Each section ends where the next section
+/// begins. A recording of a billion events has some 25,000 sections, so only their start times are read until event
+/// counts are needed. Immutable and thread-safe.
 class section_list {
  public:
-  /// Returns the sections stored in a file. Null if there are none, they are not in order, or they cannot be read.
-  [[nodiscard]] static std::shared_ptr<const section_list> of(std::shared_ptr<const trace::snapshot> from);
+  /// Returns the sections stored in a file. Returns null if there are none, if they are not in order, or if they cannot
+  /// be read.
+  [[nodiscard]] static std::shared_ptr<const section_list> of(std::shared_ptr<const trace::snapshot> recording);
   explicit section_list(std::span<const trace::section_row> sections);
 
   [[nodiscard]] std::size_t size() const { return begins_.size() - 1; }
   [[nodiscard]] time_range at(std::size_t section) const { return {begins_[section], begins_[section + 1]}; }
   [[nodiscard]] time_ns begin() const { return begins_.front(); }
   [[nodiscard]] time_ns end() const { return begins_.back(); }
-  /// Returns the section that contains `time`. The first section also covers all earlier times, and the last all later
-  /// times. O(log sections).
+  /// Returns the section that contains `time`. The first section also covers all earlier times, and the last section
+  /// all later times. O(log sections).
   [[nodiscard]] std::size_t section_at(time_ns time) const;
   /// Returns the approximate number of events in a section; `max_events` if the number is larger or cannot be read. The
   /// first call reads the disk.

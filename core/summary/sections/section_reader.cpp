@@ -15,7 +15,7 @@ namespace sluice::summary {
 namespace {
 
 tl::unexpected<error> given_up(const trace::snapshot& trace) {
-  return fail(error_code::cancelled, "nobody wants the index any more", trace.path());
+  return fail(error_code::cancelled, "the index is no longer needed", trace.path());
 }
 
 bool is_everywhere(const trace::chunk_info& chunk) {
@@ -30,15 +30,15 @@ constexpr bool are_by_boundary =
 
 // --- blocks, as rows ------------------------------------------------------------------------------------------------
 
-index::block_category category_of(std::uint8_t what, std::uint8_t why) {
-  if (what >= index::category_count || why >= index::category_reason_count) return {};
-  return {static_cast<index::category>(what), static_cast<index::category_reason>(why)};
+index::block_category find_category(std::uint8_t value, std::uint8_t why) {
+  if (value >= index::category_count || why >= index::category_reason_count) return {};
+  return {static_cast<index::category>(value), static_cast<index::category_reason>(why)};
 }
 
-index::known_block block_of(const trace::boundary_block_row& row) {
+index::known_block select_block(const trace::boundary_block_row& row) {
   constexpr std::uint64_t max_bytes = std::uint64_t{1} << 52;
-  index::known_block made;
-  index::block_record& b = made.block;
+  index::known_block block;
+  index::block_record& b = block.block;
   b.born = bounded(row.time);
   b.died = row.end >= latest_time ? trace::unknown_time : std::max(b.born, bounded(row.end));
   b.id = row.block;
@@ -60,16 +60,16 @@ index::known_block block_of(const trace::boundary_block_row& row) {
   b.kind = row.kind;
   b.allocated = true;
   b.death_inferred = row.death_inferred;
-  made.category = category_of(row.category, row.reason);
-  return made;
+  block.category = find_category(row.category, row.reason);
+  return block;
 }
 
 time_ns bounded_if_known(time_ns time) { return time == trace::unknown_time ? time : bounded(time); }
 
 /// Removes everything about other processes, and everything about all processes together.
-void keep_process(index::section_facts& of, trace::process_id only, const trace::tables& tables) {
-  of.only = only;
-  auto whole = std::make_shared<index::recording_facts>(*of.whole);
+void keep_process(index::section_facts& facts, trace::process_id only, const trace::tables& tables) {
+  facts.only = only;
+  auto whole = std::make_shared<index::recording_facts>(*facts.whole);
   for (index::recording_facts::memory& each : whole->memories) each.highest = 0;
   const auto of_others = [&](trace::pool_id pool) {
     const trace::pool_row* row = tables.pools.find(pool);
@@ -77,18 +77,18 @@ void keep_process(index::section_facts& of, trace::process_id only, const trace:
   };
   std::erase_if(whole->pools, [&](const auto& each) { return of_others(each.pool); });
   whole->not_tracked.clear();
-  of.whole = std::move(whole);
-  std::erase_if(of.blocks, [&](const index::known_block& each) { return each.block.process != only; });
-  std::erase_if(of.samples, [&](const trace::last_sample_row& each) {
-    return each.what != trace::sampled_thing::pool || of_others(each.pool);
+  facts.whole = std::move(whole);
+  std::erase_if(facts.blocks, [&](const index::known_block& each) { return each.block.process != only; });
+  std::erase_if(facts.samples, [&](const trace::last_sample_row& each) {
+    return each.type != trace::sampled_thing::pool || of_others(each.pool);
   });
-  of.open.clear();
+  facts.open.clear();
 }
 
-index::known_uses uses_of(const trace::block_uses_row& row) {
-  index::known_uses made;
-  made.block = row.block;
-  index::block_touches& uses = made.uses;
+index::known_uses get_uses(const trace::block_uses_row& row) {
+  index::known_uses known_uses;
+  known_uses.block = row.block;
+  index::block_touches& uses = known_uses.uses;
   uses.first = {bounded_if_known(row.first_time), row.first_event};
   uses.last = {bounded_if_known(row.last_time), row.last_event};
   uses.kernels = row.kernels;
@@ -97,18 +97,18 @@ index::known_uses uses_of(const trace::block_uses_row& row) {
   uses.first_kernel = bounded_if_known(row.first_kernel);
   uses.from_host = {bounded_if_known(row.first_arrival), bounded_if_known(row.last_arrival), row.arrivals,
                     row.pageable_arrivals};
-  return made;
+  return known_uses;
 }
 
 /// Returns the first saved facts with a version in [lowest, highest]; nothing if there are none.
-result<std::optional<trace::saved_row>> saved_facts(const trace::snapshot& of, std::uint32_t lowest,
+result<std::optional<trace::saved_row>> saved_facts(const trace::snapshot& recording, std::uint32_t lowest,
                                                     std::uint32_t highest) {
   std::optional<trace::saved_row> found;
   std::vector<trace::saved_row> rows;
   result<void> got;
-  of.for_each_summary(trace::row_type::saved, [&](const trace::chunk_info& chunk) {
+  recording.for_each_summary(trace::row_type::saved, [&](const trace::chunk_info& chunk) {
     if (found || !got) return;
-    got = of.read_summary<trace::saved_row>(chunk, rows);
+    got = recording.read_summary<trace::saved_row>(chunk, rows);
     for (trace::saved_row& row : rows)
       if (got && !found && row.name == sections_name && row.version >= lowest && row.version <= highest)
         found = std::move(row);
@@ -117,8 +117,8 @@ result<std::optional<trace::saved_row>> saved_facts(const trace::snapshot& of, s
   return found;
 }
 
-bool decode(const trace::saved_row& from, index::recording_facts& into) {
-  value_reader words(from.bytes, 4 * max_saved_bytes);
+bool decode(const trace::saved_row& row, index::recording_facts& into) {
+  value_reader words(row.bytes, 4 * max_saved_bytes);
   words.get(into);
   return !words.failed() && words.at_end();
 }
@@ -127,13 +127,13 @@ bool decode(const trace::saved_row& from, index::recording_facts& into) {
 
 /// Calls `use(row, chunk)` for the rows of a chunk. Skips the chunk if none of its rows is live in [from, to).
 template <class Row, class Use>
-result<void> section_reader::rows_of(const trace::chunk_info& chunk, time_ns from, time_ns to, Use&& use,
-                                     trace::column_set<Row> wanted) const {
+result<void> section_reader::get_rows(const trace::chunk_info& chunk, time_ns begin, time_ns to, Use&& use,
+                                      trace::column_set<Row> wanted) const {
   if constexpr (are_by_boundary<Row>) {
     if (!is_everywhere(chunk)) {
       const auto spans = from_->read_spans<Row>(chunk);
       if (!spans) return tl::unexpected(spans.error());
-      const auto lives = [=](const trace::row_span& row) { return row.time < to && row.end >= from; };
+      const auto lives = [=](const trace::row_span& row) { return row.time < to && row.end >= begin; };
       if (std::none_of((*spans)->begin(), (*spans)->end(), lives)) return {};
     }
   }
@@ -150,70 +150,69 @@ result<void> section_reader::rows_of(const trace::chunk_info& chunk, time_ns fro
   return {};
 }
 
-/// Calls `rows_of` for the chunks of a row type that overlap [from, to), and `goes_on` after each chunk.
+/// Calls `get_rows` for the chunks of a row type that overlap [from, to), and `goes_on` after each chunk.
 template <class Row, class Use>
-result<void> section_reader::rows_in(time_ns from, time_ns to, Use&& use, trace::column_set<Row> wanted,
+result<void> section_reader::rows_in(time_ns begin, time_ns to, Use&& use, trace::column_set<Row> wanted,
                                      const std::function<bool()>& goes_on) const {
   result<void> got;
   const auto look = [&](const trace::chunk_info& chunk) {
     if (!got) return;
-    got = rows_of<Row>(chunk, from, to, use, wanted);
+    got = get_rows<Row>(chunk, begin, to, use, wanted);
     if (got && goes_on && !goes_on()) got = given_up(*from_);
   };
-  from_->for_each_summary(trace::type_of_row<Row>, look, from, to == INT64_MAX ? to : to - 1);
+  from_->for_each_summary(trace::type_of_row<Row>, look, begin, to == INT64_MAX ? to : to - 1);
   return got;
 }
 
-result<std::shared_ptr<const section_reader>> section_reader::open(std::shared_ptr<const trace::snapshot> from,
+result<std::shared_ptr<const section_reader>> section_reader::open(std::shared_ptr<const trace::snapshot> recording,
                                                                    std::shared_ptr<const index::step_facts> steps,
                                                                    std::shared_ptr<const section_list> sections) {
-  auto made = std::make_shared<section_reader>();
-  made->from_ = std::move(from);
-  const trace::snapshot& of = *made->from_;
-  made->sections_ = sections ? std::move(sections) : section_list::of(made->from_);
-  auto saved = saved_facts(of, full_sections_version, sections_version);
+  auto reader = std::make_shared<section_reader>();
+  reader->from_ = std::move(recording);
+  const trace::snapshot& subject = *reader->from_;
+  reader->sections_ = sections ? std::move(sections) : section_list::of(reader->from_);
+  auto saved = saved_facts(subject, full_sections_version, sections_version);
   if (!saved) return tl::unexpected(saved.error());
-  if (!made->sections_ || !*saved)
-    return fail(error_code::not_found, "the file does not say what its parts are", of.path());
-  made->in_short_ = (*saved)->version > full_sections_version;
+  if (!reader->sections_ || !*saved) return fail(error_code::not_found, "the file stores no sections", subject.path());
+  reader->in_short_ = (*saved)->version > full_sections_version;
   auto whole = std::make_shared<index::recording_facts>();
   if (!decode(**saved, *whole))
-    return fail(error_code::corrupt, "what the file says of its parts makes no sense", of.path());
+    return fail(error_code::corrupt, "the facts about the sections in the file are invalid", subject.path());
   index::sort_by_graph(whole->graphs);
-  whole->chunks = std::make_shared<const index::chunk_index>(made->from_);
+  whole->chunks = std::make_shared<const index::chunk_index>(reader->from_);
   whole->steps = steps ? std::move(steps) : std::make_shared<const index::step_facts>();
-  made->whole_ = std::move(whole);
-  return std::shared_ptr<const section_reader>(std::move(made));
+  reader->whole_ = std::move(whole);
+  return std::shared_ptr<const section_reader>(std::move(reader));
 }
 
-std::shared_ptr<const section_reader> section_reader::of(std::shared_ptr<const trace::snapshot> from,
+std::shared_ptr<const section_reader> section_reader::of(std::shared_ptr<const trace::snapshot> recording,
                                                          std::span<const trace::section_row> sections,
                                                          std::shared_ptr<const index::recording_facts> whole) {
-  auto made = std::make_shared<section_reader>();
-  made->from_ = std::move(from);
-  made->whole_ = std::move(whole);
-  made->sections_ = std::make_shared<const section_list>(sections);
-  return made;
+  auto reader = std::make_shared<section_reader>();
+  reader->from_ = std::move(recording);
+  reader->whole_ = std::move(whole);
+  reader->sections_ = std::make_shared<const section_list>(sections);
+  return reader;
 }
 
 const std::shared_ptr<const index::recording_facts>& section_reader::whole_with_segments() const {
   if (!in_short_) return whole_;
   std::call_once(segments_read_, [this] {
     const auto saved = saved_facts(*from_, full_sections_version, full_sections_version);
-    index::recording_facts all;
-    if (!saved || !*saved || !decode(**saved, all)) return;
-    auto made = std::make_shared<index::recording_facts>(*whole_);
-    made->segments = std::move(all.segments);
-    with_segments_ = std::move(made);
+    index::recording_facts facts;
+    if (!saved || !*saved || !decode(**saved, facts)) return;
+    auto output = std::make_shared<index::recording_facts>(*whole_);
+    output->segments = std::move(facts.segments);
+    with_segments_ = std::move(output);
   });
   return with_segments_;
 }
 
 std::size_t section_reader::section_at(time_ns time) const { return sections_->section_at(bounded(time)); }
 
-time_range section_reader::run_of(std::size_t first, std::size_t last) const {
-  return {first == 0 ? -latest_time : begin_of(first),
-          last + 1 < sections_->size() ? begin_of(last + 1) : latest_time + 1};
+time_range section_reader::find_run(std::size_t first, std::size_t last) const {
+  return {first == 0 ? -latest_time : get_begin(first),
+          last + 1 < sections_->size() ? get_begin(last + 1) : latest_time + 1};
 }
 
 std::vector<index::step> section_reader::few_steps_in(time_range range, trace::process_id process) const {
@@ -224,7 +223,7 @@ std::vector<index::step> section_reader::few_steps_in(time_range range, trace::p
       trace::row_type::step, [&](const trace::chunk_info&) { ++chunks; }, range.begin, range.end - 1);
   if (chunks == 0 || chunks > max_chunks) return found;
   const auto got = rows_in<trace::step_row>(range.begin, range.end, [&](const trace::step_row& row, const auto&) {
-    if (row.process == process && row.time < range.end && row.end > range.begin) found.push_back(index::step_of(row));
+    if (row.process == process && row.time < range.end && row.end > range.begin) found.push_back(index::get_step(row));
   });
   if (!got) found.clear();
   return found;
@@ -232,69 +231,70 @@ std::vector<index::step> section_reader::few_steps_in(time_range range, trace::p
 
 result<index::section_facts> section_reader::read(std::size_t first, std::size_t last, index::section_scope scope,
                                                   const std::function<bool()>& goes_on) const {
-  index::section_facts made;
-  made.scope = scope;
-  made.run = run_of(first, last);
-  made.whole = scope == index::section_scope::timeline ? whole_ : whole_with_segments();
-  if (!made.whole) return fail(error_code::corrupt, "what the file says of its segments makes no sense", from_->path());
-  const time_ns begin = made.run.begin, end = made.run.end;
+  index::section_facts facts;
+  facts.scope = scope;
+  facts.run = find_run(first, last);
+  facts.whole = scope == index::section_scope::timeline ? whole_ : whole_with_segments();
+  if (!facts.whole)
+    return fail(error_code::corrupt, "the facts about the segments in the file are invalid", from_->path());
+  const time_ns begin = facts.run.begin, end = facts.run.end;
   const auto lives = [=](const auto& row) { return row.time < end && row.end >= begin; };
   result<void> got;
-  const auto read = [&]<class Row>(time_ns from, time_ns to, auto&& use) {
-    if (got) got = rows_in<Row>(from, to, use, index::columns_needed<Row>(scope), goes_on);
+  const auto read = [&]<class Row>(time_ns start, time_ns to, auto&& use) {
+    if (got) got = rows_in<Row>(start, to, use, index::columns_needed<Row>(scope), goes_on);
   };
   read.operator()<trace::boundary_block_row>(begin, end, [&](const auto& row, const auto& chunk) {
-    if (lives(row) || is_everywhere(chunk)) made.blocks.push_back(block_of(row));
+    if (lives(row) || is_everywhere(chunk)) facts.blocks.push_back(select_block(row));
   });
-  read.operator()<trace::block_category_row>(begin_of(first), end, [&](const auto& row, const auto&) {
-    made.categories.push_back({row.block, category_of(row.category, row.reason)});
+  read.operator()<trace::block_category_row>(get_begin(first), end, [&](const auto& row, const auto&) {
+    facts.categories.push_back({row.block, find_category(row.category, row.reason)});
   });
   if (index::is_drawn(scope)) {
-    const time_ns from = begin_of(first);
-    read.operator()<trace::last_sample_row>(from, std::max(end, from + 1), [&](const auto& row, const auto& chunk) {
-      made.samples_known = made.samples_known || is_everywhere(chunk);
+    const time_ns since = get_begin(first);
+    read.operator()<trace::last_sample_row>(since, std::max(end, since + 1), [&](const auto& row, const auto& chunk) {
+      facts.samples_known = facts.samples_known || is_everywhere(chunk);
       const bool in_run = row.sampled >= begin && row.sampled < end;
-      if (!in_run || row.what == trace::sampled_thing::device) made.samples.push_back(row);
+      if (!in_run || row.type == trace::sampled_thing::device) facts.samples.push_back(row);
     });
   }
   if (index::is_drawn(scope)) {
     std::map<trace::process_id, std::vector<index::step>> steps;
     read.operator()<trace::step_row>(begin, end, [&](const auto& row, const auto&) {
-      if (row.time < end && row.end > begin && row.end > row.time) steps[row.process].push_back(index::step_of(row));
+      if (row.time < end && row.end > begin && row.end > row.time) steps[row.process].push_back(index::get_step(row));
     });
     for (const auto& [process, source] : whole_->steps->sources())
-      made.steps.push_back({process, {source, std::move(steps[process])}});
+      facts.steps.push_back({process, {source, std::move(steps[process])}});
   }
   if (index::is_drawn(scope) && first > 0) {
     read.operator()<trace::open_slice_row>(begin, begin + 1, [&](const auto& row, const auto&) {
-      if (row.time == begin) made.open.push_back(slice_of(row));
+      if (row.time == begin) facts.open.push_back(make_slice(row));
     });
   }
   if (scope == index::section_scope::everything) {
     read.operator()<trace::block_uses_row>(begin, end, [&](const auto& row, const auto&) {
-      if (lives(row)) made.uses.push_back(uses_of(row));
+      if (lives(row)) facts.uses.push_back(get_uses(row));
     });
   }
   if (!got) return tl::unexpected(got.error());
-  auto chunks = whole_->chunks->in(made.run, made.samples_known);
+  auto chunks = whole_->chunks->in(facts.run, facts.samples_known);
   if (!chunks) return tl::unexpected(chunks.error());
-  made.chunks = std::move(*chunks);
-  return made;
+  facts.chunks = std::move(*chunks);
+  return facts;
 }
 
-result<std::shared_ptr<const index::event_store>> section_reader::index_of(std::size_t first, std::size_t last,
-                                                                           index::section_scope scope,
-                                                                           const std::function<bool()>& goes_on,
-                                                                           trace::process_id only) const {
+result<std::shared_ptr<const index::event_store>> section_reader::get_index(std::size_t first, std::size_t last,
+                                                                            index::section_scope scope,
+                                                                            const std::function<bool()>& goes_on,
+                                                                            trace::process_id only) const {
   if (first > last || last >= sections_->size())
-    return fail(error_code::invalid_argument, "there are no such sections", from_->path());
+    return fail(error_code::invalid_argument, "the file has no such sections", from_->path());
   auto about = read(first, last, scope, goes_on);
   if (!about) return tl::unexpected(about.error());
   if (only != trace::process_id::none) keep_process(*about, only, from_->tables());
-  auto made = std::make_shared<index::section_index>(std::move(*about));
-  if (!made->absorb(*from_, goes_on)) return given_up(*from_);
-  if (scope == index::section_scope::timeline) made->keep_what_is_drawn(*from_);
-  return std::shared_ptr<const index::event_store>(std::move(made));
+  auto output = std::make_shared<index::section_index>(std::move(*about));
+  if (!output->absorb(*from_, goes_on)) return given_up(*from_);
+  if (scope == index::section_scope::timeline) output->keep_what_is_drawn(*from_);
+  return std::shared_ptr<const index::event_store>(std::move(output));
 }
 
 }  // namespace sluice::summary

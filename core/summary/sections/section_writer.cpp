@@ -18,7 +18,7 @@ constexpr std::size_t reaches_a_chunk = 1024;
 /// The minimum number of rows in a chunk that ends where another boundary begins.
 constexpr std::size_t min_rows = 1024;
 
-trace::boundary_block_row row_of(const index::block_record& b, index::block_category is) {
+trace::boundary_block_row make_row(const index::block_record& b, index::block_category category) {
   trace::boundary_block_row row;
   row.time = b.born;
   row.end = b.freed() ? b.died : latest_time;
@@ -40,12 +40,12 @@ trace::boundary_block_row row_of(const index::block_record& b, index::block_cate
   row.layer = b.layer;
   row.kind = b.kind;
   row.death_inferred = b.death_inferred;
-  row.category = static_cast<std::uint8_t>(is.what);
-  row.reason = static_cast<std::uint8_t>(is.why);
+  row.category = static_cast<std::uint8_t>(category.kind);
+  row.reason = static_cast<std::uint8_t>(category.why);
   return row;
 }
 
-trace::block_uses_row row_of(const index::block_record& b, const index::block_touches& uses) {
+trace::block_uses_row make_row(const index::block_record& b, const index::block_touches& uses) {
   trace::block_uses_row row;
   row.time = b.born;
   row.end = b.freed() ? b.died : latest_time;
@@ -65,9 +65,10 @@ trace::block_uses_row row_of(const index::block_record& b, const index::block_to
   return row;
 }
 
-/// Writes `made(kept)`, which is a row or nothing, for each block. Ends chunks early, so that each covers little time.
+/// Writes `made(kept)`, which is a row or nothing, for each block. Ends chunks early, so that each chunk covers little
+/// time.
 template <class Row, class Made>
-void write_kept(trace::file_writer& to, std::span<const saved_block> kept, Made&& made) {
+void write_kept(trace::file_writer& to, std::span<const saved_block> kept, Made&& output) {
   std::vector<Row> rows;
   std::uint32_t boundary = 0;
   const auto write = [&] {
@@ -77,32 +78,33 @@ void write_kept(trace::file_writer& to, std::span<const saved_block> kept, Made&
   for (const saved_block& each : kept) {
     if (rows.size() >= (each.boundary == boundary ? rows_a_chunk : min_rows)) write();
     boundary = each.boundary;
-    if (auto row = made(each)) rows.push_back(*row);
+    if (auto row = output(each)) rows.push_back(*row);
   }
   write();
 }
 
 }  // namespace
 
-std::vector<time_ns> begins_of(std::span<const trace::section_row> sections) {
-  std::vector<time_ns> all;
-  for (const trace::section_row& section : sections) all.push_back(bounded(section.time));
-  return all;
+std::vector<time_ns> collect_begins(std::span<const trace::section_row> sections) {
+  std::vector<time_ns> times;
+  for (const trace::section_row& section : sections) times.push_back(bounded(section.time));
+  return times;
 }
 
-trace::block_category_row category_row_of(const saved_block& of) {
-  return {of.block.id, static_cast<std::uint8_t>(of.category.what), static_cast<std::uint8_t>(of.category.why)};
+trace::block_category_row get_category_row(const saved_block& block) {
+  return {block.block.id, static_cast<std::uint8_t>(block.category.kind),
+          static_cast<std::uint8_t>(block.category.why)};
 }
 
-bool is_kept(saved_block& of, std::span<const time_ns> begins) {
-  const index::block_record& block = of.block;
-  const std::size_t born = section_of(begins, block.born);
-  const std::optional<std::uint32_t> keeper = keeper_of(block, begins);
-  of.crosses = keeper.has_value();
-  of.boundary = keeper.value_or(static_cast<std::uint32_t>(born));
-  const bool used_elsewhere = of.uses.first.known() && (section_of(begins, of.uses.first.time) != born ||
-                                                        section_of(begins, of.uses.last.time) != born);
-  return of.crosses || of.disputed || used_elsewhere;
+bool is_kept(saved_block& subject, std::span<const time_ns> begins) {
+  const index::block_record& block = subject.block;
+  const std::size_t born = find_section(begins, block.born);
+  const std::optional<std::uint32_t> keeper = find_keeper(block, begins);
+  subject.crosses = keeper.has_value();
+  subject.boundary = keeper.value_or(static_cast<std::uint32_t>(born));
+  const bool used_elsewhere = subject.uses.first.known() && (find_section(begins, subject.uses.first.time) != born ||
+                                                             find_section(begins, subject.uses.last.time) != born);
+  return subject.crosses || subject.disputed || used_elsewhere;
 }
 
 void section_writer::add_blocks(std::vector<saved_block>& blocks) {
@@ -113,13 +115,13 @@ void section_writer::add_blocks(std::vector<saved_block>& blocks) {
   // Contradictory rows may be far from the time in which the block is live, so all sections must know the block.
   std::vector<trace::boundary_block_row> disputed;
   for (const saved_block& each : blocks)
-    if (each.disputed) disputed.push_back(row_of(each.block, each.category));
+    if (each.disputed) disputed.push_back(make_row(each.block, each.category));
   to_.add_summary<trace::boundary_block_row>(disputed, std::pair(INT64_MIN, INT64_MAX));
   write_kept<trace::boundary_block_row>(to_, blocks, [](const saved_block& each) {
-    return each.crosses && !each.disputed ? std::optional(row_of(each.block, each.category)) : std::nullopt;
+    return each.crosses && !each.disputed ? std::optional(make_row(each.block, each.category)) : std::nullopt;
   });
   write_kept<trace::block_uses_row>(to_, blocks, [](const saved_block& each) {
-    return each.uses.first.known() ? std::optional(row_of(each.block, each.uses)) : std::nullopt;
+    return each.uses.first.known() ? std::optional(make_row(each.block, each.uses)) : std::nullopt;
   });
 }
 
@@ -170,52 +172,52 @@ void section_writer::add_steps(const index::step_facts& steps) {
 }
 
 bool section_writer::add_whole(index::recording_facts whole) {
-  const auto all = saved(whole, full_sections_version);
+  const auto full = saved(whole, full_sections_version);
   whole.not_tracked.clear();
   whole.segments.clear();
   const auto in_short = saved(whole, sections_version);
-  if (!all || !in_short) return false;
-  for (const auto& row : {in_short, all}) to_.add_summary<trace::saved_row>(std::span(&*row, 1));
+  if (!full || !in_short) return false;
+  for (const auto& row : {in_short, full}) to_.add_summary<trace::saved_row>(std::span(&*row, 1));
   return true;
 }
 
 std::optional<trace::saved_row> section_writer::saved(const index::recording_facts& whole, std::uint32_t version) {
-  trace::saved_row made{sections_name, version, {}};
-  value_writer words(made.bytes);
+  trace::saved_row row{sections_name, version, {}};
+  value_writer words(row.bytes);
   words.put(whole);
-  if (words.failed() || made.bytes.size() > max_saved_bytes) return std::nullopt;
-  return made;
+  if (words.failed() || row.bytes.size() > max_saved_bytes) return std::nullopt;
+  return row;
 }
 
-index::known_slice slice_of(const trace::open_slice_row& row) {
-  index::known_slice made;
-  made.what = row.what;
-  made.owner = row.owner;
-  made.lane = row.lane;
-  made.item.begin = bounded(row.begin);
-  made.item.end = std::max(made.item.begin, bounded(row.end));
-  made.item.event = row.event;
-  made.item.name = row.name;
-  made.item.bytes = row.bytes;
-  made.item.kind = row.kind;
-  made.item.tag = row.tag;
-  return made;
+index::known_slice make_slice(const trace::open_slice_row& row) {
+  index::known_slice slice;
+  slice.kind = row.type;
+  slice.owner = row.owner;
+  slice.lane = row.lane;
+  slice.item.begin = bounded(row.begin);
+  slice.item.end = std::max(slice.item.begin, bounded(row.end));
+  slice.item.event = row.event;
+  slice.item.name = row.name;
+  slice.item.bytes = row.bytes;
+  slice.item.kind = row.kind;
+  slice.item.tag = row.tag;
+  return slice;
 }
 
-std::vector<trace::open_slice_row> open_slices_at(time_ns time, const index::event_store& from) {
+std::vector<trace::open_slice_row> open_slices_at(time_ns time, const index::event_store& store) {
   std::vector<trace::open_slice_row> rows;
-  const auto put = [&](trace::lane_kind what, std::size_t owner, const timeline::slice_set& set) {
+  const auto put = [&](trace::lane_kind kind, std::size_t owner, const timeline::slice_set& set) {
     set.for_each_open(time, [&](const timeline::slice_item& item, std::uint16_t lane) {
-      rows.push_back({time, what, static_cast<std::uint32_t>(owner), lane, item.begin, item.end, item.event, item.name,
+      rows.push_back({time, kind, static_cast<std::uint32_t>(owner), lane, item.begin, item.end, item.event, item.name,
                       item.bytes, item.kind, item.tag});
     });
   };
   std::size_t owner = 0;
-  for (const auto& [key, set] : from.devices().streams()) put(trace::lane_kind::stream, owner++, set);
+  for (const auto& [key, set] : store.devices().streams()) put(trace::lane_kind::stream, owner++, set);
   owner = 0;
-  for (const auto& [key, work] : from.devices().directions()) put(trace::lane_kind::direction, owner++, work.slices);
+  for (const auto& [key, work] : store.devices().directions()) put(trace::lane_kind::direction, owner++, work.slices);
   owner = 0;
-  for (const auto& [key, work] : from.host().threads()) {
+  for (const auto& [key, work] : store.host().threads()) {
     put(trace::lane_kind::host_ranges, owner, work.ranges);
     put(trace::lane_kind::host_calls, owner++, work.calls);
   }

@@ -17,7 +17,7 @@
 namespace sluice::summary {
 
 /// The name under which the file stores facts about the whole recording, and the versions of these facts. Version 2 has
-/// all facts; version 3 omits the lists that grow with the recording: segments, and samples of untracked memory, which
+/// all facts. Version 3 omits the lists that grow with the recording: segments, and samples of untracked memory, which
 /// can be derived from sample rows. A file has both versions, version 3 first. Older readers look for version 2.
 inline constexpr char sections_name[] = "parts";
 inline constexpr std::uint32_t sections_version = 3;
@@ -33,20 +33,21 @@ struct saved_block {
       0;  ///< The section boundary that stores the block (boundary_blocks.hpp), or its first section.
   /// True if the block crosses a boundary, or its free is inferred. If false, only its uses are stored.
   bool crosses = false;
-  bool disputed = false;  ///< Some rows about the block contradict each other, so all sections must know it.
+  bool disputed = false;  ///< True if some rows about the block contradict each other, so that all sections must know
+                          ///< the block.
   bool alone = false;     ///< The result of `birth_order::is_alone`, if it matters. Not stored.
 };
 
 /// Returns the start times of the sections, clamped to valid times (`bounded`).
-[[nodiscard]] std::vector<time_ns> begins_of(std::span<const trace::section_row> sections);
+[[nodiscard]] std::vector<time_ns> collect_begins(std::span<const trace::section_row> sections);
 
-/// Returns true if a block must be stored, given its complete lifetime and uses; false if the rows of its section are
-/// sufficient. Reads `disputed`, and sets `boundary` and `crosses`. O(log sections).
+/// Returns true if a block, with its complete lifetime and uses, must be stored. Returns false if the rows of its
+/// section are sufficient. Reads `disputed`, and sets `boundary` and `crosses`. O(log sections).
 [[nodiscard]] bool is_kept(saved_block& block, std::span<const time_ns> begins);
 
 /// Returns the block's category as a row. The row is needed if the category does not follow from the rows of the
 /// block's section.
-[[nodiscard]] trace::block_category_row category_row_of(const saved_block& of);
+[[nodiscard]] trace::block_category_row get_category_row(const saved_block& block);
 
 /// Writes section data to a file. Each function writes complete chunks. Not thread-safe.
 class section_writer {
@@ -56,8 +57,8 @@ class section_writer {
   section_writer(trace::file_writer& to, std::span<const time_ns> begins) : to_(to), begins_(begins) {}
   [[nodiscard]] std::span<const time_ns> begins() const { return begins_; }
 
-  /// Writes the blocks, sorted so that blocks that are read together are stored together: first by height in the tree
-  /// of boundaries, highest first, then by boundary and allocation time. Reorders `blocks`. O(n log n).
+  /// Writes the blocks, sorted so that blocks that are read together are stored together. They are sorted by height in
+  /// the tree of boundaries, highest first, then by boundary and allocation time. Reorders `blocks`. O(n log n).
   void add_blocks(std::vector<saved_block>& blocks);
   /// Adds the categories of blocks that were allocated in a section and not passed to `add_blocks`. If a block has
   /// several rows, the last counts. Sorts `rows`.
@@ -66,11 +67,11 @@ class section_writer {
   void add_open_slices(std::size_t section, std::span<const trace::open_slice_row> rows);
   /// Adds the last sample of each counter, pool and device before a section, and the samples of devices in the section.
   void add_samples(std::size_t section, std::span<const trace::last_sample_row> rows);
-  /// Adds the first and the highest sample of each counter, pool and device. Call once.
+  /// Adds the first and the highest sample of each counter, pool and device. Must be called only once.
   void add_first_and_highest(std::span<const trace::last_sample_row> rows);
   /// Adds the chunk index, which must be in memory (`chunk_index::known`), from entry `first` on.
   void add_chunks(const index::chunk_index& chunks, std::size_t first = 0);
-  /// Like `add_chunks`, but for a growing index: adds as many entries as fill whole chunks of the file. Returns the
+  /// Like `add_chunks`, but for a growing index. Adds as many entries as fill whole chunks of the file. Returns the
   /// number of the next entry.
   [[nodiscard]] std::size_t add_full_chunks(const index::chunk_index& chunks, std::size_t first);
   void add_steps(const index::step_facts& steps);
@@ -87,11 +88,11 @@ class section_writer {
   std::span<const time_ns> begins_;
 };
 
-/// Returns the slices that run at `time`. `owner` in a row is the position in `from` of the slice's stream, direction
-/// or thread.
-[[nodiscard]] std::vector<trace::open_slice_row> open_slices_at(time_ns time, const index::event_store& from);
+/// Returns the slices that run at `time`. In each row, `owner` is the position in `from` of the slice's stream,
+/// direction or thread.
+[[nodiscard]] std::vector<trace::open_slice_row> open_slices_at(time_ns time, const index::event_store& store);
 
 /// Converts the stored row of a running slice to a slice. Accepts corrupt rows.
-[[nodiscard]] index::known_slice slice_of(const trace::open_slice_row& row);
+[[nodiscard]] index::known_slice make_slice(const trace::open_slice_row& row);
 
 }  // namespace sluice::summary

@@ -18,21 +18,21 @@ using timeline::tile;
 using trace::row_type;
 using trace::tile_bins;
 
-/// More curves or lanes than any recording has. This limit is needed because a few corrupt bytes could claim very many
-/// rows.
+/// The maximum number of curves or lanes, more than any recording has. This limit is needed because a few corrupt bytes
+/// could claim very many rows.
 constexpr std::size_t max_rows = std::size_t{1} << 18;
 /// Bins that are more than 2^4 = 16 times too wide show too little to replace the requested bins.
 constexpr unsigned max_levels_above = 4;
 
 template <class Row>
-bool read_all(const trace::snapshot& from, row_type type, std::vector<Row>& into) {
+bool read_all(const trace::snapshot& recording, row_type type, std::vector<Row>& into) {
   bool sound = true;
-  from.for_each_summary(type, [&](const trace::chunk_info& chunk) {
+  recording.for_each_summary(type, [&](const trace::chunk_info& chunk) {
     if (!sound || into.size() + chunk.rows > max_rows) {
       sound = false;
       return;
     }
-    const auto rows = from.read_summary<Row>(chunk);  // Readers of sections need their own.
+    const auto rows = recording.read_summary<Row>(chunk);  // Readers of sections need their own rows.
     sound = rows.has_value();
     if (sound) into.insert(into.end(), (*rows)->begin(), (*rows)->end());
   });
@@ -41,7 +41,7 @@ bool read_all(const trace::snapshot& from, row_type type, std::vector<Row>& into
 
 /// Returns the level of the span [begin, end) if it is aligned and its length is a power of two; 0 if a tile cannot
 /// have this span.
-unsigned level_of(time_ns begin, time_ns end) {
+unsigned get_level(time_ns begin, time_ns end) {
   if (begin < -latest_time * 2 || end > latest_time * 2 || end <= begin) return 0;
   const auto length = static_cast<std::uint64_t>(end - begin);
   if ((length & (length - 1)) != 0 || (begin & static_cast<time_ns>(length - 1)) != 0) return 0;
@@ -49,7 +49,8 @@ unsigned level_of(time_ns begin, time_ns end) {
   return level >= timeline::lowest_tile_level ? level : 0;
 }
 
-/// Gives the same result as calling `level_of` for each section, at a fraction of the cost.
+/// True if each section is a tile. The result is the same as that of `get_level` for each section, at a fraction of the
+/// cost.
 bool are_tiles(const section_list& sections) {
   if (sections.begin() < -latest_time * 2 || sections.end() > latest_time * 2) return false;
   std::uint64_t wrong = 0;
@@ -74,10 +75,10 @@ unsigned level_nearest_to(time_ns length) {
   return static_cast<double>(length) > half_way_to_twice(time_ns{1} << below) ? below + 1 : below;
 }
 
-/// Returns the level of the narrowest tiles at a section: the section's own level, unless the file has no tiles of that
-/// level. `levels` has one bit for each level with tiles.
+/// Returns the level of the narrowest tiles at a section. This is the section's own level, unless the file has no tiles
+/// of that level. `levels` has one bit for each level with tiles.
 unsigned lowest_level_at(time_range section, std::uint64_t levels) {
-  const unsigned own = level_of(section.begin, section.end);
+  const unsigned own = get_level(section.begin, section.end);
   const std::uint64_t from_own = levels >> own << own;
   return from_own == 0 ? own : static_cast<unsigned>(std::countr_zero(from_own));
 }
@@ -109,7 +110,7 @@ void join_last(std::size_t lane, std::vector<timeline::drawn_slice>& drawn) {
 void fill(timeline::drawn_slice& slice, const drawn_bin& bin, time_range over, std::size_t lane) {
   slice.item = {over.begin, over.end, bin.event, static_cast<trace::string_id>(bin.name), bin.bytes, bin.kind, bin.tag};
   slice.busy = bin.busy;
-  if (bin.count == 0) {  // The slice began before this bin; its end is known.
+  if (bin.count == 0) {  // The slice began before this bin, and its end is known.
     const double busy = std::round(static_cast<double>(bin.busy) * static_cast<double>(over.length()));
     slice.item.end = saturating_sum(over.begin, saturating_cast<time_ns>(busy));
     slice.busy = 1;
@@ -121,8 +122,10 @@ void fill(timeline::drawn_slice& slice, const drawn_bin& bin, time_range over, s
 }  // namespace
 
 bin_grid stored_tiles::grid_over(time_range range, std::uint32_t width) const {
-  const time_ns all = sections_->end() - sections_->begin();
-  const auto near = [&](time_ns time) { return std::clamp(time, sections_->begin() - all, sections_->end() + all); };
+  const time_ns total = sections_->end() - sections_->begin();
+  const auto near = [&](time_ns time) {
+    return std::clamp(time, sections_->begin() - total, sections_->end() + total);
+  };
   const time_range over{near(range.begin), std::max(near(range.begin) + 1, near(range.end))};
   const time_ns pixel = std::max<time_ns>(over.length() / std::max<std::uint32_t>(width, 1), 1);
   bin_grid grid;
@@ -143,9 +146,9 @@ time_ns stored_tiles::longest_of_smaller(time_range range, std::uint32_t width) 
 std::shared_ptr<const stored_tiles> stored_tiles::of(std::shared_ptr<const trace::snapshot> trace,
                                                      std::size_t cache_bytes) {
   if (!trace->has_summaries()) return nullptr;
-  std::shared_ptr<stored_tiles> made(new stored_tiles(cache_bytes));
-  made->trace_ = std::move(trace);
-  return made->load() ? made : nullptr;
+  std::shared_ptr<stored_tiles> tiles(new stored_tiles(cache_bytes));
+  tiles->trace_ = std::move(trace);
+  return tiles->load() ? tiles : nullptr;
 }
 
 namespace {
@@ -153,7 +156,7 @@ namespace {
 /// Sorts the lanes. In a growing recording, lanes are numbered in the order in which they appeared.
 void put_together_by_owner(std::vector<trace::lane_row>& lanes) {
   const auto before = [](const trace::lane_row& a, const trace::lane_row& b) {
-    return index::owner_of(a) < index::owner_of(b);
+    return index::find_owner(a) < index::find_owner(b);
   };
   std::map<trace::lane_row, std::uint32_t, decltype(before)> firsts(before);
   for (const trace::lane_row& each : lanes) firsts.try_emplace(each, each.lane);
@@ -184,10 +187,10 @@ bool stored_tiles::load() {
 }
 
 std::vector<tile> stored_tiles::tiles_under(const bin_grid& grid) const {
-  std::vector<tile> all;
+  std::vector<tile> tiles;
   for (const piece& each : cut(grid))
-    if (!each.outside && (all.empty() || all.back() != each.from)) all.push_back(each.from);
-  return all;
+    if (!each.outside && (tiles.empty() || tiles.back() != each.from)) tiles.push_back(each.from);
+  return tiles;
 }
 
 bool stored_tiles::draws_sections(const bin_grid& grid) const {
@@ -205,13 +208,13 @@ time_ns stored_tiles::longest_of_sections(time_ns time, std::uint32_t width) con
 }
 
 /// Returns the level of the tile to use at `time`: `wanted`, or a higher level at which everything to draw is cached.
-unsigned stored_tiles::level_to_use(time_ns time, unsigned wanted, const drawn_owners& of, bool reads_tiles) const {
+unsigned stored_tiles::level_to_use(time_ns time, unsigned wanted, const drawn_owners& owners, bool reads_tiles) const {
   if (reads_tiles) return wanted;
   const unsigned highest = std::min(wanted + max_levels_above, root_level_);
   const auto is_kept = [&](const part_key& each) { return kept_.at_hand(each) != nullptr; };
   for (unsigned level = wanted; level <= highest; ++level) {
     if (!is_level(level)) continue;
-    const std::vector<part_key> parts = parts_of(timeline::tile_at(time, level), of);
+    const std::vector<part_key> parts = get_parts(timeline::tile_at(time, level), owners);
     if (std::all_of(parts.begin(), parts.end(), is_kept)) return level;
   }
   return wanted;
@@ -219,17 +222,17 @@ unsigned stored_tiles::level_to_use(time_ns time, unsigned wanted, const drawn_o
 
 /// Splits a grid into pieces that each belong to one tile or section and have the requested bins.
 std::vector<stored_tiles::piece> stored_tiles::cut(const bin_grid& grid) const {
-  std::vector<piece> all;
+  std::vector<piece> items;
   const auto bins_until = [&](time_ns time) {
     const time_ns offset = std::clamp<time_ns>(time - grid.begin, 0, grid.range().length());
     return static_cast<std::uint32_t>((offset + grid.bin() - 1) >> grid.level);
   };
   const auto add = [&](piece next, std::uint32_t until) {
     next.count = std::max(1U, std::min(until, grid.count) - next.first);
-    all.push_back(next);
+    items.push_back(next);
   };
   std::uint32_t at = 0;
-  for (; at < grid.count; at = all.back().first + all.back().count) {
+  for (; at < grid.count; at = items.back().first + items.back().count) {
     const time_ns time = grid.begin + (static_cast<time_ns>(at) << grid.level);
     piece next;
     next.first = at;
@@ -249,70 +252,70 @@ std::vector<stored_tiles::piece> stored_tiles::cut(const bin_grid& grid) const {
     next.from = timeline::tile_at(time, level);
     add(next, bins_until(next.section ? sections_->at(section).end : next.from.end()));
   }
-  return all;
+  return items;
 }
 
 /// Returns the pieces of a grid, with the sources that are available in `from`.
-std::vector<stored_tiles::piece> stored_tiles::pieces_of(const bin_grid& grid, const drawn_owners& of,
-                                                         const bin_sources& from, bin_detail& detail) const {
-  std::vector<piece> all = cut(grid);
+std::vector<stored_tiles::piece> stored_tiles::list_pieces(const bin_grid& grid, const drawn_owners& owners,
+                                                           const bin_sources& sources, bin_detail& detail) const {
+  std::vector<piece> items = cut(grid);
   std::vector<std::size_t> sections;
-  for (const piece& each : all)
+  for (const piece& each : items)
     if (each.section) sections.push_back(*each.section);
   std::vector<std::shared_ptr<const index::event_store>> indexes;
-  if (from.sections && !sections.empty()) indexes = from.sections(sections);
+  if (sources.sections && !sections.empty()) indexes = sources.sections(sections);
   indexes.resize(sections.size());
   auto next = indexes.begin();
-  for (piece& each : all) {
+  for (piece& each : items) {
     if (each.section) each.instead = *next++;
     if (each.outside || each.instead) continue;
     if (each.section) detail = std::max(detail, bin_detail::of_tiles);
-    const unsigned level = level_to_use(each.from.begin, each.from.level, of, from.reads_tiles);
+    const unsigned level = level_to_use(each.from.begin, each.from.level, owners, sources.reads_tiles);
     if (level != each.from.level) detail = bin_detail::of_kept_tiles;
     each.from = timeline::tile_at(each.from.begin, level);
   }
-  return all;
+  return items;
 }
 
-/// Returns `curves` and the curves that their stacks count: the sum of these shows when a stack is highest.
+/// Returns `curves` and the curves that their stacks count. The sum of these curves shows when a stack is highest.
 stored_tiles::drawn_owners stored_tiles::with_stacks_of(std::span<const std::uint32_t> curves) const {
-  drawn_owners all{tile_content::curves, {curves.begin(), curves.end()}};
+  drawn_owners owners{tile_content::curves, {curves.begin(), curves.end()}};
   std::vector<std::uint32_t> seen;
   for (const std::uint32_t curve : curves) {
-    const std::uint32_t stack = stacks_->stack_of(curve);
+    const std::uint32_t stack = stacks_->find_stack(curve);
     if (stack == index::curve_stacks::none || std::find(seen.begin(), seen.end(), stack) != seen.end()) continue;
     seen.push_back(stack);
     const std::vector<std::uint32_t>& counted = stacks_->counted()[stack];
-    all.numbers.insert(all.numbers.end(), counted.begin(), counted.end());
+    owners.numbers.insert(owners.numbers.end(), counted.begin(), counted.end());
   }
-  std::sort(all.numbers.begin(), all.numbers.end());
-  all.numbers.erase(std::unique(all.numbers.begin(), all.numbers.end()), all.numbers.end());
-  return all;
+  std::sort(owners.numbers.begin(), owners.numbers.end());
+  owners.numbers.erase(std::unique(owners.numbers.begin(), owners.numbers.end()), owners.numbers.end());
+  return owners;
 }
 
 result<std::vector<std::vector<timeline::sampled_bin>>> stored_tiles::sample(std::span<const std::uint32_t> curves,
                                                                              const bin_grid& grid,
-                                                                             const bin_sources& from,
+                                                                             const bin_sources& sources,
                                                                              bin_detail& detail) const {
-  std::vector<std::vector<timeline::sampled_bin>> all(curves.size());
-  for (std::vector<timeline::sampled_bin>& bins : all) bins.reserve(grid.count);
+  std::vector<std::vector<timeline::sampled_bin>> lists(curves.size());
+  for (std::vector<timeline::sampled_bin>& bins : lists) bins.reserve(grid.count);
   const drawn_owners drawn = with_stacks_of(curves);
   note_drawn(drawn);
-  const std::vector<piece> pieces = pieces_of(grid, drawn, from, detail);
-  const auto tiles = views_of(pieces, drawn);
+  const std::vector<piece> pieces = list_pieces(grid, drawn, sources, detail);
+  const auto tiles = list_views(pieces, drawn);
   if (!tiles) return tl::unexpected<error>(tiles.error());
   for (std::size_t p = 0; p < pieces.size(); ++p) {
     const piece& part = pieces[p];
     if (part.instead) {
       const time_range over{grid.begin + (static_cast<time_ns>(part.first) << grid.level),
                             grid.begin + (static_cast<time_ns>(part.first + part.count) << grid.level)};
-      sample_section(*part.instead, over, part.count, curves, all);
+      sample_section(*part.instead, over, part.count, curves, lists);
       continue;
     }
     const tile_view& rows = (*tiles)[p];
     for (std::size_t c = 0; c < curves.size(); ++c) {
       bin_walk walk(rows.curve(curves[c]));
-      std::vector<timeline::sampled_bin>& to = all[c];
+      std::vector<timeline::sampled_bin>& to = lists[c];
       const time_ns begin = grid.begin + (static_cast<time_ns>(part.first) << grid.level);
       if (part.outside) {
         const double value = begin < part.from.begin ? 0 : walk.last();
@@ -335,18 +338,18 @@ result<std::vector<std::vector<timeline::sampled_bin>>> stored_tiles::sample(std
     if (!part.outside && grid.level > part.from.bin_level()) {
       const auto first = static_cast<std::size_t>(
           (grid.begin + (static_cast<time_ns>(part.first) << grid.level) - part.from.begin) >> part.from.bin_level());
-      put_peaks(rows, first, std::size_t{1} << (grid.level - part.from.bin_level()), part.count, curves, all);
+      put_peaks(rows, first, std::size_t{1} << (grid.level - part.from.bin_level()), part.count, curves, lists);
     }
   }
-  return all;
+  return lists;
 }
 
 /// Appends `count` bins over `over` to the bins of each of `curves`, from the event store of a section.
-void stored_tiles::sample_section(const index::event_store& from, time_range over, std::uint32_t count,
+void stored_tiles::sample_section(const index::event_store& store, time_range over, std::uint32_t count,
                                   std::span<const std::uint32_t> curves,
-                                  std::vector<std::vector<timeline::sampled_bin>>& all) const {
-  const auto facts = from.tensors(*trace_);
-  const std::vector<index::index_curve> listed = index::curves_of(from, facts.get(), over);
+                                  std::vector<std::vector<timeline::sampled_bin>>& lists) const {
+  const auto facts = store.tensors(*trace_);
+  const std::vector<index::index_curve> listed = index::make_curves(store, facts.get(), over);
   std::vector<trace::curve_row> rows;
   for (const index::index_curve& each : listed) rows.push_back(each.about);
   std::vector<std::uint32_t> wanted;
@@ -356,7 +359,7 @@ void stored_tiles::sample_section(const index::event_store& from, time_range ove
       return index::same_curve(each, curves_[curves[c]]);
     });
     if (found == rows.end()) {
-      all[c].resize(all[c].size() + count);
+      lists[c].resize(lists[c].size() + count);
       continue;
     }
     wanted.push_back(found->curve);
@@ -364,30 +367,30 @@ void stored_tiles::sample_section(const index::event_store& from, time_range ove
   }
   const auto bins = index::sample_curves(listed, index::curve_stacks(rows, trace_->tables()), wanted, over, count);
   for (std::size_t i = 0; i < owners.size(); ++i)
-    all[owners[i]].insert(all[owners[i]].end(), bins[i].begin(), bins[i].end());
+    lists[owners[i]].insert(lists[owners[i]].end(), bins[i].begin(), bins[i].end());
 }
 
 /// Sets `at_peak` of the last `count` bins of `curves`. Each of these bins consists of `several` bins of a tile,
 /// starting at the tile's bin `first`.
 void stored_tiles::put_peaks(const tile_view& rows, std::size_t first, std::size_t several, std::size_t count,
                              std::span<const std::uint32_t> curves,
-                             std::vector<std::vector<timeline::sampled_bin>>& all) const {
+                             std::vector<std::vector<timeline::sampled_bin>>& lists) const {
   const std::size_t behind = std::min<std::size_t>(first + several * count, tile_bins);
   std::vector<timeline::sampled_bin> bins;
-  const auto bins_of = [&](std::uint32_t curve) -> const std::vector<timeline::sampled_bin>& {
+  const auto get_bins = [&](std::uint32_t curve) -> const std::vector<timeline::sampled_bin>& {
     bins.clear();
     bin_walk(rows.curve(curve)).take_each(first, behind - first, bins);
     return bins;
   };
-  // For each stack and bin: the position of the stack's peak.
+  // For each stack and bin, the position of the stack's peak.
   std::vector<std::vector<std::size_t>> chosen(stacks_->size());
   for (std::size_t c = 0; c < curves.size(); ++c) {
-    const std::uint32_t stack = stacks_->stack_of(curves[c]);
+    const std::uint32_t stack = stacks_->find_stack(curves[c]);
     if (stack == index::curve_stacks::none) continue;
     if (chosen[stack].empty()) {
       std::vector<double> sums(behind - first);
       for (const std::uint32_t counted : stacks_->counted()[stack]) {
-        const std::vector<timeline::sampled_bin>& of_curve = bins_of(counted);
+        const std::vector<timeline::sampled_bin>& of_curve = get_bins(counted);
         for (std::size_t i = 0; i < sums.size(); ++i) sums[i] += of_curve[i].at_peak;
       }
       for (std::size_t i = 0; i < sums.size(); i += several) {
@@ -396,26 +399,26 @@ void stored_tiles::put_peaks(const tile_view& rows, std::size_t first, std::size
         chosen[stack].push_back(static_cast<std::size_t>(std::max_element(begin, end) - sums.begin()));
       }
     }
-    const std::vector<timeline::sampled_bin>& of_curve = bins_of(curves[c]);
-    const std::size_t last = all[c].size() - count;
+    const std::vector<timeline::sampled_bin>& of_curve = get_bins(curves[c]);
+    const std::size_t last = lists[c].size() - count;
     for (std::size_t i = 0; i < chosen[stack].size() && i < count; ++i)
-      all[c][last + i].at_peak = of_curve[chosen[stack][i]].at_peak;
+      lists[c][last + i].at_peak = of_curve[chosen[stack][i]].at_peak;
   }
 }
 
-result<void> stored_tiles::draw(std::uint32_t first, const bin_grid& grid, const bin_sources& from, bin_detail& detail,
-                                std::vector<timeline::drawn_slice>& into) const {
+result<void> stored_tiles::draw(std::uint32_t first, const bin_grid& grid, const bin_sources& sources,
+                                bin_detail& detail, std::vector<timeline::drawn_slice>& into) const {
   std::uint32_t behind = first;
-  drawn_owners of{tile_content::lanes, {}};
+  drawn_owners owners{tile_content::lanes, {}};
   for (; behind < lanes_.size() && index::same_owner(lanes_[behind], lanes_[first]); ++behind)
-    of.numbers.push_back(lanes_[behind].lane);
-  std::sort(of.numbers.begin(), of.numbers.end());
-  note_drawn(of);
-  std::vector<piece> pieces = pieces_of(grid, of, from, detail);
+    owners.numbers.push_back(lanes_[behind].lane);
+  std::sort(owners.numbers.begin(), owners.numbers.end());
+  note_drawn(owners);
+  std::vector<piece> pieces = list_pieces(grid, owners, sources, detail);
   std::erase_if(pieces, [](const piece& each) { return each.outside; });
-  const auto tiles = views_of(pieces, of);
+  const auto tiles = list_views(pieces, owners);
   if (!tiles) return tl::unexpected<error>(tiles.error());
-  const auto range_of = [&](const piece& part) {
+  const auto get_range = [&](const piece& part) {
     return time_range{grid.begin + (static_cast<time_ns>(part.first) << grid.level),
                       grid.begin + (static_cast<time_ns>(part.first + part.count) << grid.level)};
   };
@@ -424,9 +427,9 @@ result<void> stored_tiles::draw(std::uint32_t first, const bin_grid& grid, const
   std::size_t lanes = behind - first;
   for (std::size_t p = 0; p < pieces.size(); ++p) {
     if (!pieces[p].instead) continue;
-    const time_range over = range_of(pieces[p]);
-    const auto facts = lanes_[first].what == trace::lane_kind::steps ? pieces[p].instead->tensors(*trace_) : nullptr;
-    for (const index::index_slices& owner : index::slices_of(*pieces[p].instead, facts.get()))
+    const time_range over = get_range(pieces[p]);
+    const auto facts = lanes_[first].type == trace::lane_kind::steps ? pieces[p].instead->tensors(*trace_) : nullptr;
+    for (const index::index_slices& owner : index::get_slices(*pieces[p].instead, facts.get()))
       if (index::same_owner(owner.about, lanes_[first]))
         owner.slices->draw(over.begin, over.end, pieces[p].count, of_indexes[p]);
     if (!of_indexes[p].empty()) lanes = std::max<std::size_t>(lanes, of_indexes[p].back().lane + std::size_t{1});
@@ -446,7 +449,7 @@ result<void> stored_tiles::draw(std::uint32_t first, const bin_grid& grid, const
         continue;
       }
       if (l >= behind - first) continue;
-      const time_range over = range_of(part);
+      const time_range over = get_range(part);
       const std::uint32_t lane_number = lanes_[first + l].lane;
       const tile_rows* const rows = (*tiles)[p].of(lane_number);
       if (rows == nullptr) continue;
@@ -454,16 +457,16 @@ result<void> stored_tiles::draw(std::uint32_t first, const bin_grid& grid, const
       // Merge the bins of the tile that are in the same bin of the grid.
       const unsigned level = part.from.bin_level();
       const unsigned several = grid.level > level ? grid.level - level : 0;
-      const auto begin_of = [&](time_ns place) { return part.from.begin + (place << level); };
+      const auto get_begin = [&](time_ns place) { return part.from.begin + (place << level); };
       const auto first_here =
           std::partition_point(stored.places.begin(), stored.places.end(),
-                               [&](std::uint16_t place) { return begin_of(place + 1) <= over.begin; });
+                               [&](std::uint16_t place) { return get_begin(place + 1) <= over.begin; });
       for (auto i = static_cast<std::size_t>(first_here - stored.places.begin()); i < stored.size();) {
         const std::uint16_t place = stored.places[i];
-        if (begin_of(place) >= over.end) break;
+        if (get_begin(place) >= over.end) break;
         const std::size_t one = i;
         for (++i; i < stored.size() && stored.places[i] >> several == place >> several;) ++i;
-        const time_range over_bin{begin_of(place), begin_of(stored.places[i - 1] + 1)};
+        const time_range over_bin{get_begin(place), get_begin(stored.places[i - 1] + 1)};
         fill(into.emplace_back(), i == one + 1 ? stored.bins[one] : rows->joined(lane_number, one, i), over_bin, l);
         join_last(lane, into);
       }

@@ -29,11 +29,11 @@ struct bin_grid {
   [[nodiscard]] time_range range() const { return {begin, begin + (static_cast<time_ns>(count) << level)}; }
 };
 
-/// How the bins of a result compare with the requested bins. Bins are for drawing only: no metric is computed from
+/// How the bins of a result compare with the requested bins. Bins are for drawing only, and no metric is computed from
 /// them.
 enum class bin_detail : std::uint8_t {
-  /// As wide as requested. If they come from tiles, means are exact to 1e-6 or 1/2048 of max - min, and busy time to
-  /// 1/1024 of a bin.
+  /// The bins are as wide as requested. If they come from tiles, means are exact to 1e-6 or 1/2048 of max - min, and
+  /// busy time is exact to 1/1024 of a bin.
   exact,
   of_tiles,      ///< The narrowest bins in the file. Narrower bins require the events of a section.
   of_kept_tiles  ///< Bins of cached tiles. Narrower bins must first be read from the file.
@@ -41,21 +41,22 @@ enum class bin_detail : std::uint8_t {
 
 /// The places from which bins may be taken.
 struct bin_sources {
-  /// Returns, for each of the given sections, an event store with all events of that section. If it is null, the
-  /// section's own tile bins are used, which are wider than requested. If this function is empty, no section has an
-  /// event store.
+  /// Returns, for each of the given sections, an event store with all events of that section. If an event store is
+  /// null, the section's own tile bins are used, which are wider than requested. If this function is empty, no section
+  /// has an event store.
   std::function<std::vector<std::shared_ptr<const index::event_store>>(std::span<const std::size_t> sections)>
       sections{};
-  /// True: tiles that are not cached are read. False: a cached tile up to 4 levels higher, if there is one, replaces a
-  /// tile that is not cached.
+  /// If true, tiles that are not cached are read. If false, a cached tile up to 4 levels higher, if there is one,
+  /// replaces a tile that is not cached.
   bool reads_tiles = true;
 };
 
-/// The tiles of one file, with a cache. Thread-safe. A tile has all curves and lanes of the recording, but a view draws
-/// only some of them, so only the chunks that contain these are read.
+/// The tiles of one file, with a cache. A tile has all curves and lanes of the recording, but a view draws only some of
+/// them, so only the chunks that contain these curves and lanes are read. Thread-safe.
 class stored_tiles {
  public:
-  /// Null if the file has no usable tiles. If some are corrupt, the `warnings` of the snapshot say why.
+  /// Returns the tiles of a file; null if the file has no usable tiles. If some tiles are corrupt, the `warnings` of
+  /// the snapshot say why.
   static std::shared_ptr<const stored_tiles> of(std::shared_ptr<const trace::snapshot> trace,
                                                 std::size_t cache_bytes = std::size_t{64} << 20);
 
@@ -65,9 +66,9 @@ class stored_tiles {
   /// numbers need not be consecutive.
   [[nodiscard]] std::span<const trace::lane_row> lanes() const { return lanes_; }
 
-  /// Returns the grid over `range` whose bin length is closest to range / `width` by ratio: 0.7 to 1.5 times `width`
-  /// bins, plus 2, unless `range` is only a few ns long. If `range` is much longer than the recording, it is clipped to
-  /// the recording and some space around it.
+  /// Returns the grid over `range` whose bin length is closest to range / `width` by ratio. The grid has 0.7 to 1.5
+  /// times `width` bins, plus 2, unless `range` is only a few ns long. If `range` is much longer than the recording, it
+  /// is clipped to the recording and some space around it.
   [[nodiscard]] bin_grid grid_over(time_range range, std::uint32_t width) const;
 
   /// Returns the greatest length, in ns, of a view `width` pixels wide that has narrower bins than a view of `range`.
@@ -82,9 +83,9 @@ class stored_tiles {
   [[nodiscard]] time_ns longest_of_sections(time_ns time, std::uint32_t width) const;
   /// True if `prepare` would have nothing to read for this tile.
   [[nodiscard]] bool at_hand(const timeline::tile& which) const;
-  /// Reads a tile before it is drawn. If the tile has many chunks, reads only those with curves and lanes that were
-  /// drawn in the last few seconds. Returns false at once if these chunks are cached or another thread is reading them.
-  /// Errors are not reported here, because drawing the tile tries again.
+  /// Reads a tile before it is drawn. If the tile has many chunks, reads only the chunks with curves and lanes that
+  /// were drawn in the last few seconds. Returns false at once if these chunks are cached or another thread is reading
+  /// them. Errors are not reported here, because drawing the tile tries again.
   bool prepare(const timeline::tile& which) const;
 
   /// Takes over the tiles that `before`, the tiles of an earlier summary of the same growing recording, has in memory,
@@ -97,13 +98,13 @@ class stored_tiles {
   /// Errors: io, corrupt.
   [[nodiscard]] result<std::vector<std::vector<timeline::sampled_bin>>> sample(std::span<const std::uint32_t> curves,
                                                                                const bin_grid& grid,
-                                                                               const bin_sources& from,
+                                                                               const bin_sources& sources,
                                                                                bin_detail& detail) const;
 
   /// Sets `into` to the slices of one stream, direction or thread, whose first lane is `lanes()[first]`. Like
   /// `slice_set::draw`, merges neighbouring slices in a bin. The slices of a lane are sorted by start. Errors: those of
   /// `sample`.
-  [[nodiscard]] result<void> draw(std::uint32_t first, const bin_grid& grid, const bin_sources& from,
+  [[nodiscard]] result<void> draw(std::uint32_t first, const bin_grid& grid, const bin_sources& sources,
                                   bin_detail& detail, std::vector<timeline::drawn_slice>& into) const;
 
  private:
@@ -114,7 +115,7 @@ class stored_tiles {
     timeline::tile from;  ///< The tile that contains the bins.
     /// The event store of a section to use instead of the tile; may be null.
     std::shared_ptr<const index::event_store> instead;
-    /// The section at this piece, if the tile's bins are wider than requested.
+    /// The section at this piece. Set only if the tile's bins are wider than requested.
     std::optional<std::size_t> section;
     /// True if the piece is before the first tile or after the last.
     bool outside = false;
@@ -149,29 +150,31 @@ class stored_tiles {
   /// True if the file has tiles of `level`. Files written by older versions lack some levels.
   [[nodiscard]] bool is_level(unsigned level) const { return (levels_ >> level & 1) != 0; }
   [[nodiscard]] std::vector<piece> cut(const bin_grid& grid) const;
-  [[nodiscard]] std::vector<piece> pieces_of(const bin_grid& grid, const drawn_owners& of, const bin_sources& from,
-                                             bin_detail& detail) const;
-  [[nodiscard]] unsigned level_to_use(time_ns time, unsigned wanted, const drawn_owners& of, bool reads_tiles) const;
+  [[nodiscard]] std::vector<piece> list_pieces(const bin_grid& grid, const drawn_owners& owners,
+                                               const bin_sources& sources, bin_detail& detail) const;
+  [[nodiscard]] unsigned level_to_use(time_ns time, unsigned wanted, const drawn_owners& owners,
+                                      bool reads_tiles) const;
   /// Returns the chunks of a tile, sorted by their lowest curve or lane.
-  [[nodiscard]] std::vector<trace::chunk_info> chunks_of(const timeline::tile& which, tile_content content) const;
+  [[nodiscard]] std::vector<trace::chunk_info> get_chunks(const timeline::tile& which, tile_content content) const;
   /// Returns the parts of a tile, in order. If the chunks do not say what they contain, as in older files, there is
   /// only one part.
   [[nodiscard]] std::vector<part_key> parts_in(const timeline::tile& which, tile_content content) const;
   /// Returns the parts of a tile that contain rows of some of the owners.
-  [[nodiscard]] std::vector<part_key> parts_of(const timeline::tile& which, const drawn_owners& of) const;
+  [[nodiscard]] std::vector<part_key> get_parts(const timeline::tile& which, const drawn_owners& owners) const;
   /// Returns the parts of a tile that `prepare` reads.
   [[nodiscard]] std::vector<part_key> parts_to_prepare(const timeline::tile& which) const;
   /// Returns, for each piece that is drawn from a tile, the parts of the tile that the piece needs; an empty view for
   /// other pieces.
-  [[nodiscard]] result<std::vector<tile_view>> views_of(std::span<const piece> pieces, const drawn_owners& of) const;
+  [[nodiscard]] result<std::vector<tile_view>> list_views(std::span<const piece> pieces,
+                                                          const drawn_owners& owners) const;
   [[nodiscard]] drawn_owners with_stacks_of(std::span<const std::uint32_t> curves) const;
   /// Records, for `prepare`, that these owners are being drawn.
-  void note_drawn(const drawn_owners& of) const;
-  void sample_section(const index::event_store& from, time_range over, std::uint32_t count,
+  void note_drawn(const drawn_owners& owners) const;
+  void sample_section(const index::event_store& store, time_range over, std::uint32_t count,
                       std::span<const std::uint32_t> curves,
-                      std::vector<std::vector<timeline::sampled_bin>>& all) const;
+                      std::vector<std::vector<timeline::sampled_bin>>& lists) const;
   void put_peaks(const tile_view& rows, std::size_t first, std::size_t several, std::size_t count,
-                 std::span<const std::uint32_t> curves, std::vector<std::vector<timeline::sampled_bin>>& all) const;
+                 std::span<const std::uint32_t> curves, std::vector<std::vector<timeline::sampled_bin>>& lists) const;
   [[nodiscard]] kept_tiles::made read(const part_key& part) const;
 
   std::shared_ptr<const trace::snapshot> trace_;
@@ -183,7 +186,7 @@ class stored_tiles {
   std::uint64_t levels_ = 0;  ///< Has one bit for each level, set if the file has tiles of that level.
 
   using drawn_times = std::vector<std::atomic<std::int64_t>>;
-  /// For each curve and lane: the steady-clock time of the last `note_drawn`, or 0.
+  /// For each curve and lane, the steady-clock time of the last `note_drawn`, or 0.
   mutable drawn_times curves_drawn_, lanes_drawn_;
   mutable kept_tiles kept_;
 };

@@ -1,4 +1,4 @@
-// The parts of tiles: which chunks contain them, and which parts are in memory.
+// Finds the chunks that contain the parts of tiles, and keeps parts in memory.
 #include <algorithm>
 #include <chrono>
 
@@ -11,7 +11,7 @@ using timeline::tile;
 using trace::row_type;
 using trace::tile_bins;
 
-/// A tile with at most this many parts is read ahead completely. A tile of one process has two: curves and lanes.
+/// A tile with at most this many parts is read ahead completely. A tile of one process has two parts: curves and lanes.
 constexpr std::size_t few_parts = 4;
 /// Curves and lanes that were drawn longer ago than this are not read ahead.
 constexpr std::chrono::nanoseconds recently = std::chrono::seconds(3);
@@ -22,7 +22,7 @@ std::int64_t steady_now() {
 
 }  // namespace
 
-std::vector<trace::chunk_info> stored_tiles::chunks_of(const tile& which, tile_content content) const {
+std::vector<trace::chunk_info> stored_tiles::get_chunks(const tile& which, tile_content content) const {
   std::vector<trace::chunk_info> chunks = trace_->summaries_to_search().of_tile(which.begin, which.end() - 1);
   std::erase_if(chunks, [&](const trace::chunk_info& each) {
     return (each.type == row_type::lane_bin) != (content == tile_content::lanes);
@@ -34,7 +34,7 @@ std::vector<trace::chunk_info> stored_tiles::chunks_of(const tile& which, tile_c
 }
 
 std::vector<stored_tiles::part_key> stored_tiles::parts_in(const tile& which, tile_content content) const {
-  const std::vector<trace::chunk_info> chunks = chunks_of(which, content);
+  const std::vector<trace::chunk_info> chunks = get_chunks(which, content);
   if (chunks.empty()) return {};
   const auto owners = static_cast<std::uint32_t>(content == tile_content::lanes ? lanes_.size() : curves_.size());
   const bool reported =
@@ -57,7 +57,7 @@ std::vector<stored_tiles::part_key> stored_tiles::parts_in(const tile& which, ti
 }
 
 stored_tiles::kept_tiles::made stored_tiles::read(const part_key& part) const {
-  std::vector<trace::chunk_info> chunks = chunks_of(part.which, part.content);
+  std::vector<trace::chunk_info> chunks = get_chunks(part.which, part.content);
   const std::size_t owners = part.content == tile_content::lanes ? lanes_.size() : curves_.size();
   std::size_t rows = 0;
   for (const trace::chunk_info& chunk : chunks) rows += chunk.rows;
@@ -84,55 +84,55 @@ stored_bins<curve_bin> stored_tiles::tile_view::curve(std::uint32_t number) cons
   return rows == nullptr ? stored_bins<curve_bin>{} : rows->curve(number);
 }
 
-std::vector<stored_tiles::part_key> stored_tiles::parts_of(const tile& which, const drawn_owners& of) const {
-  std::vector<part_key> parts = parts_in(which, of.content);
+std::vector<stored_tiles::part_key> stored_tiles::get_parts(const tile& which, const drawn_owners& owners) const {
+  std::vector<part_key> parts = parts_in(which, owners.content);
   std::erase_if(parts, [&](const part_key& part) {
-    const auto first = std::lower_bound(of.numbers.begin(), of.numbers.end(), part.owners.first);
-    return first == of.numbers.end() || *first >= part.owners.behind;
+    const auto first = std::lower_bound(owners.numbers.begin(), owners.numbers.end(), part.owners.first);
+    return first == owners.numbers.end() || *first >= part.owners.behind;
   });
   return parts;
 }
 
 std::vector<stored_tiles::part_key> stored_tiles::parts_to_prepare(const tile& which) const {
-  std::vector<part_key> all = parts_in(which, tile_content::curves);
+  std::vector<part_key> keys = parts_in(which, tile_content::curves);
   const std::vector<part_key> lanes = parts_in(which, tile_content::lanes);
-  all.insert(all.end(), lanes.begin(), lanes.end());
-  if (all.size() <= few_parts) return all;
+  keys.insert(keys.end(), lanes.begin(), lanes.end());
+  if (keys.size() <= few_parts) return keys;
   const std::int64_t since = steady_now() - recently.count();
-  std::erase_if(all, [&](const part_key& part) {
+  std::erase_if(keys, [&](const part_key& part) {
     const drawn_times& times = part.content == tile_content::lanes ? lanes_drawn_ : curves_drawn_;
     const auto owned = std::span(times).subspan(part.owners.first, part.owners.count());
     return std::none_of(owned.begin(), owned.end(),
                         [&](const auto& time) { return time.load(std::memory_order_relaxed) > since; });
   });
-  return all;
+  return keys;
 }
 
-void stored_tiles::note_drawn(const drawn_owners& of) const {
-  drawn_times& times = of.content == tile_content::lanes ? lanes_drawn_ : curves_drawn_;
+void stored_tiles::note_drawn(const drawn_owners& owners) const {
+  drawn_times& times = owners.content == tile_content::lanes ? lanes_drawn_ : curves_drawn_;
   const std::int64_t now = steady_now();
-  for (const std::uint32_t number : of.numbers) times[number].store(now, std::memory_order_relaxed);
+  for (const std::uint32_t number : owners.numbers) times[number].store(now, std::memory_order_relaxed);
 }
 
-result<std::vector<stored_tiles::tile_view>> stored_tiles::views_of(std::span<const piece> pieces,
-                                                                    const drawn_owners& of) const {
+result<std::vector<stored_tiles::tile_view>> stored_tiles::list_views(std::span<const piece> pieces,
+                                                                      const drawn_owners& owners) const {
   std::vector<part_key> wanted;
   std::vector<std::size_t> counts;
   for (const piece& each : pieces) {
-    const std::vector<part_key> parts = each.instead ? std::vector<part_key>{} : parts_of(each.from, of);
+    const std::vector<part_key> parts = each.instead ? std::vector<part_key>{} : get_parts(each.from, owners);
     wanted.insert(wanted.end(), parts.begin(), parts.end());
     counts.push_back(parts.size());
   }
   auto read_parts = kept_.get_each(wanted);
-  std::vector<tile_view> all(pieces.size());
+  std::vector<tile_view> views(pieces.size());
   auto next = read_parts.begin();
   for (std::size_t p = 0; p < pieces.size(); ++p) {
     for (std::size_t i = 0; i < counts[p]; ++i, ++next) {
       if (!*next) return tl::unexpected<error>(next->error());
-      all[p].parts.push_back(std::move(**next));
+      views[p].parts.push_back(std::move(**next));
     }
   }
-  return all;
+  return views;
 }
 
 bool stored_tiles::at_hand(const tile& which) const {
@@ -148,16 +148,16 @@ bool stored_tiles::prepare(const tile& which) const {
 }
 
 void stored_tiles::take_over(const stored_tiles& before) const {
-  // Owners with a number in a settled tile keep that number; there may be new owners.
-  const auto copy = [](const drawn_times& from, drawn_times& to) {
-    for (std::size_t i = 0; i < std::min(from.size(), to.size()); ++i)
-      to[i].store(from[i].load(std::memory_order_relaxed));
+  // Owners with a number in a settled tile keep that number, but there may be new owners.
+  const auto copy = [](const drawn_times& times, drawn_times& to) {
+    for (std::size_t i = 0; i < std::min(times.size(), to.size()); ++i)
+      to[i].store(times[i].load(std::memory_order_relaxed));
   };
   copy(before.curves_drawn_, curves_drawn_);
   copy(before.lanes_drawn_, lanes_drawn_);
   const auto same = [](const trace::chunk_info& a, const trace::chunk_info& b) { return a.offset == b.offset; };
   for (auto& [part, rows] : before.kept_.all_kept()) {
-    const auto there = before.chunks_of(part.which, part.content), here = chunks_of(part.which, part.content);
+    const auto there = before.get_chunks(part.which, part.content), here = get_chunks(part.which, part.content);
     const bool settled = trace_->are_settled(here);
     if (settled && std::equal(here.begin(), here.end(), there.begin(), there.end(), same)) {
       kept_.put(part, std::move(rows));

@@ -23,19 +23,19 @@ struct curve_bin {
 struct curve_bins {
   struct change {
     std::uint32_t bin = 0;
-    curve_bin is;
+    curve_bin value;
   };
   /// The bins in which the curve is not constantly equal to its last value in the bin before, sorted by bin. Before the
   /// tile's first bin, the curve counts as 0.
   std::vector<change> changes;
 
-  /// Adds `is` for bin `bin`, unless the curve stays at its last value. Call in order of bins.
-  void append(std::uint32_t bin, const curve_bin& is) {
+  /// Adds `is` for bin `bin`, unless the curve stays at its last value. Bins must be added in order.
+  void append(std::uint32_t bin, const curve_bin& current) {
     const double before = last();
-    if (is.minimum != before || is.maximum != before) changes.push_back({bin, is});
+    if (current.minimum != before || current.maximum != before) changes.push_back({bin, current});
   }
   /// The curve's value at the end of the last bin added.
-  [[nodiscard]] double last() const { return changes.empty() ? 0 : changes.back().is.last; }
+  [[nodiscard]] double last() const { return changes.empty() ? 0 : changes.back().value.last; }
 };
 
 /// The slices in one bin of a lane. See `trace::lane_bin_row`.
@@ -58,7 +58,7 @@ struct lane_bins {
   struct run {
     std::uint32_t first = 0;  ///< The number of the first of `count` consecutive equal bins.
     std::uint32_t count = 1;
-    lane_bin is;
+    lane_bin value;
     [[nodiscard]] std::uint32_t end() const { return first + count; }
   };
   std::vector<run> runs;  ///< Sorted by bin; the runs do not overlap.
@@ -66,11 +66,11 @@ struct lane_bins {
   /// Returns bin `bin`, adding it if it is empty. O(1) if the calls are in order of bins.
   lane_bin& at(std::uint32_t bin);
   /// Merges `is` into each of the bins [first, end). O(1) if all bins from `first` on are empty.
-  void append(std::uint32_t first, std::uint32_t end, const lane_bin& is);
+  void append(std::uint32_t first, std::uint32_t end, const lane_bin& bin);
 };
 
 /// The bins of a tile. Curves and lanes are in the order of the recording's lists of curves and lanes. Only bins in
-/// which something happens are stored: with the lanes of hundreds of processes, these are a small share of all bins.
+/// which something happens are stored. With the lanes of hundreds of processes, these are a small share of all bins.
 struct filled_tile {
   std::vector<curve_bins> curves;
   std::vector<lane_bins> lanes;
@@ -91,10 +91,10 @@ struct filled_tile {
 /// `part`, because the bins of the tile above are that many times as wide. O(counted curves * bins + filled bins).
 [[nodiscard]] filled_tile share_of_tile_above(const filled_tile& part, const index::curve_stacks& stacks);
 /// Joins the shares of neighbouring tiles, which are in order of time and have `bins` bins each. The result is the tile
-/// above these tiles, or its share of a tile further above. O(filled bins).
+/// above these tiles, or the share of that tile in a tile further above. O(filled bins).
 [[nodiscard]] filled_tile join_shares(std::span<const filled_tile> shares, std::uint32_t bins);
 
 /// Writes the rows of a tile to a file. Omits each bin that repeats the bin before.
-void write_tile(trace::file_writer& to, const timeline::tile& where, const filled_tile& what);
+void write_tile(trace::file_writer& to, const timeline::tile& where, const filled_tile& tile);
 
 }  // namespace sluice::summary

@@ -17,14 +17,14 @@ namespace {
 
 constexpr std::size_t fan_out = std::size_t{1} << trace::tile_fan_out_log2;
 
-tile tile_of(const trace::section_row& section) {
+tile get_tile(const trace::section_row& section) {
   return {section.time,
           static_cast<unsigned>(std::countr_zero(static_cast<std::uint64_t>(section.end - section.time)))};
 }
 
 /// Tiles with fewer curves and lanes than this, such as those of 64 processes, are all written.
 constexpr std::size_t few_owners = 2000;
-/// The share of filled bins in a tile of many processes is a quarter, as measured.
+/// The share of filled bins in a tile of many processes, as measured.
 constexpr double filled_bins = 0.25;
 /// A tile is written if its number of filled bins is at most this share of the number of its events. A view with
 /// narrower bins is drawn from the sections in view, which takes a second if these have a million events.
@@ -36,40 +36,40 @@ bool ends_group(const tile& which) { return ((which.begin >> which.level) & (fan
 
 }  // namespace
 
-void tile_maker::go_on(trace::file_writer& to, std::span<const trace::section_row> sections, const trace::snapshot& of,
-                       bool ends) {
+void tile_maker::go_on(trace::file_writer& to, std::span<const trace::section_row> sections,
+                       const trace::snapshot& recording, bool ends) {
   to_ = &to;
   sections_ = sections;
-  of_ = &of;
-  whole_ = index::time_range_of(of);
+  of_ = &recording;
+  whole_ = index::recorded_range(recording);
   root_level_ = ends ? timeline::root_tiles(sections.front().time, sections.back().end - 1).front().level
                      : timeline::highest_tile_level;
 }
 
-bool tile_maker::add(const index::event_store& from, std::size_t first, std::size_t last) {
-  const auto facts = from.tensors(*of_);
-  std::vector<index::index_curve> curves = index::curves_of(from, facts.get(), whole_);
-  const std::vector<index::index_slices> slices = index::slices_of(from, facts.get());
+bool tile_maker::add(const index::event_store& store, std::size_t first, std::size_t last) {
+  const auto facts = store.tensors(*of_);
+  std::vector<index::index_curve> curves = index::make_curves(store, facts.get(), whole_);
+  const std::vector<index::index_slices> slices = index::get_slices(store, facts.get());
   if (!take_numbers(curves, lane_rows(slices))) return false;
   last = std::min(last, sections_.size() - 1);
-  const time_range inside = common_of(whole_, {sections_[first].time, sections_[last].end});
+  const time_range inside = intersect(whole_, {sections_[first].time, sections_[last].end});
   if (inside.length() > 0)
     for (std::size_t c = 0; c < curves.size(); ++c)
       curves_[c].maximum = std::max(curves_[c].maximum, curves[c].over(inside).maximum);
   // In a growing recording, later sections may be shorter than all earlier sections.
   for (std::size_t i = first; i <= last; ++i) {
-    const unsigned level = tile_of(sections_[i]).level;
+    const unsigned level = get_tile(sections_[i]).level;
     if (leaves_out_ && level + max_levels_left_out < lowest_level_) return false;
     if (!leaves_out_) lowest_level_ = std::min(lowest_level_, level);
   }
   for (std::size_t i = first; i <= last; ++i) {
-    const tile where = tile_of(sections_[i]);
+    const tile where = get_tile(sections_[i]);
     const unsigned bin_level = std::max(where.level, lowest_level_) - trace::tile_bins_log2;
-    filled_tile made = fill_tile(where, bin_level, curves, *stacks_, slices, whole_.end);
+    filled_tile output = fill_tile(where, bin_level, curves, *stacks_, slices, whole_.end);
     std::vector<lane_bins> lanes(lanes_.size());
-    for (std::size_t lane = 0; lane < numbers_.size(); ++lane) lanes[numbers_[lane]] = std::move(made.lanes[lane]);
-    made.lanes = std::move(lanes);
-    put(where, std::move(made));
+    for (std::size_t lane = 0; lane < numbers_.size(); ++lane) lanes[numbers_[lane]] = std::move(output.lanes[lane]);
+    output.lanes = std::move(lanes);
+    put(where, std::move(output));
   }
   added_ = last + 1;
   return true;
@@ -104,7 +104,7 @@ bool tile_maker::number_lanes(std::span<const trace::lane_row> lanes) {
   if (std::equal(lanes.begin(), lanes.end(), listed_.begin(), listed_.end(), same_lane)) return true;
   listed_.assign(lanes.begin(), lanes.end());
   const auto before = [](const trace::lane_row& a, const trace::lane_row& b) {
-    return std::pair(index::owner_of(a), a.depth) < std::pair(index::owner_of(b), b.depth);
+    return std::pair(index::find_owner(a), a.depth) < std::pair(index::find_owner(b), b.depth);
   };
   std::map<trace::lane_row, std::uint32_t, decltype(before)> known(before);
   for (const trace::lane_row& row : lanes_) known.emplace(row, row.lane);
@@ -146,15 +146,15 @@ void tile_maker::put_highest(index::recording_facts& into) const {
     const index::memory_key key{row.device, row.layer, row.kind};
     for (index::recording_facts::memory& each : into.memories) {
       if (each.key != key) continue;
-      if (row.what == trace::curve_kind::memory) each.highest = highest;
-      if (row.what != trace::curve_kind::category) continue;
+      if (row.type == trace::curve_kind::memory) each.highest = highest;
+      if (row.type != trace::curve_kind::category) continue;
       for (index::recording_facts::part_of_it& part : each.by_category)
-        if (part.what == static_cast<index::category>(row.category)) part.highest = highest;
+        if (part.kind == static_cast<index::category>(row.category)) part.highest = highest;
     }
-    if (row.what == trace::curve_kind::pool_blocks)
+    if (row.type == trace::curve_kind::pool_blocks)
       for (index::recording_facts::pool& each : into.pools)
         if (each.pool == row.pool) each.highest = highest;
-    if (row.what == trace::curve_kind::rate)
+    if (row.type == trace::curve_kind::rate)
       for (index::recording_facts::direction& each : into.directions)
         if (each.key.device == row.device && each.key.direction == row.way) each.highest_rate = highest;
   }
@@ -162,10 +162,10 @@ void tile_maker::put_highest(index::recording_facts& into) const {
 
 void tile_maker::choose_levels() {
   unsigned lowest = root_level_;
-  for (const trace::section_row& each : sections_) lowest = std::min(lowest, tile_of(each).level);
+  for (const trace::section_row& each : sections_) lowest = std::min(lowest, get_tile(each).level);
   double events = 0, count = 0;
   for (const trace::section_row& each : sections_) {
-    if (tile_of(each).level != lowest) continue;
+    if (get_tile(each).level != lowest) continue;
     events += static_cast<double>(each.events);
     ++count;
   }
@@ -181,14 +181,14 @@ void tile_maker::choose_levels() {
   }
 }
 
-void tile_maker::put(const tile& where, filled_tile made) {
-  if (is_written(where)) write_tile(*to_, where, made);
+void tile_maker::put(const tile& where, filled_tile output) {
+  if (is_written(where)) write_tile(*to_, where, output);
   if (where.level >= root_level_) return;
   // A tile that is not written is, as a whole, a share of the lowest tile that is written.
   const std::uint32_t bins =
       trace::tile_bins >> std::max(1, static_cast<int>(lowest_level_) - static_cast<int>(where.level));
-  shares_.emplace_back(where, is_written(where) ? share_of_tile_above(made, *stacks_) : std::move(made));
-  made = {};
+  shares_.emplace_back(where, is_written(where) ? share_of_tile_above(output, *stacks_) : std::move(output));
+  output = {};
   if (!ends_group(where)) return;
   const tile above = timeline::tile_at(where.begin, where.level + trace::tile_fan_out_log2);
   // There is nothing before the first section.

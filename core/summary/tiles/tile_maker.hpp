@@ -13,30 +13,32 @@
 
 namespace sluice::summary {
 
-/// Builds the tiles of a recording and writes them to its file. Tiles of sections are built from event stores, and each
-/// tile with wider bins as soon as the tiles below it are complete. With the lanes of hundreds of processes, the tile
-/// of a section has more bins than the section has events; then the lowest levels are omitted. Not thread-safe.
+/// Builds the tiles of a recording and writes them to its file. Tiles of sections are built from event stores. Each
+/// tile with wider bins is built as soon as the tiles below it are complete. With the lanes of hundreds of processes,
+/// the tile of a section has more bins than the section has events. In this case, the lowest levels are omitted. Not
+/// thread-safe.
 class tile_maker {
  public:
-  /// Call first, and again when the recording `of` has grown. `sections` come from `plan_sections`, and must start with
-  /// the sections added before. All arguments must outlive the calls that follow. Without `ends`, only tiles all of
-  /// whose sections were added are built, however far the recording continues; copies of this object may continue to
-  /// the end.
-  void go_on(trace::file_writer& to, std::span<const trace::section_row> sections, const trace::snapshot& of,
+  /// Sets the recording. Must be called first, and again when the recording `of` has grown. `sections` come from
+  /// `plan_sections`, and must start with the sections added before. All arguments must outlive the calls that follow.
+  /// Without `ends`, a tile is built only if all its sections were added, however far the recording continues. Copies
+  /// of this object may continue to the end.
+  void go_on(trace::file_writer& to, std::span<const trace::section_row> sections, const trace::snapshot& recording,
              bool ends);
 
-  /// Adds the sections [first, last], which follow those of the last call. If `from` contains more than these sections,
-  /// only the last digits of means differ. O(curves * bins * log events + slices) per section. Returns false if `from`
-  /// lacks a curve or lane that existed before, as in a contradictory file, or if sections of a growing recording have
-  /// become too short for levels to be omitted. Then nothing more may be added.
-  [[nodiscard]] bool add(const index::event_store& from, std::size_t first, std::size_t last);
+  /// Adds the sections [first, last], which follow the sections of the last call. If `from` contains more than these
+  /// sections, only the last digits of means differ. O(curves * bins * log events + slices) per section. Returns false
+  /// if `from` lacks a curve or lane that existed before, as in a contradictory file, or if sections of a growing
+  /// recording have become too short for levels to be omitted. After that, nothing more may be added.
+  [[nodiscard]] bool add(const index::event_store& store, std::size_t first, std::size_t last);
   /// The curves found so far.
   [[nodiscard]] std::span<const trace::curve_row> curves() const { return curves_; }
   /// The number of sections added so far.
   [[nodiscard]] std::size_t added() const { return added_; }
-  /// Writes the lists of curves and lanes. Call after the last section.
+  /// Writes the lists of curves and lanes. Must be called after the last section.
   void end();
-  /// Sets the maximum bytes of memories, categories and pools, and the maximum copy rates. Call after the last section.
+  /// Sets the maximum bytes of memories, categories and pools, and the maximum copy rates. Must be called after the
+  /// last section.
   void put_highest(index::recording_facts& into) const;
 
  private:
@@ -48,7 +50,7 @@ class tile_maker {
   [[nodiscard]] bool number_lanes(std::span<const trace::lane_row> lanes);
   [[nodiscard]] bool take_numbers(std::vector<index::index_curve>& curves, std::span<const trace::lane_row> lanes);
   [[nodiscard]] bool is_written(const timeline::tile& which) const { return which.level >= lowest_level_; }
-  void put(const timeline::tile& where, filled_tile made);
+  void put(const timeline::tile& where, filled_tile output);
 
   trace::file_writer* to_ = nullptr;
   std::span<const trace::section_row> sections_;
@@ -63,7 +65,8 @@ class tile_maker {
   std::vector<trace::lane_row> lanes_;
   std::vector<trace::lane_row> listed_;  ///< The lanes of the last event store.
   std::vector<std::uint32_t> numbers_;   ///< The positions in `lanes_` of the lanes in `listed_`.
-  /// Shares of tiles that are not complete yet, kept until the neighbouring tiles exist: at most one per level.
+  /// Shares of tiles that are not complete yet. A share is kept until the neighbouring tiles exist. There is at most
+  /// one per level.
   std::vector<std::pair<timeline::tile, filled_tile>> shares_;
 };
 

@@ -18,8 +18,8 @@ using trace::integer_bin_row;
 using trace::lane_bin_row;
 using trace::tile_bins;
 
-std::uint32_t owner_of(const curve_bin_row& row) { return row.curve; }
-std::uint32_t owner_of(const lane_bin_row& row) { return row.lane; }
+std::uint32_t find_owner(const curve_bin_row& row) { return row.curve; }
+std::uint32_t find_owner(const lane_bin_row& row) { return row.lane; }
 
 bool is_slice_kind(std::uint8_t kind) { return kind <= static_cast<std::uint8_t>(timeline::slice_kind::step); }
 
@@ -32,10 +32,10 @@ bool makes_sense(const lane_bin_row& row) { return is_slice_kind(row.kind); }
 /// True if the row is in the tile, belongs to one of the curves or lanes to read, and has valid values.
 template <class Row>
 bool belongs(const Row& row, const tile& where, owner_range owners) {
-  return row.time >= where.begin && row.time < where.end() && owners.holds(owner_of(row)) && makes_sense(row);
+  return row.time >= where.begin && row.time < where.end() && owners.holds(find_owner(row)) && makes_sense(row);
 }
 
-curve_bin bin_of(const curve_bin_row& row) {
+curve_bin find_bin(const curve_bin_row& row) {
   const double mean =
       // Clamp the mean, because stored means are less exact than minima and maxima.
       std::max(row.minimum, std::min(row.mean, row.maximum));
@@ -55,9 +55,9 @@ struct lane_bins_of {
 };
 
 /// Converts a row to a bin. `before`: the curve's value at the start of the bin.
-inline curve_bin bin_of(const integer_bin_row& row, double before) {
+inline curve_bin find_bin(const integer_bin_row& row, double before) {
   const double minimum = before - static_cast<double>(row.fall), maximum = before + static_cast<double>(row.rise);
-  const double mean = minimum + std::min(trace::share_of(row.mean), 1.0) * (maximum - minimum);
+  const double mean = minimum + std::min(trace::compute_share(row.mean), 1.0) * (maximum - minimum);
   return {minimum, maximum, mean, minimum + static_cast<double>(row.last),
           std::max(minimum, maximum - static_cast<double>(row.below_peak))};
 }
@@ -67,7 +67,7 @@ template <class Row, class Member>
 struct of_rows {
   std::span<const Row> rows;
   Member member;
-  of_rows(std::span<const Row> of, Member which) : rows(of), member(which) {}
+  of_rows(std::span<const Row> items, Member which) : rows(items), member(which) {}
   auto operator[](std::size_t i) const { return member(rows[i]); }
 };
 
@@ -84,11 +84,12 @@ const trace::chunk_info* only_chunk(std::span<const trace::chunk_info> chunks) {
 
 /// Appends the rows of one type in the given chunks.
 template <class Row>
-result<void> read_rows(const trace::snapshot& from, std::span<const trace::chunk_info> chunks, std::vector<Row>& rows) {
+result<void> read_rows(const trace::snapshot& recording, std::span<const trace::chunk_info> chunks,
+                       std::vector<Row>& rows) {
   std::vector<Row> more;
   for (const trace::chunk_info& chunk : chunks) {
     if (chunk.type != trace::type_of_row<Row>) continue;
-    if (auto got = from.read_summary<Row>(chunk, more); !got) return got;
+    if (auto got = recording.read_summary<Row>(chunk, more); !got) return got;
     rows.insert(rows.end(), more.begin(), more.end());
   }
   return {};
@@ -100,17 +101,17 @@ void append_integers(std::span<const integer_bin_row> rows, std::vector<curve_bi
   curve_bin bin;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     const integer_bin_row& row = rows[i];
-    bin = bin_of(row, i > 0 && rows[i - 1].curve == row.curve ? bin.last : static_cast<double>(row.begin));
+    bin = find_bin(row, i > 0 && rows[i - 1].curve == row.curve ? bin.last : static_cast<double>(row.begin));
     to.push_back({row.time, row.curve, bin.minimum, bin.maximum, bin.mean, bin.last, bin.maximum - bin.at_peak});
   }
 }
 
-/// Removes invalid rows and sorts the rest. Files written by Sluice need neither; corrupt or hostile files may.
+/// Removes invalid rows and sorts the rest. Files written by Sluice need neither, but corrupt or hostile files may.
 template <class Row>
 void put_in_order(std::vector<Row>& rows, const tile& where, owner_range owners) {
   std::erase_if(rows, [&](const Row& row) { return !belongs(row, where, owners); });
   const auto before = [](const Row& a, const Row& b) {
-    return std::tuple(owner_of(a), a.time) < std::tuple(owner_of(b), b.time);
+    return std::tuple(find_owner(a), a.time) < std::tuple(find_owner(b), b.time);
   };
   if (!std::is_sorted(rows.begin(), rows.end(), before)) std::stable_sort(rows.begin(), rows.end(), before);
 }
@@ -140,10 +141,10 @@ bool tile_rows::bins_of_many<Bin>::place(const Owners& owner, const Times& time,
 template <class Bin>
 template <class Row, class Make>
 void tile_rows::bins_of_many<Bin>::take(std::span<const Row> rows, const tile& where, owner_range owners,
-                                        Make&& bin_of) {
+                                        Make&& find_bin) {
   bins.clear();
-  for (const Row& row : rows) bins.push_back(bin_of(row));
-  place(of_rows(rows, [](const Row& row) { return owner_of(row); }),
+  for (const Row& row : rows) bins.push_back(find_bin(row));
+  place(of_rows(rows, [](const Row& row) { return find_owner(row); }),
         of_rows(rows, [](const Row& row) { return row.time; }), rows.size(), where, owners);
 }
 
@@ -163,7 +164,7 @@ bool tile_rows::take(const trace::row_values<integer_bin_row>& rows, const tile&
     for (std::size_t i = first; i < behind; ++i) {
       const integer_bin_row row{
           .fall = fall[i], .rise = rise[i], .last = last[i], .mean = mean[i], .below_peak = below_peak[i]};
-      before = curves_.bins.emplace_back(bin_of(row, before)).last;
+      before = curves_.bins.emplace_back(find_bin(row, before)).last;
     }
   }
   return true;
@@ -178,19 +179,19 @@ bool tile_rows::take(const trace::row_values<lane_bin_row>& rows, const tile& wh
   const auto event = rows.of(&lane_bin_row::event);
   const auto name = rows.of(&lane_bin_row::name);
   const auto kind = rows.of(&lane_bin_row::kind), tag = rows.of(&lane_bin_row::tag);
-  const lane_bins_of bin_of(where);
+  const lane_bins_of find_bin(where);
   lanes_.bins.clear();
   lanes_.bins.reserve(rows.size());
   bool sound = true;
   for (std::size_t i = 0; i < rows.size(); ++i) {
     sound &= is_slice_kind(kind[i]);
-    lanes_.bins.push_back(bin_of({.count = slices[i],
-                                  .busy = busy[i],
-                                  .bytes = bytes[i],
-                                  .event = event[i],
-                                  .name = name[i],
-                                  .kind = kind[i],
-                                  .tag = tag[i]}));
+    lanes_.bins.push_back(find_bin({.count = slices[i],
+                                    .busy = busy[i],
+                                    .bytes = bytes[i],
+                                    .event = event[i],
+                                    .name = name[i],
+                                    .kind = kind[i],
+                                    .tag = tag[i]}));
   }
   lengths_.clear();
   if (!joins) return sound;
@@ -200,26 +201,26 @@ bool tile_rows::take(const trace::row_values<lane_bin_row>& rows, const tile& wh
   return sound;
 }
 
-result<void> tile_rows::read_curves(const trace::snapshot& from, std::span<const trace::chunk_info> chunks,
+result<void> tile_rows::read_curves(const trace::snapshot& recording, std::span<const trace::chunk_info> chunks,
                                     const tile& where) {
   if (const trace::chunk_info* const chunk = only_chunk<curve_bin_row, integer_bin_row>(chunks);
       chunk != nullptr && chunk->type == trace::row_type::integer_bin) {
     thread_local trace::row_values<integer_bin_row> values;
-    if (auto got = from.read_summary<integer_bin_row>(*chunk, values); !got) return got;
+    if (auto got = recording.read_summary<integer_bin_row>(*chunk, values); !got) return got;
     if (take(values, where)) return {};
   }
   thread_scratch<integer_bin_row> integers;
   thread_scratch<curve_bin_row> rows;
-  if (auto got = read_rows(from, chunks, *integers); !got) return got;
-  if (auto got = read_rows(from, chunks, *rows); !got) return got;
+  if (auto got = read_rows(recording, chunks, *integers); !got) return got;
+  if (auto got = read_rows(recording, chunks, *rows); !got) return got;
   append_integers(*integers, *rows);
   put_in_order(*rows, where, owners_);
   curves_.take(std::span<const curve_bin_row>(*rows), where, owners_,
-               [](const curve_bin_row& row) { return bin_of(row); });
+               [](const curve_bin_row& row) { return find_bin(row); });
   return {};
 }
 
-result<void> tile_rows::read_lanes(const trace::snapshot& from, std::span<const trace::chunk_info> chunks,
+result<void> tile_rows::read_lanes(const trace::snapshot& recording, std::span<const trace::chunk_info> chunks,
                                    const tile& where, bool joins) {
   if (const trace::chunk_info* const chunk = only_chunk<lane_bin_row>(chunks)) {
     constexpr auto but_lengths = trace::column_set<lane_bin_row>::of(
@@ -227,11 +228,11 @@ result<void> tile_rows::read_lanes(const trace::snapshot& from, std::span<const 
         &lane_bin_row::event, &lane_bin_row::name, &lane_bin_row::kind, &lane_bin_row::tag);
     const auto wanted = joins ? trace::column_set<lane_bin_row>() : but_lengths;
     thread_local trace::row_values<lane_bin_row> values;
-    if (auto got = from.read_summary<lane_bin_row>(*chunk, values, wanted); !got) return got;
+    if (auto got = recording.read_summary<lane_bin_row>(*chunk, values, wanted); !got) return got;
     if (take(values, where, joins)) return {};
   }
   thread_scratch<lane_bin_row> rows;
-  if (auto got = read_rows(from, chunks, *rows); !got) return got;
+  if (auto got = read_rows(recording, chunks, *rows); !got) return got;
   put_in_order(*rows, where, owners_);
   lanes_.take(std::span<const lane_bin_row>(*rows), where, owners_, lane_bins_of(where));
   lengths_.clear();
@@ -240,15 +241,15 @@ result<void> tile_rows::read_lanes(const trace::snapshot& from, std::span<const 
   return {};
 }
 
-result<std::shared_ptr<const tile_rows>> tile_rows::read(const trace::snapshot& from,
+result<std::shared_ptr<const tile_rows>> tile_rows::read(const trace::snapshot& recording,
                                                          std::span<const trace::chunk_info> chunks, const tile& where,
                                                          tile_content content, owner_range owners, bool joins) {
-  auto made = std::make_shared<tile_rows>();
-  made->owners_ = owners;
-  auto got = content == tile_content::curves ? made->read_curves(from, chunks, where)
-                                             : made->read_lanes(from, chunks, where, joins);
+  auto rows = std::make_shared<tile_rows>();
+  rows->owners_ = owners;
+  auto got = content == tile_content::curves ? rows->read_curves(recording, chunks, where)
+                                             : rows->read_lanes(recording, chunks, where, joins);
   if (!got) return tl::unexpected(got.error());
-  return std::shared_ptr<const tile_rows>(std::move(made));
+  return std::shared_ptr<const tile_rows>(std::move(rows));
 }
 
 drawn_bin tile_rows::joined(std::size_t number, std::size_t first, std::size_t behind) const {
@@ -263,32 +264,32 @@ drawn_bin tile_rows::joined(std::size_t number, std::size_t first, std::size_t b
                     bin.bytes, in_all < lengths_.size() ? lengths_[in_all] : 0,
                     bin.event, static_cast<trace::string_id>(bin.name)};
   };
-  lane_bin all = bin_at(first);
-  for (std::size_t i = first + 1; i < behind; ++i) all.append(bin_at(i));
+  lane_bin whole = bin_at(first);
+  for (std::size_t i = first + 1; i < behind; ++i) whole.append(bin_at(i));
   const double bins = stored.places[behind - 1] + 1 - stored.places[first];
-  return {all.event,
-          all.bytes,
-          static_cast<float>(static_cast<double>(all.busy) / (bins * unit)),
-          all.count,
-          static_cast<std::uint32_t>(raw(all.name)),
-          all.kind,
-          all.tag};
+  return {whole.event,
+          whole.bytes,
+          static_cast<float>(static_cast<double>(whole.busy) / (bins * unit)),
+          whole.count,
+          static_cast<std::uint32_t>(raw(whole.name)),
+          whole.kind,
+          whole.tag};
 }
 
 timeline::sampled_bin bin_walk::take(std::size_t first, std::size_t several) {
   go_to(first);
-  timeline::sampled_bin all = here(first);
-  double mean = all.mean;
+  timeline::sampled_bin sampled_bin = here(first);
+  double mean = sampled_bin.mean;
   for (std::size_t i = first + 1; i < first + several; ++i) {
     go_to(i);
     const timeline::sampled_bin bin = here(i);
-    all.minimum = std::min(all.minimum, bin.minimum);
-    all.maximum = std::max(all.maximum, bin.maximum);
-    all.at_peak = std::max(all.at_peak, bin.at_peak);
+    sampled_bin.minimum = std::min(sampled_bin.minimum, bin.minimum);
+    sampled_bin.maximum = std::max(sampled_bin.maximum, bin.maximum);
+    sampled_bin.at_peak = std::max(sampled_bin.at_peak, bin.at_peak);
     mean += bin.mean;
   }
-  if (all.minimum != all.maximum) all.mean = mean / static_cast<double>(several);
-  return all;
+  if (sampled_bin.minimum != sampled_bin.maximum) sampled_bin.mean = mean / static_cast<double>(several);
+  return sampled_bin;
 }
 
 void bin_walk::take_each(std::size_t first, std::size_t count, std::vector<timeline::sampled_bin>& to) {

@@ -13,7 +13,7 @@
 #include "core/timeline/tile_grid.hpp"
 #include "core/trace/file/reader.hpp"
 
-/// A part of a tile, as read into memory. Private to core.
+/// Reads a part of a tile (some of its curves or lanes) into memory. Private to core.
 namespace sluice::summary {
 
 /// The stored bins of one curve or lane, in order of time. Bins that repeat the previous value are not stored.
@@ -24,10 +24,11 @@ struct stored_bins {
   [[nodiscard]] std::size_t size() const { return bins.size(); }
 };
 
-/// A bin of a lane, for drawing. Thousands are processed per frame, so it takes only a third of the size of its row.
+/// A bin of a lane, for drawing. Thousands of bins are processed per frame, so a bin takes only a third of the size of
+/// its row.
 struct drawn_bin {
   trace::event_id event{};  ///< The longest slice in the bin. Members without a comment also describe that slice.
-  /// Sum over the slices that begin in the bin; if they are steps, the number of the longest step.
+  /// Sum over the slices that begin in the bin. If the slices are steps, the number of the longest step.
   std::uint64_t bytes = 0;
   float busy = 0;           ///< The share of the bin that slices cover.
   std::uint32_t count = 0;  ///< Number of slices that begin in the bin.
@@ -55,7 +56,7 @@ class tile_rows {
   /// Reads the curves or lanes `owners` of the tile `where` from `chunks`, which must contain all their rows. Ignores
   /// corrupt rows, and rows of other owners. If `joins`, also reads the lengths of slices, which are needed to merge
   /// bins of lanes when drawing. Errors: io, corrupt.
-  [[nodiscard]] static result<std::shared_ptr<const tile_rows>> read(const trace::snapshot& from,
+  [[nodiscard]] static result<std::shared_ptr<const tile_rows>> read(const trace::snapshot& recording,
                                                                      std::span<const trace::chunk_info> chunks,
                                                                      const timeline::tile& where, tile_content content,
                                                                      owner_range owners, bool joins);
@@ -68,7 +69,7 @@ class tile_rows {
   /// Merges bins [first, behind) of `lane(number)` into one. If the tile was read without `joins`, the slice in the
   /// first bin is assumed to be the longest.
   [[nodiscard]] drawn_bin joined(std::size_t number, std::size_t first, std::size_t behind) const;
-  /// The memory that this takes, in bytes.
+  /// The memory that this object takes, in bytes.
   [[nodiscard]] std::size_t bytes() const {
     return curves_.bytes() + lanes_.bytes() + lengths_.size() * sizeof(time_ns);
   }
@@ -90,9 +91,9 @@ class tile_rows {
     template <class Owners, class Times>
     bool place(const Owners& owner, const Times& time, std::size_t rows, const timeline::tile& where,
                owner_range owners);
-    /// Replaces the bins by `bin_of(row)` for each of `rows`, which must be in order.
+    /// Replaces the bins by `find_bin(row)` for each of `rows`, which must be in order.
     template <class Row, class Make>
-    void take(std::span<const Row> rows, const timeline::tile& where, owner_range owners, Make&& bin_of);
+    void take(std::span<const Row> rows, const timeline::tile& where, owner_range owners, Make&& find_bin);
     [[nodiscard]] std::size_t bytes() const {
       return begins.size() * sizeof(std::uint32_t) + places.size() * sizeof(std::uint16_t) + bins.size() * sizeof(Bin);
     }
@@ -101,15 +102,15 @@ class tile_rows {
   /// valid.
   bool take(const trace::row_values<trace::integer_bin_row>& rows, const timeline::tile& where);
   bool take(const trace::row_values<trace::lane_bin_row>& rows, const timeline::tile& where, bool joins);
-  result<void> read_curves(const trace::snapshot& from, std::span<const trace::chunk_info> chunks,
+  result<void> read_curves(const trace::snapshot& recording, std::span<const trace::chunk_info> chunks,
                            const timeline::tile& where);
-  result<void> read_lanes(const trace::snapshot& from, std::span<const trace::chunk_info> chunks,
+  result<void> read_lanes(const trace::snapshot& recording, std::span<const trace::chunk_info> chunks,
                           const timeline::tile& where, bool joins);
 
   owner_range owners_;
   bins_of_many<curve_bin> curves_;
   bins_of_many<drawn_bin> lanes_;
-  /// In ns: the length of the longest slice in each bin of the lanes; empty without `joins`.
+  /// The length of the longest slice in each bin of the lanes, in ns; empty without `joins`.
   std::vector<time_ns> lengths_;
 };
 

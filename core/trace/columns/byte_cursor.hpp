@@ -61,6 +61,8 @@ class byte_cursor {
   bool failed_ = false;
 };
 
+/// Appends `value` as a varint: seven bits per byte, lowest bits first. The top bit of a byte is set if more bytes
+/// follow.
 inline void put_varint(std::vector<std::byte>& out, std::uint64_t value) {
   while (value >= 0x80) {
     out.push_back(static_cast<std::byte>(value | 0x80));

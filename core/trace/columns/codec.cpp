@@ -12,16 +12,16 @@
 namespace sluice::trace {
 namespace {
 
-static_assert(std::endian::native == std::endian::little, "the file is little-endian and so must the machine be");
+static_assert(std::endian::native == std::endian::little, "files are little-endian, so the machine must be, too");
 
 constexpr std::uint8_t text_form = 4;
 
 /// Number of the column with the times of the rows. Other times are stored relative to it.
 constexpr std::uint16_t time_number = 2;
-/// Not a column: values are relative to 0.
+/// The number that stands for no column, so that values are relative to 0.
 constexpr std::uint16_t no_column = 0;
 
-const std::string& text_of(const member_layout& member, const std::byte* row) {
+const std::string& to_text(const member_layout& member, const std::byte* row) {
   return *reinterpret_cast<const std::string*>(row + member.offset);
 }
 
@@ -68,7 +68,7 @@ namespace {
 /// What the values of a column may be close to.
 enum class relative_to : std::uint8_t { none, time, zero };
 
-relative_to relation_of(const member_layout& member, const row_layout& layout) {
+relative_to get_relation(const member_layout& member, const row_layout& layout) {
   if (!member.is_time || member.number == time_number) return relative_to::none;
   return layout.has_differences ? relative_to::zero : relative_to::time;
 }
@@ -91,18 +91,18 @@ struct row_encoder::state {
     return habits[(static_cast<std::uint32_t>(type) << 16) | number];
   }
 
-  column_layout put_integers(std::uint16_t number, growing_column& column, std::size_t rows, relative_to what,
-                             growing_column* times, column_habit& how) {
+  column_layout put_integers(std::uint16_t number, growing_column& column, std::size_t rows, relative_to subject,
+                             growing_column* times, column_habit& method) {
     column_layout layout{.form = column_form::constant, .base = column.first(), .rises = true};
     if (!column.is_constant()) {
       std::span<const std::uint64_t> reference;
-      if (what == relative_to::time && times != nullptr) reference = times->values(rows);
-      if (what == relative_to::zero) {
+      if (subject == relative_to::time && times != nullptr) reference = times->values(rows);
+      if (subject == relative_to::zero) {
         zeros.resize(std::max(zeros.size(), rows));
         reference = std::span(zeros).first(rows);
       }
-      const std::uint16_t other = what == relative_to::zero ? no_column : time_number;
-      layout = integers.encode(column.values(rows), reference, other, how, blobs);
+      const std::uint16_t other = subject == relative_to::zero ? no_column : time_number;
+      layout = integers.encode(column.values(rows), reference, other, method, blobs);
     }
     put_varint(directory, number);
     put_layout(layout, directory);
@@ -113,18 +113,18 @@ struct row_encoder::state {
   /// Appends the texts of `count` rows that are `stride` bytes apart. If all texts are empty, appends nothing and
   /// returns false.
   bool put_texts(const member_layout& member, const std::byte* rows, std::size_t stride, std::size_t count,
-                 column_habit& how) {
+                 column_habit& method) {
     lengths.clear();
     text.clear();
     for (std::size_t i = 0; i < count; ++i) {
-      const auto bytes = std::as_bytes(std::span(text_of(member, rows + i * stride)));
+      const auto bytes = std::as_bytes(std::span(to_text(member, rows + i * stride)));
       lengths.push_back(bytes.size());
       text.insert(text.end(), bytes.begin(), bytes.end());
     }
     if (text.empty()) return false;
     put_varint(directory, member.number);
     directory.push_back(std::byte{text_form});
-    const column_layout layout = integers.encode(lengths, {}, 0, how, blobs);
+    const column_layout layout = integers.encode(lengths, {}, 0, method, blobs);
     put_layout(layout, directory);
     put_varint(directory, text.size());
     put_varint(directory, integers.pack(text, blobs));
@@ -190,7 +190,7 @@ row_encoder::outcome row_encoder::encode(growing_columns& columns, const std::by
     if (member.is_time && member.number == time_number) times = &column;
     bool rises = true;
     if (!column.is_constant() || column.first() != member.usual) {
-      rises = s.put_integers(member.number, column, count, relation_of(member, layout), times, habit()).rises;
+      rises = s.put_integers(member.number, column, count, get_relation(member, layout), times, habit()).rises;
       ++put;
     }
     extend(extent, layout, member.number, column, count, rises);
@@ -240,7 +240,7 @@ bool get_line(byte_cursor& directory, stored_column& line) {
 /// Why and where a payload is invalid.
 struct unsound {
   std::size_t at = 0;
-  std::string what;
+  std::string reason;
 };
 
 /// The columns of a payload. Each column is decoded on demand.
@@ -275,7 +275,7 @@ class stored_columns {
   }
 
   bool refuse_column(const stored_column& column) {
-    refuse(column.at, name(column) + " does not decode");
+    refuse(column.at, name(column) + " cannot be decoded");
     return false;
   }
 
@@ -285,10 +285,10 @@ class stored_columns {
     const std::uint64_t count = cursor.varint();
     constexpr std::size_t shortest_line = 3;
     if (cursor.failed() || count > max_chunk_columns || count > cursor.left() / shortest_line)
-      return refuse(0, "the directory of columns is cut off, or of too many");
+      return refuse(0, "the directory of columns is cut off or has too many entries");
     columns_.resize(count);
     for (stored_column& line : columns_) {
-      if (!get_line(cursor, line)) return refuse(line.at, "a column's line in the directory makes no sense");
+      if (!get_line(cursor, line)) return refuse(line.at, "an entry in the directory of columns is invalid");
     }
     for (stored_column& line : columns_) {
       line.planes = cursor.take(line.integers.stored_bytes());
@@ -318,8 +318,8 @@ class stored_columns {
   }
 
   static std::string name(const stored_column& column) { return "column " + std::to_string(column.number); }
-  void refuse(std::size_t at, std::string what) {
-    if (!refused_) refused_ = unsound{at, std::move(what)};
+  void refuse(std::size_t at, std::string subject) {
+    if (!refused_) refused_ = unsound{at, std::move(subject)};
   }
   [[nodiscard]] const stored_column* find_reference(std::uint64_t number) const {
     return number > UINT16_MAX ? nullptr : find(static_cast<std::uint16_t>(number));
@@ -379,7 +379,7 @@ bool fit(const member_layout& member, std::span<const std::uint64_t> values) {
   if (member.width == 8 || member.kind != member_kind::number) return true;
   std::uint64_t bits = 0;
   for (const std::uint64_t value : values) bits |= value;
-  return member.fits(bits);  // This test is exact, because the values that fit are those below a power of two.
+  return member.fits(bits);  // This test is exact, because the values below a power of two fit, and no others.
 }
 
 /// Splits `text` into the texts of the rows, which have these lengths. Returns false if the lengths do not add up to
@@ -475,14 +475,14 @@ void payload_decoder::set_columns(decoded_columns& to, std::uint64_t wanted) {
 
 namespace {
 
-result<void> outcome_of(const stored_columns& columns) {
-  if (const auto& why = columns.refused()) return fail(error_code::corrupt, why->what, {}, {}, why->at);
+result<void> answer_tool_call(const stored_columns& columns) {
+  if (const auto& why = columns.refused()) return fail(error_code::corrupt, why->reason, {}, {}, why->at);
   return {};
 }
 
 }  // namespace
 
-result<void> payload_decoder::outcome() const { return outcome_of(state_->columns); }
+result<void> payload_decoder::outcome() const { return answer_tool_call(state_->columns); }
 
 result<void> check_row_count(std::size_t rows) {
   if (rows > max_chunk_rows) return fail(error_code::corrupt, "a chunk claims " + std::to_string(rows) + " rows");
@@ -515,7 +515,7 @@ result<void> decode_column(std::span<const std::byte> payload, std::size_t rows,
       columns.integers(*column, values);
     }
   }
-  return outcome_of(columns);
+  return answer_tool_call(columns);
 }
 
 }  // namespace sluice::trace

@@ -12,8 +12,8 @@
 #include "core/trace/columns/row_columns.hpp"
 #include "core/trace/columns/row_values.hpp"
 
-/// Encodes the rows of a chunk, column by column, into a payload, and decodes payloads. A payload is a directory
-/// followed by data:
+/// Encodes and decodes chunks. A chunk holds rows of one kind in a file. Its payload is the encoded rows, column by
+/// column: a directory followed by data.
 ///
 ///   directory   number of columns: varint, at most `max_chunk_columns` | column | column | ... |
 ///   column      column number: varint | form: u8 | fields of the form:
@@ -33,8 +33,8 @@
 namespace sluice::trace {
 
 inline constexpr std::size_t max_chunk_rows = 65'536;
-/// Far more columns than any row type has. This is limited because a reader allocates memory for each entry of the
-/// directory.
+/// The maximum number of columns in a chunk, far more than any row type has. The number is limited because a reader
+/// allocates memory for each entry of the directory.
 inline constexpr std::size_t max_chunk_columns = 4096;
 inline constexpr std::size_t max_chunk_bytes = std::size_t{64} << 20;
 
@@ -55,7 +55,7 @@ class row_encoder {
   /// Appends the payload of `rows` to `out`. There may be at most `max_chunk_rows` rows. O(rows x members).
   template <class Row>
   outcome encode(std::span<const Row> rows, std::vector<std::byte>& out) {
-    growing_columns columns(layout_of<Row>());
+    growing_columns columns(get_layout<Row>());
     columns.append(rows.data(), rows.size());
     return encode(columns, reinterpret_cast<const std::byte*>(rows.data()), out);
   }
@@ -79,13 +79,13 @@ class payload_decoder {
   payload_decoder(const payload_decoder&) = delete;
   payload_decoder& operator=(const payload_decoder&) = delete;
 
-  /// Sets those members of `row` that have the same value in all rows; most members do. Returns false if the payload is
-  /// invalid.
+  /// Sets the members of `row` that have the same value in all rows. Most members have the same value in all rows.
+  /// Returns false if the payload is invalid.
   bool set_alike(void* row);
   /// In the array `rows`, sets the members that vary between rows and whose bit is set in `wanted`: bit n is column
   /// number n.
   void set_each(void* rows, std::uint64_t wanted);
-  /// Decodes into columns instead of structs. `wanted`: as in `set_each`. Not for row types with texts.
+  /// Decodes into columns instead of structs. `wanted`: as in `set_each`. The row type must not have texts.
   void set_columns(decoded_columns& to, std::uint64_t wanted);
 
   /// Returns success or the first error: corrupt, with the offset in the payload.
@@ -96,16 +96,17 @@ class payload_decoder {
   std::unique_ptr<state> state_;
 };
 
+/// Returns the error `corrupt` if a chunk claims to have more than `max_chunk_rows` rows.
 [[nodiscard]] result<void> check_row_count(std::size_t rows);
 
 /// Decodes a payload of `rows` rows, which may be hostile, into `decoded`, and reuses the memory of `decoded`. Columns
-/// outside `wanted` may be skipped without being checked. Errors: corrupt, with the offset in the payload; the content
-/// of `decoded` is then meaningless. Thread-safe.
+/// outside `wanted` may be skipped without being checked. Errors: corrupt, with the offset in the payload. After an
+/// error, the content of `decoded` is meaningless. Thread-safe.
 template <class Row>
 [[nodiscard]] result<void> decode_rows(std::span<const std::byte> payload, std::size_t rows, std::vector<Row>& decoded,
                                        column_set<Row> wanted = {}) {
   if (auto sound = check_row_count(rows); !sound) return sound;
-  payload_decoder decoder(payload, rows, layout_of<Row>());
+  payload_decoder decoder(payload, rows, get_layout<Row>());
   Row alike{};
   if (decoder.set_alike(&alike)) {
     decoded.assign(rows, alike);
@@ -120,13 +121,13 @@ template <class Row>
 [[nodiscard]] result<void> decode_values(std::span<const std::byte> payload, std::size_t rows, row_values<Row>& decoded,
                                          column_set<Row> wanted = {}) {
   if (auto sound = check_row_count(rows); !sound) return sound;
-  payload_decoder decoder(payload, rows, layout_of<Row>());
+  payload_decoder decoder(payload, rows, get_layout<Row>());
   decoder.set_columns(decoded, wanted.bits());
   return decoder.outcome();
 }
 
 /// Decodes column `number` into `values`, one 64-bit value per row. If the payload does not have the column, each value
-/// is `usual`. Errors: corrupt, with the offset in the payload, also if the column is a text column. Thread-safe.
+/// is `usual`. A text column cannot be decoded this way. Errors: corrupt, with the offset in the payload. Thread-safe.
 [[nodiscard]] result<void> decode_column(std::span<const std::byte> payload, std::size_t rows, std::uint16_t number,
                                          std::uint64_t usual, std::vector<std::uint64_t>& values);
 

@@ -10,7 +10,7 @@ namespace sluice::trace {
 
 /// Returns the column number of a member; 0 if the member has no column.
 template <class Row, class Class, class Member>
-[[nodiscard]] constexpr std::uint16_t number_of(Member Class::*member) {
+[[nodiscard]] constexpr std::uint16_t to_number(Member Class::*member) {
   std::uint16_t number = 0;
   const auto look = [&](const auto& field) {
     if constexpr (std::is_same_v<std::remove_cvref_t<decltype(field.member)>, Member Class::*>) {
@@ -31,8 +31,8 @@ class column_set {
   /// Returns the set of the columns of `members`. Each member must have a column.
   template <class... Members>
   [[nodiscard]] static constexpr column_set of(Members... members) {
-    assert(((number_of<Row>(members) != 0) && ...));
-    return column_set((bit(number_of<Row>(members)) | ...));
+    assert(((to_number<Row>(members) != 0) && ...));
+    return column_set((bit(to_number<Row>(members)) | ...));
   }
   [[nodiscard]] constexpr column_set operator|(column_set more) const { return column_set(bits_ | more.bits_); }
   /// Bit n is set if the column with number n is in the set.

@@ -10,6 +10,7 @@
 /// Converts the members of rows to the 64-bit integers that columns store, and back.
 namespace sluice::trace {
 
+/// Converts `value` to the 64-bit integer that its column stores.
 template <class T>
 [[nodiscard]] std::uint64_t to_bits(T value) {
   if constexpr (std::is_same_v<T, double>) {
@@ -22,7 +23,7 @@ template <class T>
 }
 
 /// Converts `bits` to the type of `value` and stores the result there. Returns false if `bits` do not fit that type;
-/// `value` is then meaningless. An unknown enum value becomes 0. Written without branches, because in a valid file
+/// `value` is then meaningless. An unknown enum value becomes 0. The code has no branches, because in a valid file
 /// every value fits.
 template <class T>
 [[nodiscard]] bool from_bits(std::uint64_t bits, T& value) {

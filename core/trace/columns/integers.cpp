@@ -1,6 +1,6 @@
 #include "core/trace/columns/integers.hpp"
 
-// For ZSTD_c_literalCompressionMode. The library is linked statically.
+// Declares ZSTD_c_literalCompressionMode. The library is linked statically.
 #define ZSTD_STATIC_LINKING_ONLY
 #include <zstd.h>
 #ifdef __SSE2__
@@ -17,7 +17,7 @@
 namespace sluice::trace {
 namespace {
 
-/// For shorter chunks, all forms are tried: this is cheap, and habits only pay off for long chunks.
+/// For chunks with fewer rows, all forms are tried, because this is cheap and habits only pay off for long chunks.
 constexpr std::size_t habitual_rows = 512;
 /// A habit is always kept for the first of these numbers of chunks. After that, it is kept up to the second number, as
 /// long as chunks need hardly more space than the largest of the first chunks. Trying all forms takes five times as
@@ -39,16 +39,16 @@ constexpr std::size_t min_packed = 24;
 
 constexpr bool is_with_zigzag(column_form form) { return form == column_form::delta || form == column_form::relative; }
 
-std::uint8_t planes_of(std::uint64_t bits) { return static_cast<std::uint8_t>((std::bit_width(bits) + 7) / 8); }
+std::uint8_t count_planes(std::uint64_t bits) { return static_cast<std::uint8_t>((std::bit_width(bits) + 7) / 8); }
 
 // The SSE2 versions process sixteen bytes at a time; every x86-64 processor has SSE2. Compilers do not vectorize this
 // code, because SSE2 has no arithmetic shift of 64-bit values.
 #ifdef __SSE2__
-__m128i two_of(const std::uint64_t* values) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(values)); }
+__m128i load_two(const std::uint64_t* values) { return _mm_loadu_si128(reinterpret_cast<const __m128i*>(values)); }
 
 void put_two(std::uint64_t* values, __m128i both) { _mm_storeu_si128(reinterpret_cast<__m128i*>(values), both); }
 
-std::uint64_t union_of(__m128i both) {
+std::uint64_t unite(__m128i both) {
   std::uint64_t halves[2];
   put_two(halves, both);
   return halves[0] | halves[1];
@@ -58,25 +58,25 @@ std::uint64_t union_of(__m128i both) {
 /// Writes each value minus its element in `from`, zigzag-encoded if `Zigzag`; if not, no result may be negative.
 /// Returns the bitwise OR of all results.
 template <bool Zigzag>
-std::uint64_t write_differences(const std::uint64_t* values, const std::uint64_t* from, std::size_t count,
+std::uint64_t write_differences(const std::uint64_t* values, const std::uint64_t* begin, std::size_t count,
                                 std::uint64_t* out) {
   std::uint64_t bits = 0;
   std::size_t i = 0;
 #ifdef __SSE2__
-  __m128i all = _mm_setzero_si128();
+  __m128i whole = _mm_setzero_si128();
 #pragma GCC unroll 4
   for (; i + 2 <= count; i += 2) {
-    __m128i small = _mm_sub_epi64(two_of(values + i), two_of(from + i));
+    __m128i small = _mm_sub_epi64(load_two(values + i), load_two(begin + i));
     if constexpr (Zigzag) {
       const __m128i sign = _mm_shuffle_epi32(_mm_srai_epi32(small, 31), _MM_SHUFFLE(3, 3, 1, 1));
       small = _mm_xor_si128(_mm_slli_epi64(small, 1), sign);
     }
-    all = _mm_or_si128(all, small);
+    whole = _mm_or_si128(whole, small);
     put_two(out + i, small);
   }
-  bits = union_of(all);
+  bits = unite(whole);
 #endif
-  for (; i < count; ++i) bits |= out[i] = Zigzag ? zigzag(values[i] - from[i]) : values[i] - from[i];
+  for (; i < count; ++i) bits |= out[i] = Zigzag ? zigzag(values[i] - begin[i]) : values[i] - begin[i];
   return bits;
 }
 
@@ -85,15 +85,15 @@ std::uint64_t write_offsets(const std::uint64_t* values, std::uint64_t base, std
   std::uint64_t bits = 0;
   std::size_t i = 0;
 #ifdef __SSE2__
-  __m128i all = _mm_setzero_si128();
+  __m128i whole = _mm_setzero_si128();
   const __m128i bases = _mm_set1_epi64x(static_cast<long long>(base));
 #pragma GCC unroll 4
   for (; i + 2 <= count; i += 2) {
-    const __m128i small = _mm_sub_epi64(two_of(values + i), bases);
-    all = _mm_or_si128(all, small);
+    const __m128i small = _mm_sub_epi64(load_two(values + i), bases);
+    whole = _mm_or_si128(whole, small);
     put_two(out + i, small);
   }
-  bits = union_of(all);
+  bits = unite(whole);
 #endif
   for (; i < count; ++i) bits |= out[i] = values[i] - base;
   return bits;
@@ -111,7 +111,7 @@ void cut_sixteen(const std::uint64_t* small, unsigned planes, std::byte* const* 
   constexpr unsigned pairs = Most > 2 ? 2 : 1;
 #pragma GCC unroll 4
   for (unsigned r = 0; r < 4; ++r) {
-    const __m128i lower = two_of(small + 2 * r), upper = two_of(small + 2 * r + 8);
+    const __m128i lower = load_two(small + 2 * r), upper = load_two(small + 2 * r + 8);
     of_half[0][r] = _mm_unpacklo_epi8(lower, upper);
     of_half[1][r] = _mm_unpackhi_epi8(lower, upper);
   }
@@ -228,7 +228,7 @@ void add_offset(std::span<std::uint64_t> values, std::uint64_t base) {
 #ifdef __SSE2__
   const __m128i bases = _mm_set1_epi64x(static_cast<long long>(base));
 #pragma GCC unroll 4
-  for (; i + 2 <= values.size(); i += 2) put_two(at + i, _mm_add_epi64(two_of(at + i), bases));
+  for (; i + 2 <= values.size(); i += 2) put_two(at + i, _mm_add_epi64(load_two(at + i), bases));
 #endif
   for (; i < values.size(); ++i) at[i] += base;
 }
@@ -240,9 +240,9 @@ void add_others(std::span<std::uint64_t> values, std::span<const std::uint64_t> 
   std::size_t i = 0;
 #ifdef __SSE2__
   for (; i + 2 <= values.size(); i += 2) {
-    __m128i both = two_of(at + i);
+    __m128i both = load_two(at + i);
     if constexpr (Zigzag) both = unzigzag_two(both);
-    put_two(at + i, _mm_add_epi64(both, two_of(others.data() + i)));
+    put_two(at + i, _mm_add_epi64(both, load_two(others.data() + i)));
   }
 #endif
   for (; i < values.size(); ++i) at[i] = (Zigzag ? unzigzag(at[i]) : at[i]) + others[i];
@@ -253,7 +253,7 @@ void take_out_of_zigzag(std::span<std::uint64_t> values) {
   std::size_t i = 0;
 #ifdef __SSE2__
 #pragma GCC unroll 4
-  for (; i + 2 <= values.size(); i += 2) put_two(at + i, unzigzag_two(two_of(at + i)));
+  for (; i + 2 <= values.size(); i += 2) put_two(at + i, unzigzag_two(load_two(at + i)));
 #endif
   for (; i < values.size(); ++i) at[i] = unzigzag(at[i]);
 }
@@ -276,8 +276,8 @@ using compressor = std::unique_ptr<ZSTD_CCtx, free_context>;
 struct integer_encoder::state {
   compressor for_planes{ZSTD_createCCtx()};
   compressor for_noise{
-      ZSTD_createCCtx()};  ///< Does not search for matches: for planes without matches, where only entropy coding saves
-                           ///< space.
+      ZSTD_createCCtx()};  ///< Does not search for matches. Used for planes without matches, where only entropy coding
+                           ///< saves space.
   compressor for_texts{ZSTD_createCCtx()};
   std::vector<std::byte> planes;
   std::vector<std::byte> trial;
@@ -326,33 +326,33 @@ struct integer_encoder::state {
     planes.resize(values.size() * layout.planes);
     for (std::size_t at = 0; at < values.size(); at += near) {
       const std::size_t count = std::min(near, values.size() - at);
-      const std::uint64_t* const from = values.data() + at;
+      const std::uint64_t* const start = values.data() + at;
       switch (layout.form) {
         case column_form::constant:
           break;
         case column_form::offset:
-          bits |= write_offsets(from, layout.base, count, small.data());
+          bits |= write_offsets(start, layout.base, count, small.data());
           break;
         case column_form::delta:
-          small[0] = at == 0 ? 0 : zigzag(from[0] - from[-1]);
-          bits |= small[0] | write_differences<true>(from + 1, from, count - 1, small.data() + 1);
+          small[0] = at == 0 ? 0 : zigzag(start[0] - start[-1]);
+          bits |= small[0] | write_differences<true>(start + 1, start, count - 1, small.data() + 1);
           break;
         case column_form::rising:
-          small[0] = at == 0 ? 0 : from[0] - from[-1];
-          bits |= small[0] | write_differences<false>(from + 1, from, count - 1, small.data() + 1);
+          small[0] = at == 0 ? 0 : start[0] - start[-1];
+          bits |= small[0] | write_differences<false>(start + 1, start, count - 1, small.data() + 1);
           break;
         case column_form::relative:
-          bits |= write_differences<true>(from, reference.data() + at, count, small.data());
+          bits |= write_differences<true>(start, reference.data() + at, count, small.data());
           break;
         case column_form::above:
-          bits |= write_differences<false>(from, reference.data() + at, count, small.data());
+          bits |= write_differences<false>(start, reference.data() + at, count, small.data());
           break;
       }
       std::byte* out[max_planes];
       for (unsigned k = 0; k < layout.planes; ++k) out[k] = planes.data() + k * values.size() + at;
       cut_planes_of(std::span(small).first(count), layout.planes, out);
     }
-    const std::uint8_t needed = planes_of(bits);
+    const std::uint8_t needed = count_planes(bits);
     if (needed > layout.planes) return false;
     layout.planes = needed;
     // The sum of this many five-byte differences cannot overflow 64 bits.
@@ -364,7 +364,7 @@ struct integer_encoder::state {
   }
 
   /// Appends the planes. In `how.worth_packing`, clears the bits of the planes for which zstd did not save enough.
-  void write_planes(std::size_t count, column_layout& layout, column_habit& how, std::vector<std::byte>& out) {
+  void write_planes(std::size_t count, column_layout& layout, column_habit& method, std::vector<std::byte>& out) {
     for (unsigned k = 0; k < layout.planes; ++k) {
       const std::span<const std::byte> plane = std::span(planes).subspan(k * count, count);
       const auto bit = static_cast<std::uint8_t>(1U << k);
@@ -373,14 +373,14 @@ struct integer_encoder::state {
         continue;
       }
       std::size_t stored = 0;
-      if ((how.worth_packing & bit) != 0) {
-        const bool look_again = (how.has_matches & bit) == 0 && is_time_to_look_again(how);
+      if ((method.worth_packing & bit) != 0) {
+        const bool look_again = (method.has_matches & bit) == 0 && is_time_to_look_again(method);
         const std::size_t with_matches = look_again ? pack(for_planes, plane) : plane.size();
-        stored = pack((how.has_matches & bit) != 0 ? for_planes : for_noise, plane, out);
+        stored = pack((method.has_matches & bit) != 0 ? for_planes : for_noise, plane, out);
         if (look_again && is_worth_looking(with_matches, stored))
-          how.has_matches = static_cast<std::uint8_t>(how.has_matches | bit);
+          method.has_matches = static_cast<std::uint8_t>(method.has_matches | bit);
         if (plane.size() - stored < plane.size() / worth_share) {
-          how.worth_packing = static_cast<std::uint8_t>(how.worth_packing & ~bit);
+          method.worth_packing = static_cast<std::uint8_t>(method.worth_packing & ~bit);
         }
       } else {
         out.insert(out.end(), plane.begin(), plane.end());
@@ -391,13 +391,13 @@ struct integer_encoder::state {
   }
 
   /// Matches may appear only after some chunks, so look for them in the 1st, 4th, 16th, ... chunk of a habit.
-  static bool is_time_to_look_again(const column_habit& how) {
-    return std::has_single_bit(how.chunks) && std::countr_zero(how.chunks) % 2 == 0;
+  static bool is_time_to_look_again(const column_habit& method) {
+    return std::has_single_bit(method.chunks) && std::countr_zero(method.chunks) % 2 == 0;
   }
-  static bool is_kept(const column_habit& how) {
-    if (how.chunks <= habit_chunks) return how.chunks != 0;
-    return how.chunks <= max_habit_chunks &&
-           how.last_bytes <= how.usual_bytes + how.usual_bytes / hardly_share + hardly_bytes;
+  static bool is_kept(const column_habit& method) {
+    if (method.chunks <= habit_chunks) return method.chunks != 0;
+    return method.chunks <= max_habit_chunks &&
+           method.last_bytes <= method.usual_bytes + method.usual_bytes / hardly_share + hardly_bytes;
   }
   static std::uint32_t bytes_of_1024(const column_layout& layout, std::size_t values) {
     return static_cast<std::uint32_t>(layout.stored_bytes() * 1024 / values);
@@ -453,8 +453,8 @@ struct integer_encoder::state {
   /// Appends the frame or `bytes`, whichever is shorter.
   std::size_t pack(const compressor& context, std::span<const std::byte> bytes, std::vector<std::byte>& out) {
     const std::size_t packed = pack(context, bytes);
-    const std::byte* const from = packed < bytes.size() ? frame.data() : bytes.data();
-    out.insert(out.end(), from, from + packed);
+    const std::byte* const data = packed < bytes.size() ? frame.data() : bytes.data();
+    out.insert(out.end(), data, data + packed);
     return packed;
   }
 };
@@ -467,9 +467,9 @@ integer_encoder::integer_encoder(int compression_level) : state_(std::make_uniqu
     ZSTD_CCtx_setParameter(context, ZSTD_c_contentSizeFlag, 0);
   }
   if (compression_level != 1) return;
-  // A plane has either long matches or none: short matches cost more time than they save space, so a hash table that
-  // fits in the first-level cache is enough. Measured on the planes of a training run: takes a quarter less time than
-  // the defaults of the level, and produces fewer bytes.
+  // A plane has either long matches or none that are worthwhile, because short matches cost more time than they save
+  // space. A hash table that fits in the first-level cache is therefore enough. On the planes of a training run, these
+  // settings took a quarter less time than the defaults of the level, and produced fewer bytes.
   for (ZSTD_CCtx* const context : {s.for_planes.get(), s.for_noise.get()}) {
     ZSTD_CCtx_setParameter(context, ZSTD_c_minMatch, 7);
     ZSTD_CCtx_setParameter(context, ZSTD_c_targetLength, 4);

@@ -8,11 +8,12 @@
 
 /// Encodes and decodes one column of integers.
 ///
-/// The values are first transformed into small numbers (`column_form`) and then split into planes: the lowest byte of
-/// every value, then the next byte, and so on, up to the highest byte that the largest value needs. Each plane is
-/// stored in the shortest of three ways: as one byte that all values share, as plain bytes, or as a zstd frame.
-/// Splitting helps because bytes of the same significance are similar: the low bytes of times are noise, and the high
-/// bytes hardly change. (Byte stream split, Apache Parquet; the shuffle filter, Blosc.)
+/// The values are first transformed into small numbers (`column_form`) and then split into planes. The first plane
+/// holds the lowest byte of every value, the second plane the next byte, and so on, up to the highest byte that the
+/// largest value needs. Each plane is stored in the shortest of three ways: as one byte that all values share, as plain
+/// bytes, or as a zstd frame. Splitting helps because bytes of the same significance are similar. For example, the low
+/// bytes of times are noise, and the high bytes hardly change. Apache Parquet calls this byte stream split, and Blosc
+/// calls it the shuffle filter.
 namespace sluice::trace {
 
 enum class column_form : std::uint8_t {
@@ -39,14 +40,17 @@ struct column_layout {
                            ///< other column.
   std::uint8_t planes = 0;
   std::uint8_t same[max_planes] = {};     ///< The byte that all values share, for a plane that is not stored.
-  std::uint32_t stored[max_planes] = {};  ///< Stored size of the plane in bytes. 0: see `same`; one byte per value:
-                                          ///< plain; fewer: zstd.
-  bool rises = false;                     ///< Set only by the encoder: no value is less than the previous value.
+  std::uint32_t stored[max_planes] = {};  ///< Stored size of the plane in bytes. 0: all values share the byte `same`.
+                                          ///< One byte per value: the bytes are plain. Fewer bytes: they are a zstd
+                                          ///< frame.
+  bool rises = false;                     ///< True if no value is less than the previous value. Only the encoder sets
+                                          ///< this.
   /// Returns the stored size of all planes in bytes.
   [[nodiscard]] std::size_t stored_bytes() const;
 };
 
-/// The encoding that was last chosen for a column, so that not all forms must be tried on every chunk.
+/// The encoding that was last chosen for a column. The encoder keeps it so that it need not try all forms on every
+/// chunk.
 struct column_habit {
   column_form form = column_form::offset;
   std::uint8_t planes = 0;            ///< Number of planes.
@@ -68,12 +72,12 @@ class integer_encoder {
   integer_encoder& operator=(integer_encoder&&) noexcept;
 
   /// Appends the planes of `values` to `out`. `reference`: the values of column `reference_number` in the same rows; if
-  /// it is empty, the forms that use another column are not tried. Updates `habit`. O(values); takes five times as long
-  /// when all forms are tried.
+  /// it is empty, the forms that use another column are not tried. Updates `habit`. O(values). The call takes five
+  /// times as long if it tries all forms.
   column_layout encode(std::span<const std::uint64_t> values, std::span<const std::uint64_t> reference,
                        std::uint16_t reference_number, column_habit& habit, std::vector<std::byte>& out);
 
-  /// Appends `bytes` to `out`: as a zstd frame if that is shorter, else unchanged. Returns the number of bytes
+  /// Appends `bytes` to `out`, as a zstd frame if the frame is shorter, else unchanged. Returns the number of bytes
   /// appended.
   std::size_t pack(std::span<const std::byte> bytes, std::vector<std::byte>& out);
 
@@ -92,6 +96,7 @@ class integer_encoder {
 /// Thread-safe.
 [[nodiscard]] bool unpack(std::span<const std::byte> stored, std::span<std::byte> bytes);
 
+/// Maps signed values near 0 to small unsigned values: 0, -1, 1, -2 become 0, 1, 2, 3. `unzigzag` is the inverse.
 [[nodiscard]] constexpr std::uint64_t zigzag(std::uint64_t value) {
   return (value << 1) ^ (std::uint64_t{0} - (value >> 63));
 }

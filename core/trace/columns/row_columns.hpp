@@ -48,8 +48,8 @@ class growing_column {
     fill(rows);
     varies_ = true;
   }
-  /// Returns space for `more` values after the values of the `rows` rows collected so far. Only for a column that
-  /// varies.
+  /// Returns space for `more` values after the values of the `rows` rows collected so far. The column must vary
+  /// (`vary`).
   [[nodiscard]] std::uint64_t* append(std::size_t rows, std::size_t more) {
     if (values_.size() < rows + more) values_.resize(std::max({2 * values_.size(), rows + more, std::size_t{512}}));
     return values_.data() + rows;
@@ -63,10 +63,10 @@ class growing_column {
 
   bool varies_ = false;
   std::uint64_t first_ = 0;
-  std::vector<std::uint64_t> values_;  ///< May be longer than the number of rows: its memory is reused.
+  std::vector<std::uint64_t> values_;  ///< May have more elements than there are rows, because its memory is reused.
 };
 
-/// The columns of rows of one type, which `layout` describes. Text members are left out. Not thread-safe.
+/// Rows of one type, stored as columns. `layout` describes the row type. Text members are left out. Not thread-safe.
 class growing_columns {
  public:
   explicit growing_columns(const row_layout& layout);
@@ -132,7 +132,7 @@ class row_columns {
   std::size_t near_count_ = 0;
   std::size_t near_room_ = near;
   std::size_t max_ = SIZE_MAX;
-  growing_columns columns_{layout_of<Row>()};
+  growing_columns columns_{get_layout<Row>()};
 };
 
 }  // namespace sluice::trace

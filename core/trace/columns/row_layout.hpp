@@ -20,15 +20,16 @@ enum class member_kind : std::uint8_t {
   text,         ///< A std::string.
 };
 
+/// One member of a row type.
 struct member_layout {
   std::uint16_t number = 0;  ///< Number of the column; never reused for another member.
   std::uint16_t offset = 0;  ///< Byte offset in the row struct.
   std::uint8_t width = 0;    ///< Size in bytes: 1, 2, 4 or 8; 0 for a text.
   member_kind kind = member_kind::number;
-  bool is_time = false;            ///< True for type `time_ns`: the codec tries to store such a member relative to the
+  bool is_time = false;            ///< True for type `time_ns`. The codec tries to store the member relative to the
                                    ///< row's time.
   std::uint64_t usual = 0;         ///< The member's default, as a column value.
-  std::uint64_t known_values = 0;  ///< For an enumeration, the number of known values: this value and higher values are
+  std::uint64_t known_values = 0;  ///< For an enumeration, the number of known values. Values from this number on are
                                    ///< unknown.
 
   [[nodiscard]] bool is_text() const { return kind == member_kind::text; }
@@ -54,6 +55,7 @@ inline void store(const member_layout& member, std::uint64_t value, std::byte* r
   std::memcpy(row + member.offset, &value, member.width);
 }
 
+/// A row type and its members.
 struct row_layout {
   row_type type{};
   std::size_t bytes = 0;               ///< Size of the row struct.
@@ -65,6 +67,6 @@ struct row_layout {
 
 /// Returns the layout of a row type, created by the first call. Thread-safe.
 template <class Row>
-[[nodiscard]] const row_layout& layout_of();
+[[nodiscard]] const row_layout& get_layout();
 
 }  // namespace sluice::trace

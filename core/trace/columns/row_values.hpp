@@ -15,13 +15,14 @@ namespace sluice::trace {
 template <class Member>
 class member_values {
  public:
-  /// `varies`: if true, `values` has a value for each row; if false, one value for all rows.
+  /// If `varies`, `values` has a value for each row; otherwise, it has one value for all rows.
   member_values(const std::uint64_t* values, bool varies) : values_(values), mask_(varies ? SIZE_MAX : 0) {}
 
   [[nodiscard]] bool is_constant() const { return mask_ == 0; }
   [[nodiscard]] Member operator[](std::size_t row) const {
     Member value{};
-    static_cast<void>(from_bits(values_[row & mask_], value));  // Always fits: the decoder has checked it.
+    static_cast<void>(from_bits(values_[row & mask_], value));  // The value always fits, because the decoder has
+                                                                // checked it.
     return value;
   }
 
@@ -58,23 +59,24 @@ class decoded_columns {
  private:
   std::size_t rows_ = 0;
   std::vector<column> columns_;
-  std::vector<std::uint64_t> values_;  ///< Space for one value per column and row; reused.
+  std::vector<std::uint64_t> values_;  ///< Space for one value per column and row. The memory is reused.
 };
 
-/// The rows of a chunk as columns, for readers that do not need structs. Only for row types without texts.
+/// The rows of a chunk as columns, for readers that do not need structs. The row type must not have texts.
 template <class Row>
 class row_values : public decoded_columns {
  public:
-  /// Returns the values of `member`, which must have a column. Valid until the next chunk is read into this object.
+  /// Returns the values of `member`, which must have a column. The result is valid until the next chunk is read into
+  /// this object.
   template <class Class, class Member>
   [[nodiscard]] member_values<Member> of(Member Class::*member) const {
-    const column& found = at(place_of(member));
+    const column& found = at(get_place(member));
     return {found.varies ? found.values : &found.alike, found.varies};
   }
 
  private:
   template <class Class, class Member>
-  [[nodiscard]] static std::size_t place_of(Member Class::*member) {
+  [[nodiscard]] static std::size_t get_place(Member Class::*member) {
     std::size_t found = 0, place = 0;
     const auto look = [&](const auto& field) {
       if constexpr (std::is_same_v<std::remove_cvref_t<decltype(field.member)>, Member Class::*>) {

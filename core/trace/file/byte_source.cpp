@@ -68,20 +68,20 @@ result<std::shared_ptr<byte_source>> open_local_source(const std::string& path) 
   if (found->bytes() == 0) {
     return fail(error_code::foreign, "the file is empty", path, "nothing was recorded into it; record again");
   }
-  return local_source_of(std::move(*found), path);
+  return make_local_source(std::move(*found), path);
 }
 
-std::shared_ptr<byte_source> local_source_of(regular_file opened, std::string path) {
+std::shared_ptr<byte_source> make_local_source(regular_file opened, std::string path) {
   return std::make_shared<local_source>(std::move(path), std::move(opened));
 }
 
-result<void> copy_bytes(byte_source& from, int descriptor) {
-  const auto there = from.poll();
+result<void> copy_bytes(byte_source& source, int descriptor) {
+  const auto there = source.poll();
   if (!there) return tl::unexpected(there.error());
   std::vector<std::byte> bytes(std::size_t{1} << 20);
   for (std::uint64_t at = 0; at < there->bytes;) {
     const auto next = std::span(bytes).first(std::min<std::uint64_t>(bytes.size(), there->bytes - at));
-    const auto got = from.read_at(at, next);
+    const auto got = source.read_at(at, next);
     if (!got) return tl::unexpected(got.error());
     if (*got == 0) return {};
     for (std::size_t done = 0; done < *got;) {

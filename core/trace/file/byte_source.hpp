@@ -20,8 +20,8 @@ class byte_source {
   struct extent {
     std::uint64_t bytes = 0;
     bool growing =
-        false;  ///< True if a writer is adding bytes. Determined before `bytes`, so that `bytes` includes the last
-                ///< bytes of a writer that closes the file.
+        false;  ///< True if a writer is adding bytes. This is determined before `bytes`, so that `bytes` includes the
+                ///< last bytes of a writer that closes the file.
     std::string remark;  ///< A note for the user, to be shown once. Usually empty.
   };
 
@@ -48,11 +48,11 @@ class byte_source {
 /// Opens a local file, which is read with `pread`. Errors: not_found, io, foreign (an empty file, or not a regular
 /// file).
 [[nodiscard]] result<std::shared_ptr<byte_source>> open_local_source(const std::string& path);
-/// Like `open_local_source`, for a file that is already open. `path`: see `byte_source::name`.
-[[nodiscard]] std::shared_ptr<byte_source> local_source_of(regular_file opened, std::string path);
+/// Like `open_local_source`, but takes a file that is already open. `path`: see `byte_source::name`.
+[[nodiscard]] std::shared_ptr<byte_source> make_local_source(regular_file opened, std::string path);
 
 /// Writes all bytes that are available now to the open file `descriptor`. Errors: io, no_space.
-[[nodiscard]] result<void> copy_bytes(byte_source& from, int descriptor);
+[[nodiscard]] result<void> copy_bytes(byte_source& source, int descriptor);
 
 /// True if another process, or another part of this process, has the file of `descriptor` open for writing.
 [[nodiscard]] bool has_writer(int descriptor);

@@ -6,6 +6,7 @@
 
 namespace sluice::trace {
 
+/// Returns the XXH3 checksum of all bytes of a header before its last member, `checksum` (see layout.hpp).
 template <class Object>
 std::uint64_t header_checksum(const Object& object) {
   return XXH3_64bits(&object, sizeof object - sizeof object.checksum);

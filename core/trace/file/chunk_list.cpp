@@ -4,19 +4,19 @@
 
 namespace sluice::trace {
 
-chunk_list::chunk_list(std::vector<chunk_info> all) : all_(std::move(all)) {
+chunk_list::chunk_list(std::vector<chunk_info> infos) : all_(std::move(infos)) {
   const before_in_index before;
   const bool of_summaries = !all_.empty() && is_summary(all_.front().type);
   if (of_summaries && !std::is_sorted(all_.begin(), all_.end(), before))
     std::stable_sort(all_.begin(), all_.end(), before);
-  std::vector<index_page_row> made;
-  for (std::size_t at = 0; at < all_.size(); at += made.back().rows)
-    made.push_back(page_of(std::span<const chunk_info>(all_).subspan(at, std::min(chunks_a_page, all_.size() - at))));
-  add_pages(made);
+  std::vector<index_page_row> rows;
+  for (std::size_t at = 0; at < all_.size(); at += rows.back().rows)
+    rows.push_back(find_page(std::span<const chunk_info>(all_).subspan(at, std::min(chunks_a_page, all_.size() - at))));
+  add_pages(rows);
 }
 
-chunk_list::chunk_list(std::shared_ptr<const chunk_pages> from, std::size_t first, std::size_t behind)
-    : from_(std::move(from)), first_page_(first) {
+chunk_list::chunk_list(std::shared_ptr<const chunk_pages> pages, std::size_t first, std::size_t behind)
+    : from_(std::move(pages)), first_page_(first) {
   add_pages(from_->pages().subspan(first, behind - first));
 }
 

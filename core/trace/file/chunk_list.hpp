@@ -40,9 +40,9 @@ class chunk_list {
  public:
   /// Creates a list in memory. Sorts summary chunks into index order. O(chunks), or O(chunks * log chunks) if they are
   /// not in that order.
-  explicit chunk_list(std::vector<chunk_info> all = {});
+  explicit chunk_list(std::vector<chunk_info> infos = {});
   /// Creates a list of the chunks in the pages [first, behind) of an index.
-  chunk_list(std::shared_ptr<const chunk_pages> from, std::size_t first, std::size_t behind);
+  chunk_list(std::shared_ptr<const chunk_pages> pages, std::size_t first, std::size_t behind);
 
   [[nodiscard]] std::size_t size() const { return size_; }
   [[nodiscard]] bool empty() const { return size_ == 0; }
@@ -51,17 +51,18 @@ class chunk_list {
   /// Returns chunk number `index`; a chunk without rows if there is no such chunk. Reads at most one page.
   [[nodiscard]] chunk_info at(std::size_t index) const;
 
-  /// Calls `use(index, chunk)`, in order, for each chunk whose type satisfies `wanted(type)`; a summary chunk must also
-  /// overlap [from, to]. Reads only the pages that may list such chunks. O(pages + chunks in the pages read).
+  /// Calls `use(index, chunk)`, in order, for each chunk whose type satisfies `wanted(type)`. If `from` and `to` are
+  /// given, only summary chunks that overlap [from, to] are wanted. Reads only the pages that may list such chunks.
+  /// O(pages + chunks in the pages read).
   template <class Wanted, class Use>
-  void for_each(Wanted&& wanted, Use&& use, time_ns from = INT64_MIN, time_ns to = INT64_MAX) const;
+  void for_each(Wanted&& wanted, Use&& use, time_ns begin = INT64_MIN, time_ns to = INT64_MAX) const;
   /// Returns the chunks with rows of tiles that span [first, last], in order.
   [[nodiscard]] std::vector<chunk_info> of_tile(time_ns first, time_ns last) const;
-  /// Returns a bit mask of tile lengths. Bit n: there are chunks of tiles of 2^n ns; bit 0: there are chunks with spans
-  /// that no tile can have.
+  /// Returns a bit mask of tile lengths. Bit n is set if there are chunks of tiles of 2^n ns. Bit 0 is set if there are
+  /// chunks with spans that no tile can have.
   [[nodiscard]] std::uint64_t tile_levels() const;
-  /// Returns the range of the chunks' times. Tables, attributes and links are not considered. begin > end if there are
-  /// no others.
+  /// Returns the range of the chunks' times. Chunks of tables, attributes and links are not considered. begin > end if
+  /// there are no other chunks.
   [[nodiscard]] std::pair<time_ns, time_ns> times() const;
   /// Describes the damage found in the index so far; empty if there is none.
   [[nodiscard]] std::string damage() const;
@@ -88,14 +89,14 @@ class chunk_list {
 };
 
 template <class Wanted, class Use>
-void chunk_list::for_each(Wanted&& wanted, Use&& use, time_ns from, time_ns to) const {
+void chunk_list::for_each(Wanted&& wanted, Use&& use, time_ns begin, time_ns to) const {
   for (std::size_t p = 0; p < pages_.size(); ++p) {
     const index_page_row& about = pages_[p].about;
-    if (about.min_time > to || about.max_time < from || !lists_any(about, wanted)) continue;
+    if (about.min_time > to || about.max_time < begin || !lists_any(about, wanted)) continue;
     const held_page held = read(p);
     for (std::size_t i = 0; i < held.chunks.size(); ++i) {
       const chunk_info& chunk = held.chunks[i];
-      if (wanted(chunk.type) && chunk.min_time <= to && chunk.max_time >= from) use(pages_[p].first + i, chunk);
+      if (wanted(chunk.type) && chunk.min_time <= to && chunk.max_time >= begin) use(pages_[p].first + i, chunk);
     }
   }
 }

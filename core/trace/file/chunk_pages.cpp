@@ -23,9 +23,9 @@ class walked_lists final : public chunk_source::walk_events {
 
 }  // namespace
 
-std::shared_ptr<const chunk_pages> chunk_pages::open(const chunk_source& from, std::uint64_t file_size) {
-  std::shared_ptr<chunk_pages> made(new chunk_pages(from, file_size));
-  return made->load() ? made : nullptr;
+std::shared_ptr<const chunk_pages> chunk_pages::open(const chunk_source& source, std::uint64_t file_size) {
+  std::shared_ptr<chunk_pages> output(new chunk_pages(source, file_size));
+  return output->load() ? output : nullptr;
 }
 
 bool chunk_pages::load() {
@@ -92,7 +92,7 @@ void chunk_pages::walk() const {
   walked_chunks_.insert(walked_chunks_.end(), lists.summaries.begin(), lists.summaries.end());
   walked_chunks_.resize(listed);
   std::string said = "the index of the file is damaged; its chunks were found without it";
-  if (found < listed) said += ", but for " + std::to_string(listed - found) + " of " + std::to_string(listed);
+  if (found < listed) said += ", except " + std::to_string(listed - found) + " of " + std::to_string(listed);
   const std::scoped_lock lock(mutex_);
   damage_ = std::move(said);
 }
@@ -113,32 +113,32 @@ std::shared_ptr<const chunk_pages::page> chunk_pages::read(std::size_t number) c
     const std::scoped_lock lock(mutex_);
     if (kept_[number]) return kept_[number];
   }
-  page made;
-  made.reserve(pages_[number].rows);
-  if (!decode(number, made)) made = found_by_walk(number);
-  auto shared = std::make_shared<const page>(std::move(made));
+  page output;
+  output.reserve(pages_[number].rows);
+  if (!decode(number, output)) output = found_by_walk(number);
+  auto shared = std::make_shared<const page>(std::move(output));
   const std::scoped_lock lock(mutex_);
   if (!kept_[number]) kept_[number] = std::move(shared);
   return kept_[number];
 }
 
-void chunk_pages::read_all(std::size_t first, std::size_t behind, std::vector<chunk_info>& all) const {
-  all.reserve(all.size() + first_[behind] - first_[first]);
+void chunk_pages::read_all(std::size_t first, std::size_t behind, std::vector<chunk_info>& infos) const {
+  infos.reserve(infos.size() + first_[behind] - first_[first]);
   for (std::size_t number = first; number < behind; ++number) {
-    const std::size_t before = all.size();
-    if (decode(number, all)) continue;
-    all.resize(before);
+    const std::size_t before = infos.size();
+    if (decode(number, infos)) continue;
+    infos.resize(before);
     const page walked = found_by_walk(number);
-    all.insert(all.end(), walked.begin(), walked.end());
+    infos.insert(infos.end(), walked.begin(), walked.end());
   }
 }
 
 bool chunk_pages::read_tables(std::vector<chunk_info>& tables) const {
   for (std::size_t number = 0; number < pages_of_events_; ++number) {
     if (pages_[number].tables == 0) continue;
-    page made;
-    if (!decode(number, made)) return false;
-    std::copy_if(made.begin(), made.end(), std::back_inserter(tables),
+    page output;
+    if (!decode(number, output)) return false;
+    std::copy_if(output.begin(), output.end(), std::back_inserter(tables),
                  [](const chunk_info& chunk) { return is_table(chunk.type); });
   }
   return true;

@@ -11,7 +11,8 @@
 #include "core/trace/file/chunk_source.hpp"
 #include "core/trace/file/index_pages.hpp"
 
-/// The index of a large file, which is read page by page. Private to core/trace/file.
+/// Reads the index of a large file page by page. The index, at the end of the file, lists the file's chunks. Private to
+/// core/trace/file.
 namespace sluice::trace {
 
 class chunk_pages {
@@ -20,7 +21,7 @@ class chunk_pages {
 
   /// Reads the list of pages of a file of `file_size` bytes. Returns null if the file has no list that this version can
   /// use; the caller must then read the index as a whole, or find the chunks without an index. O(pages).
-  [[nodiscard]] static std::shared_ptr<const chunk_pages> open(const chunk_source& from, std::uint64_t file_size);
+  [[nodiscard]] static std::shared_ptr<const chunk_pages> open(const chunk_source& source, std::uint64_t file_size);
 
   /// Describes the contents of each page. Pages of tables and events come first.
   [[nodiscard]] std::span<const index_page_row> pages() const { return pages_; }
@@ -30,14 +31,14 @@ class chunk_pages {
   /// found by walking through the whole file.
   [[nodiscard]] std::shared_ptr<const page> read(std::size_t number) const;
   /// Appends the chunks listed by the pages [first, behind) to `all`. Does not keep the pages.
-  void read_all(std::size_t first, std::size_t behind, std::vector<chunk_info>& all) const;
+  void read_all(std::size_t first, std::size_t behind, std::vector<chunk_info>& infos) const;
   /// Describes the damage in the pages read so far; empty if there is none.
   [[nodiscard]] std::string damage() const;
   /// Reads the chunks of all tables. Returns false if a page that lists tables is damaged.
   [[nodiscard]] bool read_tables(std::vector<chunk_info>& tables) const;
 
  private:
-  chunk_pages(const chunk_source& from, std::uint64_t file_size) : from_(from), file_size_(file_size) {}
+  chunk_pages(const chunk_source& source, std::uint64_t file_size) : from_(source), file_size_(file_size) {}
   [[nodiscard]] bool load();
   [[nodiscard]] result<void> decode(std::size_t number, page& into) const;
   [[nodiscard]] page found_by_walk(std::size_t number) const;

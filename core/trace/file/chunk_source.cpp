@@ -48,7 +48,7 @@ result<std::span<const std::byte>> chunk_source::payload(const chunk_info& chunk
   std::memcpy(&header, memory.data(), sizeof header);
   if (!is_sound(header) || header.type != static_cast<std::uint16_t>(chunk.type) || header.rows != chunk.rows ||
       header.stored_bytes != chunk.stored_bytes) {
-    return fail(error_code::corrupt, "the index names a chunk that is not there", path(), {}, chunk.offset);
+    return fail(error_code::corrupt, "the index lists a chunk that is not in the file", path(), {}, chunk.offset);
   }
   memory.resize(sizeof header + header.stored_bytes);
   if (auto got = read_exactly(chunk.offset + first, std::span(memory).subspan(first)); !got)
@@ -67,7 +67,7 @@ result<void> chunk_source::read_index_page(const chunk_info& page, std::vector<c
   if (auto got = rows<index_row>(page, *lines); !got) return got;
   for (const index_row& line : *lines) {
     if (line.offset < sizeof(file_header) || line.offset >= page.offset || line.rows > max_chunk_rows) {
-      return fail(error_code::corrupt, "the index names a chunk outside the file", path(), {}, page.offset);
+      return fail(error_code::corrupt, "the index lists a chunk outside the file", path(), {}, page.offset);
     }
     into.push_back({line.type, line.rows, line.offset, line.stored_bytes, line.raw_bytes, line.min_time, line.max_time,
                     line.lowest_event, line.highest_event});
@@ -76,29 +76,29 @@ result<void> chunk_source::read_index_page(const chunk_info& page, std::vector<c
 }
 
 result<trailer> chunk_source::read_trailer(std::uint64_t file_size) const {
-  if (file_size < sizeof(file_header) + sizeof(trailer)) return fail(error_code::corrupt, "no index", path());
+  if (file_size < sizeof(file_header) + sizeof(trailer)) return fail(error_code::corrupt, "has no index", path());
   const std::uint64_t at = file_size - sizeof(trailer);
   auto end_mark = read_object<trailer>(at);
   if (!end_mark) return tl::unexpected<error>(end_mark.error());
   if (end_mark->magic != trailer_magic || end_mark->checksum != header_checksum(*end_mark))
-    return fail(error_code::corrupt, "no index", path());
+    return fail(error_code::corrupt, "has no index", path());
   return end_mark;
 }
 
-std::uint64_t chunk_source::find_chunk(std::uint64_t from, std::uint64_t file_size) const {
+std::uint64_t chunk_source::find_chunk(std::uint64_t begin, std::uint64_t file_size) const {
   std::vector<std::byte> window(std::size_t{1} << 20);
-  while (from + sizeof(chunk_header) <= file_size) {
-    const std::size_t length = static_cast<std::size_t>(std::min<std::uint64_t>(window.size(), file_size - from));
-    if (!read_exactly(from, std::span(window).first(length))) return file_size;
+  while (begin + sizeof(chunk_header) <= file_size) {
+    const std::size_t length = static_cast<std::size_t>(std::min<std::uint64_t>(window.size(), file_size - begin));
+    if (!read_exactly(begin, std::span(window).first(length))) return file_size;
     for (std::size_t i = 0; i + sizeof(chunk_header) <= length; ++i) {
       chunk_header header;
       std::memcpy(&header.magic, window.data() + i, sizeof header.magic);
       if (header.magic != chunk_magic) continue;
       std::memcpy(&header, window.data() + i, sizeof header);
-      if (is_sound(header)) return from + i;
+      if (is_sound(header)) return begin + i;
     }
-    if (from + length == file_size) return file_size;
-    from += length - sizeof(chunk_header) + 1;
+    if (begin + length == file_size) return file_size;
+    begin += length - sizeof(chunk_header) + 1;
   }
   return file_size;
 }

@@ -18,6 +18,7 @@
 /// Reads the chunks of a file whose contents are not trusted. Private to core/trace/file.
 namespace sluice::trace {
 
+/// True if the header's magic number and checksum are correct and its sizes are within the limits.
 [[nodiscard]] bool is_sound(const chunk_header& header);
 /// True for the types of tables and events that this version knows.
 [[nodiscard]] bool is_known(row_type type);
@@ -93,7 +94,7 @@ class chunk_source {
 
  private:
   /// Returns the offset of the first valid chunk header at or after `from`; `file_size` if there is none.
-  [[nodiscard]] std::uint64_t find_chunk(std::uint64_t from, std::uint64_t file_size) const;
+  [[nodiscard]] std::uint64_t find_chunk(std::uint64_t begin, std::uint64_t file_size) const;
   [[nodiscard]] bool is_trailer(std::uint64_t at) const;
 
   std::shared_ptr<byte_source> bytes_;

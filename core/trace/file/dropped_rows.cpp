@@ -5,7 +5,7 @@
 namespace sluice::trace {
 namespace {
 
-std::string_view table_of(row_type type) {
+std::string_view get_table(row_type type) {
   switch (type) {
 #define SLUICE_NAME(row, kind) \
   case row_type::kind:         \
@@ -22,7 +22,7 @@ std::string_view table_of(row_type type) {
 std::string dropped_rows::by_kind() const {
   std::string text;
   for (const auto& [type, rows] : kinds_) {
-    text += (text.empty() ? "" : ", ") + format_count(rows) + " " + std::string(table_of(type));
+    text += (text.empty() ? "" : ", ") + format_count(rows) + " " + std::string(get_table(type));
   }
   return text;
 }
@@ -58,9 +58,9 @@ void dropped_rows::count_in(row_type type, process_id process, std::uint64_t row
   kinds_[type] += rows;
   rows_ += rows;
   if (!is_happening(type)) return;
-  for (count* of : {&processes_[process], &own_}) {
-    of->events += rows;
-    if (is_of_memory(type)) of->memory_events += rows;
+  for (count* subject : {&processes_[process], &own_}) {
+    subject->events += rows;
+    if (is_of_memory(type)) subject->memory_events += rows;
   }
 }
 

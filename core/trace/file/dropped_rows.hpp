@@ -54,7 +54,8 @@ class dropped_rows {
 
   void add(const dropped_rows& other);
 
-  /// Counts all rows of a chunk as dropped. Exception: frees of blocks that are in the file are added to `frees`.
+  /// Counts all rows of a chunk as dropped, except frees of blocks that are in the file. These frees are added to
+  /// `frees`.
   template <class Row>
   void take(row_columns<Row>& rows);
   /// Counts the rows of a written chunk that is removed from the file.
@@ -66,8 +67,8 @@ class dropped_rows {
   /// Counts rows of tables that could not be kept in memory.
   void take_definitions(row_type type, std::uint64_t rows) { kinds_[type] += rows; }
 
-  /// Frees that are kept in memory: without them, their blocks would appear to stay live. At most one for each block
-  /// that was live when the disk became full.
+  /// Frees that are kept in memory, because without them, their blocks would appear to stay live. There is at most one
+  /// for each block that was live when the disk became full.
   std::vector<free_event> frees;
   /// Counts all frees in `frees` as dropped, and empties `frees`.
   void give_up_frees();

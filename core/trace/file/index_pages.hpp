@@ -7,7 +7,8 @@
 
 #include "core/trace/model/schema.hpp"
 
-/// The order and the contents of a long index, for code that writes, reads or searches such an index.
+/// The index at the end of a file lists the file's chunks. This header defines the order and the pages of a long index,
+/// for code that writes, reads or searches it.
 namespace sluice::trace {
 
 /// An index of more chunks than this is written in pages, with a list of the pages, so that parts of it can be read.
@@ -29,7 +30,7 @@ inline constexpr unsigned first_summary_type = 1024;
 
 /// Returns the position of a summary type in the index. Types with few chunks come first, because every reader needs
 /// them. Tiles come last, in order of level and time.
-[[nodiscard]] constexpr unsigned rank_of(row_type type) {
+[[nodiscard]] constexpr unsigned get_rank(row_type type) {
   switch (type) {
     case row_type::section:
     case row_type::curve:
@@ -49,7 +50,7 @@ inline constexpr unsigned first_summary_type = 1024;
 struct before_in_index {
   template <class A, class B>
   [[nodiscard]] bool operator()(const A& a, const B& b) const {
-    const unsigned left = rank_of(a.type), right = rank_of(b.type);
+    const unsigned left = get_rank(a.type), right = get_rank(b.type);
     if (left != right) return left < right;
     if (!is_of_tile(a.type)) return false;
     const unsigned upper = level_of_span(a.min_time, a.max_time), lower = level_of_span(b.min_time, b.max_time);
@@ -60,21 +61,21 @@ struct before_in_index {
 /// Returns the list entry of a page that lists these chunks (`index_row` or `chunk_info`). The entry's offset is not
 /// set.
 template <class Chunk>
-[[nodiscard]] index_page_row page_of(std::span<const Chunk> chunks) {
-  index_page_row made;
-  made.rows = static_cast<std::uint32_t>(chunks.size());
+[[nodiscard]] index_page_row find_page(std::span<const Chunk> chunks) {
+  index_page_row row;
+  row.rows = static_cast<std::uint32_t>(chunks.size());
   for (const Chunk& chunk : chunks) {
     const auto type = static_cast<unsigned>(chunk.type);
     const auto bit = [&](unsigned first) { return type - first < 64 ? std::uint64_t{1} << (type - first) : 0; };
-    if (is_table(chunk.type)) made.tables |= bit(0);
-    if (is_event(chunk.type)) made.events |= bit(first_event_type);
-    if (is_summary(chunk.type)) made.summaries |= bit(first_summary_type);
-    if (is_of_tile(chunk.type)) made.levels |= std::uint64_t{1} << level_of_span(chunk.min_time, chunk.max_time);
+    if (is_table(chunk.type)) row.tables |= bit(0);
+    if (is_event(chunk.type)) row.events |= bit(first_event_type);
+    if (is_summary(chunk.type)) row.summaries |= bit(first_summary_type);
+    if (is_of_tile(chunk.type)) row.levels |= std::uint64_t{1} << level_of_span(chunk.min_time, chunk.max_time);
     if (is_table(chunk.type) || chunk.type == row_type::attribute || chunk.type == row_type::link) continue;
-    made.min_time = std::min(made.min_time, chunk.min_time);
-    made.max_time = std::max(made.max_time, chunk.max_time);
+    row.min_time = std::min(row.min_time, chunk.min_time);
+    row.max_time = std::max(row.max_time, chunk.max_time);
   }
-  return made;
+  return row;
 }
 
 /// True if the page lists chunks of a type for which `wanted(type)` is true.

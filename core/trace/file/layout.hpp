@@ -10,13 +10,13 @@
 ///
 ///   file_header | chunk | chunk | ... | index chunk(s) | trailer
 ///
-/// Before a long index comes a chunk that lists its pages (the index chunks). Such an index ends with a chunk without
-/// rows whose `min_time` is the offset of that list: see index_pages.hpp.
+/// The index chunks of a long index are its pages. A chunk that lists the pages comes before them. A chunk without rows
+/// comes after them; its `min_time` is the offset of the list (see index_pages.hpp).
 ///
-/// A chunk is a `chunk_header` followed by `stored_bytes` of payload: rows of one kind, as columns (codec.hpp). To
-/// decode a chunk, a reader needs only the tables before it. Chunks may overlap in time. The index and the trailer
-/// exist only if the writer closed the file; without them, a reader walks from chunk header to chunk header. Checksums
-/// are 64-bit XXH3.
+/// A chunk is a `chunk_header` followed by a payload of `stored_bytes` bytes. The payload holds rows of one kind, as
+/// columns (codec.hpp). To decode a chunk, a reader needs only the tables before it. Chunks may overlap in time. The
+/// index and the trailer exist only if the writer closed the file; without them, a reader walks from chunk header to
+/// chunk header. Checksums are 64-bit XXH3.
 namespace sluice::trace {
 
 inline constexpr std::uint64_t file_magic = 0x0a45'4349'554c'5389;     // "\x89SLUICE\n"
@@ -26,10 +26,10 @@ inline constexpr std::uint64_t trailer_magic = 0x5845'444e'4943'4c53;  // "SLCIN
 /// Readers accept the major versions from `oldest_major` to `format_major`, and any minor version, because minor
 /// versions only add row types and columns. Version 3 added the column forms `rising` and `above`. Version 4 has
 /// summary tiles of every level instead of every second level, and stores curves of integers in a separate row type,
-/// `integer_bin` (summary_rows.hpp). 4.1 added `below_peak` to the bins of curves, 4.2 the stack of a sync, 4.3 the
-/// call time of a memset.
+/// `integer_bin` (summary_rows.hpp). Version 4.1 added `below_peak` to the bins of curves, version 4.2 added the stack
+/// of a sync, and version 4.3 added the call time of a memset.
 inline constexpr std::uint16_t format_major = 4;
-/// 4.4 marks the ends of flushes. 4.5 lists the pages of a long index.
+/// Writers of version 4.4 mark the ends of flushes. Writers of version 4.5 also list the pages of a long index.
 inline constexpr std::uint16_t format_minor = 5;
 /// Version 1 was a trial format that predates the first release.
 inline constexpr std::uint16_t oldest_major = 2;
@@ -64,9 +64,9 @@ struct chunk_header {
 };
 static_assert(sizeof(chunk_header) == 56);
 
-/// True for an index chunk without rows, which ends each flush: all rows that were passed to the writer earlier are
-/// before it in the file. After the last such mark, a block's allocation may be present without its free, so readers of
-/// a growing file stop there.
+/// True for an index chunk without rows. Such a chunk ends each flush: all rows that were passed to the writer earlier
+/// are before it in the file. After the last such mark, a block's allocation may be present without its free, so
+/// readers of a growing file stop there.
 [[nodiscard]] constexpr bool is_flush_mark(std::uint16_t type, std::uint32_t rows) {
   return type == static_cast<std::uint16_t>(row_type::index) && rows == 0;
 }

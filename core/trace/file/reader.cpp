@@ -34,33 +34,33 @@ class no_rows final : public byte_source {
 };
 
 template <class Row>
-auto& table_of(tables& all) {
+auto& get_table(tables& all_tables) {
   if constexpr (std::is_same_v<Row, string_row>)
-    return all.strings;
+    return all_tables.strings;
   else if constexpr (std::is_same_v<Row, host_row>)
-    return all.hosts;
+    return all_tables.hosts;
   else if constexpr (std::is_same_v<Row, process_row>)
-    return all.processes;
+    return all_tables.processes;
   else if constexpr (std::is_same_v<Row, thread_row>)
-    return all.threads;
+    return all_tables.threads;
   else if constexpr (std::is_same_v<Row, device_row>)
-    return all.devices;
+    return all_tables.devices;
   else if constexpr (std::is_same_v<Row, context_row>)
-    return all.contexts;
+    return all_tables.contexts;
   else if constexpr (std::is_same_v<Row, stream_row>)
-    return all.streams;
+    return all_tables.streams;
   else if constexpr (std::is_same_v<Row, pool_row>)
-    return all.pools;
+    return all_tables.pools;
   else if constexpr (std::is_same_v<Row, counter_row>)
-    return all.counters;
+    return all_tables.counters;
   else if constexpr (std::is_same_v<Row, stack_row>)
-    return all.stacks;
+    return all_tables.stacks;
   else if constexpr (std::is_same_v<Row, frame_row>)
-    return all.frames;
+    return all_tables.frames;
   else if constexpr (std::is_same_v<Row, module_row>)
-    return all.modules;
+    return all_tables.modules;
   else
-    return all.sources;
+    return all_tables.sources;
 }
 
 }  // namespace
@@ -81,8 +81,8 @@ struct file::state {
   std::set<std::uint16_t> unknown_types;
   std::vector<chunk_info> summaries;  ///< The summaries found so far. They are shown once all are known.
 
-  state(std::shared_ptr<byte_source> from, const reader_options& how)
-      : source(std::move(from)), options(how), cache(how.cache_bytes) {}
+  state(std::shared_ptr<byte_source> origin, const reader_options& method)
+      : source(std::move(origin)), options(method), cache(method.cache_bytes) {}
 
   // --- building a snapshot ------------------------------------------------------------------------------------------
 
@@ -127,7 +127,7 @@ struct file::state {
     }
     // Every chunk has a header in the file, which limits the number of chunks.
     if (lines_of_all > file_size / sizeof(chunk_header)) {
-      return fail(error_code::corrupt, "the index names more chunks than the file can hold", path, {},
+      return fail(error_code::corrupt, "the index lists more chunks than the file can hold", path, {},
                   end_mark->index_offset);
     }
     growth found;
@@ -148,7 +148,7 @@ struct file::state {
   /// Damage followed by valid chunks is skipped with a warning.
   void walk(const byte_source::extent& there, growth& found) {
     struct finds final : chunk_source::walk_events {
-      explicit finds(growth& of) : found_(of) {}
+      explicit finds(growth& subject) : found_(subject) {}
       void found(const chunk_info& chunk) override { found_.add(chunk); }
       void skipped(std::uint64_t at, std::uint64_t bytes) override { found_.add_skipped(at, bytes); }
       void flushed(std::uint64_t next) override {
@@ -173,7 +173,7 @@ struct file::state {
       warnings.push_back(got.error().to_string());
       return;
     }
-    for (Row& row : decoded) table_of<Row>(into).put(std::move(row));
+    for (Row& row : decoded) get_table<Row>(into).put(std::move(row));
   }
 
   void load_tables(std::span<const chunk_info> fresh, tables& into, std::vector<std::string>& warnings) {
@@ -304,22 +304,22 @@ std::vector<std::string> snapshot::warnings() const {
 }
 
 std::shared_ptr<const snapshot> snapshot::with_summaries(const snapshot& other) const {
-  auto made = std::make_shared<snapshot>(*this);
-  made->summaries_ = other.summaries_;
-  made->summaries_file_ = other.summaries_file_ ? other.summaries_file_ : other.file_;
-  return made;
+  auto output = std::make_shared<snapshot>(*this);
+  output->summaries_ = other.summaries_;
+  output->summaries_file_ = other.summaries_file_ ? other.summaries_file_ : other.file_;
+  return output;
 }
 
 std::shared_ptr<const snapshot> snapshot::with_summaries(const snapshot& settled, const snapshot& rest) const {
-  auto made = std::make_shared<snapshot>(*with_summaries(settled));
-  std::vector<chunk_info> all(settled.summaries().begin(), settled.summaries().end());
+  auto output = std::make_shared<snapshot>(*with_summaries(settled));
+  std::vector<chunk_info> infos(settled.summaries().begin(), settled.summaries().end());
   for (chunk_info chunk : rest.summaries()) {
     chunk.offset |= in_rest;
-    all.push_back(chunk);
+    infos.push_back(chunk);
   }
-  made->summaries_ = std::make_shared<const chunk_list>(std::move(all));
-  made->rest_file_ = rest.file_;
-  return made;
+  output->summaries_ = std::make_shared<const chunk_list>(std::move(infos));
+  output->rest_file_ = rest.file_;
+  return output;
 }
 
 bool snapshot::are_settled(std::span<const chunk_info> summaries) const {
@@ -327,7 +327,7 @@ bool snapshot::are_settled(std::span<const chunk_info> summaries) const {
                                               [](const chunk_info& each) { return (each.offset & in_rest) == 0; });
 }
 
-snapshot::stored_summary snapshot::summary_of(const chunk_info& chunk) const {
+snapshot::stored_summary snapshot::get_summary(const chunk_info& chunk) const {
   const file& settled = summaries_file_ ? *summaries_file_ : *file_;
   if (rest_file_ == nullptr || (chunk.offset & in_rest) == 0) return {settled, chunk};
   chunk_info there = chunk;
@@ -336,11 +336,11 @@ snapshot::stored_summary snapshot::summary_of(const chunk_info& chunk) const {
 }
 
 std::shared_ptr<const snapshot> snapshot::with_warning(std::string line) const {
-  auto made = std::make_shared<snapshot>(*this);
+  auto output = std::make_shared<snapshot>(*this);
   auto lines = *warnings_;
   lines.push_back(std::move(line));
-  made->warnings_ = std::make_shared<const std::vector<std::string>>(std::move(lines));
-  return made;
+  output->warnings_ = std::make_shared<const std::vector<std::string>>(std::move(lines));
+  return output;
 }
 
 outline snapshot::about() const {
@@ -367,14 +367,15 @@ result<std::shared_ptr<file>> file::open(std::shared_ptr<byte_source> source, co
   }
   if (header->major > format_major) {
     return fail(error_code::newer_version,
-                "written in format " + std::to_string(header->major) + ", this program reads up to " +
-                    std::to_string(format_major),
+                "was written in format " + std::to_string(header->major) +
+                    ", but this program reads only formats up to " + std::to_string(format_major),
                 path, "open it with a newer Sluice");
   }
   if (header->major < oldest_major) {
-    return fail(error_code::foreign,
-                "written in format " + std::to_string(header->major) + ", a trial format from before the first release",
-                path, "record the program again");
+    return fail(
+        error_code::foreign,
+        "was written in format " + std::to_string(header->major) + ", a trial format from before the first release",
+        path, "record the program again");
   }
   if (header->checksum != header_checksum(*header)) {
     return fail(error_code::corrupt, "the file's header is damaged", path, "take an undamaged copy, or record again",
@@ -466,11 +467,11 @@ result<std::shared_ptr<const std::vector<row_span>>> file::read_spans(const chun
   thread_scratch<Row> decoded;
   if (auto got = state_->source.rows<Row>(chunk, *decoded, column_set<Row>::of(&Row::time, &Row::end)); !got)
     return tl::unexpected<error>(got.error());
-  auto made = std::make_shared<spans>();
-  made->reserve(decoded->size());
-  for (const Row& row : *decoded) made->push_back({row.time, row.end});
-  state_->cache.put(key, made, made->size() * sizeof(row_span));
-  return std::shared_ptr<const spans>(std::move(made));
+  auto output = std::make_shared<spans>();
+  output->reserve(decoded->size());
+  for (const Row& row : *decoded) output->push_back({row.time, row.end});
+  state_->cache.put(key, output, output->size() * sizeof(row_span));
+  return std::shared_ptr<const spans>(std::move(output));
 }
 
 template <class Row>

@@ -59,13 +59,14 @@ class snapshot {
   /// Increases by one with each refresh that finds something.
   [[nodiscard]] std::uint64_t version() const { return version_; }
   [[nodiscard]] const trace::tables& tables() const { return *tables_; }
-  /// All chunks of tables and events, in file order. For callers that go through a whole recording: for a large file,
-  /// the first call reads the whole list of chunks. To find only some chunks, search `chunks_to_search` instead.
+  /// All chunks of tables and events, in file order. Meant for callers that go through a whole recording, because for a
+  /// large file, the first call reads the whole list of chunks. To find only some chunks, search `chunks_to_search`
+  /// instead.
   [[nodiscard]] std::span<const chunk_info> chunks() const { return chunks_->all(); }
   [[nodiscard]] std::size_t chunk_count() const { return chunks_->size(); }
   /// Returns chunk number `index` of `chunks`; a chunk without rows if there is no such chunk.
   [[nodiscard]] chunk_info chunk(std::size_t index) const { return chunks_->at(index); }
-  /// The chunks of `chunks`, for searching.
+  /// The same chunks as `chunks`, in a list that can be searched without reading all of it.
   [[nodiscard]] const chunk_list& chunks_to_search() const { return *chunks_; }
   /// The chunks that summarize the other chunks (summary_rows.hpp), sorted by type. Chunks of one type are in file
   /// order; those of tiles are in order of level and time. Empty unless the file is complete, or the summaries come
@@ -76,9 +77,9 @@ class snapshot {
   /// Calls `use(chunk)`, in order, for the summary chunks of a type that overlap [from, to]. Reads only the part of the
   /// list that may contain such chunks.
   template <class Use>
-  void for_each_summary(row_type type, Use&& use, time_ns from = INT64_MIN, time_ns to = INT64_MAX) const {
+  void for_each_summary(row_type type, Use&& use, time_ns start = INT64_MIN, time_ns to = INT64_MAX) const {
     summaries_->for_each([=](row_type each) { return each == type; },
-                         [&](std::size_t, const chunk_info& chunk) { use(chunk); }, from, to);
+                         [&](std::size_t, const chunk_info& chunk) { use(chunk); }, start, to);
   }
   /// The time span of all events. begin > end if there are no events.
   [[nodiscard]] time_ns begin() const { return begin_; }
@@ -100,8 +101,8 @@ class snapshot {
   [[nodiscard]] bool recorded_here() const { return recorded_here_; }
   /// Which local files may be read to show the recording's sources and symbols.
   [[nodiscard]] const local_files& local() const { return *local_; }
-  /// True if this and `other` are snapshots of the same file. The longer of their lists of chunks then starts with the
-  /// shorter.
+  /// True if this and `other` are snapshots of the same file. Then the longer of their two lists of chunks starts with
+  /// the shorter list.
   [[nodiscard]] bool is_of_the_file_of(const snapshot& other) const { return file_ == other.file_; }
 
   /// Returns a copy of this snapshot that uses the summaries of `other`, which must be a snapshot of another file.
@@ -111,8 +112,8 @@ class snapshot {
   /// Like the function above, with the summaries of two files. For each type, the chunks in `settled` come before those
   /// in `rest`.
   [[nodiscard]] std::shared_ptr<const snapshot> with_summaries(const snapshot& settled, const snapshot& rest) const;
-  /// True if all these summaries are in the first of the two files. Every snapshot with that file then has the same
-  /// summaries there.
+  /// True if all these summaries are in the first of the two files (`settled`). Every snapshot that uses that file then
+  /// has the same summaries.
   [[nodiscard]] bool are_settled(std::span<const chunk_info> summaries) const;
   /// Returns a copy of this snapshot with the additional warning `line`.
   [[nodiscard]] std::shared_ptr<const snapshot> with_warning(std::string line) const;
@@ -124,13 +125,13 @@ class snapshot {
   template <class Row>
   [[nodiscard]] result<std::shared_ptr<const std::vector<Row>>> read(std::size_t index) const;
 
-  /// Decodes chunk number `index` into `rows`, reuses the memory of `rows`, and bypasses the cache: for a single pass
-  /// over a recording. Columns outside `wanted` may be left out.
+  /// Decodes chunk number `index` into `rows`, reuses the memory of `rows`, and bypasses the cache. Meant for a single
+  /// pass over a recording. Columns outside `wanted` may be left out.
   template <class Row>
   [[nodiscard]] result<void> read_into(std::size_t index, std::vector<Row>& rows, column_set<Row> wanted = {}) const;
 
-  /// Reads one member of each row of a chunk, at a fraction of the cost of reading whole rows: for finding a few rows
-  /// among many. Bypasses the cache. Not for text members. Errors: those of `read`.
+  /// Reads one member of each row of a chunk, at a fraction of the cost of reading whole rows. Meant for finding a few
+  /// rows among many. Bypasses the cache. The member must not be a text. Errors: those of `read`.
   template <class Row, class Class, class Member>
   [[nodiscard]] result<void> read_column(std::size_t index, Member Class::*member, std::vector<Member>& values) const;
 
@@ -143,22 +144,22 @@ class snapshot {
   [[nodiscard]] result<void> read_summary(const chunk_info& chunk, row_values<Row>& rows,
                                           column_set<Row> wanted = {}) const;
 
-  /// Returns the rows of a chunk of `summaries()`. They are cached for callers with the same `wanted`. For chunks that
-  /// are read often.
+  /// Returns the rows of a chunk of `summaries()`. The rows are cached for callers with the same `wanted`. Meant for
+  /// chunks that are read often.
   template <class Row>
   [[nodiscard]] result<std::shared_ptr<const std::vector<Row>>> read_summary(const chunk_info& chunk,
                                                                              column_set<Row> wanted = {}) const;
 
-  /// Returns the start and end of each row of a chunk of `summaries()`, in order: for finding a few rows among many.
-  /// The result is cached, and takes a fraction of the space of the rows. `Row` must have an `end`. Errors: those of
-  /// `read`.
+  /// Returns the start and end of each row of a chunk of `summaries()`, in order. Meant for finding a few rows among
+  /// many. The result is cached and takes a fraction of the space of the rows. `Row` must have an `end`. Errors: those
+  /// of `read`.
   template <class Row>
   [[nodiscard]] result<std::shared_ptr<const std::vector<row_span>>> read_spans(const chunk_info& chunk) const;
 
   /// Calls `visit(const Row&)` for every `Row` that overlaps [from, to], in file order, which is roughly but not
   /// strictly in order of time. Stops at the first error.
   template <class Row, class Visit>
-  [[nodiscard]] result<void> for_each(Visit&& visit, time_ns from = INT64_MIN, time_ns to = INT64_MAX) const;
+  [[nodiscard]] result<void> for_each(Visit&& visit, time_ns start = INT64_MIN, time_ns to = INT64_MAX) const;
 
  private:
   friend class file;
@@ -166,16 +167,16 @@ class snapshot {
   std::shared_ptr<const trace::tables> tables_;
   std::shared_ptr<const chunk_list> chunks_;
   std::shared_ptr<const chunk_list> summaries_;
-  /// A summary chunk, as the file that contains it lists it, and that file.
+  /// A summary chunk, as the index of its file lists it, and that file.
   struct stored_summary {
     const file& in;
     chunk_info chunk;
   };
-  [[nodiscard]] stored_summary summary_of(const chunk_info& chunk) const;
-  std::shared_ptr<const file> summaries_file_;  ///< The file that contains the summaries; null: they are in the file of
-                                                ///< the events.
+  [[nodiscard]] stored_summary get_summary(const chunk_info& chunk) const;
+  std::shared_ptr<const file> summaries_file_;  ///< The file that contains the summaries. Null if they are in the file
+                                                ///< of the events.
   std::shared_ptr<const file> rest_file_;  ///< The file that contains the chunks whose offset has the bit `in_rest`
-                                           ///< set; null: there are no such chunks.
+                                           ///< set. Null if there are no such chunks.
   std::shared_ptr<const std::vector<std::string>> warnings_;
   std::uint64_t version_ = 0;
   std::uint64_t file_bytes_ = 0;
@@ -210,8 +211,8 @@ class file : public std::enable_shared_from_this<file> {
   /// Checks whether data was appended. Returns true if there is a newer snapshot. Thread-safe. O(new chunks).
   result<bool> refresh();
 
-  /// Opens the file that has replaced this file at its path, with the same options. Returns null if none has. This file
-  /// and its snapshots do not change. Thread-safe. Errors: those of `open`.
+  /// Opens the file that has replaced this file at its path, with the same options. Returns null if no file has. This
+  /// file and its snapshots do not change. Thread-safe. Errors: those of `open`.
   [[nodiscard]] result<std::shared_ptr<file>> successor() const;
 
   /// Makes `amended` the newest snapshot until a refresh finds more data. `amended` must come from a `with_` function

@@ -13,7 +13,7 @@ namespace sluice::trace {
 namespace detail {
 /// Returns the end of a row; for a row without a duration, its time.
 template <class Row>
-[[nodiscard]] time_ns end_of(const Row& row) {
+[[nodiscard]] time_ns get_end(const Row& row) {
   if constexpr (requires { row.end; }) {
     return row.end == unknown_time ? row.time : std::max(row.time, row.end);
   } else {
@@ -42,7 +42,7 @@ result<void> snapshot::read_into(std::size_t index, std::vector<Row>& rows, colu
 
 template <class Row, class Class, class Member>
 result<void> snapshot::read_column(std::size_t index, Member Class::*member, std::vector<Member>& values) const {
-  const std::uint16_t number = number_of<Row>(member);
+  const std::uint16_t number = to_number<Row>(member);
   const chunk_info chunk = chunks_->at(index);
   if (index >= chunks_->size() || chunk.type != type_of_row<Row> || number == 0) {
     return fail(error_code::invalid_argument, "chunk " + std::to_string(index) + " has no such column", path());
@@ -60,7 +60,7 @@ template <class Row>
 result<void> snapshot::read_summary(const chunk_info& chunk, std::vector<Row>& rows) const {
   static_assert(is_summary(type_of_row<Row>));
   if (chunk.type != type_of_row<Row>) return fail(error_code::invalid_argument, "no chunk of these rows", path());
-  const stored_summary stored = summary_of(chunk);
+  const stored_summary stored = get_summary(chunk);
   return stored.in.read_into<Row>(stored.chunk, rows);
 }
 
@@ -68,7 +68,7 @@ template <class Row>
 result<void> snapshot::read_summary(const chunk_info& chunk, row_values<Row>& rows, column_set<Row> wanted) const {
   static_assert(is_of_tile(type_of_row<Row>));
   if (chunk.type != type_of_row<Row>) return fail(error_code::invalid_argument, "no chunk of these rows", path());
-  const stored_summary stored = summary_of(chunk);
+  const stored_summary stored = get_summary(chunk);
   return stored.in.read_values<Row>(stored.chunk, rows, wanted);
 }
 
@@ -77,7 +77,7 @@ result<std::shared_ptr<const std::vector<Row>>> snapshot::read_summary(const chu
                                                                        column_set<Row> wanted) const {
   static_assert(is_summary(type_of_row<Row>));
   if (chunk.type != type_of_row<Row>) return fail(error_code::invalid_argument, "no chunk of these rows", path());
-  const stored_summary stored = summary_of(chunk);
+  const stored_summary stored = get_summary(chunk);
   return stored.in.read<Row>(stored.chunk, wanted);
 }
 
@@ -85,22 +85,22 @@ template <class Row>
 result<std::shared_ptr<const std::vector<row_span>>> snapshot::read_spans(const chunk_info& chunk) const {
   static_assert(is_summary(type_of_row<Row>));
   if (chunk.type != type_of_row<Row>) return fail(error_code::invalid_argument, "no chunk of these rows", path());
-  const stored_summary stored = summary_of(chunk);
+  const stored_summary stored = get_summary(chunk);
   return stored.in.read_spans<Row>(stored.chunk);
 }
 
 template <class Row, class Visit>
-result<void> snapshot::for_each(Visit&& visit, time_ns from, time_ns to) const {
+result<void> snapshot::for_each(Visit&& visit, time_ns start, time_ns to) const {
   std::vector<Row> rows;
   result<void> got;
   const auto is_of_these = [](row_type type) { return type == type_of_row<Row>; };
   chunks_->for_each(is_of_these, [&](std::size_t, const chunk_info& chunk) {
-    if (!got || chunk.max_time < from || chunk.min_time > to) return;
+    if (!got || chunk.max_time < start || chunk.min_time > to) return;
     got = file_->read_into<Row>(chunk, rows, {});
     if (!got) return;
     for (const Row& row : rows) {
       if constexpr (is_event_row<Row>) {
-        if (detail::end_of(row) < from || row.time > to) continue;
+        if (detail::get_end(row) < start || row.time > to) continue;
       }
       visit(row);
     }

@@ -66,9 +66,9 @@ result<std::unique_ptr<file_writer::state>> file_writer::begin(const std::string
     if (!fd) return tl::unexpected<error>(fd.error());
     s->fd = *fd;
   } else {
-    auto made = replacement::of_file(path);
-    if (!made) return tl::unexpected<error>(made.error());
-    s->write_to(std::move(*made));
+    auto output = replacement::of_file(path);
+    if (!output) return tl::unexpected<error>(output.error());
+    s->write_to(std::move(*output));
     lock_for_writing(s->fd);
   }
   if (!s->write_file_header()) return tl::unexpected<error>(*s->failure);
@@ -109,10 +109,11 @@ result<file_writer> file_writer::create_unpublished(const std::string& path, con
 
 result<file_writer> file_writer::create_claimed(const std::string& path, const writer_options& options) {
   for (int i = 0;; ++i) {
-    auto made = create_unpublished(path, options);
-    if (!made || !made->state_->unpublished || made->state_->unpublished->replaces_another()) return made;
-    if (auto published = made->publish(); published) {
-      return made;
+    auto unpublished = create_unpublished(path, options);
+    if (!unpublished || !unpublished->state_->unpublished || unpublished->state_->unpublished->replaces_another())
+      return unpublished;
+    if (auto published = unpublished->publish(); published) {
+      return unpublished;
     } else if (i == max_tries) {
       return tl::unexpected<error>(published.error());
     }
@@ -121,10 +122,10 @@ result<file_writer> file_writer::create_claimed(const std::string& path, const w
 }
 
 result<file_writer> file_writer::create(const std::string& path, const writer_options& options) {
-  auto made = create_unpublished(path, options);
-  if (!made) return made;
-  if (auto published = made->publish(); !published) return tl::unexpected<error>(published.error());
-  return made;
+  auto unpublished = create_unpublished(path, options);
+  if (!unpublished) return unpublished;
+  if (auto published = unpublished->publish(); !published) return tl::unexpected<error>(published.error());
+  return unpublished;
 }
 
 result<file_writer> file_writer::create(const scratch_file& scratch, const writer_options& options) {
@@ -167,7 +168,7 @@ event_id file_writer::next_event() { return static_cast<event_id>(++state_->last
 
 std::uint64_t file_writer::events() const { return state_->last_event; }
 
-/// Call once the caller of `start` has filled the row that it returned.
+/// Must not be called before the caller of `start` has filled the row that `start` returned.
 template <class Row>
 void file_writer::make_room() {
   state_->write_if_full<Row>();
@@ -230,14 +231,14 @@ void file_writer::add_summary(std::span<const Row> rows, std::optional<std::pair
   }
 }
 
-result<void> file_writer::add_summaries_of(const file_writer& from) {
+result<void> file_writer::add_summaries_of(const file_writer& source) {
   if (const auto flushed = flush(); !flushed) return flushed;
   state& to = *state_;
   std::vector<std::byte> bytes;
-  for (const index_row& chunk : from.state_->of<index_row>()) {
+  for (const index_row& chunk : source.state_->of<index_row>()) {
     if (!is_summary(chunk.type)) continue;
-    if (!from.state_->read_back(chunk, bytes))
-      return fail(error_code::io, "cannot be read back", from.state_->named, {}, chunk.offset);
+    if (!source.state_->read_back(chunk, bytes))
+      return fail(error_code::io, "cannot be read back", source.state_->named, {}, chunk.offset);
     if (!to.write_copy(chunk, bytes)) break;
   }
   return to.outcome();
@@ -262,39 +263,40 @@ result<std::uint64_t> file_writer::mark() {
   return state_->offset;
 }
 
-/// Creates a file that will be published as `path`, with all chunks of `from` except those of events before `mark`.
-result<file_writer::rewritten> file_writer::rewrite(const state& from, const std::string& path, std::uint64_t mark,
+/// Creates a file that will be published as `path`, with all chunks of `from` except the chunks of events before
+/// `mark`.
+result<file_writer::rewritten> file_writer::rewrite(const state& source, const std::string& path, std::uint64_t mark,
                                                     unreadable_chunks broken) {
-  auto begun = begin(path, from.options);
+  auto begun = begin(path, source.options);
   if (!begun) return tl::unexpected<error>(begun.error());
-  rewritten made;
-  made.file = std::move(*begun);
-  state& to = *made.file;
+  rewritten output;
+  output.file = std::move(*begun);
+  state& to = *output.file;
   std::vector<std::byte> bytes;
-  for (const index_row& chunk : from.of<index_row>()) {
+  for (const index_row& chunk : source.of<index_row>()) {
     if (chunk.offset < mark && !is_table(chunk.type)) continue;
-    if (chunk.offset >= mark && made.behind == 0) made.behind = to.offset;
-    if (!from.read_back(chunk, bytes)) {
-      if (broken == unreadable_chunks::fail) return fail(error_code::io, "cannot be read back", from.named, {});
-      ++made.unreadable;
-      made.lost.take(chunk.type, chunk.rows, chunk.min_time, chunk.max_time);
+    if (chunk.offset >= mark && output.behind == 0) output.behind = to.offset;
+    if (!source.read_back(chunk, bytes)) {
+      if (broken == unreadable_chunks::fail) return fail(error_code::io, "cannot be read back", source.named, {});
+      ++output.unreadable;
+      output.lost.take(chunk.type, chunk.rows, chunk.min_time, chunk.max_time);
       continue;
     }
     if (!to.write_copy(chunk, bytes)) return tl::unexpected<error>(*to.failure);
   }
-  if (made.behind == 0) made.behind = to.offset;
+  if (output.behind == 0) output.behind = to.offset;
   to.write_flush_mark();
   if (to.failure) return tl::unexpected<error>(*to.failure);
-  return made;
+  return output;
 }
 
 /// Continues in the rewritten file, and closes the previous file.
-void file_writer::take_over(rewritten made) {
+void file_writer::take_over(rewritten output) {
   state& s = *state_;
-  std::swap(s.fd, made.file->fd);
-  s.offset = made.file->offset;
-  s.marked_until = made.file->marked_until;
-  s.of<index_row>() = std::move(made.file->of<index_row>());
+  std::swap(s.fd, output.file->fd);
+  s.offset = output.file->offset;
+  s.marked_until = output.file->marked_until;
+  s.of<index_row>() = std::move(output.file->of<index_row>());
 }
 
 result<std::uint64_t> file_writer::drop_before(std::uint64_t mark) {
@@ -302,11 +304,11 @@ result<std::uint64_t> file_writer::drop_before(std::uint64_t mark) {
   if (s.fd < 0 || s.failure) return mark;
   if (!finds_same_file(s.path, s.fd).value_or(true))
     return fail(error_code::io, "cannot replace itself: another file has its name", s.named, {});
-  auto made = rewrite(s, s.path, mark);
-  if (!made) return tl::unexpected<error>(made.error());
-  if (auto published = made->file->publish(); !published) return tl::unexpected<error>(published.error());
-  const std::uint64_t behind = made->behind;
-  take_over(std::move(*made));
+  auto output = rewrite(s, s.path, mark);
+  if (!output) return tl::unexpected<error>(output.error());
+  if (auto published = output->file->publish(); !published) return tl::unexpected<error>(published.error());
+  const std::uint64_t behind = output->behind;
+  take_over(std::move(*output));
   return behind;
 }
 
@@ -314,12 +316,12 @@ result<std::size_t> file_writer::move_to(const std::string& path) {
   state& s = *state_;
   if (s.fd < 0) return fail(error_code::invalid_argument, "is closed already", s.path);
   static_cast<void>(flush());  // If a write fails, `close` reports this.
-  auto made = rewrite(s, path, 0, unreadable_chunks::pass_over);
-  if (!made) return tl::unexpected<error>(made.error());
-  if (auto published = made->file->publish(); !published) return tl::unexpected<error>(published.error());
-  const std::size_t unreadable = made->unreadable;
-  s.dropped.add(made->lost);
-  take_over(std::move(*made));
+  auto output = rewrite(s, path, 0, unreadable_chunks::pass_over);
+  if (!output) return tl::unexpected<error>(output.error());
+  if (auto published = output->file->publish(); !published) return tl::unexpected<error>(published.error());
+  const std::size_t unreadable = output->unreadable;
+  s.dropped.add(output->lost);
+  take_over(std::move(*output));
   s.path = s.named = path;
   s.cut_off = false;
   if (!s.failure) s.write_losses();  // Otherwise, the losses are written by `close`.
@@ -330,11 +332,11 @@ result<std::size_t> file_writer::move_to(const std::string& path) {
 result<void> file_writer::copy_to(const std::string& path) {
   const auto flushed = flush();
   if (!flushed || state_->fd < 0) return flushed;
-  auto made = rewrite(*state_, path, 0);
-  if (!made) return tl::unexpected<error>(made.error());
-  made->file->write_end();
-  if (auto written = made->file->outcome(); !written) return written;
-  return made->file->publish();
+  auto output = rewrite(*state_, path, 0);
+  if (!output) return tl::unexpected<error>(output.error());
+  output->file->write_end();
+  if (auto written = output->file->outcome(); !written) return written;
+  return output->file->publish();
 }
 
 file_fate file_writer::fate() const {
@@ -359,11 +361,11 @@ bool file_writer::is_at_its_path() const { return finds_same_file(state_->path, 
 result<file_writer> file_writer::create_beside() const {
   writer_options like_this = state_->options;
   like_this.outlives_failures = false;  // If the disk has no space for the new file, this file must be kept.
-  auto made = replacement::of_unnamed_file(state_->path);
-  if (!made) return tl::unexpected<error>(made.error());
+  auto output = replacement::of_unnamed_file(state_->path);
+  if (!output) return tl::unexpected<error>(output.error());
   auto s = std::make_unique<state>(like_this);
   s->named = state_->path;
-  s->write_to(std::move(*made));
+  s->write_to(std::move(*output));
   lock_for_writing(s->fd);
   if (!s->write_file_header()) return tl::unexpected<error>(*s->failure);
   return file_writer(std::move(s));

@@ -23,17 +23,17 @@ struct writer_options {
   std::int64_t realtime_origin = 0;   ///< CLOCK_REALTIME ns at time 0; 0: unknown.
   std::size_t rows_per_chunk = 8192;  ///< A chunk is written once this many rows of one kind are waiting.
   int compression_level = 1;          ///< The compression level of zstd.
-  /// Marks the file as recorded by this user on this machine (core/base/origin.hpp). Only set by the recorder.
+  /// Marks the file as recorded by this user on this machine (core/base/origin.hpp). Only the recorder sets this.
   bool recorded_here = false;
-  /// If a write fails (a full disk, a limit, a disk error), count the rows that are dropped, and continue once writes
-  /// succeed again: see `resume`.
+  /// If true and a write fails (because of a full disk, a limit or a disk error), the writer counts the rows that it
+  /// drops, and continues once writes succeed again: see `resume`.
   bool outlives_failures = false;
   /// If true, an existing file may be replaced. If false, only a file without contents (`holds_nothing`) may be
   /// replaced.
   bool replaces = true;
 };
 
-/// What other programs have done to the file while it was being written.
+/// What other programs have done to a file while it was being written.
 enum class file_fate : std::uint8_t {
   kept,     ///< The file was not touched.
   moved,    ///< The file was renamed; `path` may now be another file.
@@ -41,19 +41,19 @@ enum class file_fate : std::uint8_t {
   damaged,  ///< The file was truncated or overwritten: earlier contents are missing.
 };
 
-/// True for an empty file, and for a recording that contains only its header and is not being written: its recorder was
-/// killed before its command ran. False if the file does not exist. O(1).
+/// True for an empty file, and for a recording that contains only its header and is not being written. The recorder of
+/// such a recording was killed before its command ran. False if the file does not exist. O(1).
 [[nodiscard]] bool holds_nothing(const std::string& path);
 
 /// Writes a recording: accepts rows in any order of time and writes them in chunks. Each chunk is written completely
 /// before the next one is started, so after a crash, the file is readable up to its last flush. Not thread-safe: one
 /// thread owns a writer.
 ///
-/// After an error (a full disk), the file stays valid up to the last complete chunk. The writer drops later rows, and
-/// `flush` and `close` return the error. With `outlives_failures`, the writer counts the dropped rows until `resume`
-/// succeeds; in memory, it keeps the frees of blocks that are in the file, and up to 64 MiB of rows of each kind of
-/// table. `close` tries to write once more; if the disk is still full, `close` replaces the last chunks by rows that
-/// report the loss.
+/// After an error (such as a full disk), the file stays valid up to the last complete chunk. The writer drops later
+/// rows, and `flush` and `close` return the error. With `outlives_failures`, the writer counts the dropped rows until
+/// `resume` succeeds. Meanwhile, it keeps in memory the frees of blocks that are in the file, and up to 64 MiB of rows
+/// of each kind of table. `close` tries to write once more. If the disk is still full, `close` replaces the last chunks
+/// by rows that report the loss.
 class file_writer {
  public:
   /// Creates a file at `path`, where it is visible at once. An existing file is replaced, not truncated, so programs
@@ -73,13 +73,14 @@ class file_writer {
   [[nodiscard]] static result<file_writer> create(const scratch_file& scratch, const writer_options& options = {});
 
   /// Moves the file to its final path, which `path` then returns. May be called before or after `close`; a second call
-  /// does nothing. Errors: io, no_space. After an error the file stays where it was: try again, or call
+  /// does nothing. Errors: io, no_space. After an error, the file stays where it was. The caller can try again or call
   /// `publish_where_it_is`.
   [[nodiscard]] result<void> publish();
-  /// Keeps the file under its temporary name (`path`): for a file that could not be published and must not be lost.
+  /// Keeps the file under its temporary name (`path`). Use this for a file that could not be published and must not be
+  /// lost.
   void publish_where_it_is();
   /// Closes the file and removes it, even if it already has its final name. A file that another program has moved is
-  /// not removed. For a recording without content.
+  /// not removed. Use this for a recording without content.
   void discard();
 
   file_writer(file_writer&&) noexcept;
@@ -110,12 +111,12 @@ class file_writer {
 
   /// Returns the first write error since the last successful `resume`, if there is one. Errors: io, no_space.
   [[nodiscard]] result<void> outcome() const;
-  /// True if the last write failed. Rows are then counted and dropped. Only with `outlives_failures`.
+  /// True if the last write failed, so that rows are counted and dropped. Always false without `outlives_failures`.
   [[nodiscard]] bool is_stopped() const;
   /// Tries to continue after a failed write. Returns the losses, which it also writes to the file. Returns nothing if
   /// writes still fail, or if none had failed.
   std::optional<dropped_rows> resume();
-  /// The losses since a write last failed.
+  /// The rows that were dropped since a write last failed.
   [[nodiscard]] const dropped_rows& dropped() const;
   /// After `close`: false if the losses in `dropped` could not be written to the file.
   [[nodiscard]] bool says_losses() const;
@@ -128,7 +129,7 @@ class file_writer {
 
   /// Adds a copy of all summaries that `from` has written. After this, only more summaries may be added, and `close`
   /// called. O(bytes of the summaries). Errors: io, no_space.
-  result<void> add_summaries_of(const file_writer& from);
+  result<void> add_summaries_of(const file_writer& source);
 
   /// Flushes, writes the index, and closes the file. Later calls do nothing.
   result<void> close();
@@ -194,9 +195,9 @@ class file_writer {
     dropped_rows lost;           ///< The rows of the skipped chunks.
   };
   enum class unreadable_chunks : std::uint8_t { fail, pass_over };
-  static result<rewritten> rewrite(const state& from, const std::string& path, std::uint64_t mark,
+  static result<rewritten> rewrite(const state& source, const std::string& path, std::uint64_t mark,
                                    unreadable_chunks broken = unreadable_chunks::fail);
-  void take_over(rewritten made);
+  void take_over(rewritten output);
   explicit file_writer(std::unique_ptr<state> s);
   std::unique_ptr<state> state_;
   waiting_rows* waiting_;  ///< Points into `state_`.

@@ -7,7 +7,7 @@
 #include "core/trace/columns/row_columns.hpp"
 #include "core/trace/file/writer.hpp"
 
-/// The inline parts of the writer: code that runs once per event is compiled into its caller.
+/// The inline parts of the writer. They run once per event, so they are compiled into their callers.
 namespace sluice::trace {
 
 /// The rows that have not been written yet. Table rows are few and may have texts, so they are stored as structs.

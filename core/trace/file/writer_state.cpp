@@ -85,7 +85,7 @@ std::uint64_t file_writer::state::write_pages() {
     for (std::size_t at = 0; at < part.size(); at += chunks_a_page) {
       const auto page = part.subspan(at, std::min(chunks_a_page, part.size() - at));
       encode_chunk(page);
-      list.push_back(page_of(page));
+      list.push_back(find_page(page));
       list.back().offset = pages.size();
       list.back().stored_bytes = static_cast<std::uint32_t>(stored.size() - sizeof(chunk_header));
       pages.insert(pages.end(), stored.begin(), stored.end());
@@ -251,10 +251,10 @@ void file_writer::state::write_flush_mark() {
   if (!failure) marked_until = offset;
 }
 
-void file_writer::state::write_to(replacement made) {
-  path = made.path();
-  fd = made.take_descriptor();
-  unpublished.emplace(std::move(made));
+void file_writer::state::write_to(replacement output) {
+  path = output.path();
+  fd = output.take_descriptor();
+  unpublished.emplace(std::move(output));
 }
 
 result<void> file_writer::state::publish() {

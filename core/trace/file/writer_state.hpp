@@ -25,6 +25,7 @@
 /// that count the rows that are dropped when the disk is full (writer_losses.cpp). Private to core/trace/file.
 namespace sluice::trace {
 
+/// Hashes texts, so that a text can be looked up without being copied into a std::string.
 struct transparent_hash {
   using is_transparent = void;
   std::size_t operator()(std::string_view text) const { return XXH3_64bits(text.data(), text.size()); }
@@ -48,7 +49,7 @@ struct file_writer::state : file_writer::waiting_rows {
   row_encoder encoder;
   std::vector<std::byte> stored;
 
-  explicit state(const writer_options& how) : options(how), encoder(how.compression_level) {
+  explicit state(const writer_options& method) : options(method), encoder(method.compression_level) {
     options.rows_per_chunk = std::clamp<std::size_t>(options.rows_per_chunk, 1, max_chunk_rows);
     const auto limit = [&](auto& rows) {
       if constexpr (requires { rows.limit(0); }) rows.limit(options.rows_per_chunk);
@@ -75,7 +76,7 @@ struct file_writer::state : file_writer::waiting_rows {
   /// written.
   [[nodiscard]] bool read_back(const index_row& chunk, std::vector<std::byte>& bytes) const;
 
-  /// Writes the index and the trailer. After a failed flush, neither is written: a reader then walks from chunk to
+  /// Writes the index and the trailer. After a failed flush, neither is written. A reader then walks from chunk to
   /// chunk and reports that the end of the file is missing.
   void write_end();
 
@@ -85,7 +86,7 @@ struct file_writer::state : file_writer::waiting_rows {
   /// Removes the bytes that an incomplete write has left at the end of the file.
   void cut_tail();
 
-  /// Writes all of the bytes or none: removes what an incomplete write has left. Returns false if none were written.
+  /// Writes all bytes or none. After an incomplete write, removes the bytes that were written, and returns false.
   bool write_all(std::span<const std::byte> bytes);
 
   /// Returns advice for the user after a write of `bytes` failed because there was no space.
@@ -105,7 +106,7 @@ struct file_writer::state : file_writer::waiting_rows {
   template <class Row>
   void write_chunk(row_columns<Row>& rows);
 
-  /// Encodes these rows as one chunk, in `stored`. They must be few and short enough to fit.
+  /// Encodes these rows as one chunk, in `stored`. The rows must be few and short enough to fit.
   template <class Row>
   void encode_chunk(std::span<const Row> rows);
 
@@ -120,8 +121,8 @@ struct file_writer::state : file_writer::waiting_rows {
   template <class Row>
   void flush_rows(std::size_t most = max_chunk_rows);
 
-  /// Keeps rows of tables that could not be written in memory, at most 64 MiB, until writes succeed again: later events
-  /// refer to these rows.
+  /// Keeps table rows that could not be written in memory, at most 64 MiB, until writes succeed again, because later
+  /// events refer to these rows.
   template <class Row>
   void wait_longer(std::vector<Row>& rows, std::size_t written);
 
@@ -143,8 +144,8 @@ struct file_writer::state : file_writer::waiting_rows {
   /// after that row, so it is removed, too.
   void end_stopped();
 
-  /// Removes at most about 1 MiB. If that is not enough, other programs are filling the disk and would fill the freed
-  /// space, too.
+  /// Replaces the last chunks by rows that report the losses. Removes at most about 1 MiB. If that is not enough, other
+  /// programs are filling the disk and would fill the freed space, too.
   void write_losses_over_last_chunks();
 
   void flush_tables();
@@ -168,7 +169,7 @@ struct file_writer::state : file_writer::waiting_rows {
   void write_flush_mark();
 
   /// Sets the file to write to. `publish` moves it to its final path.
-  void write_to(replacement made);
+  void write_to(replacement output);
 
   /// Moves the file to its final path.
   result<void> publish();

@@ -22,8 +22,8 @@ struct event_base {
   provenance source = provenance::exact;
 };
 
-/// The allocation of a block. `time` is when the call on the host returned: before that, another thread may still hold
-/// a live block at the same address.
+/// The allocation of a block. `time` is when the call on the host returned, because before that, another thread may
+/// still hold a live block at the same address.
 struct alloc_event : event_base {
   block_id block{};
   block_id parent{};  ///< The segment, in the layer below, that contains the block; none if unknown.
@@ -48,7 +48,8 @@ enum alloc_flag : std::uint64_t {
   ipc_import = 2,   ///< Another process owns the memory.
   registered = 4,   ///< The block is existing host memory that was pinned (cudaHostRegister).
   write_combined = 8,
-  graph_memory = 16,  ///< Memory node of a CUDA graph. Has an address from its definition until the graph is destroyed.
+  graph_memory = 16,  ///< The block is a memory node of a CUDA graph. It has an address from its definition until the
+                      ///< graph is destroyed.
   freed_after = 32,   ///< The block was freed after the end of this recording, which was cut out of a longer one.
 };
 
@@ -151,6 +152,7 @@ struct migration_event : event_base {
   migration_cause cause = migration_cause::unknown;
 };
 
+/// A memset on the device's timeline.
 struct memset_event : event_base {
   time_ns end = unknown_time;
   memory_kind kind = memory_kind::unknown;
@@ -167,6 +169,7 @@ struct memset_event : event_base {
   std::uint64_t graph_node = 0;
 };
 
+/// The execution of a kernel on the device's timeline.
 struct kernel_event : event_base {
   time_ns end = unknown_time;
   string_id name{};
@@ -213,11 +216,13 @@ struct graph_launch_event : event_base {
   std::uint64_t correlation = 0;
 };
 
+/// A CUDA event is recorded in a stream.
 struct event_record_event : event_base {
   std::uint64_t handle = 0;
   stream_id stream{};
 };
 
+/// A stream waits for a CUDA event. `record` is the `event_record_event` that it waits for.
 struct event_wait_event : event_base {
   std::uint64_t handle = 0;
   stream_id stream{};
@@ -245,6 +250,7 @@ struct marker_event : event_base {
   std::int64_t step = -1;
 };
 
+/// An operation of the program on a file.
 struct file_io_event : event_base {
   time_ns end = unknown_time;
   file_operation operation = file_operation::unknown;
@@ -259,18 +265,18 @@ struct counter_event : event_base {
 };
 
 /// The use of a block by a kernel that has the block's address among its arguments. `time` is when the kernel was
-/// enqueued. The kernel's execution is the event `work`, or else the kernel event with the same correlation, if either
-/// was recorded. Touches of one launch have the same time, thread and correlation. A copy or memset has touch rows only
-/// during stream capture; otherwise, the members `source_block`, `destination_block` and `block` of its own row name
-/// the blocks that it uses.
+/// enqueued. The kernel's execution is the event `work` or, if that is none, the kernel event with the same
+/// correlation. Either may be missing from the recording. Touches of one launch have the same time, thread and
+/// correlation. A copy or memset has touch rows only during stream capture. Otherwise, the members `source_block`,
+/// `destination_block` and `block` of its own row name the blocks that it uses.
 struct touch_event : event_base {
   block_id block{};
   stream_id stream{};
   event_id work{};
   std::uint64_t correlation = 0;
   string_id name{};  ///< The name of the kernel or, during stream capture, of a copy call.
-  /// Set for a launch during stream capture, which defines a node of this graph. Each `graph_launch_event` of the graph
-  /// then touches the block once, at its launch.
+  /// Set for a launch during stream capture. The launch then defines a node of this graph, and each
+  /// `graph_launch_event` of the graph touches the block once, at its launch.
   graph_id graph{};
 };
 
@@ -294,7 +300,7 @@ struct live_block_event : alloc_event {
   event_id alloc{};  ///< The event that allocated the block, which may not be in this file; none: unknown.
 };
 
-/// Simultaneous readings of three clocks, from which the writer converts times.
+/// Simultaneous readings of three clocks. The writer uses them to convert times from one clock to another.
 struct clock_anchor_event : event_base {
   std::uint64_t tsc = 0;
   std::int64_t monotonic = 0;
@@ -312,7 +318,7 @@ struct message_event : event_base {
   string_id text{};
 };
 
-/// A typed attribute of any event. It has one value; for some keys, it has both `text` and `integer`.
+/// A typed attribute of any event. An attribute has one value or, for some keys, both `text` and `integer`.
 struct attribute_event : event_base {
   event_id target{};
   string_id key{};

@@ -7,18 +7,18 @@
 
 namespace sluice::trace {
 
-std::string_view name_of(trace::layer layer) { return word_of(layer); }
-std::string_view name_of(trace::recording_mode mode) { return word_of(mode); }
-std::string_view name_of(trace::memory_kind kind) { return word_of(kind); }
+std::string_view get_name(trace::layer layer) { return get_word(layer); }
+std::string_view get_name(trace::recording_mode mode) { return get_word(mode); }
+std::string_view get_name(trace::memory_kind kind) { return get_word(kind); }
 
-std::string_view name_of(trace::direction way) {
+std::string_view get_name(trace::direction way) {
   static constexpr std::array<std::string_view, trace::direction_count> names = {
       "unknown direction", "host to device", "device to host", "device to device", "peer to device", "host to host"};
   return names[static_cast<std::size_t>(way) % names.size()];
 }
 
 std::string_view name_of_side(trace::memory_kind kind) {
-  return kind == trace::memory_kind::host ? std::string_view("pageable") : name_of(kind);
+  return kind == trace::memory_kind::host ? std::string_view("pageable") : get_name(kind);
 }
 
 }  // namespace sluice::trace

@@ -8,13 +8,13 @@
 namespace sluice::trace {
 
 /// Returns the name of a layer: "driver", "pool", "framework", "user".
-[[nodiscard]] std::string_view name_of(trace::layer layer);
+[[nodiscard]] std::string_view get_name(trace::layer layer);
 /// Returns the name of a recording mode: "memory", "timeline", "all".
-[[nodiscard]] std::string_view name_of(trace::recording_mode mode);
+[[nodiscard]] std::string_view get_name(trace::recording_mode mode);
 /// Returns the name of a kind of memory: "device", "pinned", ...
-[[nodiscard]] std::string_view name_of(trace::memory_kind kind);
+[[nodiscard]] std::string_view get_name(trace::memory_kind kind);
 /// Returns the name of a copy's direction: "host to device", ...
-[[nodiscard]] std::string_view name_of(trace::direction way);
+[[nodiscard]] std::string_view get_name(trace::direction way);
 /// Returns the name of memory as the source or destination of a copy: "pageable", "pinned", ...
 [[nodiscard]] std::string_view name_of_side(trace::memory_kind kind);
 

@@ -147,7 +147,7 @@ inline constexpr auto subject_member<attribute_event> = &attribute_event::target
 template <>
 inline constexpr auto subject_member<link_event> = &link_event::from;
 template <class Row>
-[[nodiscard]] std::uint64_t subject_of(const Row& row) {
+[[nodiscard]] std::uint64_t get_subject(const Row& row) {
   return raw(row.*subject_member<Row>);
 }
 

@@ -68,26 +68,26 @@ namespace detail {
 // takes seconds to compile.
 template <std::size_t Index, class Field>
 struct numbered_field {
-  Field of;
+  Field field;
 };
 template <class Indices, class... Fields>
 struct field_list;
 template <std::size_t... Indices, class... Fields>
 struct field_list<std::index_sequence<Indices...>, Fields...> : numbered_field<Indices, Fields>... {};
 template <class Row>
-inline constexpr auto fields_of = schema<Row>::apply([]<class... Fields>(Fields... fields) {
+inline constexpr auto get_fields = schema<Row>::apply([]<class... Fields>(Fields... fields) {
   return field_list<std::index_sequence_for<Fields...>, Fields...>{{fields}...};
 });
 template <std::size_t Index, class Field>
-constexpr Field numbered(const numbered_field<Index, Field>& of) {
-  return of.of;
+constexpr Field numbered(const numbered_field<Index, Field>& entry_field) {
+  return entry_field.field;
 }
 
 }  // namespace detail
 
 /// The `field` number `Index` of a row.
 template <class Row, std::size_t Index>
-inline constexpr auto field_at = detail::numbered<Index>(detail::fields_of<Row>);
+inline constexpr auto field_at = detail::numbered<Index>(detail::get_fields<Row>);
 
 #define SLUICE_TABLE(Row, ...)                         \
   template <>                                          \
@@ -122,22 +122,22 @@ SLUICE_TABLE(block_uses_row, field{1, &row::block}, field{2, &row::time}, field{
              field{7, &row::last_event}, field{8, &row::kernels}, field{9, &row::copies}, field{10, &row::replays},
              field{11, &row::first_kernel}, field{12, &row::first_arrival}, field{13, &row::last_arrival},
              field{14, &row::arrivals}, field{15, &row::pageable_arrivals});
-SLUICE_TABLE(curve_row, field{1, &row::curve}, field{2, &row::what}, field{3, &row::layer}, field{4, &row::kind},
+SLUICE_TABLE(curve_row, field{1, &row::curve}, field{2, &row::type}, field{3, &row::layer}, field{4, &row::kind},
              field{5, &row::way}, field{6, &row::category}, field{7, &row::has_segments}, field{8, &row::device},
              field{9, &row::pool}, field{10, &row::counter}, field{11, &row::maximum});
 SLUICE_TABLE(curve_bin_row, field{1, &row::curve}, field{2, &row::time}, field{3, &row::minimum},
              field{4, &row::maximum}, field{5, &row::mean}, field{6, &row::last}, field{7, &row::below_peak});
 SLUICE_TABLE(integer_bin_row, field{1, &row::curve}, field{2, &row::time}, field{3, &row::begin}, field{4, &row::fall},
              field{5, &row::rise}, field{6, &row::last}, field{7, &row::mean}, field{8, &row::below_peak});
-SLUICE_TABLE(lane_row, field{1, &row::lane}, field{2, &row::depth}, field{3, &row::what}, field{4, &row::way},
+SLUICE_TABLE(lane_row, field{1, &row::lane}, field{2, &row::depth}, field{3, &row::type}, field{4, &row::way},
              field{5, &row::process}, field{6, &row::device}, field{7, &row::stream}, field{8, &row::thread});
 SLUICE_TABLE(lane_bin_row, field{1, &row::lane}, field{2, &row::time}, field{3, &row::count}, field{4, &row::busy},
              field{5, &row::bytes}, field{6, &row::length}, field{7, &row::event}, field{8, &row::name},
              field{9, &row::kind}, field{10, &row::tag});
-SLUICE_TABLE(open_slice_row, field{1, &row::event}, field{2, &row::time}, field{3, &row::what}, field{4, &row::owner},
+SLUICE_TABLE(open_slice_row, field{1, &row::event}, field{2, &row::time}, field{3, &row::type}, field{4, &row::owner},
              field{5, &row::lane}, field{6, &row::begin}, field{7, &row::end}, field{8, &row::name},
              field{9, &row::bytes}, field{10, &row::kind}, field{11, &row::tag});
-SLUICE_TABLE(last_sample_row, field{1, &row::event}, field{2, &row::time}, field{3, &row::what},
+SLUICE_TABLE(last_sample_row, field{1, &row::event}, field{2, &row::time}, field{3, &row::type},
              field{4, &row::sampled}, field{5, &row::counter}, field{6, &row::pool}, field{7, &row::device},
              field{8, &row::value}, field{9, &row::reserved}, field{10, &row::used}, field{11, &row::free},
              field{12, &row::total}, field{13, &row::recorder});

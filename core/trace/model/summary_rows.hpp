@@ -8,15 +8,15 @@
 #include "core/trace/model/ids.hpp"
 #include "core/trace/model/kinds.hpp"
 
-/// Rows that summarize a recording, so that a reader need not read all of its events. They are computed from the events
-/// when the file is closed, kept apart from them (`snapshot::summaries`), and optional: they only save time. A file
-/// that is small or was not closed has no summaries.
+/// Rows that summarize a recording, so that a reader need not read all of its events. The summary rows are computed
+/// from the events when the file is closed, and kept apart from the events (`snapshot::summaries`). They are optional,
+/// because they only save time. A file that is small or was not closed has no summaries.
 ///
-/// Time is divided into *tiles*: spans of 2^n ns, aligned to their length; each tile is one half of its parent. A tile
-/// with more than about 50,000 events is divided (the limit is higher if many blocks are live); the tiles that are not
+/// Time is divided into *tiles*: spans of 2^n ns, aligned to their length. Each tile is one half of its parent. A tile
+/// with more than about 50,000 events is divided; the limit is higher if many blocks are live. The tiles that are not
 /// divided are the *sections*. Each tile summarizes all curves and lanes in `tile_bins` equal bins. Any view can
-/// therefore be drawn from a few tiles whose bins are about as wide as its pixels. For more detail than the bins of a
-/// section have, the events of the section are read.
+/// therefore be drawn from a few tiles whose bins are about as wide as the pixels of the view. For more detail than the
+/// bins of a section have, the events of the section are read.
 namespace sluice::trace {
 
 inline constexpr unsigned tile_bins_log2 = 9;
@@ -33,9 +33,9 @@ struct section_row {
 };
 
 /// A block that is live across a boundary between sections, with everything that its events say. Boundaries are
-/// numbered. A block that crosses several is stored once, at the boundary whose number has the most trailing zero bits.
-/// The rows are sorted by (number of these bits, descending; boundary; allocation time), so that most chunks cover a
-/// short time.
+/// numbered. A block that crosses several boundaries is stored once, at the boundary whose number has the most trailing
+/// zero bits. The rows are sorted by (number of these bits, descending; boundary; allocation time), so that most chunks
+/// cover a short time.
 struct boundary_block_row {
   time_ns time = 0;  ///< When the block was allocated.
   time_ns end = 0;   ///< When the block was freed; the latest possible time if it is never freed.
@@ -56,8 +56,8 @@ struct boundary_block_row {
   std::uint64_t flags = 0;
   trace::layer layer = trace::layer::driver;
   memory_kind kind = memory_kind::unknown;
-  bool death_inferred = false;  ///< No free event was recorded, but the block is missing from a checkpoint after events
-                                ///< were lost.
+  bool death_inferred = false;  ///< True if no free event was recorded, but the block is missing from a checkpoint
+                                ///< after events were lost.
   std::uint8_t category = 0;    ///< index::category
   std::uint8_t reason = 0;      ///< index::category_reason
 };
@@ -89,15 +89,15 @@ struct block_uses_row {
   std::uint64_t pageable_arrivals = 0;
 };
 
-/// The quantity that a curve shows. Files store these values: never reuse one.
+/// The quantity that a curve shows. Never reuse a value, because files store it.
 enum class curve_kind : std::uint8_t {
   unknown,
   memory,         ///< Bytes of one layer and kind of memory on a device.
   category,       ///< The part of `memory` that has one category.
-  pool_reserved,  ///< From pool events.
-  pool_used,      ///< From pool events.
-  pool_blocks,    ///< Total of the pool's blocks.
-  device_used,    ///< From samples. `device_recorder` and `device_untracked` are also computed from these samples.
+  pool_reserved,  ///< Bytes that a pool holds, from pool events.
+  pool_used,      ///< Bytes that a pool has handed out, from pool events.
+  pool_blocks,    ///< Total bytes of the blocks of a pool.
+  device_used,    ///< From samples of the device's memory, as are `device_recorder` and `device_untracked`.
   device_recorder,
   device_untracked,
   rate,  ///< Bytes per second that are moved in one direction.
@@ -109,7 +109,7 @@ inline constexpr std::uint64_t enum_values<curve_kind> = 11;
 /// A curve: a value over time, which is stored as bins.
 struct curve_row {
   std::uint32_t curve = 0;  ///< The number of the curve in this file, from 0.
-  curve_kind what = curve_kind::unknown;
+  curve_kind type = curve_kind::unknown;
   trace::layer layer = trace::layer::driver;
   memory_kind kind = memory_kind::unknown;
   direction way = direction::unknown;
@@ -136,22 +136,22 @@ struct curve_bin_row {
   double below_peak = 0;
 };
 
-/// Encodes a share in 0..1 in 16 bits, with a relative error below 1/2048: 10 bits of fraction below 6 bits of
-/// exponent, where 63 means 2^0. These are the upper bits of a float whose exponent is reduced by 64. 0 is encoded as
-/// 0.
+/// Encodes a share in 0..1 in 16 bits, with a relative error below 1/2048. The lower 10 bits are the fraction and the
+/// upper 6 bits are the exponent, where 63 means 2^0. These are the upper bits of a float whose exponent is reduced by
+/// 64. 0 is encoded as 0.
 [[nodiscard]] constexpr std::uint16_t small_share(double share) {
   constexpr std::uint32_t lowest = 65U << 23;
   const auto bits = std::bit_cast<std::uint32_t>(static_cast<float>(share > 1 ? 1 : share)) + (1U << 12);
   return share > 0 && bits >= lowest ? static_cast<std::uint16_t>((bits - (64U << 23)) >> 13) : std::uint16_t{0};
 }
-[[nodiscard]] constexpr double share_of(std::uint16_t small) {
+[[nodiscard]] constexpr double compute_share(std::uint16_t small) {
   return small == 0 ? 0 : std::bit_cast<float>((static_cast<std::uint32_t>(small) << 13) + (64U << 23));
 }
 
 /// A curve in one bin of a tile in which all values of the curve are integers below 2^53, such as bytes. In all other
 /// tiles, the curve has `curve_bin_row`s. These rows store differences, which take half the space of doubles. "The
 /// value before" is the value at the end of the previous row of the curve; in the curve's first row in a tile, it is
-/// `begin`. Bins without a row: see `curve_bin_row`.
+/// `begin`. For bins without a row, see `curve_bin_row`.
 struct integer_bin_row {
   time_ns time = 0;  ///< Start of the bin.
   std::uint32_t curve = 0;
@@ -169,7 +169,7 @@ inline constexpr bool has_differences = false;
 template <>
 inline constexpr bool has_differences<integer_bin_row> = true;
 
-/// The kind of slices (time intervals) that a lane shows. Files store these values: never reuse one.
+/// The kind of slices (time intervals) that a lane shows. Never reuse a value, because files store it.
 enum class lane_kind : std::uint8_t { unknown, stream, direction, host_ranges, host_calls, steps };
 template <>
 inline constexpr std::uint64_t enum_values<lane_kind> = 6;
@@ -179,7 +179,7 @@ inline constexpr std::uint64_t enum_values<lane_kind> = 6;
 struct lane_row {
   std::uint32_t lane = 0;   ///< The number of the lane in this file, from 0.
   std::uint32_t depth = 0;  ///< The position among the lanes of the same owner, from 0 for the top lane.
-  lane_kind what = lane_kind::unknown;
+  lane_kind type = lane_kind::unknown;
   direction way = direction::unknown;
   process_id process{};
   device_id device{};
@@ -206,7 +206,7 @@ struct lane_bin_row {
 /// A slice that is running when a section starts. Each chunk covers the start of one section.
 struct open_slice_row {
   time_ns time = 0;  ///< The start of the section.
-  lane_kind what = lane_kind::unknown;
+  lane_kind type = lane_kind::unknown;
   std::uint32_t owner = 0;  ///< The position of the slice's stream, direction or thread in the list in the saved row
                             ///< "parts".
   std::uint32_t lane = 0;
@@ -219,17 +219,17 @@ struct open_slice_row {
   std::uint8_t tag = 0;
 };
 
-/// What a `last_sample_row` is a sample of. Files store these values: never reuse one.
+/// What a `last_sample_row` is a sample of. Never reuse a value, because files store it.
 enum class sampled_thing : std::uint8_t { unknown, counter, pool, device };
 template <>
 inline constexpr std::uint64_t enum_values<sampled_thing> = 4;
 
-/// The last sample of a counter, pool or device before a section, or of a device in the section. Each chunk belongs to
-/// the start of one section. Chunks that cover all times contain the first and the highest samples; without such
-/// chunks, samples must be read from the events.
+/// The last sample of a counter, pool or device before a section, or the last sample of a device in the section. Each
+/// chunk belongs to the start of one section. Chunks that cover all times contain the first and the highest samples.
+/// Without such chunks, readers must read samples from the events.
 struct last_sample_row {
   time_ns time = 0;  ///< The start of the section.
-  sampled_thing what = sampled_thing::unknown;
+  sampled_thing type = sampled_thing::unknown;
   time_ns sampled = 0;
   event_id event{};
   counter_id counter{};
@@ -256,14 +256,14 @@ struct chunk_reach_row {
   std::uint64_t highest_block = 0;
 };
 
-/// A step of a program that repeats its work, either marked by the program or inferred from its allocations. Sorted by
-/// (process, time). A chunk contains steps of one process, which do not overlap.
+/// A step of a program that repeats its work. The program marks its steps, or they are inferred from its allocations.
+/// The rows are sorted by (process, time). A chunk contains steps of one process, which do not overlap.
 struct step_row {
   time_ns time = 0;
   time_ns end = 0;
   process_id process{};
   std::int64_t number = 0;  ///< The number that the program assigned to the step, or else its position, counted from 0.
-  event_id event{};         ///< The marker or range that marks the step; none: the step is inferred.
+  event_id event{};         ///< The marker or range that marks the step. None if the step is inferred.
 };
 
 /// A named result about the whole recording, serialized in a format of its own.

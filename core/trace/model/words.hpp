@@ -11,12 +11,12 @@ namespace sluice::trace {
 
 /// The names of an enum's values, indexed by value.
 template <class Enum>
-inline constexpr std::array<std::string_view, 0> words_of{};
+inline constexpr std::array<std::string_view, 0> get_words{};
 
-#define SLUICE_WORDS(name, ...)                                                        \
-  template <>                                                                          \
-  inline constexpr auto words_of<name> = std::to_array<std::string_view>(__VA_ARGS__); \
-  static_assert(words_of<name>.size() == enum_values<name>);
+#define SLUICE_WORDS(name, ...)                                                         \
+  template <>                                                                           \
+  inline constexpr auto get_words<name> = std::to_array<std::string_view>(__VA_ARGS__); \
+  static_assert(get_words<name>.size() == enum_values<name>);
 SLUICE_WORDS(provenance, {"exact", "sampled", "estimated", "inferred"})
 SLUICE_WORDS(layer, {"driver", "pool", "framework", "user"})
 SLUICE_WORDS(memory_kind,
@@ -38,9 +38,9 @@ SLUICE_WORDS(content_check, {"none", "exact", "sampled", "over_budget", "unreada
 
 /// Returns the name of `value`; the name of value 0 if the enum does not have `value`.
 template <class Enum>
-[[nodiscard]] constexpr std::string_view word_of(Enum value) {
+[[nodiscard]] constexpr std::string_view get_word(Enum value) {
   const auto number = static_cast<std::size_t>(value);
-  return words_of<Enum>[number < words_of<Enum>.size() ? number : 0];
+  return get_words<Enum>[number < get_words<Enum>.size() ? number : 0];
 }
 
 }  // namespace sluice::trace

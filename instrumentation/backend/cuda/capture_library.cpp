@@ -33,7 +33,7 @@ void* library() {
     if (const char* named = std::getenv(capture_library_variable)) {
       return *named ? dlopen(named, RTLD_NOW | RTLD_LOCAL) : nullptr;
     }
-    const auto beside = capture::capture_library_of(capture::own_program());
+    const auto beside = capture::find_capture_library(capture::own_program());
     void* found = beside ? dlopen(beside->c_str(), RTLD_NOW | RTLD_LOCAL) : nullptr;
     return found ? found : dlopen("libsluice_capture.so", RTLD_NOW | RTLD_LOCAL);
   }();

@@ -2,7 +2,8 @@
 
 #include <string>
 
-/// The capture library in this process, loaded by `sluice record` or started here when a program records itself.
+/// Controls the capture library (libsluice_capture.so) in this process. `sluice record` preloads it; when a program
+/// records itself, this file loads and starts it.
 namespace sluice::backend::cuda {
 
 /// Environment variable with the path of the capture library. If the variable is set but empty, the library is not
@@ -16,13 +17,13 @@ inline constexpr const char* capture_library_variable = "SLUICE_CAPTURE_LIBRARY"
 
 /// Starts the capture library with the writer at `socket_name`. The library is the file in `SLUICE_CAPTURE_LIBRARY`,
 /// else the file next to the program, else the file that the loader finds. Returns false if there is no library or it
-/// cannot use CUPTI. One thread at a time.
+/// cannot use CUPTI. Only one thread at a time may call this.
 bool start_capture(const std::string& socket_name);
 /// Stops the library if `start_capture` started it.
 void stop_capture();
 
-/// Returns a function of the CUPTI library that the capture library loaded, or null. Use it to get the numbers of
-/// contexts and streams: the capture library's records contain the same numbers.
+/// Returns a function of the CUPTI library that the capture library loaded, or null. Use that function to get the
+/// numbers of contexts and streams, because the capture library's records contain the same numbers.
 [[nodiscard]] void* cupti_function(const char* name);
 
 }  // namespace sluice::backend::cuda

@@ -40,8 +40,9 @@ void cuda_device::name_context() noexcept {
   std::uint32_t key = description_.ordinal + 1;
   using context_id_of = int(CUcontext, std::uint32_t*);
   unsigned long long id = 0;
-  if (auto* of = reinterpret_cast<context_id_of*>(capture_records() ? cupti_function("cuptiGetContextId") : nullptr)) {
-    of(context_, &key);
+  if (auto* records =
+          reinterpret_cast<context_id_of*>(capture_records() ? cupti_function("cuptiGetContextId") : nullptr)) {
+    records(context_, &key);
   } else if (driver_.context_id(context_, &id) == CUDA_SUCCESS) {
     key = static_cast<std::uint32_t>(id);
   }
@@ -127,9 +128,9 @@ bool cuda_device::is_captured(stream_handle stream) noexcept {
 std::uint64_t cuda_device::ask_for_name(stream_handle stream) noexcept {
   if (capture_records()) {
     using stream_id_of = int(CUcontext, CUstream, std::uint8_t, std::uint32_t*);
-    static auto* const of = reinterpret_cast<stream_id_of*>(cupti_function("cuptiGetStreamIdEx"));
+    static auto* const subject = reinterpret_cast<stream_id_of*>(cupti_function("cuptiGetStreamIdEx"));
     std::uint32_t number = 0;
-    if (of && of(context_, native(stream), 0, &number) == 0) return log_->stream_key(number);
+    if (subject && subject(context_, native(stream), 0, &number) == 0) return log_->stream_key(number);
   }
   unsigned long long id = 0;
   if (driver_.stream_id(native(stream), &id) != CUDA_SUCCESS) return 0;
@@ -298,11 +299,11 @@ device_result<bool> cuda_device::event_done(event_handle event) {
   return driver_.fail(result, "cuEventQuery");
 }
 
-device_result<float> cuda_device::elapsed_ms(event_handle from, event_handle to) {
+device_result<float> cuda_device::elapsed_ms(event_handle handle, event_handle to) {
   float ms = 0;
   const entered here = enter();
   CUresult result = here.result();
-  if (result == CUDA_SUCCESS) result = driver_.event_elapsed(&ms, native(from), native(to));
+  if (result == CUDA_SUCCESS) result = driver_.event_elapsed(&ms, native(handle), native(to));
   if (result != CUDA_SUCCESS) return driver_.fail(result, "cuEventElapsedTime");
   return ms;
 }

@@ -39,10 +39,10 @@ class entered {
 
 /// One CUDA device, used through the driver API in its primary context (shared with the CUDA runtime of the program).
 ///
-/// Recording: under `sluice record`, or if a program that records itself has started the capture library, that library
-/// records every driver call made here, and this class writes nothing. Without the library or without CUPTI, this class
-/// writes the records of the driver layer. Allocations are then exact; the times of copies, memsets and kernels come
-/// from pairs of events and are marked as estimated.
+/// Under `sluice record`, or if a program that records itself has started the capture library, that library records
+/// every driver call made here, and this class records nothing. Without the library or without CUPTI, this class writes
+/// the records of the driver layer. Allocations are then exact. The times of copies, memsets and kernels come from
+/// pairs of events and are marked as estimated.
 class cuda_device final : public device {
  public:
   cuda_device(const driver& d, CUdevice which, device_description description);
@@ -78,9 +78,9 @@ class cuda_device final : public device {
                                            memory_location where) override;
   void touch_on_host(void* /*address*/, std::uint64_t /*bytes*/) override {}
   [[nodiscard]] device_result<memory_info> memory() override;
-  [[nodiscard]] memory_space space_of(const void* address) noexcept override;
+  [[nodiscard]] memory_space get_space(const void* address) noexcept override;
   [[nodiscard]] device_result<pointer_info> describe_pointer(const void* address) override;
-  [[nodiscard]] device_result<void*> device_address_of(void* host_address) override;
+  [[nodiscard]] device_result<void*> get_device_address(void* host_address) override;
 
   [[nodiscard]] device_result<std::uint64_t> virtual_granularity() override;
   [[nodiscard]] device_result<void*> reserve_addresses(std::uint64_t bytes, std::uint64_t alignment) override;
@@ -118,10 +118,10 @@ class cuda_device final : public device {
   [[nodiscard]] device_result<void> wait_event(stream_handle stream, event_handle event) override;
   [[nodiscard]] device_result<void> sync_event(event_handle event) override;
   [[nodiscard]] device_result<bool> event_done(event_handle event) override;
-  [[nodiscard]] device_result<float> elapsed_ms(event_handle from, event_handle to) override;
+  [[nodiscard]] device_result<float> elapsed_ms(event_handle handle, event_handle to) override;
   [[nodiscard]] device_result<void> synchronize() override;
 
-  [[nodiscard]] device_result<void> copy_async(void* to, const void* from, std::uint64_t bytes,
+  [[nodiscard]] device_result<void> copy_async(void* to, const void* source, std::uint64_t bytes,
                                                stream_handle stream) override;
   [[nodiscard]] device_result<void> set_async(void* address, std::uint8_t value, std::uint64_t bytes,
                                               stream_handle stream) override;
@@ -134,7 +134,7 @@ class cuda_device final : public device {
   capture_mode exchange_capture_mode(capture_mode mode) noexcept override;
   [[nodiscard]] device_result<graph_handle> end_capture(stream_handle stream) override;
   [[nodiscard]] device_result<void> capture_child(stream_handle stream, graph_handle child) override;
-  [[nodiscard]] device_result<graph_shape> shape_of(graph_handle graph) override;
+  [[nodiscard]] device_result<graph_shape> get_shape(graph_handle graph) override;
   [[nodiscard]] device_result<void> write_dot(graph_handle graph, const std::string& path, bool verbose) override;
   void destroy_graph(graph_handle graph) noexcept override;
   [[nodiscard]] device_result<graph_exec_handle> instantiate(graph_handle graph, graph_exec_options options) override;
@@ -154,7 +154,7 @@ class cuda_device final : public device {
   [[nodiscard]] entered enter() noexcept;
   void open() noexcept;
   [[nodiscard]] std::uint64_t ask_for_name(stream_handle stream) noexcept;
-  // True if the stream is being captured, by this program or a library: then its work becomes graph nodes, and the
+  // True if this program or a library is capturing the stream. The stream's work then becomes graph nodes, and the
   // stream may not be queried. Also true for the default stream while a query would disturb another stream's capture.
   [[nodiscard]] bool is_captured(stream_handle stream) noexcept;
   // Sets the context number used in records: CUPTI's number if the capture library records too, else the driver's.
@@ -162,7 +162,7 @@ class cuda_device final : public device {
   [[nodiscard]] device_result<void> check(CUresult result, const char* call) const;
   [[nodiscard]] bool logging() const noexcept { return driver_log::on() && !capture_records(); }
   [[nodiscard]] driver_log::call begin_call(const char* name) noexcept;
-  device_result<void*> allocated(CUresult result, const driver_log::call& c, const driver_log::alloc& what);
+  device_result<void*> allocated(CUresult result, const driver_log::call& c, const driver_log::alloc& alloc);
   device_result<void> freed(CUresult result, const driver_log::call& c, const void* address, trace::memory_kind kind,
                             std::uint64_t stream);
   device_result<void*> allocated_from_pool(CUresult result, const driver_log::call& c, std::uint64_t address,
@@ -174,7 +174,7 @@ class cuda_device final : public device {
     memory_space space = memory_space::pageable;
     int ordinal = -1;
   };
-  [[nodiscard]] pointer_location place_of(const void* address) noexcept;
+  [[nodiscard]] pointer_location get_place(const void* address) noexcept;
   // True if the two addresses are memory of two different devices. The driver copies between cuMemAlloc blocks of two
   // devices by itself. Memory mapped for one device needs a copy call that names both devices.
   [[nodiscard]] static bool are_peers(const pointer_location& a, const pointer_location& b) noexcept {
@@ -190,10 +190,11 @@ class cuda_device final : public device {
   [[nodiscard]] CUmemAllocationProp physical_properties() const noexcept;
   [[nodiscard]] device_result<CUfunction> function(const kernel_definition& kernel);
 
-  // Estimated times: `around` runs `enqueue` between two events; `harvest` writes the records of finished work.
+  // Functions for estimated times. `around` runs `enqueue` between two events; `harvest` writes the records of finished
+  // work.
   template <class Enqueue, class Write>
   CUresult around(CUstream stream, Enqueue&& enqueue, Write&& write);
-  void harvest(bool all);
+  void harvest(bool complete);
   // Records a new reference event that relates device time to host time. Needs the mutex held and no pending estimates.
   void set_anchor();
   [[nodiscard]] CUevent spare_event();
@@ -212,7 +213,8 @@ class cuda_device final : public device {
   CUmodule module_ = nullptr;
   std::map<std::string, CUfunction, std::less<>> functions_;
 
-  // Keys, in records, of the streams created or captured here; kept because a captured stream cannot be queried.
+  // The keys that records use for the streams created or captured here. They are kept because a captured stream cannot
+  // be queried.
   std::mutex names_mutex_;
   std::map<stream_handle, std::uint64_t> stream_names_;
   std::atomic<bool> graph_pool_defined_{false};

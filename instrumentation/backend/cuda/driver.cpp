@@ -7,7 +7,7 @@ namespace sluice::backend::cuda {
 
 namespace {
 
-status status_of(CUresult result) {
+status get_status(CUresult result) {
   switch (result) {
     case CUDA_ERROR_OUT_OF_MEMORY:
       return status::out_of_memory;
@@ -71,7 +71,7 @@ const device_result<driver>& driver::get() {
 tl::unexpected<failure> driver::fail(CUresult result, const char* call, std::string about) const {
   const char* text = nullptr;
   if (error_text(result, &text) != CUDA_SUCCESS || !text) text = "unknown error";
-  return backend::fail(status_of(result), call, about.empty() ? text : fmt::format("{}: {}", text, about),
+  return backend::fail(get_status(result), call, about.empty() ? text : fmt::format("{}: {}", text, about),
                        static_cast<int>(result));
 }
 

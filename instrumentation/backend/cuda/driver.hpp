@@ -8,8 +8,9 @@
 
 namespace sluice::backend::cuda {
 
-// Every driver call of this backend: member, symbol in libcuda.so.1, type. The symbols include their version suffix, so
-// the version does not depend on the CUDA header used for the build.
+// The functions of NVIDIA's driver that this backend calls. Each line names a member of `driver`, the function's symbol
+// in libcuda.so.1 and its type. The symbols include their version suffix, so the version does not depend on the CUDA
+// header used for the build.
 #define SLUICE_DRIVER_CALLS(X)                                                                                         \
   X(init, "cuInit", CUresult(unsigned))                                                                                \
   X(driver_version, "cuDriverGetVersion", CUresult(int*))                                                              \
@@ -108,8 +109,8 @@ namespace sluice::backend::cuda {
   X(exec_upload, "cuGraphUpload", CUresult(CUgraphExec, CUstream))                                                     \
   X(exec_launch, "cuGraphLaunch", CUresult(CUgraphExec, CUstream))
 
-// Calls that older drivers lack: with such a driver, the member is null. The attribute parameter is a void*, because
-// the build's headers may lack its type.
+// Functions that older drivers lack. With an older driver, the member is null. The attribute parameter is a void*,
+// because the build's headers may lack its type.
 #define SLUICE_OPTIONAL_DRIVER_CALLS(X)  \
   X(copy_batch, "cuMemcpyBatchAsync_v2", \
     CUresult(CUdeviceptr*, CUdeviceptr*, size_t*, size_t, void*, size_t*, size_t, CUstream))
@@ -123,7 +124,8 @@ struct driver {
   SLUICE_OPTIONAL_DRIVER_CALLS(SLUICE_MEMBER)
 #undef SLUICE_MEMBER
 
-  /// Opens and initializes the driver once per process; it stays open. If that fails, the error names the missing part.
+  /// Opens and initializes the driver once per process. The driver stays open. If opening fails, the error names the
+  /// missing part.
   [[nodiscard]] static const device_result<driver>& get();
 
   /// Returns the `failure` that describes the error `result` of the driver function `call`.

@@ -6,8 +6,8 @@
 #include "instrumentation/backend/cuda/device.hpp"
 #include "instrumentation/ring/producer.hpp"
 
-// Estimates the times of device work from a pair of events around it, if the capture library does not record.
-// Backend-internal.
+// Estimates when work ran on the device, from a pair of events around the work, if the capture library does not record.
+// Only the CUDA backend uses this header.
 
 namespace sluice::backend::cuda {
 

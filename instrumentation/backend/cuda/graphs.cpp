@@ -26,7 +26,7 @@ CUstreamCaptureMode native(capture_mode mode) {
   return CU_STREAM_CAPTURE_MODE_GLOBAL;
 }
 
-graph_node_kind kind_of(CUgraphNodeType type) {
+graph_node_kind get_kind(CUgraphNodeType type) {
   switch (type) {
     case CU_GRAPH_NODE_TYPE_KERNEL:
       return graph_node_kind::kernel;
@@ -54,7 +54,7 @@ graph_node_kind kind_of(CUgraphNodeType type) {
 }
 
 /// Explains why an executable graph cannot be updated with another graph.
-const char* text_of(CUgraphExecUpdateResult result) {
+const char* to_text(CUgraphExecUpdateResult result) {
   switch (result) {
     case CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED:
       return "its nodes or edges differ";
@@ -71,8 +71,8 @@ const char* text_of(CUgraphExecUpdateResult result) {
   }
 }
 
-std::uint64_t key_of(graph_handle graph) { return static_cast<std::uint64_t>(graph); }
-std::uint64_t key_of(graph_exec_handle exec) { return static_cast<std::uint64_t>(exec); }
+std::uint64_t get_key(graph_handle graph) { return static_cast<std::uint64_t>(graph); }
+std::uint64_t get_key(graph_exec_handle exec) { return static_cast<std::uint64_t>(exec); }
 
 }  // namespace
 
@@ -140,12 +140,12 @@ device_result<void> cuda_device::capture_child(stream_handle stream, graph_handl
   }
   if (result == CUDA_SUCCESS && logging()) {
     log_->child_defined(ring::now(), reinterpret_cast<std::uint64_t>(graph), reinterpret_cast<std::uint64_t>(node),
-                        key_of(child));
+                        get_key(child));
   }
   return check(result, "cuGraphAddChildGraphNode");
 }
 
-device_result<graph_shape> cuda_device::shape_of(graph_handle graph) {
+device_result<graph_shape> cuda_device::get_shape(graph_handle graph) {
   std::size_t count = 0, edge_count = 0;
   const entered here = enter();
   CUresult result = here.result();
@@ -162,7 +162,7 @@ device_result<graph_shape> cuda_device::shape_of(graph_handle graph) {
     CUgraphNodeType type{};
     if (result == CUDA_SUCCESS) result = driver_.graph_node_type(node, &type);
     place.emplace(node, static_cast<std::uint32_t>(shape.nodes.size()));
-    shape.nodes.push_back(kind_of(type));
+    shape.nodes.push_back(get_kind(type));
   }
   if (result != CUDA_SUCCESS) return driver_.fail(result, "cuGraphGetNodes", description_.name);
   for (std::size_t i = 0; i < edge_count; ++i) shape.edges.emplace_back(place[from[i]], place[to[i]]);
@@ -185,7 +185,7 @@ void cuda_device::destroy_graph(graph_handle graph) noexcept {
   if (graph == graph_handle::null) return;
   const entered here = enter();
   if (here.result() != CUDA_SUCCESS) return;
-  if (logging()) log_->graph_ended(ring::now(), key_of(graph));
+  if (logging()) log_->graph_ended(ring::now(), get_key(graph));
   driver_.graph_destroy(cuda::native(graph));
 }
 
@@ -201,7 +201,7 @@ device_result<graph_exec_handle> cuda_device::instantiate(graph_handle graph, gr
   if (logging()) {
     std::size_t nodes = 0;
     driver_.graph_nodes(cuda::native(graph), nullptr, &nodes);
-    log_->graph_defined(ring::now(), reinterpret_cast<std::uint64_t>(exec), key_of(graph), nodes);
+    log_->graph_defined(ring::now(), reinterpret_cast<std::uint64_t>(exec), get_key(graph), nodes);
   }
   return graph_exec_handle{reinterpret_cast<std::uintptr_t>(exec)};
 }
@@ -212,12 +212,12 @@ device_result<void> cuda_device::update_exec(graph_exec_handle exec, graph_handl
   CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.exec_update(cuda::native(exec), cuda::native(graph), &info);
   if (result == CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE) {
-    return backend::fail(status::invalid_value, "cuGraphExecUpdate", text_of(info.result), static_cast<int>(result));
+    return backend::fail(status::invalid_value, "cuGraphExecUpdate", to_text(info.result), static_cast<int>(result));
   }
   if (result == CUDA_SUCCESS && logging()) {
     std::size_t nodes = 0;
     driver_.graph_nodes(cuda::native(graph), nullptr, &nodes);
-    log_->graph_defined(ring::now(), key_of(exec), key_of(graph), nodes);
+    log_->graph_defined(ring::now(), get_key(exec), get_key(graph), nodes);
   }
   return check(result, "cuGraphExecUpdate");
 }
@@ -234,11 +234,11 @@ device_result<void> cuda_device::launch_exec(graph_exec_handle exec, stream_hand
   if (here.result() != CUDA_SUCCESS) return check(here.result(), "cuCtxSetCurrent");
   const auto c = begin_call("cuGraphLaunch");
   const std::uint64_t key = logging() ? trace_stream(stream) : 0;
-  if (logging()) log_->graph_called(c, key_of(exec));
+  if (logging()) log_->graph_called(c, get_key(exec));
   const CUresult result = around(
       cuda::native(stream), [&] { return driver_.exec_launch(cuda::native(exec), cuda::native(stream)); },
       [=, this](std::uint64_t begin, std::uint64_t end) {
-        log_->graph_launched(c, begin, end, key_of(exec), key, estimated);
+        log_->graph_launched(c, begin, end, get_key(exec), key, estimated);
       });
   if (logging()) log_->api_call(c, ring::now(), key, 0, 0, 0, result);
   return check(result, "cuGraphLaunch");
@@ -248,7 +248,7 @@ void cuda_device::destroy_exec(graph_exec_handle exec) noexcept {
   if (exec == graph_exec_handle::null) return;
   const entered here = enter();
   if (here.result() != CUDA_SUCCESS) return;
-  if (logging()) log_->graph_ended(ring::now(), key_of(exec));
+  if (logging()) log_->graph_ended(ring::now(), get_key(exec));
   driver_.exec_destroy(cuda::native(exec));
 }
 

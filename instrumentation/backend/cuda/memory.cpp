@@ -12,35 +12,36 @@ namespace sluice::backend::cuda {
 
 // --- blocks ------------------------------------------------------------------------------------------------
 
-device_result<void*> cuda_device::allocated(CUresult result, const driver_log::call& c, const driver_log::alloc& what) {
+device_result<void*> cuda_device::allocated(CUresult result, const driver_log::call& c,
+                                            const driver_log::alloc& alloc) {
   if (logging()) {
     const std::uint64_t now = ring::now();
-    log_->api_call(c, now, what.stream, what.bytes, 0, 0, result);
+    log_->api_call(c, now, alloc.stream, alloc.bytes, 0, 0, result);
     if (result == CUDA_SUCCESS) {
-      log_->allocated(c, now, what);
+      log_->allocated(c, now, alloc);
     } else {
-      log_->failed(c, now, what, result);
+      log_->failed(c, now, alloc, result);
     }
   }
   if (result != CUDA_SUCCESS)
-    return driver_.fail(result, c.name, fmt::format("{} bytes on {}", what.bytes, description_.name));
-  return reinterpret_cast<void*>(what.address);
+    return driver_.fail(result, c.name, fmt::format("{} bytes on {}", alloc.bytes, description_.name));
+  return reinterpret_cast<void*>(alloc.address);
 }
 
 device_result<void> cuda_device::freed(CUresult result, const driver_log::call& c, const void* address,
                                        trace::memory_kind kind, std::uint64_t stream) {
   if (logging()) {
-    const driver_log::alloc what{reinterpret_cast<std::uint64_t>(address),
-                                 0,
-                                 stream,
-                                 stream != 0 ? default_pool_key(description_.ordinal) : 0,
-                                 kind,
-                                 0};
+    const driver_log::alloc subject{reinterpret_cast<std::uint64_t>(address),
+                                    0,
+                                    stream,
+                                    stream != 0 ? default_pool_key(description_.ordinal) : 0,
+                                    kind,
+                                    0};
     const std::uint64_t now = ring::now();
     log_->api_call(c, now, stream, 0, 0, 0, result);
     if (result == CUDA_SUCCESS) {
-      log_->freed(c, what);
-      if (stream == 0) log_->free_completed(c, now, what.address);
+      log_->freed(c, subject);
+      if (stream == 0) log_->free_completed(c, now, subject.address);
     }
   }
   return check(result, c.name);
@@ -59,7 +60,7 @@ device_result<void*> cuda_device::allocate(std::uint64_t bytes) {
 
 device_result<void> cuda_device::free(void* address) {
   if (!address) return {};
-  const auto kind = logging() ? trace_kind(space_of(address)) : trace::memory_kind::device;
+  const auto kind = logging() ? trace_kind(get_space(address)) : trace::memory_kind::device;
   const auto c = begin_call("cuMemFree_v2");
   const entered here = enter();
   CUresult result = here.result();
@@ -145,23 +146,24 @@ device_result<void> cuda_device::prefetch(void* address, std::uint64_t bytes, me
 
 device_result<void> cuda_device::advise(void* address, std::uint64_t bytes, memory_advice advice,
                                         memory_location where) {
-  CUmem_advise what = CU_MEM_ADVISE_SET_READ_MOSTLY;
+  CUmem_advise umem_advise = CU_MEM_ADVISE_SET_READ_MOSTLY;
   switch (advice) {
     case memory_advice::set_read_mostly:
       break;
     case memory_advice::unset_read_mostly:
-      what = CU_MEM_ADVISE_UNSET_READ_MOSTLY;
+      umem_advise = CU_MEM_ADVISE_UNSET_READ_MOSTLY;
       break;
     case memory_advice::set_preferred_location:
-      what = CU_MEM_ADVISE_SET_PREFERRED_LOCATION;
+      umem_advise = CU_MEM_ADVISE_SET_PREFERRED_LOCATION;
       break;
     case memory_advice::unset_preferred_location:
-      what = CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION;
+      umem_advise = CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION;
       break;
   }
   const entered here = enter();
   CUresult result = here.result();
-  if (result == CUDA_SUCCESS) result = driver_.advise(device_pointer(address), bytes, what, location(where, device_));
+  if (result == CUDA_SUCCESS)
+    result = driver_.advise(device_pointer(address), bytes, umem_advise, location(where, device_));
   return check(result, "cuMemAdvise");
 }
 
@@ -219,8 +221,8 @@ device_result<physical_handle> cuda_device::create_physical(std::uint64_t bytes)
   const entered here = enter();
   CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.physical_create(&handle, bytes, &properties, 0);
-  const auto made = allocated(result, c, {handle, bytes, 0, 0, trace::memory_kind::physical, 0});
-  if (!made) return tl::unexpected(made.error());
+  const auto output = allocated(result, c, {handle, bytes, 0, 0, trace::memory_kind::physical, 0});
+  if (!output) return tl::unexpected(output.error());
   if (logging()) (void)memory();
   return physical_handle{handle};
 }
@@ -269,9 +271,9 @@ device_result<void> cuda_device::unmap(void* address, std::uint64_t bytes) {
 
 // --- queries about addresses -------------------------------------------------------------------------------
 
-memory_space cuda_device::space_of(const void* address) noexcept { return place_of(address).space; }
+memory_space cuda_device::get_space(const void* address) noexcept { return get_place(address).space; }
 
-cuda_device::pointer_location cuda_device::place_of(const void* address) noexcept {
+cuda_device::pointer_location cuda_device::get_place(const void* address) noexcept {
   CUmemorytype type{};
   unsigned managed = 0;
   int ordinal = -1;
@@ -290,7 +292,7 @@ cuda_device::pointer_location cuda_device::place_of(const void* address) noexcep
 
 device_result<pointer_info> cuda_device::describe_pointer(const void* address) {
   pointer_info out;
-  out.space = space_of(address);
+  out.space = get_space(address);
   if (out.space == memory_space::pageable) {
     out.host_address = const_cast<void*>(address);
     return out;
@@ -325,7 +327,7 @@ device_result<pointer_info> cuda_device::describe_pointer(const void* address) {
   return out;
 }
 
-device_result<void*> cuda_device::device_address_of(void* host_address) {
+device_result<void*> cuda_device::get_device_address(void* host_address) {
   CUdeviceptr address = 0;
   const entered here = enter();
   CUresult result = here.result();

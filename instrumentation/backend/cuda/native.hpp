@@ -6,7 +6,7 @@
 
 #include "instrumentation/backend/device_types.hpp"
 
-/// Conversions from the types of the device interface to the driver's types.
+/// Conversions from the types of the device interface (device.hpp) to the CUDA driver's types.
 namespace sluice::backend::cuda {
 
 inline CUdeviceptr device_pointer(const void* address) { return reinterpret_cast<CUdeviceptr>(address); }

@@ -15,8 +15,9 @@ struct cuda_devices {
   int driver_version = 0;  ///< 1000 * major + 10 * minor, 0 without a driver
 };
 
-/// Opens the driver (libcuda.so.1) and lists its devices; each retains its primary context at first use. Never fails:
-/// without a driver or a device, or in a build without CUDA, the list is empty and `why_none` gives the reason.
+/// Opens the driver (libcuda.so.1) and lists its devices. Each device retains its primary context at first use. This
+/// function never fails: without a driver or a device, or in a build without CUDA, the list is empty and `why_none`
+/// gives the reason.
 [[nodiscard]] cuda_devices open_cuda_devices();
 
 /// The CUDA_VERSION of the headers used for the build; 0 if built without CUDA.

@@ -23,12 +23,12 @@ CUevent cuda_device::spare_event() {
   return driver_.event_create(&event, CU_EVENT_DEFAULT) == CUDA_SUCCESS ? event : nullptr;
 }
 
-void cuda_device::harvest(bool all) {
+void cuda_device::harvest(bool complete) {
   const beside_captures asking(*this);
   const std::lock_guard lock(estimates_mutex_);
   while (!estimates_.empty()) {
     estimate& e = estimates_.front();
-    const CUresult done = all ? driver_.event_sync(e.to) : driver_.event_query(e.to);
+    const CUresult done = complete ? driver_.event_sync(e.to) : driver_.event_query(e.to);
     if (done == CUDA_ERROR_NOT_READY) return;
     float begin = 0, length = 0;  // separate: after a long time, a float is too imprecise for both ends
     if (done == CUDA_SUCCESS && driver_.event_elapsed(&begin, anchor_, e.from) == CUDA_SUCCESS &&
@@ -39,7 +39,7 @@ void cuda_device::harvest(bool all) {
     spare_events_.insert(spare_events_.end(), {e.from, e.to});
     estimates_.pop_front();
   }
-  if (all) set_anchor();
+  if (complete) set_anchor();
 }
 
 void cuda_device::set_anchor() {
@@ -71,14 +71,14 @@ bool cuda_device::crosses_devices(std::span<const copy_piece> pieces) noexcept {
   int devices = 0;
   if (driver_.device_count(&devices) != CUDA_SUCCESS || devices < 2) return false;
   return std::any_of(pieces.begin(), pieces.end(),
-                     [this](const copy_piece& piece) { return are_peers(place_of(piece.to), place_of(piece.from)); });
+                     [this](const copy_piece& piece) { return are_peers(get_place(piece.to), get_place(piece.from)); });
 }
 
-device_result<void> cuda_device::copy_async(void* to, const void* from, std::uint64_t bytes, stream_handle stream) {
+device_result<void> cuda_device::copy_async(void* to, const void* origin, std::uint64_t bytes, stream_handle stream) {
   if (bytes == 0) return {};
   const entered here = enter();
   if (here.result() != CUDA_SUCCESS) return check(here.result(), "cuCtxSetCurrent");
-  const pointer_location source = place_of(from), target = place_of(to);
+  const pointer_location source = get_place(origin), target = get_place(to);
   const memory_space from_space = source.space, to_space = target.space;
   const bool peers = are_peers(source, target);
   if (peers) {
@@ -97,21 +97,21 @@ device_result<void> cuda_device::copy_async(void* to, const void* from, std::uin
   const std::uint64_t key = logging() ? trace_stream(stream) : 0;
   const auto enqueue = [&] {
     if (peers) {
-      return driver_.copy_between(device_pointer(to), context_for(target.ordinal, to), device_pointer(from),
-                                  context_for(source.ordinal, from), bytes, native(stream));
+      return driver_.copy_between(device_pointer(to), context_for(target.ordinal, to), device_pointer(origin),
+                                  context_for(source.ordinal, origin), bytes, native(stream));
     }
-    if (from_host && !to_host) return driver_.copy_to_device(device_pointer(to), from, bytes, native(stream));
-    if (!from_host && to_host) return driver_.copy_to_host(to, device_pointer(from), bytes, native(stream));
+    if (from_host && !to_host) return driver_.copy_to_device(device_pointer(to), origin, bytes, native(stream));
+    if (!from_host && to_host) return driver_.copy_to_host(to, device_pointer(origin), bytes, native(stream));
     if (!from_host && !to_host)
-      return driver_.copy_within(device_pointer(to), device_pointer(from), bytes, native(stream));
-    return driver_.copy(device_pointer(to), device_pointer(from), bytes, native(stream));
+      return driver_.copy_within(device_pointer(to), device_pointer(origin), bytes, native(stream));
+    return driver_.copy(device_pointer(to), device_pointer(origin), bytes, native(stream));
   };
   const bool pageable = from_space == memory_space::pageable || to_space == memory_space::pageable;
   const CUresult result = around(native(stream), enqueue, [=, this](std::uint64_t begin, std::uint64_t end) {
-    log_->copied(c, {begin, end, bytes, key, trace_address(from), trace_address(to), from_space, to_space,
+    log_->copied(c, {begin, end, bytes, key, trace_address(origin), trace_address(to), from_space, to_space,
                      estimated | (pageable ? 0u : static_cast<std::uint32_t>(ring::flag_asynchronous))});
   });
-  if (logging()) log_->api_call(c, ring::now(), key, bytes, trace_address(from), trace_address(to), result);
+  if (logging()) log_->api_call(c, ring::now(), key, bytes, trace_address(origin), trace_address(to), result);
   return check(result, name);
 }
 
@@ -133,11 +133,12 @@ device_result<void> cuda_device::copy_batch_async(std::span<const copy_piece> pi
       bytes.push_back(piece.bytes);
     }
     if (to.empty()) return {};
-    CUmemcpyAttributes how{};
-    how.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM;
+    CUmemcpyAttributes attributes{};
+    attributes.srcAccessOrder = CU_MEMCPY_SRC_ACCESS_ORDER_STREAM;
     std::size_t first = 0;
-    return check(driver_.copy_batch(to.data(), from.data(), bytes.data(), to.size(), &how, &first, 1, native(stream)),
-                 "cuMemcpyBatchAsync");
+    return check(
+        driver_.copy_batch(to.data(), from.data(), bytes.data(), to.size(), &attributes, &first, 1, native(stream)),
+        "cuMemcpyBatchAsync");
   }
 #endif
   for (const copy_piece& piece : pieces) {
@@ -153,7 +154,7 @@ device_result<void> cuda_device::set_async(void* address, std::uint8_t value, st
   if (here.result() != CUDA_SUCCESS) return check(here.result(), "cuCtxSetCurrent");
   const auto c = begin_call("cuMemsetD8Async");
   const std::uint64_t key = logging() ? trace_stream(stream) : 0;
-  const memory_space space = logging() ? space_of(address) : memory_space::device;
+  const memory_space space = logging() ? get_space(address) : memory_space::device;
   const CUresult result = around(
       native(stream), [&] { return driver_.set(device_pointer(address), value, bytes, native(stream)); },
       [=, this](std::uint64_t begin, std::uint64_t end) {

@@ -1,15 +1,14 @@
 #include "instrumentation/backend/simulated/device.hpp"
 
-#include <algorithm>
+#include <utility>
 
-// Calls, streams and events. The rest is in memory.cpp, virtual_memory.cpp, pools.cpp, sharing.cpp, work.cpp etc.
+#include "instrumentation/backend/simulated/numbers.hpp"
 
 namespace sluice::backend {
 
 namespace {
 
 constexpr std::uint32_t context_key_base = 1;
-constexpr priority_range priorities{0, -5};  // the range that an H200 reports
 // Size of the address space for the device's memory, for pinned and managed memory, and for pools. Each pool reserves
 // addresses for the device's whole memory plus a quarter.
 constexpr std::uint64_t address_bytes(std::uint64_t memory) { return 24 * memory + (std::uint64_t{1} << 30); }
@@ -38,314 +37,307 @@ device_description describe_device(const simulated_config& config) {
 simulated_device::simulated_device(simulated_config config)
     : config_(std::move(config)),
       description_(describe_device(config_)),
-      log_(config_.ordinal, context_key_base + config_.ordinal),
+      calls_(config_.costs, config_.ordinal, context_key_base + config_.ordinal),
       memory_(address_bytes(config_.memory_bytes)),
-      physical_memory_(config_.memory_bytes) {
-  streams_[0] = stream_state{};
-  pools_[default_pool];
-}
+      budget_(config_.memory_bytes, config_.costs.context_bytes),
+      graph_memory_(memory_, budget_, calls_.log(), config_.ordinal),
+      streams_(calls_.log()),
+      host_(calls_, memory_, streams_),
+      addresses_(memory_, host_, config_.ordinal),
+      captures_(calls_, streams_, addresses_, graph_memory_, graph_table_),
+      managed_(calls_, memory_, addresses_, streams_, engines_, budget_),
+      scheduler_(calls_, streams_, captures_, engines_, managed_, addresses_, budget_),
+      blocks_(calls_, memory_, budget_, streams_, captures_, graph_memory_, managed_),
+      virtual_memory_(calls_, memory_, budget_, config_.features.virtual_memory, config_.memory_bytes),
+      pools_(calls_, memory_, budget_, streams_, captures_, graph_memory_, config_.features.driver_pools),
+      stream_calls_(calls_, streams_, captures_, pools_, scheduler_),
+      events_(calls_, streams_, captures_),
+      sharing_(calls_, memory_, streams_, pools_, events_, description_.uuid, config_.features.shares_memory),
+      work_(calls_, streams_, captures_, scheduler_, memory_, addresses_, host_, config_.features.batches_copies),
+      graphs_(calls_, streams_, captures_, scheduler_, graph_table_, graph_memory_, budget_) {}
 
-simulated_device::~simulated_device() {
-  // Graphs own device memory: destroy them before the memory.
-  events_.clear();
-  streams_.clear();
-  sessions_.clear();
-  execs_.clear();
-  graphs_.clear();
-}
+simulated_device::~simulated_device() = default;
 
 std::shared_ptr<simulated_device> make_simulated_device(simulated_config config) {
   return std::make_shared<simulated_device>(std::move(config));
 }
 
-// --- calls -------------------------------------------------------------------------------------------------
+// --- recordings --------------------------------------------------------------------------------------------
 
-simulated_device::entry simulated_device::enter(const char* name, std::int64_t cost) {
-  entry e = wait(name, cost);
-  e.call.correlation = next_correlation_++;
-  return e;
+void simulated_device::announce() {
+  const auto lock = calls_.lock();
+  graph_memory_.forget_definition();
+  const auto now = static_cast<std::uint64_t>(calls_.clock().now());
+  const driver_log& log = calls_.log();
+  log.define_device(now, description_);
+  streams_.announce(now);
+  pools_.announce(now);
+  virtual_memory_.announce(now);
+  blocks_.announce(now, virtual_memory_);
+  log.memory(now, budget_.info());
 }
 
-simulated_device::entry simulated_device::wait(const char* name, std::int64_t cost) {
-  entry e;
-  e.lock = std::unique_lock(mutex_);
-  const std::int64_t now = clock_.now();
-  e.call = {name, static_cast<std::uint64_t>(now), 0};
-  e.end = now + cost;
-  return e;
+std::uint64_t simulated_device::trace_stream(stream_handle stream) noexcept { return streams_.key(stream); }
+
+// --- queries about addresses -------------------------------------------------------------------------------
+
+std::uint64_t simulated_device::trace_address(const void* address) noexcept {
+  const auto lock = calls_.lock();
+  return addresses_.name(address);
 }
 
-void simulated_device::leave(entry& e) {
-  run_until(e.end);
-  e.lock.unlock();
-  clock_.advance_to(e.end);
+memory_space simulated_device::get_space(const void* address) noexcept {
+  const auto lock = calls_.lock();
+  return addresses_.space(address);
 }
 
-void simulated_device::run_until(std::int64_t time) {
-  while (!pending_.empty() && pending_.begin()->first.first <= time) {
-    const std::function<void()> work = std::move(pending_.begin()->second);
-    pending_.erase(pending_.begin());
-    if (work) work();
-  }
+device_result<pointer_info> simulated_device::describe_pointer(const void* address) {
+  const auto lock = calls_.lock();
+  return addresses_.describe(address, pools_.find_block(address));
 }
 
-bool simulated_device::alive(const void* address, std::uint64_t bytes) {
-  if (!memory_.contains(address) || whole(address, bytes)) return true;
-  sticky_ = fail(status::failed, "device work", "illegal address: memory was freed while work on it was pending", 700);
-  return false;
+device_result<void*> simulated_device::get_device_address(void* host_address) {
+  const auto about = describe_pointer(host_address);
+  if (about && about->mapped) return about->device_address;
+  return fail(status::invalid_value, "cuMemHostGetDevicePointer",
+              "expected pinned memory that was allocated or registered as mapped", native_invalid);
 }
 
-std::int64_t simulated_device::idle_at() const {
-  std::int64_t last = 0;
-  for (const auto& [id, s] : streams_) last = std::max(last, s.tail);
-  return last;
+// --- memory ------------------------------------------------------------------------------------------------
+
+device_result<void*> simulated_device::allocate(std::uint64_t bytes) { return blocks_.allocate(bytes); }
+
+device_result<void> simulated_device::free(void* address) { return blocks_.free(address); }
+
+device_result<void*> simulated_device::allocate_async(std::uint64_t bytes, stream_handle stream) {
+  return pools_.allocate_async(bytes, stream);
 }
 
-// --- streams -----------------------------------------------------------------------------------------------
-
-simulated_device::stream_state* simulated_device::find(stream_handle stream) {
-  const auto it = streams_.find(static_cast<std::uint32_t>(stream));
-  return it == streams_.end() ? nullptr : &it->second;
+device_result<void> simulated_device::free_async(void* address, stream_handle stream) {
+  return pools_.free_async(address, stream);
 }
 
-std::uint64_t simulated_device::key(stream_handle stream) const noexcept {
-  return log_.stream_key(stream == stream_handle::null ? 1 : static_cast<std::uint32_t>(stream));
+device_result<void*> simulated_device::allocate_pinned(std::uint64_t bytes, pinned_flags flags) {
+  return blocks_.allocate_pinned(bytes, flags);
 }
 
-std::uint64_t simulated_device::trace_stream(stream_handle stream) noexcept { return key(stream); }
+device_result<void> simulated_device::free_pinned(void* address) { return blocks_.free_pinned(address); }
 
-std::int64_t simulated_device::tail_of(stream_handle stream, const stream_state& state) const {
-  if (stream != stream_handle::null) {
-    return state.blocking ? std::max(state.tail, streams_.find(0)->second.tail) : state.tail;
-  }
-  std::int64_t last = state.tail;
-  for (const auto& [id, s] : streams_) {
-    if (s.blocking) last = std::max(last, s.tail);
-  }
-  return last;
+device_result<void> simulated_device::register_host(void* address, std::uint64_t bytes, registration_flags flags) {
+  return host_.register_host(address, bytes, flags);
 }
+
+device_result<void> simulated_device::unregister_host(void* address) { return host_.unregister_host(address); }
+
+device_result<void*> simulated_device::allocate_managed(std::uint64_t bytes) { return blocks_.allocate_managed(bytes); }
+
+device_result<void> simulated_device::prefetch(void* address, std::uint64_t bytes, memory_location to,
+                                               stream_handle stream) {
+  return managed_.prefetch(address, bytes, to, stream);
+}
+
+device_result<void> simulated_device::advise(void* address, std::uint64_t bytes, memory_advice advice,
+                                             memory_location /*where*/) {
+  return managed_.advise(address, bytes, advice);
+}
+
+void simulated_device::touch_on_host(void* address, std::uint64_t bytes) { managed_.touch_on_host(address, bytes); }
+
+device_result<memory_info> simulated_device::memory() { return blocks_.memory(); }
+
+// --- virtual memory ----------------------------------------------------------------------------------------
+
+device_result<std::uint64_t> simulated_device::virtual_granularity() { return virtual_memory_.granularity(); }
+
+device_result<void*> simulated_device::reserve_addresses(std::uint64_t bytes, std::uint64_t alignment) {
+  return virtual_memory_.reserve_addresses(bytes, alignment);
+}
+
+device_result<void> simulated_device::free_addresses(void* address, std::uint64_t bytes) {
+  return virtual_memory_.free_addresses(address, bytes);
+}
+
+device_result<physical_handle> simulated_device::create_physical(std::uint64_t bytes) {
+  return virtual_memory_.create_physical(bytes);
+}
+
+device_result<void> simulated_device::release_physical(physical_handle physical) {
+  return virtual_memory_.release_physical(physical);
+}
+
+device_result<void> simulated_device::map(void* address, std::uint64_t bytes, physical_handle physical) {
+  return virtual_memory_.map(address, bytes, physical);
+}
+
+device_result<void> simulated_device::unmap(void* address, std::uint64_t bytes) {
+  return virtual_memory_.unmap(address, bytes);
+}
+
+// --- driver pools ------------------------------------------------------------------------------------------
+
+device_result<pool_handle> simulated_device::create_pool(driver_pool_options options) {
+  return pools_.create_pool(options);
+}
+
+device_result<void> simulated_device::destroy_pool(pool_handle pool) { return pools_.destroy_pool(pool); }
+
+device_result<void*> simulated_device::allocate_from_pool(pool_handle pool, std::uint64_t bytes, stream_handle stream) {
+  return pools_.allocate_from_pool(pool, bytes, stream);
+}
+
+device_result<driver_pool_info> simulated_device::pool_info(pool_handle pool) { return pools_.pool_info(pool); }
+
+device_result<void> simulated_device::set_release_threshold(pool_handle pool, std::uint64_t bytes) {
+  return pools_.set_release_threshold(pool, bytes);
+}
+
+device_result<void> simulated_device::reset_pool_highs(pool_handle pool) { return pools_.reset_pool_highs(pool); }
+
+device_result<void> simulated_device::trim_pool(pool_handle pool, std::uint64_t keep_bytes) {
+  return pools_.trim_pool(pool, keep_bytes);
+}
+
+// --- sharing -----------------------------------------------------------------------------------------------
+
+device_result<ipc_memory_handle> simulated_device::export_memory(void* address) {
+  return sharing_.export_memory(address);
+}
+
+device_result<void*> simulated_device::import_memory(const ipc_memory_handle& handle) {
+  return sharing_.import_memory(handle);
+}
+
+device_result<void> simulated_device::close_memory(void* address) { return sharing_.close_memory(address); }
+
+device_result<ipc_event_handle> simulated_device::export_event(event_handle event) {
+  return sharing_.export_event(event);
+}
+
+device_result<event_handle> simulated_device::import_event(const ipc_event_handle& handle) {
+  return sharing_.import_event(handle);
+}
+
+// --- streams and events ------------------------------------------------------------------------------------
 
 device_result<stream_handle> simulated_device::create_stream(stream_flags flags) {
-  entry e = wait("cuStreamCreateWithPriority", config_.costs.create_call);
-  if (!priorities.contains(flags.priority)) {
-    leave(e);
-    return fail(status::invalid_value, "cuStreamCreateWithPriority", priorities.refusal(flags.priority));
-  }
-  const std::uint32_t id = next_stream_++;
-  stream_state s;
-  s.blocking = !flags.non_blocking;
-  s.priority = flags.priority;
-  streams_[id] = s;
-  log_.define_stream(e.call.begin, id, id, s.priority, false);
-  leave(e);
-  return stream_handle{id};
+  return stream_calls_.create_stream(flags);
 }
 
-void simulated_device::destroy_stream(stream_handle stream) noexcept {
-  if (stream == stream_handle::null) return;
-  entry e = wait("cuStreamDestroy_v2", config_.costs.create_call);
-  if (const stream_state* s = find(stream)) {
-    if (s->capturing) {
-      (void)break_capture(*s->capturing, "cuStreamDestroy", native_unsupported, "a captured stream was destroyed");
-      s->capturing->streams.erase(static_cast<std::uint32_t>(stream));
-    }
-    // The stream's work continues; pool memory freed on the stream becomes free for all streams once that work is done.
-    e.end = std::max(e.end, s->tail);
-    for (auto& [pool, p] : pools_) p.books.retag(static_cast<std::uint64_t>(stream), suballocator::clean);
-    streams_.erase(static_cast<std::uint32_t>(stream));
-  }
-  leave(e);
-}
+void simulated_device::destroy_stream(stream_handle stream) noexcept { stream_calls_.destroy_stream(stream); }
 
-device_result<void> simulated_device::sync_stream(stream_handle stream) {
-  entry e = wait("cuStreamSynchronize", config_.costs.sync_call);
-  const stream_state* s = find(stream);
-  if (!s) return fail(status::invalid_value, "cuStreamSynchronize", "no such stream");
-  if (auto allowed = permitted_to_wait(*s, "cuStreamSynchronize"); !allowed) return allowed;
-  if (auto allowed = permitted_on(stream, *s, "cuStreamSynchronize"); !allowed) return allowed;
-  if (auto allowed = permitted_unsafe("cuStreamSynchronize"); !allowed) return allowed;
-  e.end = std::max(e.end, tail_of(stream, *s));
-  run_until(e.end);
-  trim_pools(e.end);
-  log_.synced(e.call.begin, static_cast<std::uint64_t>(e.end), key(stream), trace::sync_kind::stream);
-  log_.watermark(static_cast<std::uint64_t>(e.end));
-  leave(e);
-  return sticky_;
-}
+device_result<void> simulated_device::sync_stream(stream_handle stream) { return stream_calls_.sync_stream(stream); }
 
-device_result<bool> simulated_device::stream_idle(stream_handle stream) {
-  entry e = wait("cuStreamQuery", config_.costs.event_call);
-  const stream_state* s = find(stream);
-  if (!s) return fail(status::invalid_value, "cuStreamQuery", "no such stream");
-  if (auto allowed = permitted_to_wait(*s, "cuStreamQuery"); !allowed) return tl::unexpected(allowed.error());
-  if (auto allowed = permitted_on(stream, *s, "cuStreamQuery"); !allowed) return tl::unexpected(allowed.error());
-  if (auto allowed = permitted_unsafe("cuStreamQuery"); !allowed) return tl::unexpected(allowed.error());
-  const bool idle = tail_of(stream, *s) <= e.end;
-  leave(e);
-  return idle;
-}
+device_result<bool> simulated_device::stream_idle(stream_handle stream) { return stream_calls_.stream_idle(stream); }
 
-device_result<priority_range> simulated_device::stream_priorities() { return priorities; }
+device_result<priority_range> simulated_device::stream_priorities() { return simulated::stream_calls::priorities(); }
 
 device_result<int> simulated_device::stream_priority(stream_handle stream) {
-  const std::lock_guard lock(mutex_);
-  const stream_state* s = find(stream);
-  if (!s) return fail(status::invalid_value, "cuStreamGetPriority", "no such stream");
-  return s->priority;
+  return stream_calls_.stream_priority(stream);
 }
 
 device_result<capture_info> simulated_device::stream_capture(stream_handle stream) {
-  const std::lock_guard lock(mutex_);
-  const stream_state* s = find(stream);
-  if (!s) return fail(status::invalid_value, "cuStreamGetCaptureInfo", "no such stream");
-  if (!s->capturing) return capture_info{};
-  return capture_info{s->capturing->broken ? capture_status::invalidated : capture_status::active, s->capturing->id};
+  return captures_.stream_capture(stream);
 }
 
-device_result<void> simulated_device::synchronize() {
-  entry e = wait("cuCtxSynchronize", config_.costs.sync_call);
-  if (captures()) {
-    // Forbidden in any capture mode, because the call would wait for captured streams.
-    return break_capture(*sessions_.begin()->second, "cuCtxSynchronize", native_unsupported,
-                         "a stream is being captured, and waiting for it would never end");
-  }
-  e.end = std::max(e.end, idle_at());
-  run_until(e.end);
-  trim_pools(e.end);
-  log_.synced(e.call.begin, static_cast<std::uint64_t>(e.end), 0, trace::sync_kind::context);
-  log_.watermark(static_cast<std::uint64_t>(e.end));
-  leave(e);
-  return sticky_;
-}
+device_result<event_handle> simulated_device::create_event(event_flags flags) { return events_.create_event(flags); }
 
-// --- events ------------------------------------------------------------------------------------------------
-
-device_result<event_handle> simulated_device::create_event(event_flags flags) {
-  entry e = wait("cuEventCreate", config_.costs.event_call);
-  event_state made;
-  made.timed = flags.timed;
-  if (flags.interprocess) made.shared = simulated::shared_event::make();
-  if (flags.interprocess && (flags.timed || !made.shared)) {
-    leave(e);
-    return flags.timed ? fail(status::invalid_value, "cuEventCreate", "an interprocess event cannot be timed")
-                       : fail(status::failed, "cuEventCreate", "the system refused the shared memory");
-  }
-  const std::uint64_t id = next_event_++;
-  events_[id] = std::move(made);
-  leave(e);
-  return event_handle{id};
-}
-
-void simulated_device::destroy_event(event_handle event) noexcept {
-  entry e = wait("cuEventDestroy_v2", config_.costs.event_call);
-  events_.erase(static_cast<std::uint64_t>(event));
-  leave(e);
-}
+void simulated_device::destroy_event(event_handle event) noexcept { events_.destroy_event(event); }
 
 device_result<void> simulated_device::record_event(event_handle event, stream_handle stream) {
-  entry e = wait("cuEventRecord", config_.costs.event_call);
-  const auto it = events_.find(static_cast<std::uint64_t>(event));
-  const stream_state* s = find(stream);
-  if (it == events_.end() || !s) return fail(status::invalid_value, "cuEventRecord", "no such event or stream");
-  if (auto allowed = permitted_on(stream, *s, "cuEventRecord"); !allowed) return allowed;
-  it->second.captured = s->capturing;
-  if (s->capturing) {
-    it->second.after = s->capturing->streams[static_cast<std::uint32_t>(stream)];
-    leave(e);
-    return {};
-  }
-  it->second.recorded = true;
-  it->second.time = std::max(e.end, tail_of(stream, *s));
-  if (it->second.shared) {
-    // The other process has its own clock and cannot advance this one, so the recorded work is run now.
-    run_until(it->second.time);
-    it->second.shared->record(it->second.time);
-  }
-  log_.event_recorded(e.call.begin, it->first, key(stream));
-  leave(e);
-  return {};
+  return events_.record_event(event, stream);
 }
 
 device_result<void> simulated_device::wait_event(stream_handle stream, event_handle event) {
-  entry e = wait("cuStreamWaitEvent", config_.costs.event_call);
-  const auto it = events_.find(static_cast<std::uint64_t>(event));
-  stream_state* s = find(stream);
-  if (it == events_.end() || !s) return fail(status::invalid_value, "cuStreamWaitEvent", "no such event or stream");
-  if (auto allowed = permitted_on(stream, *s, "cuStreamWaitEvent"); !allowed) return allowed;
-  if (s->capturing || it->second.captured) {
-    auto joined = join_capture(stream, *s, it->second);
-    leave(e);
-    return joined;
-  }
-  s->tail = std::max(s->tail, it->second.when());  // an event that was never recorded blocks no stream
-  log_.event_waited(e.call.begin, it->first, key(stream));
-  leave(e);
-  return {};
+  return events_.wait_event(stream, event);
 }
 
-device_result<void> simulated_device::sync_event(event_handle event) {
-  entry e = wait("cuEventSynchronize", config_.costs.sync_call);
-  const auto it = events_.find(static_cast<std::uint64_t>(event));
-  if (it == events_.end()) return fail(status::invalid_value, "cuEventSynchronize", "no such event");
-  if (auto allowed = permitted_to_wait(it->second, "cuEventSynchronize"); !allowed) return allowed;
-  if (auto allowed = permitted_unsafe("cuEventSynchronize"); !allowed) return allowed;
-  e.end = std::max(e.end, it->second.when());
-  log_.synced(e.call.begin, static_cast<std::uint64_t>(e.end), 0, trace::sync_kind::event);
-  leave(e);
-  return {};
+device_result<void> simulated_device::sync_event(event_handle event) { return events_.sync_event(event); }
+
+device_result<bool> simulated_device::event_done(event_handle event) { return events_.event_done(event); }
+
+device_result<float> simulated_device::elapsed_ms(event_handle begin, event_handle end) {
+  return events_.elapsed_ms(begin, end);
 }
 
-device_result<bool> simulated_device::event_done(event_handle event) {
-  entry e = wait("cuEventQuery", config_.costs.event_call);
-  const auto it = events_.find(static_cast<std::uint64_t>(event));
-  if (it == events_.end()) return fail(status::invalid_value, "cuEventQuery", "no such event");
-  if (auto allowed = permitted_to_wait(it->second, "cuEventQuery"); !allowed) return tl::unexpected(allowed.error());
-  if (auto allowed = permitted_unsafe("cuEventQuery"); !allowed) return tl::unexpected(allowed.error());
-  const bool done = it->second.when() <= e.end;
-  leave(e);
-  return done;
+device_result<void> simulated_device::synchronize() { return stream_calls_.synchronize(); }
+
+// --- work --------------------------------------------------------------------------------------------------
+
+device_result<void> simulated_device::copy_async(void* destination, const void* source, std::uint64_t bytes,
+                                                 stream_handle stream) {
+  return work_.copy_async(destination, source, bytes, stream);
 }
 
-device_result<float> simulated_device::elapsed_ms(event_handle from, event_handle to) {
-  const std::lock_guard lock(mutex_);
-  const auto a = events_.find(static_cast<std::uint64_t>(from));
-  const auto b = events_.find(static_cast<std::uint64_t>(to));
-  if (a == events_.end() || b == events_.end() || !a->second.timed || !b->second.timed) {
-    return fail(status::invalid_value, "cuEventElapsedTime", "both must be timed events of this device");
-  }
-  const std::int64_t now = clock_.now();
-  if (!a->second.recorded || !b->second.recorded || a->second.time > now || b->second.time > now) {
-    return fail(status::invalid_value, "cuEventElapsedTime", "both events must be recorded and done");
-  }
-  return static_cast<float>(static_cast<double>(b->second.time - a->second.time) / 1e6);
+device_result<void> simulated_device::set_async(void* address, std::uint8_t value, std::uint64_t bytes,
+                                                stream_handle stream) {
+  return work_.set_async(address, value, bytes, stream);
 }
 
-// --- the recording -----------------------------------------------------------------------------------------
-
-void simulated_device::announce() {
-  const std::lock_guard lock(mutex_);
-  graph_pool_defined_ = false;
-  const auto now = static_cast<std::uint64_t>(clock_.now());
-  log_.define_device(now, description_);
-  for (const auto& [id, s] : streams_) log_.define_stream(now, id == 0 ? 1 : id, id, s.priority, id == 0);
-  for (const auto& [pool, p] : pools_)
-    log_.define_pool(now, pool, pool == default_pool ? "driver pool" : "memory pool");
-  const driver_log::call none;
-  for (const auto& [address, bytes] : memory_.reservations()) {
-    log_.allocated(none, now,
-                   {memory_.name_of(reinterpret_cast<const void*>(address)), bytes, 0, 0,
-                    trace::memory_kind::reservation, ring::flag_born_before});
-  }
-  for (const auto& [handle, p] : physical_) {
-    log_.allocated(none, now, {handle, p.bytes, 0, 0, trace::memory_kind::physical, ring::flag_born_before});
-  }
-  for (const auto& [address, block] : memory_.blocks()) {
-    log_.allocated(none, now,
-                   {memory_.name_of(reinterpret_cast<const void*>(address)), block.bytes, 0, 0,
-                    block.mapping ? trace::memory_kind::mapping : trace_kind(block.space), ring::flag_born_before,
-                    block.mapping ? mappings_[address] : 0});
-  }
-  log_.memory(now, memory_now());
+device_result<void> simulated_device::copy_batch_async(std::span<const copy_piece> pieces, stream_handle stream) {
+  return work_.copy_batch_async(pieces, stream);
 }
+
+device_result<void> simulated_device::launch(const kernel_definition& kernel, const launch_config& shape,
+                                             kernel_arguments arguments, stream_handle stream) {
+  return work_.launch(kernel, shape, std::move(arguments), stream);
+}
+
+device_result<void> simulated_device::launch_host(host_function function, void* data, stream_handle stream) {
+  return work_.launch_host(function, data, stream);
+}
+
+// --- graphs ------------------------------------------------------------------------------------------------
+
+device_result<void> simulated_device::begin_capture(stream_handle stream, capture_mode mode) {
+  return captures_.begin_capture(stream, mode);
+}
+
+capture_mode simulated_device::exchange_capture_mode(capture_mode mode) noexcept {
+  return simulated::captures::exchange_capture_mode(mode);
+}
+
+device_result<graph_handle> simulated_device::end_capture(stream_handle stream) {
+  return captures_.end_capture(stream);
+}
+
+device_result<void> simulated_device::capture_child(stream_handle stream, graph_handle child) {
+  return captures_.capture_child(stream, child);
+}
+
+device_result<graph_shape> simulated_device::get_shape(graph_handle graph) { return graphs_.shape(graph); }
+
+device_result<void> simulated_device::write_dot(graph_handle graph, const std::string& path, bool verbose) {
+  return graphs_.write_dot(graph, path, verbose);
+}
+
+void simulated_device::destroy_graph(graph_handle graph) noexcept { graphs_.destroy_graph(graph); }
+
+device_result<graph_exec_handle> simulated_device::instantiate(graph_handle graph, graph_exec_options options) {
+  return graphs_.instantiate(graph, options);
+}
+
+device_result<void> simulated_device::update_exec(graph_exec_handle exec, graph_handle graph) {
+  return graphs_.update_exec(exec, graph);
+}
+
+device_result<void> simulated_device::upload_exec(graph_exec_handle exec, stream_handle stream) {
+  return graphs_.upload_exec(exec, stream);
+}
+
+device_result<void> simulated_device::launch_exec(graph_exec_handle exec, stream_handle stream) {
+  return graphs_.launch_exec(exec, stream);
+}
+
+void simulated_device::destroy_exec(graph_exec_handle exec) noexcept { graphs_.destroy_exec(exec); }
+
+// --- host work ---------------------------------------------------------------------------------------------
+
+void simulated_device::host_spends(host_work work, std::uint64_t bytes) { host_.spend(work, bytes); }
+
+void simulated_device::note_file_mapping(const void* address, std::uint64_t bytes, bool writable) {
+  host_.note_file_mapping(address, bytes, writable);
+}
+
+void simulated_device::forget_file_mapping(const void* address) { host_.forget_file_mapping(address); }
 
 }  // namespace sluice::backend

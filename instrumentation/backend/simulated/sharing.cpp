@@ -1,18 +1,19 @@
+#include "instrumentation/backend/simulated/sharing.hpp"
+
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
+#include <algorithm>
 #include <cstring>
 #include <string_view>
+#include <utility>
 
-#include "instrumentation/backend/simulated/device.hpp"
+#include "instrumentation/backend/simulated/numbers.hpp"
 #include "instrumentation/ring/handle_key.hpp"
 
-// Memory and events shared between processes: unnamed files that the other process opens through /proc.
-
-namespace sluice::backend {
+namespace sluice::backend::simulated {
 
 namespace {
 
@@ -29,13 +30,13 @@ constexpr std::array<char, 8> memory_magic{'s', 'l', 'u', 'i', 'c', 'e', 'm', '1
 constexpr std::array<char, 8> event_magic{'s', 'l', 'u', 'i', 'c', 'e', 'e', '1'};
 static_assert(sizeof(handle_content) <= sizeof(ipc_memory_handle::bytes));
 
-std::uint64_t inode_of(int file) {
+std::uint64_t read_inode(int file) {
   struct stat about {};
   return fstat(file, &about) == 0 ? about.st_ino : 0;
 }
 
 template <class Handle>
-Handle handle_of(const handle_content& content) {
+Handle get_handle(const handle_content& content) {
   Handle out;
   std::memcpy(out.bytes.data(), &content, sizeof content);
   return out;
@@ -70,24 +71,21 @@ device_result<int> open_handle(const handle_content& content, const std::array<c
 
 }  // namespace
 
-device_result<ipc_memory_handle> simulated_device::export_memory(void* address) {
-  if (!config_.features.shares_memory)
-    return fail(status::not_supported, "cuIpcGetMemHandle", "the device does not support IPC");
-  entry e = enter("cuIpcGetMemHandle", config_.costs.share_call);
+device_result<ipc_memory_handle> sharing::export_memory(void* address) {
+  if (!supported_) return fail(status::not_supported, "cuIpcGetMemHandle", "the device does not support IPC");
+  driver_call call = calls_.begin("cuIpcGetMemHandle", costs_.share_call);
   const auto* block = memory_.find(address);
-  const bool plain = block && block->address == reinterpret_cast<std::uint64_t>(address) &&
-                     block->space == memory_space::device && !block->mapping && !block->imported &&
-                     !pool_block(address);
-  run_until(e.end);
+  const bool plain = block && block->address == number(address) && block->space == memory_space::device &&
+                     !block->mapping && !block->imported && !pools_.find_block(address);
+  calls_.queue().run_until(call.end);
   const int file = plain ? memory_.share(address) : -1;
   ipc_memory_handle handle;
   if (file >= 0) {
-    handle =
-        handle_of<ipc_memory_handle>({memory_magic, description_.uuid, block->bytes, inode_of(file), getpid(), file});
-    log_.shared(static_cast<std::uint64_t>(e.end), memory_.name_of(address),
+    handle = get_handle<ipc_memory_handle>({memory_magic, uuid_, block->bytes, read_inode(file), getpid(), file});
+    log_.shared(call.recorded_end(), memory_.get_name(address),
                 ring::key_of_handle(handle.bytes.data(), handle.bytes.size()), false);
   }
-  leave(e);
+  calls_.finish(call);
   if (!plain) {
     return fail(status::invalid_value, "cuIpcGetMemHandle", "only memory from `allocate` can be shared",
                 native_invalid);
@@ -96,82 +94,77 @@ device_result<ipc_memory_handle> simulated_device::export_memory(void* address) 
   return handle;
 }
 
-device_result<void*> simulated_device::import_memory(const ipc_memory_handle& handle) {
-  entry e = enter("cuIpcOpenMemHandle_v2", config_.costs.import_call);
+device_result<void*> sharing::import_memory(const ipc_memory_handle& handle) {
+  driver_call call = calls_.begin("cuIpcOpenMemHandle_v2", costs_.import_call);
   const std::string known(reinterpret_cast<const char*>(handle.bytes.data()), handle.bytes.size());
   if (const auto it = imported_.find(known); it != imported_.end()) {
     ++imports_[it->second];
-    leave(e);
+    calls_.finish(call);
     return reinterpret_cast<void*>(it->second);
   }
   handle_content content;
   std::memcpy(&content, handle.bytes.data(), sizeof content);
-  const auto file = open_handle(content, memory_magic, description_.uuid, "cuIpcOpenMemHandle");
+  const auto file = open_handle(content, memory_magic, uuid_, "cuIpcOpenMemHandle");
   void* address = file ? memory_.import(*file, content.bytes) : nullptr;
   if (file) close(*file);  // the mapping keeps the file alive
-  const auto end = static_cast<std::uint64_t>(e.end);
-  log_.api_call(e.call, end, 0, content.bytes, 0, 0, address ? 0 : native_invalid);
+  const std::uint64_t end = call.recorded_end();
+  log_.api_call(call, end, 0, content.bytes, 0, 0, address ? 0 : native_invalid);
   if (address) {
-    imported_[known] = imports_.emplace(reinterpret_cast<std::uint64_t>(address), 1).first->first;
-    log_.allocated(e.call, end,
-                   {memory_.name_of(address), content.bytes, 0, 0, trace::memory_kind::device,
+    imported_[known] = imports_.emplace(number(address), 1).first->first;
+    log_.allocated(call, end,
+                   {memory_.get_name(address), content.bytes, 0, 0, trace::memory_kind::device,
                     ring::flag_ipc | ring::flag_shared});
-    log_.shared(end, memory_.name_of(address), ring::key_of_handle(handle.bytes.data(), handle.bytes.size()), true);
+    log_.shared(end, memory_.get_name(address), ring::key_of_handle(handle.bytes.data(), handle.bytes.size()), true);
   }
-  leave(e);
+  calls_.finish(call);
   if (!file) return tl::unexpected(file.error());
   if (!address) return fail(status::out_of_memory, "cuIpcOpenMemHandle", "the address space is exhausted");
   return address;
 }
 
-device_result<void> simulated_device::close_memory(void* address) {
-  entry e = enter("cuIpcCloseMemHandle", config_.costs.import_call);
-  const auto it = imports_.find(reinterpret_cast<std::uint64_t>(address));
+device_result<void> sharing::close_memory(void* address) {
+  driver_call call = calls_.begin("cuIpcCloseMemHandle", costs_.import_call);
+  const auto it = imports_.find(number(address));
   if (it == imports_.end()) {
-    leave(e);
+    calls_.finish(call);
     return fail(status::invalid_value, "cuIpcCloseMemHandle", "the address is not the start of an imported block",
                 native_invalid);
   }
-  log_.api_call(e.call, static_cast<std::uint64_t>(e.end), 0);
+  log_.api_call(call, call.recorded_end(), 0);
   if (--it->second == 0) {
-    e.end = std::max(e.end, idle_at());
-    run_until(e.end);
-    log_.freed(e.call, {memory_.name_of(address), 0, 0, 0, trace::memory_kind::device, ring::flag_ipc});
+    call.end = std::max(call.end, streams_.idle_at());
+    calls_.queue().run_until(call.end);
+    log_.freed(call, {memory_.get_name(address), 0, 0, 0, trace::memory_kind::device, ring::flag_ipc});
     std::erase_if(imported_, [&](const auto& known) { return known.second == it->first; });
     imports_.erase(it);
     memory_.free(address);
   }
-  leave(e);
+  calls_.finish(call);
   return {};
 }
 
-device_result<ipc_event_handle> simulated_device::export_event(event_handle event) {
-  const std::lock_guard lock(mutex_);
-  const auto it = events_.find(static_cast<std::uint64_t>(event));
-  if (it == events_.end() || !it->second.shared) {
+device_result<ipc_event_handle> sharing::export_event(event_handle event) {
+  const auto lock = calls_.lock();
+  const event_state* state = events_.find(event);
+  if (!state || !state->shared) {
     return fail(status::invalid_value, "cuIpcGetEventHandle", "not an interprocess event", native_invalid);
   }
-  const int file = it->second.shared->file();
-  return handle_of<ipc_event_handle>(
-      {event_magic, description_.uuid, simulated::shared_event::bytes, inode_of(file), getpid(), file});
+  const int file = state->shared->file();
+  return get_handle<ipc_event_handle>({event_magic, uuid_, shared_event::bytes, read_inode(file), getpid(), file});
 }
 
-device_result<event_handle> simulated_device::import_event(const ipc_event_handle& handle) {
-  entry e = wait("cuIpcOpenEventHandle", config_.costs.share_call);
+device_result<event_handle> sharing::import_event(const ipc_event_handle& handle) {
+  driver_call call = calls_.begin_unrecorded("cuIpcOpenEventHandle", costs_.share_call);
   handle_content content;
   std::memcpy(&content, handle.bytes.data(), sizeof content);
-  const auto file = open_handle(content, event_magic, description_.uuid, "cuIpcOpenEventHandle");
-  event_state made;
-  if (file) made.shared = simulated::shared_event::open(*file);
-  std::uint64_t id = 0;
-  if (made.shared) {
-    id = next_event_++;
-    events_[id] = std::move(made);
-  }
-  leave(e);
+  const auto file = open_handle(content, event_magic, uuid_, "cuIpcOpenEventHandle");
+  event_state state;
+  if (file) state.shared = shared_event::open(*file);
+  const event_handle event = state.shared ? events_.add(std::move(state)) : event_handle::null;
+  calls_.finish(call);
   if (!file) return tl::unexpected(file.error());
-  if (id == 0) return fail(status::failed, "cuIpcOpenEventHandle", "the system refused to map it");
-  return event_handle{id};
+  if (event == event_handle::null) return fail(status::failed, "cuIpcOpenEventHandle", "the system refused to map it");
+  return event;
 }
 
-}  // namespace sluice::backend
+}  // namespace sluice::backend::simulated

@@ -1,5 +1,5 @@
-// CUPTI activity records: the device's work and its times. CUPTI fills our buffers and returns them on our flush thread
-// or on its own worker thread, never inside one of the program's calls.
+// Handles CUPTI's activity records, which describe the device's work and its times. CUPTI fills our buffers and returns
+// them on our flush thread or on its own worker thread, never inside one of the program's calls.
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,8 +25,8 @@ std::atomic<std::uint64_t> completed{0};
 
 // --- buffers ---------------------------------------------------------------------------------------------------------
 
-/// Small, because CUPTI returns a buffer only when all its records are complete: so a long kernel delays few other
-/// records.
+/// A buffer is small, because CUPTI returns a buffer only when all its records are complete. So a long kernel delays
+/// few other records.
 constexpr std::size_t buffer_bytes = 64 * 1024;
 constexpr unsigned buffer_count = 512;
 
@@ -70,7 +70,7 @@ void return_buffer(const std::uint8_t* buffer) {
 
 // --- records ---------------------------------------------------------------------------------------------------------
 
-memory_kind kind_of(std::uint8_t cupti_kind) {
+memory_kind get_kind(std::uint8_t cupti_kind) {
   switch (cupti_kind) {
     case CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE:
       return memory_kind::host;
@@ -89,7 +89,7 @@ memory_kind kind_of(std::uint8_t cupti_kind) {
   }
 }
 
-direction direction_of(std::uint8_t copy_kind) {
+direction get_direction(std::uint8_t copy_kind) {
   switch (copy_kind) {
     case CUPTI_ACTIVITY_MEMCPY_KIND_HTOD:
     case CUPTI_ACTIVITY_MEMCPY_KIND_HTOA:
@@ -142,14 +142,14 @@ void deliver_copy(const Prefix& in, const copy_details& details) {
   out.direction = raw(details.way);
   out.channel = details.channel;
   out.copies = details.copies;
-  out.source_kind = raw(kind_of(in.source_kind));
-  out.destination_kind = raw(kind_of(in.destination_kind));
+  out.source_kind = raw(get_kind(in.source_kind));
+  out.destination_kind = raw(get_kind(in.destination_kind));
   deliver(out);
   pending.delivered(in.correlation, out.stream);
 }
 
 void on_copy(const layout::memcpy_prefix& in, const std::uint8_t* record, std::size_t size) {
-  copy_details details{in.device, ring::no_device, direction_of(in.copy_kind)};
+  copy_details details{in.device, ring::no_device, get_direction(in.copy_kind)};
   if (in.channel_type != 0) details.channel = in.channel + 1;
   if (cupti_version >= layout::copy_count_version && size >= layout::copy_count_offset + sizeof(std::uint64_t)) {
     std::uint64_t count = 0;
@@ -178,7 +178,7 @@ void on_record(const layout::memset_prefix& in) {
   out.value = in.value;
   out.device = in.device;
   out.correlation = in.correlation;
-  out.kind = raw(kind_of(static_cast<std::uint8_t>(in.memory_kind)));
+  out.kind = raw(get_kind(static_cast<std::uint8_t>(in.memory_kind)));
   deliver(out);
   pending.delivered(in.correlation, out.stream);
 }
@@ -377,7 +377,7 @@ bool is_ours(const std::uint8_t* buffer) {
 }
 
 void CUPTIAPI buffer_completed(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t, std::size_t valid) {
-  // Not our buffer: it belongs to a profiler that had CUPTI's records before us.
+  // This buffer is not ours: it belongs to a profiler that had CUPTI's records before us.
   if (buffer == nullptr || !is_ours(buffer)) return;
   if (valid > buffer_bytes) valid = buffer_bytes;
   const auto inside = [&](const std::uint8_t* at) { return at >= buffer && at < buffer + valid; };
@@ -398,13 +398,13 @@ void CUPTIAPI buffer_completed(CUcontext, std::uint32_t, std::uint8_t* buffer, s
 
 std::uint64_t CUPTIAPI timestamp() { return ring::monotonic_now(); }
 
-void enable(CUpti_ActivityKind kind, const char* what) {
+void enable(CUpti_ActivityKind kind, const char* subject) {
   const CUptiResult result = cupti.activity_enable(kind);
   if (result == CUPTI_SUCCESS) return;
   const char* reason = nullptr;
   if (cupti.result_string != nullptr) cupti.result_string(result, &reason);
   char text[256];
-  snprintf(text, sizeof text, "CUPTI does not record %s: %s", what, reason == nullptr ? "no reason given" : reason);
+  snprintf(text, sizeof text, "CUPTI does not record %s: %s", subject, reason == nullptr ? "no reason given" : reason);
   ring::message(raw(severity::warning), text);
 }
 
@@ -467,7 +467,7 @@ void stop_activity() noexcept {
        {CUPTI_ACTIVITY_KIND_DEVICE, CUPTI_ACTIVITY_KIND_PCIE, CUPTI_ACTIVITY_KIND_NVLINK, CUPTI_ACTIVITY_KIND_MEMCPY,
         CUPTI_ACTIVITY_KIND_MEMCPY2, CUPTI_ACTIVITY_KIND_MEMSET, CUPTI_ACTIVITY_KIND_CONCURRENT_KERNEL,
         CUPTI_ACTIVITY_KIND_GRAPH_TRACE, CUPTI_ACTIVITY_KIND_UNIFIED_MEMORY_COUNTER}) {
-    cupti.activity_disable(kind);  // Refused if not enabled, which is fine.
+    cupti.activity_disable(kind);  // CUPTI refuses this for a kind that is not enabled, which is fine.
   }
 }
 

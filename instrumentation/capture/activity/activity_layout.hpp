@@ -3,10 +3,11 @@
 #include <cstddef>
 #include <cstdint>
 
-/// For each kind of CUPTI activity record that we read: the layout of the record's first bytes (its "prefix"). CUPTI
-/// extends records only at the end, so one layout fits all versions from `oldest_version` on. The prefixes are the
-/// same in CUDA 12.0 (CUpti_ActivityKernel9, Memcpy5, MemcpyPtoP3, Memset3, UnifiedMemoryCounter2, Device4) and 13.0
-/// (Kernel10, Memcpy6, MemcpyPtoP4, Memset4, UnifiedMemoryCounter3, Device5). A test compares them with CUPTI's header.
+/// The layout of CUPTI's activity records. CUPTI, NVIDIA's profiling library, reports finished device work in them. For
+/// each kind of record that we read, a struct describes the record's first bytes (its "prefix"). CUPTI extends records
+/// only at the end, so one layout fits all versions from `oldest_version` on. The prefixes are the same in CUDA 12.0
+/// (CUpti_ActivityKernel9, Memcpy5, MemcpyPtoP3, Memset3, UnifiedMemoryCounter2, Device4) and 13.0 (Kernel10, Memcpy6,
+/// MemcpyPtoP4, Memset4, UnifiedMemoryCounter3, Device5). A test compares them with CUPTI's header.
 namespace sluice::capture::layout {
 
 /// The number that cuptiGetVersion returns for CUDA 12.0.
@@ -37,7 +38,8 @@ struct memcpy_prefix {
   std::uint32_t graph, channel, channel_type;
 };
 
-/// The number of copies in a batch, in CUpti_ActivityMemcpy6: the first CUPTI version that has it, and its offset.
+/// CUpti_ActivityMemcpy6 has a member with the number of copies in a batch. The constants are the first CUPTI version
+/// that has the member, and its offset.
 inline constexpr std::uint32_t copy_count_version = 130000;
 inline constexpr std::size_t copy_count_offset = 88;
 

@@ -31,8 +31,8 @@ struct timed {
   ring::memset_record fill{};
 };
 
-/// An event whose host time is known; relates the device's clock to the host's. Renewed every second, because the
-/// clocks drift and the driver returns intervals as float milliseconds.
+/// An event whose host time is known. It relates the device's clock to the host's. An anchor is renewed every second,
+/// because the clocks drift and the driver returns intervals as float milliseconds.
 struct anchor {
   CUevent event = nullptr;
   std::uint64_t time = 0;  ///< When the event completed, on CLOCK_MONOTONIC.
@@ -53,7 +53,7 @@ struct clock_sync_state {
 clock_sync_state clock_sync_states[max_contexts];
 gate beginning;
 
-/// Per thread: the copy being timed, and the budget for small copies.
+/// The state of one thread: the copy that it is timing, and its budget for small copies.
 struct thread_times {
   timed* current;
   std::uint64_t called;  ///< CLOCK_MONOTONIC, like all times here.
@@ -85,7 +85,8 @@ bool drop(clock_sync_state& clock, anchor& at) {
   return true;
 }
 
-/// The state of a context; null if there is none. If `may_make`, the first caller creates it, in the current context.
+/// The state of a context; null if there is none. If `may_make` is true, the first caller creates the state, in the
+/// current context.
 clock_sync_state* of_context(std::uint32_t context, bool may_make) {
   if (context == 0) return nullptr;
   for (clock_sync_state& clock : clock_sync_states) {
@@ -116,7 +117,7 @@ bool is_device_memory(std::uint64_t address) {
          type != CU_MEMORYTYPE_HOST;
 }
 
-direction direction_of(const char* name, const gpu_work& w) {
+direction get_direction(const char* name, const gpu_work& w) {
   constexpr std::size_t prefix = sizeof "cuMemcpy" - 1;
   const char* way = name + prefix;
   const bool from_host = begins_with(way, "Hto");
@@ -148,7 +149,7 @@ void describe(const call& c, const gpu_work& w, timed& t) {
     t.fill.correlation = c.correlation();
     return;
   }
-  const direction way = direction_of(c.entry->name, w);
+  const direction way = get_direction(c.entry->name, w);
   // Copies within and between devices, and memsets, are asynchronous even in calls without Async in the name.
   t.waited = !asynchronous && (way == direction::h2d || way == direction::d2h || way == direction::h2h);
   t.copy = {};
@@ -236,7 +237,7 @@ timed* claim(clock_sync_state& clock) {
 // --- reading ---------------------------------------------------------------------------------------------------------
 
 /// The time at which `event` completed; 0 if the driver does not report it.
-std::uint64_t time_of(const anchor& since, CUevent event) {
+std::uint64_t get_time(const anchor& since, CUevent event) {
   float milliseconds = 0;
   if (driver.elapsed(&milliseconds, since.event, event) != CUDA_SUCCESS) return 0;
   return since.time + static_cast<std::uint64_t>(static_cast<std::int64_t>(static_cast<double>(milliseconds) * 1e6));
@@ -247,9 +248,9 @@ bool finish(const clock_sync_state& clock, timed& t, bool last) {
   const CUresult result = driver.event_state(t.waited ? t.before : t.after);
   if (result == CUDA_ERROR_NOT_READY && !last) return false;
   const anchor& since = clock.anchors[t.round % anchors_kept];
-  std::uint64_t begin = result == CUDA_SUCCESS ? time_of(since, t.before) : 0;
+  std::uint64_t begin = result == CUDA_SUCCESS ? get_time(since, t.before) : 0;
   std::uint64_t end = t.waited ? t.copy.end : 0;
-  if (begin != 0 && !t.waited) end = time_of(since, t.after);
+  if (begin != 0 && !t.waited) end = get_time(since, t.after);
   // The anchor's time may be wrong by a few microseconds, but no copy can have started before its call.
   const std::uint64_t early = begin < t.called ? t.called - begin : 0;
   begin += early;
@@ -297,8 +298,9 @@ void forget(clock_sync_state& clock) {
 }  // namespace
 
 namespace {
-/// During a capture: true if events may be recorded in this stream. False if the stream itself is captured, and for the
-/// legacy default stream: it waits for all blocking streams, including the captured one, and would end that capture.
+/// Call this function during a capture. Returns true if events may be recorded in this stream. Returns false if the
+/// stream itself is captured. Also returns false for the legacy default stream, because it waits for all blocking
+/// streams, including the captured stream, and would end that capture.
 bool is_beside(const call& c, CUstream stream) {
   const bool legacy = stream == CU_STREAM_LEGACY || (stream == nullptr && !c.per_thread);
   return !legacy && captured_graph(c, stream) == 0;
@@ -311,7 +313,7 @@ void begin(const call& c, const gpu_work& w) noexcept {
   const bool capturing = captures.load(std::memory_order_relaxed) > 0;
   if (!may_time(w.bytes) || (capturing && !is_beside(c, w.stream))) return;
   // Our own calls then use relaxed mode (entry_points.cpp), so creating or recording an event does not harm captures of
-  // other streams. Creating a context's state waits, so that is postponed until there is no capture.
+  // other streams. Creating a context's state waits for the device, so that is postponed until there is no capture.
   clock_sync_state* const clock = of_context(c.context(), !capturing);
   timed* const t = clock == nullptr ? nullptr : claim(*clock);
   if (t == nullptr) return;

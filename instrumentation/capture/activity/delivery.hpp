@@ -4,7 +4,8 @@
 
 #include "instrumentation/ring/producer.hpp"
 
-/// Sending of records from the recorder's and CUPTI's own threads, which may wait for space in the ring.
+/// Functions that send records from the recorder's own threads and from CUPTI's threads. These threads, unlike the
+/// program's, may wait for space in the ring.
 namespace sluice::capture {
 
 /// Waits until the ring has `bytes` free, at most 0.2 s. For one second after a timeout, calls do not wait.

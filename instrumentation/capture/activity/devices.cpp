@@ -79,8 +79,8 @@ void link_found(const layout::pcie_prefix& in) noexcept {
   });
 }
 
-/// CUPTI's bandwidth is the sum of both directions: two H200s behind NVSwitch have 18 links and report 849,960,000
-/// kB/s; NVIDIA states 900 GB/s for both directions, and copies in one direction reach 350 GB/s. With several peers,
+/// CUPTI's bandwidth is the sum of both directions. Two H200s behind NVSwitch have 18 links and report 849,960,000
+/// kB/s. NVIDIA states 900 GB/s for both directions, and copies in one direction reach 350 GB/s. With several peers,
 /// the fastest link counts.
 void peer_link_found(const layout::nvlink_prefix& in) noexcept {
   constexpr std::uint32_t a_gpu = 1;
@@ -123,7 +123,7 @@ double number_in(const char* bus, const char* name) {
 }
 
 /// The PCIe generation with this rate per lane, in GT/s: 2.5, 5, 8, 16, 32, 64.
-std::uint32_t generation_of(double rate) {
+std::uint32_t get_generation(double rate) {
   std::uint32_t generation = 1;
   for (const double more : {4.0, 6.5, 12.0, 24.0, 48.0}) generation += rate > more ? 1 : 0;
   return generation;
@@ -136,7 +136,7 @@ void find_link(CUdevice device, ring::device_record& out) {
   const double rate = number_in(bus, "max_link_speed");
   const double width = number_in(bus, "max_link_width");
   if (rate < 1 || rate > 1000 || width < 1 || width > 64) return;
-  out.link_generation = generation_of(rate);
+  out.link_generation = get_generation(rate);
   out.link_width = static_cast<std::uint32_t>(width);
   out.link_peak = link_peak(static_cast<std::uint64_t>(rate * 1e9), out.link_width, out.link_generation);
 }
@@ -147,7 +147,7 @@ void describe_device(CUdevice device) noexcept {
   const auto id = static_cast<std::uint32_t>(device);
   bool known = false;
   change_device(id, [&](const ring::device_record& so_far) { known = so_far.memory_bytes != 0; });
-  if (known) return;  // Announced before, so the line above has announced it again.
+  if (known) return;  // The GPU was announced before, so the line above has announced it again.
   char name[128] = {};
   std::size_t bytes = 0;
   CUuuid uuid{};

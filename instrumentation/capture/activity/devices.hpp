@@ -4,8 +4,9 @@
 
 #include "instrumentation/capture/activity/activity_layout.hpp"
 
-/// The GPUs visible to this process, described by CUPTI's records, or by the driver if CUPTI is not used. A GPU's
-/// record is sent when its properties arrive, and again when the properties of its PCIe link arrive.
+/// Functions that describe the GPUs visible to this process to the writer. The properties come from CUPTI's records, or
+/// from the driver if CUPTI is not used. A GPU's record is sent when its properties arrive, and again when the
+/// properties of its PCIe link arrive.
 namespace sluice::capture {
 
 void device_found(const layout::device_prefix& record) noexcept;

@@ -29,7 +29,7 @@ struct alignas(64) launch_trail {
 };
 constexpr std::uint64_t per_thread_bit = std::uint64_t{1} << 63;
 
-/// Further threads share these trails; their last launches are then mixed.
+/// Further threads share these trails, and their last launches are then mixed.
 constexpr std::uint32_t trail_count = 64;
 launch_trail trails[trail_count];
 std::atomic<std::uint32_t> next_trail{0};
@@ -53,7 +53,7 @@ std::size_t last_launches(std::uint32_t context, CUcontext handle, launch_seen (
       if (context != 0 && static_cast<std::uint32_t>(where) != context) continue;
       if (count == max_launches && one.time <= seen[max_launches - 1].time) continue;
       one.stream =
-          stream_key_of(handle, context, reinterpret_cast<CUstream>(one.stream), (where & per_thread_bit) != 0);
+          get_stream_key(handle, context, reinterpret_cast<CUstream>(one.stream), (where & per_thread_bit) != 0);
       std::size_t at = count < max_launches ? count++ : max_launches - 1;
       for (; at > 0 && seen[at - 1].time < one.time; --at) seen[at] = seen[at - 1];
       seen[at] = one;

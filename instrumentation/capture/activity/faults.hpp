@@ -4,8 +4,9 @@
 
 #include "instrumentation/capture/calls/calls.hpp"
 
-/// GPU faults: an illegal address, a trap, a failed assertion on the device. Afterwards the context is unusable and all
-/// its calls return the same error. So a fault record contains the last launches and the call that failed first.
+/// Records GPU faults: an illegal address, a trap, or a failed assertion on the device. After a fault, the CUDA context
+/// is unusable and all its calls return the same error. So a fault record contains the call that failed first and the
+/// last launches before it.
 namespace sluice::capture {
 
 /// Call at the entry of a launch: stores the launch, in case a fault follows. `name`: string key of the kernel's name.

@@ -153,9 +153,9 @@ void sample_graph_memory(std::uint32_t device, std::uint64_t time) {
   ring::emit(out);
 }
 
-/// Samples immediately after an allocation or free, otherwise once a second, to see the effect of other processes. All
-/// samples of a turn have the same time, so that a pool's reserved memory is part of the device's used memory and does
-/// not count as untracked. Pools are queried last, so that growth of a pool in between is included.
+/// Samples immediately after an allocation or free. Otherwise samples once a second, to see the effect of other
+/// processes. All samples of a turn have the same time, so that a pool's reserved memory is part of the device's used
+/// memory and does not count as untracked. Pools are queried last, so that growth of a pool in between is included.
 void sample(bool last) {
   constexpr int quiet_periods = 1000 / period_ms;
   static int periods = quiet_periods;
@@ -180,9 +180,9 @@ void sample(bool last) {
 
 constexpr unsigned warning = raw(trace::severity::warning);
 
-/// Detects a profiler that took CUPTI's records unnoticed by `other_profilers.cpp`. There are two signs: more records
-/// of work that the host has waited for are missing than fit into our buffers; or no record has arrived for so long
-/// that a running kernel is unlikely to be the cause.
+/// Detects a profiler that took CUPTI's records unnoticed by `other_profilers.cpp`. There are two signs. The first: the
+/// host has waited for work, and more records of that work are missing than fit into our buffers. The second: no record
+/// has arrived for so long that a running kernel is unlikely to be the cause.
 class rival_watch {
  public:
   /// Call after each flush; `last` is true after the final, forced flush.
@@ -232,8 +232,8 @@ void report_gap(const char* outcome) {
   ring::message(warning, text);
 }
 
-/// Takes CUPTI's records back when the other profiler has stopped. Returns true once we have them again; until then,
-/// there is nothing to collect.
+/// Takes CUPTI's records back when the other profiler has stopped. Returns true once we have the records again. Until
+/// then, there is nothing to collect.
 bool take_back() {
   bool detached = false;
   if (!may_take_back(detached)) return false;
@@ -334,9 +334,9 @@ void wake_flushing() noexcept {
 }
 
 bool start_flushing() noexcept {
-  sigset_t all;
+  sigset_t whole;
   sigset_t before;
-  sigfillset(&all);
+  sigfillset(&whole);
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
@@ -348,7 +348,7 @@ bool start_flushing() noexcept {
   finish = false;
   pthread_mutex_unlock(&mutex);
   // The thread inherits the signal mask, so it never receives a signal, not even at its start.
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  pthread_sigmask(SIG_SETMASK, &whole, &before);
   pthread_t thread;
   const bool started = pthread_create(&thread, &attributes, loop, nullptr) == 0;
   pthread_sigmask(SIG_SETMASK, &before, nullptr);

@@ -40,8 +40,8 @@ class gatherer {
     return {reading::done, XXH3_64bits_digest(&state_), read_};
   }
 
-  /// Call after `take` of the samples and before `finish`: if they are all zero, reads more of the copy, until a byte
-  /// is not zero. Returns false if memory cannot be read.
+  /// Call after `take` of the samples and before `finish`. If the samples are all zero, reads more of the copy until a
+  /// byte is not zero. Returns false if memory cannot be read.
   bool look_for_values(const copy_source& source, std::uint64_t bytes) noexcept {
     if (filled_ > 0 && !flush()) return false;
     if (!zero_) return true;
@@ -55,7 +55,7 @@ class gatherer {
       const std::uint64_t here = bytes - offset < zero_piece ? bytes - offset : zero_piece;
       if (!take(source, offset, here) || (filled_ > 0 && !flush())) {
         if (failed_.outcome != reading::too_slow) return false;
-        // Too slow: the hash of the samples alone stands.
+        // Reading is too slow, so the hash covers the samples alone.
         failed_ = {};
         filled_ = count_ = 0;
         read_ = sampled;
@@ -140,7 +140,7 @@ bool makes_sense(const copy_source& s, std::uint64_t bytes) {
 
 }  // namespace
 
-std::uint64_t bytes_of(const copy_source& source) noexcept {
+std::uint64_t get_bytes(const copy_source& source) noexcept {
   std::uint64_t bytes = 0;
   if (__builtin_mul_overflow(source.row_bytes, source.rows, &bytes) || bytes >> 63 != 0) return 0;
   return bytes;
@@ -159,7 +159,7 @@ std::uint64_t piece_offset(std::uint64_t bytes, unsigned number) noexcept {
 
 content_hash hash_content(const copy_source& shape, std::uint64_t (*now)() noexcept, std::uint64_t deadline,
                           bool further) noexcept {
-  const std::uint64_t bytes = bytes_of(shape);
+  const std::uint64_t bytes = get_bytes(shape);
   const copy_source source = joined(shape, bytes);
   if (!makes_sense(source, bytes)) return {};
   gatherer gathered(now, deadline);

@@ -5,12 +5,13 @@
 
 #include "core/trace/model/content_limits.hpp"
 
-/// Hashes the bytes that a copy is about to move. Copies with the same size and the same hash moved the same content:
-/// certainly (except for collisions of 64-bit hashes) if all bytes were read, probably if only samples were read.
+/// Hashes the bytes that a copy is about to move. Copies with the same size and the same hash moved the same content.
+/// This is certain (except for collisions of 64-bit hashes) if all bytes were read, and probable if only samples were
+/// read.
 ///
 /// The kernel reads the memory (`process_vm_readv` on this process), so no address can harm the program. Memory that
-/// cannot be read (unmapped, no permission, beyond a truncated file's end, device registers) is an error, never a
-/// signal. Uses 6 KiB of stack; takes no lock of ours; does not allocate.
+/// cannot be read (unmapped, no permission, beyond a truncated file's end, device registers) causes an error and never
+/// a signal. These functions use 6 KiB of stack, take no lock of ours and do not allocate.
 namespace sluice::capture {
 
 /// Copies of at most `whole_limit` bytes are read completely. From larger ones, `sampled_pieces` pieces of
@@ -36,7 +37,7 @@ struct copy_source {
 };
 
 /// The number of bytes that the copy moves; 0 if that number exceeds 63 bits.
-[[nodiscard]] std::uint64_t bytes_of(const copy_source& source) noexcept;
+[[nodiscard]] std::uint64_t get_bytes(const copy_source& source) noexcept;
 
 /// Offset of sampled piece `number` from the copy's first byte. Requires `bytes` > `whole_limit`.
 [[nodiscard]] std::uint64_t piece_offset(std::uint64_t bytes, unsigned number) noexcept;

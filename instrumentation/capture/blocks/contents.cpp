@@ -26,23 +26,23 @@ constexpr std::uint64_t longest_look = 20'000'000;
 
 SLUICE_THREAD_LOCAL time_budget this_budget;
 
-enum class place { pageable, pinned, managed, elsewhere };
+enum class memory_place { pageable, pinned, managed, elsewhere };
 
-bool is_host(place where) { return where == place::pageable || where == place::pinned; }
+bool is_host(memory_place where) { return where == memory_place::pageable || where == memory_place::pinned; }
 
 /// With unified addressing, any pointer may be passed to any copy. The driver reports the kind of memory that it
 /// allocated, but does not know ordinary program memory.
-place place_of(std::uint64_t address, memory_side said) {
-  const place unknown = said == memory_side::host ? place::pinned : place::elsewhere;
+memory_place get_place(std::uint64_t address, memory_side said) {
+  const memory_place unknown = said == memory_side::host ? memory_place::pinned : memory_place::elsewhere;
   if (driver.pointer_attributes == nullptr) return unknown;
   unsigned type = 0;
   unsigned managed = 0;
   CUpointer_attribute wanted[] = {CU_POINTER_ATTRIBUTE_MEMORY_TYPE, CU_POINTER_ATTRIBUTE_IS_MANAGED};
   void* values[] = {&type, &managed};
   if (driver.pointer_attributes(2, wanted, values, address) != CUDA_SUCCESS) return unknown;
-  if (managed != 0) return place::managed;
-  if (type == 0) return place::pageable;
-  return type == CU_MEMORYTYPE_HOST ? place::pinned : place::elsewhere;
+  if (managed != 0) return memory_place::managed;
+  if (type == 0) return memory_place::pageable;
+  return type == CU_MEMORYTYPE_HOST ? memory_place::pinned : memory_place::elsewhere;
 }
 
 void emit(content_stage stage, std::uint64_t time, std::uint32_t correlation, content_check check,
@@ -57,11 +57,11 @@ void emit(content_stage stage, std::uint64_t time, std::uint32_t correlation, co
   ring::emit(out);
 }
 
-copy_source source_of(const gpu_work& w) {
+copy_source get_source(const gpu_work& w) {
   if (w.shape.address != 0) return w.shape;
   return {.address = w.source, .row_bytes = w.bytes};
 }
-copy_source destination_of(const gpu_work& w) {
+copy_source get_destination(const gpu_work& w) {
   if (w.to_shape.address != 0) return w.to_shape;
   return {.address = w.destination, .row_bytes = w.bytes};
 }
@@ -75,7 +75,7 @@ void read_content(content_stage stage, std::uint64_t time, std::uint32_t correla
   const content_hash found = hash_content(memory, ring::monotonic_now, begin + longest_look, this_budget.is_ample());
   switch (found.outcome) {
     case reading::done:
-      emit(stage, time, correlation, bytes_of(memory) <= whole_limit ? content_check::exact : content_check::sampled,
+      emit(stage, time, correlation, get_bytes(memory) <= whole_limit ? content_check::exact : content_check::sampled,
            found);
       break;
     case reading::too_slow:
@@ -94,14 +94,14 @@ void look_at_source(const call& c, const gpu_work& w) {
   if (!this_budget.begin(begin, options.duplicates_percent)) {
     return emit(content_stage::source, c.begin, c.correlation(), content_check::over_budget);
   }
-  const place where = place_of(w.source, w.from);
+  const memory_place where = get_place(w.source, w.from);
   this_budget.spend(ring::monotonic_now() - begin);
-  if (is_host(where)) return read_content(content_stage::source, c.begin, c.correlation(), source_of(w));
-  if (where == place::managed) emit(content_stage::source, c.begin, c.correlation(), content_check::unreadable);
+  if (is_host(where)) return read_content(content_stage::source, c.begin, c.correlation(), get_source(w));
+  if (where == memory_place::managed) emit(content_stage::source, c.begin, c.correlation(), content_check::unreadable);
 }
 
-/// True if the driver copies to pageable memory through its own buffers: then the call returns when all data has
-/// arrived. A device that accesses such memory directly may still be writing.
+/// True if the driver copies to pageable memory through its own buffers; the call then returns when all data has
+/// arrived. A device that accesses pageable memory directly may still be writing when the call returns.
 bool stages_pageable(const call& c) {
   int reaches = 1;
   const CUresult known = driver.device_attribute == nullptr
@@ -136,7 +136,7 @@ constinit std::atomic<int> awaiting{0};
 constinit std::atomic<unsigned> next_awaited{0};
 
 /// The address after the last byte.
-std::uint64_t end_of(const copy_source& s) {
+std::uint64_t get_end(const copy_source& s) {
   if (s.rows == 0 || s.slice_rows == 0) return s.address;
   const std::uint64_t last = s.rows - 1;
   return s.address + last / s.slice_rows * s.slice_pitch + last % s.slice_rows * s.pitch + s.row_bytes;
@@ -158,7 +158,8 @@ void take_awaited(Wanted&& wanted, Use&& use) {
     if (a.state.load(std::memory_order_acquire) != awaited_copy::armed || !wanted(a)) continue;
     std::uint32_t expected = awaited_copy::armed;
     if (!a.state.compare_exchange_strong(expected, awaited_copy::claimed, std::memory_order_acquire)) continue;
-    // Checked again: before it was claimed, the slot may have been reused for another copy.
+    // The condition is checked again, because the slot may have been reused for another copy before this thread claimed
+    // it.
     if (!wanted(a)) {
       a.state.store(awaited_copy::armed, std::memory_order_release);
       continue;
@@ -179,12 +180,12 @@ void await(const call& c, const gpu_work& w) {
     std::uint32_t expected = awaited_copy::unused;
     if (!a.state.compare_exchange_strong(expected, awaited_copy::claimed, std::memory_order_acquire)) continue;
     a.correlation = c.correlation();
-    a.to = destination_of(w);
+    a.to = get_destination(w);
     a.context = c.context();
     a.stream = c.stream(w.stream);
     a.called = c.now;
     a.begin = a.to.address;
-    a.end = end_of(a.to);
+    a.end = get_end(a.to);
     awaiting.fetch_add(1, std::memory_order_relaxed);
     a.state.store(awaited_copy::armed, std::memory_order_release);
     return;
@@ -195,12 +196,12 @@ void await(const call& c, const gpu_work& w) {
 /// Gives up the results that the copy `w` reads or overwrites, because they may change at a time unknown to us.
 void give_up_touched(const gpu_work& w) {
   const bool many = w.bytes == UINT64_MAX;  // A batch: its addresses are not known yet.
-  const copy_source from = source_of(w);
-  const copy_source to = destination_of(w);
+  const copy_source source = get_source(w);
+  const copy_source to = get_destination(w);
   const auto meets = [](const awaited_copy& a, const copy_source& b) {
-    return a.begin < end_of(b) && b.address < a.end;
+    return a.begin < get_end(b) && b.address < a.end;
   };
-  take_awaited([&](const awaited_copy& a) { return many || meets(a, from) || meets(a, to); }, give_up);
+  take_awaited([&](const awaited_copy& a) { return many || meets(a, source) || meets(a, to); }, give_up);
 }
 
 /// Restores the program's errno in the destructor.
@@ -226,15 +227,16 @@ result_place announce_result(const call& c, const gpu_work& w) noexcept {
     return result_place::none;
   }
   const errno_kept kept;
-  if (w.from != memory_side::device && !w.from_array && place_of(w.source, w.from) != place::elsewhere) {
+  if (w.from != memory_side::device && !w.from_array && get_place(w.source, w.from) != memory_place::elsewhere) {
     return result_place::none;
   }
-  const place where = place_of(w.destination, w.to);
-  if (where == place::elsewhere) return result_place::none;
+  const memory_place where = get_place(w.destination, w.to);
+  if (where == memory_place::elsewhere) return result_place::none;
   emit(content_stage::awaited, c.begin, c.correlation(), content_check::none);
-  if (where == place::managed) return result_place::untouched;
+  if (where == memory_place::managed) return result_place::untouched;
   const bool waits = strstr(c.entry->name, "Async") == nullptr;
-  return waits || (where == place::pageable && stages_pageable(c)) ? result_place::written : result_place::to_come;
+  return waits || (where == memory_place::pageable && stages_pageable(c)) ? result_place::written
+                                                                          : result_place::to_come;
 }
 
 void note_result(const call& c, const gpu_work& w, result_place place) noexcept {
@@ -243,7 +245,7 @@ void note_result(const call& c, const gpu_work& w, result_place place) noexcept 
     case result_place::none:
       return;
     case result_place::written:
-      return read_content(content_stage::arrived, c.now, c.correlation(), destination_of(w));
+      return read_content(content_stage::arrived, c.now, c.correlation(), get_destination(w));
     case result_place::to_come:
       return await(c, w);
     case result_place::untouched:

@@ -5,20 +5,20 @@
 #include "instrumentation/capture/calls/calls.hpp"
 
 /// Hashes the data that copies to and from the host move, to find copies of the same content
-/// (`options.duplicates_percent`; if that is 0, call no function of this file). Stays within the thread's time budget.
-/// A copy is recorded without a hash if it is skipped, if its memory cannot be read, or if reading would migrate
-/// managed memory. No lock, no allocation; preserves errno.
+/// (`options.duplicates_percent`; if that is 0, call no function of this file). Hashing stays within the thread's time
+/// budget. A copy is recorded without a hash if the budget is used up, if the copy's memory cannot be read, or if
+/// reading would migrate managed memory. The functions take no lock, allocate nothing and preserve errno.
 ///
 /// The data of a copy to the host can be hashed once the copy has ended. If the call waits, or the driver must copy
 /// through its own buffers (to pageable memory that the device cannot access), the copy has ended when the call
 /// returns. Otherwise the hash is computed after a successful wait for the copy's stream, for its context or for an
 /// event recorded after the copy. Before that wait, the program cannot know that the data has arrived, and so cannot
-/// have changed the data. A copy is recorded without a hash if there is no such wait, or if its destination is copied
-/// from or to, freed or unregistered first.
+/// have changed the data. A copy is recorded without a hash if the program never waits for it this way, or if its
+/// destination is copied from or to, freed or unregistered before the wait.
 namespace sluice::capture {
 
-/// Call before a copy. If it copies from host memory, records the hash of its bytes. Not for a stream under graph
-/// capture: a graph reads its source at each launch.
+/// Call before a copy. If it copies from host memory, records the hash of its bytes. Do not call this function for a
+/// stream under graph capture, because a graph reads its source at each launch.
 void note_content(const call& c, const gpu_work& w) noexcept;
 
 /// How to treat a copy's destination after the call.
@@ -44,7 +44,7 @@ void results_precede(const call& c, std::uint64_t event, std::uint64_t stream) n
 /// Call when an event is known to have completed: reads the results of the copies that end before it.
 void results_ended_by(const call& c, std::uint64_t event) noexcept;
 
-/// Call before host memory is freed or unregistered, and before a pause: from then on, outstanding results are not
+/// Call before host memory is freed or unregistered, and before a pause. From then on, outstanding results are not
 /// read.
 void forget_results() noexcept;
 /// Removes all outstanding results of all threads. Call at the start of another recording, while no other part of this

@@ -37,10 +37,10 @@ std::uint64_t pack(const block& b) {
   const std::uint64_t offset = b.address & ((1U << granule_bits) - 1);
   return bytes | (offset << size_bits) | (static_cast<std::uint64_t>(b.kind) << 51) | (device << 55);
 }
-std::uint64_t bytes_of(std::uint64_t packed) { return packed & ((std::uint64_t{1} << size_bits) - 1); }
-std::uint64_t offset_of(std::uint64_t packed) { return (packed >> size_bits) & 0xff; }
-memory_kind kind_of(std::uint64_t packed) { return static_cast<memory_kind>((packed >> 51) & 15); }
-std::uint32_t device_of(std::uint64_t packed) {
+std::uint64_t get_bytes(std::uint64_t packed) { return packed & ((std::uint64_t{1} << size_bits) - 1); }
+std::uint64_t get_offset(std::uint64_t packed) { return (packed >> size_bits) & 0xff; }
+memory_kind get_kind(std::uint64_t packed) { return static_cast<memory_kind>((packed >> 51) & 15); }
+std::uint32_t find_device(std::uint64_t packed) {
   const auto device = static_cast<std::uint32_t>((packed >> 55) & 63);
   return device == 63 ? ring::no_device : device;
 }
@@ -67,7 +67,7 @@ struct node {
   region regions[regions_per_node];
 };
 
-/// A block into which words cannot point; found only by its exact address.
+/// A block into which words cannot point. It is found only by its exact address.
 struct apart {
   std::atomic<std::uint64_t> key;  ///< Address and kind; 0: never used; `gone`: used before and free again.
   std::atomic<std::uint64_t> packed;
@@ -79,7 +79,7 @@ constexpr std::size_t apart_probes = 256;
 constexpr std::size_t chunk_bytes = std::size_t{1} << 22;
 constexpr std::size_t max_chunks = 4096;
 
-/// All state, in memory that the kernel clears in a forked child, because the addresses are the parent's.
+/// All state of this file, in memory that the kernel clears in a forked child, because the addresses are the parent's.
 struct everything {
   std::atomic<std::uint64_t> next;  ///< Offset of the next allocation, in units of 4 KiB, over all chunks.
   std::atomic<char*> chunks[max_chunks];
@@ -93,11 +93,11 @@ struct everything {
 SLUICE_HOT_DATA constinit std::atomic<everything*> table{nullptr};
 std::atomic<std::uint64_t> not_tracked{0};
 
-/// Zeroed memory that uses RAM only where it has been accessed; cleared in a forked child.
+/// Maps zeroed memory that uses RAM only where it has been accessed. The kernel clears it in a forked child.
 void* map(std::size_t bytes) {
   void* memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (memory == MAP_FAILED) return nullptr;
-  madvise(memory, bytes, MADV_WIPEONFORK);  // Before Linux 4.14 the child keeps the parent's blocks: harmless.
+  madvise(memory, bytes, MADV_WIPEONFORK);  // Before Linux 4.14 the child keeps the parent's blocks, which is harmless.
   return memory;
 }
 
@@ -115,7 +115,7 @@ SLUICE_INLINE everything* the_table() {
   return t != nullptr ? t : make_table();
 }
 
-/// Allocates `bytes` of zeroed memory, never freed; null when the limit is reached.
+/// Allocates `bytes` of zeroed memory, which is never freed. Returns null when the limit is reached.
 void* take(everything& t, std::size_t bytes) {
   constexpr std::uint64_t unit = 4096, units_per_chunk = chunk_bytes / unit;
   const std::uint64_t units = (bytes + unit - 1) / unit;
@@ -173,9 +173,9 @@ SLUICE_RARE leaf* make_leaf(everything& t, region& r, std::uint64_t address, std
   return fresh;
 }
 
-SLUICE_INLINE std::size_t granule_of(std::uint64_t address) { return (address >> granule_bits) % granules; }
+SLUICE_INLINE std::size_t get_granule(std::uint64_t address) { return (address >> granule_bits) % granules; }
 
-SLUICE_INLINE std::uint64_t base_of(std::uint64_t address) { return address & ~(region_bytes - 1); }
+SLUICE_INLINE std::uint64_t get_base(std::uint64_t address) { return address & ~(region_bytes - 1); }
 
 SLUICE_RARE void widen_range(std::uint64_t first, std::uint64_t last) {
   std::uint64_t low = detail::lowest.load(std::memory_order_relaxed);
@@ -198,13 +198,13 @@ SLUICE_INLINE void widen(std::uint64_t first, std::uint64_t last) {
 /// only entries with the expected value, so the entries of an overlapping block that was never removed stay.
 SLUICE_HOT void mark_long_reach(everything& t, leaf& own, std::size_t layer, std::uint64_t address, std::uint64_t last,
                                 bool there) {
-  const std::uint64_t base = base_of(address);
+  const std::uint64_t base = get_base(address);
   const std::uint64_t end_here = last < base + region_bytes - 1 ? last : base + region_bytes - 1;
-  const auto mine = static_cast<std::uint16_t>(granule_of(address) + 1);
+  const auto mine = static_cast<std::uint16_t>(get_granule(address) + 1);
   // A block that begins at the region's start needs no marks per 16 KiB: the region has its own entry for it.
   const bool at_start = address == base;
-  const std::size_t last_word = at_start ? 0 : granule_of(end_here) / 64;
-  for (std::size_t w = granule_of(address) / 64 + 1; w <= last_word; ++w) {
+  const std::size_t last_word = at_start ? 0 : get_granule(end_here) / 64;
+  for (std::size_t w = get_granule(address) / 64 + 1; w <= last_word; ++w) {
     if (there) {
       own.reaching[w].store(mine, std::memory_order_release);
     } else if (own.reaching[w].load(std::memory_order_relaxed) == mine) {
@@ -227,8 +227,8 @@ SLUICE_INLINE void mark_reach(everything& t, leaf& own, std::size_t layer, std::
                               bool there) {
   constexpr std::uint64_t word_bytes = std::uint64_t{64} << granule_bits;
   const std::uint64_t last = address + bytes - 1;
-  // A small block does not extend into other 16 KiB units.
-  if (address / word_bytes == last / word_bytes && address != base_of(address)) return;
+  // A block needs no marks if it lies within one unit of 16 KiB and does not begin at the region's start.
+  if (address / word_bytes == last / word_bytes && address != get_base(address)) return;
   mark_long_reach(t, own, layer, address, last, there);
 }
 
@@ -236,13 +236,13 @@ SLUICE_INLINE bool erase(everything& t, std::uint64_t address, std::size_t layer
   region* r = find_region(t, address);
   leaf* l = r == nullptr ? nullptr : r->leaves[layer].load(std::memory_order_acquire);
   if (l == nullptr) return false;
-  const std::size_t granule = granule_of(address);
+  const std::size_t granule = get_granule(address);
   std::uint64_t packed = l->blocks[granule].load(std::memory_order_acquire);
-  if (packed == 0 || offset_of(packed) != (address & ((1U << granule_bits) - 1))) return false;
-  // If two threads remove it at the same time, one of them succeeds.
+  if (packed == 0 || get_offset(packed) != (address & ((1U << granule_bits) - 1))) return false;
+  // If two threads remove the block at the same time, one of them succeeds.
   if (!l->blocks[granule].compare_exchange_strong(packed, 0, std::memory_order_acq_rel)) return false;
   l->begins[granule / 64].fetch_and(~(std::uint64_t{1} << (granule % 64)), std::memory_order_acq_rel);
-  mark_reach(t, *l, layer, address, bytes_of(packed), false);
+  mark_reach(t, *l, layer, address, get_bytes(packed), false);
   return true;
 }
 SLUICE_RARE bool erase_elsewhere(everything& t, std::uint64_t address, std::size_t layer) {
@@ -253,14 +253,14 @@ SLUICE_RARE bool erase_elsewhere(everything& t, std::uint64_t address, std::size
 SLUICE_INLINE std::uint64_t holding(const leaf& l, std::uint64_t base, std::size_t granule, std::uint64_t word) {
   const std::uint64_t packed = l.blocks[granule].load(std::memory_order_acquire);
   if (packed == 0) return 0;
-  const std::uint64_t begin = base + (granule << granule_bits) + offset_of(packed);
-  return word - begin < bytes_of(packed) ? begin : 0;
+  const std::uint64_t begin = base + (granule << granule_bits) + get_offset(packed);
+  return word - begin < get_bytes(packed) ? begin : 0;
 }
 
 std::uint64_t find_in(const everything& t, const region& r, std::size_t layer, std::uint64_t word) {
   if (const leaf* l = r.leaves[layer].load(std::memory_order_acquire)) {
-    const std::size_t granule = granule_of(word);
-    const std::uint64_t base = base_of(word);
+    const std::size_t granule = get_granule(word);
+    const std::uint64_t base = get_base(word);
     // Most words point into the first 256 bytes of a block; then nothing else is read.
     if (const std::uint64_t found = holding(*l, base, granule, word)) return found;
     // Otherwise, only the last block that begins before the word can contain it.
@@ -278,7 +278,7 @@ std::uint64_t find_in(const everything& t, const region& r, std::size_t layer, s
   if (begin == 0) return 0;
   const region* first = find_region(t, begin);
   const leaf* l = first == nullptr ? nullptr : first->leaves[layer].load(std::memory_order_acquire);
-  return l == nullptr ? 0 : holding(*l, base_of(begin), granule_of(begin), word);
+  return l == nullptr ? 0 : holding(*l, get_base(begin), get_granule(begin), word);
 }
 
 // --- blocks into which words cannot point ----------------------------------------------------------------------------
@@ -287,7 +287,7 @@ bool is_apart(memory_kind kind) {
   return kind == memory_kind::reservation || kind == memory_kind::physical || kind == memory_kind::array;
 }
 
-/// Never 0 and never `gone`, because it contains a kind.
+/// The key of a block in this table. It is never 0 and never `gone`, because it contains a kind.
 std::uint64_t apart_key(std::uint64_t address, memory_kind kind) {
   return (address & ((std::uint64_t{1} << 56) - 1)) | (static_cast<std::uint64_t>(kind) << 56);
 }
@@ -339,9 +339,9 @@ SLUICE_HOT bool add(const block& b) noexcept {
     leaf* l = r == nullptr ? nullptr : r->leaves[layer].load(std::memory_order_acquire);
     if (l == nullptr && r != nullptr) l = make_leaf(*t, *r, b.address, layer);
     if (l != nullptr) [[likely]] {
-      const std::size_t granule = granule_of(b.address);
+      const std::size_t granule = get_granule(b.address);
       if (const std::uint64_t there = l->blocks[granule].load(std::memory_order_acquire)) [[unlikely]] {
-        erase_elsewhere(*t, base_of(b.address) + (granule << granule_bits) + offset_of(there), layer);
+        erase_elsewhere(*t, get_base(b.address) + (granule << granule_bits) + get_offset(there), layer);
       }
       widen(b.address, b.address + (b.bytes == 0 ? 0 : b.bytes - 1));
       l->blocks[granule].store(pack(b), std::memory_order_release);
@@ -372,7 +372,7 @@ SLUICE_HOT void expect(std::uint64_t address, layer layer) noexcept {
   region* r = find_region(*t, address);
   leaf* l = r == nullptr ? nullptr : r->leaves[static_cast<std::size_t>(layer)].load(std::memory_order_acquire);
   if (l == nullptr) return;
-  const std::size_t granule = granule_of(address);
+  const std::size_t granule = get_granule(address);
   ring::expect_write(&l->blocks[granule]);
   ring::expect_write(&l->begins[granule / 64]);
   ring::expect_write(&l->reaching[granule / 64]);
@@ -390,7 +390,7 @@ void lookup_each(std::uint64_t* words, std::size_t count) noexcept {
       for (std::size_t layer = trace::layer_count; layer-- > static_cast<std::size_t>(layer::driver);) {
         const leaf* l = r->leaves[layer].load(std::memory_order_acquire);
         if (l == nullptr) continue;
-        ring::expect_read(&l->blocks[granule_of(words[i])]);
+        ring::expect_read(&l->blocks[get_granule(words[i])]);
         break;
       }
     }
@@ -420,8 +420,8 @@ void for_each(void (*visit)(void* context, const block& b), void* context) noexc
         const std::size_t granule = w * 64 + static_cast<std::size_t>(__builtin_ctzll(bits));
         const std::uint64_t packed = l->blocks[granule].load(std::memory_order_acquire);
         if (packed == 0) continue;
-        visit(context, {l->base + (granule << granule_bits) + offset_of(packed), bytes_of(packed),
-                        static_cast<layer>(l->layer), kind_of(packed), device_of(packed)});
+        visit(context, {l->base + (granule << granule_bits) + get_offset(packed), get_bytes(packed),
+                        static_cast<layer>(l->layer), get_kind(packed), find_device(packed)});
       }
     }
   }
@@ -430,8 +430,8 @@ void for_each(void (*visit)(void* context, const block& b), void* context) noexc
     const std::uint64_t key = a.key.load(std::memory_order_acquire);
     const std::uint64_t packed = a.packed.load(std::memory_order_acquire);
     if (key == 0 || key == gone || packed == 0) continue;
-    visit(context,
-          {key & ((std::uint64_t{1} << 56) - 1), bytes_of(packed), layer::driver, kind_of(packed), device_of(packed)});
+    visit(context, {key & ((std::uint64_t{1} << 56) - 1), get_bytes(packed), layer::driver, get_kind(packed),
+                    find_device(packed)});
   }
 }
 

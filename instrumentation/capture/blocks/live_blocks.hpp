@@ -6,19 +6,20 @@
 #include "core/trace/model/kinds.hpp"
 #include "instrumentation/ring/hot.hpp"
 
-/// All allocated blocks of this process, of every layer (driver, pool, framework ...), by address. Used to find the
-/// blocks that a graph node's parameters point into, and to send all live blocks again if the writer lost records.
-/// A page table over the 47 bits of user addresses: nodes of 8 GiB contain regions of 2 MiB. A region has, per layer,
-/// a bitmap of block starts (one bit per 256 bytes) and, per 16 KiB, the block that begins earlier and extends into it.
-/// Blocks of one layer do not overlap, so the block that contains an address is the last block that begins at or before
-/// that address. The start of this block is in the bitmap word of the address's 16 KiB, or stored for these 16 KiB or
-/// for the region. A lookup takes five to eight loads and no loop over blocks.
+/// A table of all allocated blocks of this process, of every layer (driver, pool, framework ...), by address. The
+/// capture library uses it to find the blocks that a graph node's parameters point into, and to send all live blocks
+/// again after records were lost. The table is a page table over the 47 bits of user addresses: nodes of 8 GiB contain
+/// regions of 2 MiB. A region has, per layer, a bitmap of block starts (one bit per 256 bytes) and, per 16 KiB, the
+/// block that begins earlier and extends into it. Blocks of one layer do not overlap, so the block that contains an
+/// address is the last block that begins at or before that address. The start of this block is in the bitmap word of
+/// the address's 16 KiB, or stored for these 16 KiB or for the region. A lookup takes five to eight loads and no loop
+/// over blocks.
 ///
-/// Thread-safe without locks: a reader sees a block completely or not at all. Remove overlapping blocks before adding
-/// a new one. The order of driver and allocator calls ensures that (a free is seen at its entry, an allocation at its
-/// exit); violating it only makes lookups miss blocks. A forked child starts with an empty table. Memory: 4 KiB per
-/// 128 KiB of addresses in which a block ever began (80 GB of blocks up to 16 KiB: 2.5 GB; the 2,000 tensors of a
-/// training run: about 8 MB), 17 GB at most.
+/// The table is thread-safe without locks. A reader sees a block completely or not at all. Remove overlapping blocks
+/// before adding a new one. The order of driver and allocator calls ensures this, because a free is seen at its entry
+/// and an allocation at its exit. If a caller violates the order, lookups miss blocks, but nothing worse happens. A
+/// forked child starts with an empty table. Memory: 4 KiB per 128 KiB of addresses in which a block ever began (80 GB
+/// of blocks up to 16 KiB: 2.5 GB; the 2,000 tensors of a training run: about 8 MB), 17 GB at most.
 namespace sluice::capture::live_blocks {
 
 struct block {
@@ -30,8 +31,8 @@ struct block {
 };
 
 /// Adds a block; replaces a block of the same layer that begins in the same 256 bytes. Reservations, physical memory
-/// and arrays are stored but never found by `lookup`. Returns false if the block cannot be tracked: address above 2^47,
-/// or no memory. O(bytes / 2 MiB), plus at most 127 stores.
+/// and arrays are stored, but `lookup` never finds them. Returns false if the block cannot be tracked, because its
+/// address is above 2^47 or there is no memory. O(bytes / 2 MiB), plus at most 127 stores.
 bool add(const block& b) noexcept;
 
 /// Removes the block that begins at `address`; returns false if there is none. With `memory_kind::unknown`, the layers
@@ -55,8 +56,8 @@ struct address_range {
 }
 /// A cheap test to make before `lookup`: returns false for most words that are not addresses.
 [[nodiscard]] SLUICE_INLINE bool may_hold(std::uint64_t word) noexcept {
-  const address_range all = range();
-  return word - all.first <= all.length;
+  const address_range whole = range();
+  return word - whole.first <= whole.length;
 }
 
 /// Start address of the innermost live block that contains address `word`: a framework's block, else a pool's block,

@@ -21,7 +21,7 @@ struct live_set {
   bool whole;
 };
 
-/// Waits for space in the ring; this thread may wait. After a timeout, the writer is considered stuck, and the next
+/// Waits for space in the ring, which this thread may do. After a timeout, the writer is considered stuck, and the next
 /// period tries again.
 bool wait_for_room() {
   constexpr int max_waits = 1000;

@@ -50,7 +50,8 @@ SLUICE_HOT_DATA constinit std::atomic<std::uint32_t> generation{1};
 std::atomic<std::uint64_t> memory_taken{0};
 std::atomic<std::uint64_t> not_scanned{0};
 
-/// Allocates zeroed memory, which is never freed. Null at the limit: the touches of further functions are then lost.
+/// Allocates zeroed memory, which is never freed. Returns null at the limit; the touches of further functions are then
+/// lost.
 void* take(std::size_t bytes) {
   constexpr std::size_t chunk = std::size_t{1} << 25;
   static std::atomic<char*> memory{nullptr};
@@ -81,7 +82,7 @@ CUresult ask_parameter(CUfunction function, std::size_t index, std::size_t* offs
   return result;
 }
 
-const char* name_of(const call& c, CUfunction function) {
+const char* get_name(const call& c, CUfunction function) {
   const char* name = nullptr;
   if (driver.function_name != nullptr && driver.function_name(&name, function) == CUDA_SUCCESS && name != nullptr) {
     return name;
@@ -108,7 +109,7 @@ SLUICE_RARE function_layout* ask(const call& c, CUfunction function, function_sl
     if (offset % 8 != 0 || bytes < 8) continue;
     found[count++] = {static_cast<std::uint16_t>(i), static_cast<std::uint16_t>(bytes / 8)};
   }
-  const std::uint64_t name = ring::intern(name_of(c, function));
+  const std::uint64_t name = ring::intern(get_name(c, function));
   function_layout* old = slot.layout.load(std::memory_order_acquire);
   const bool same = old != nullptr && old->name == name && old->count == count && old->bytes == end &&
                     memcmp(old->parameters, found, count * sizeof(parameter)) == 0;
@@ -130,14 +131,14 @@ SLUICE_RARE function_layout* ask(const call& c, CUfunction function, function_sl
   return fresh;
 }
 
-std::size_t first_slot_of(std::uint64_t handle) {
+std::size_t get_first_slot(std::uint64_t handle) {
   return static_cast<std::size_t>((handle * 0x9E3779B97F4A7C15U) >> 40) % function_slots;
 }
 
 SLUICE_RARE const function_layout* find_layout(const call& c, CUfunction function) {
   const auto handle = reinterpret_cast<std::uint64_t>(function);
   if (handle == 0) return nullptr;
-  const std::size_t first = first_slot_of(handle);
+  const std::size_t first = get_first_slot(handle);
   for (std::size_t i = 0; i < function_probes; ++i) {
     function_slot& slot = functions[(first + i) % function_slots];
     std::uint64_t found = slot.handle.load(std::memory_order_acquire);
@@ -155,9 +156,9 @@ SLUICE_RARE const function_layout* find_layout(const call& c, CUfunction functio
 }
 
 /// Nearly all functions are found at the first probe.
-SLUICE_INLINE const function_layout* layout_of(const call& c, CUfunction function) {
+SLUICE_INLINE const function_layout* get_layout(const call& c, CUfunction function) {
   const auto handle = reinterpret_cast<std::uint64_t>(function);
-  const function_slot& slot = functions[first_slot_of(handle)];
+  const function_slot& slot = functions[get_first_slot(handle)];
   const function_layout* layout = slot.layout.load(std::memory_order_acquire);
   const bool found = layout != nullptr && slot.handle.load(std::memory_order_relaxed) == handle &&
                      layout->generation.load(std::memory_order_acquire) == generation.load(std::memory_order_relaxed);
@@ -167,7 +168,7 @@ SLUICE_INLINE const function_layout* layout_of(const call& c, CUfunction functio
 // --- the words of one launch -----------------------------------------------------------------------------------------
 
 /// The parameter words of a launch that may be addresses: those between the lowest and the highest address of any
-/// block. The writer, which also knows the live blocks, looks them up in order of time. This spares the launch a look-up
+/// block. The writer, which also knows the live blocks, looks them up in order of time. This spares the launch a lookup
 /// that would miss the processor's caches.
 class launch_words {
  public:
@@ -206,7 +207,7 @@ class launch_words {
   CUstream stream_;
   std::uint64_t name_;
   std::uint32_t count_ = 0;
-  std::uint64_t words_[most];  // Not initialized: always written before being read.
+  std::uint64_t words_[most];  // Not initialized, because words are written before they are read.
 };
 
 // --- the blocks of a graph node --------------------------------------------------------------------------------------
@@ -297,15 +298,15 @@ class touched_blocks {
   std::uint32_t count_ = 0;
   std::uint32_t waiting_ = 0;
   bool many_ = false;
-  // Not initialized: always written before being read.
+  // The arrays are not initialized, because they are written before they are read.
   std::uint64_t words_[batch];  ///< Words that have not been looked up yet.
   std::uint64_t blocks_[most];
   std::uint64_t set_[set_slots];
 };
 
 template <class Words>
-SLUICE_INLINE void scan(Words& words, const void* from, std::size_t count) {
-  const auto* at = static_cast<const char*>(from);
+SLUICE_INLINE void scan(Words& words, const void* source, std::size_t count) {
+  const auto* at = static_cast<const char*>(source);
   for (std::size_t i = 0; i < count; ++i) {
     std::uint64_t word = 0;
     memcpy(&word, at + i * sizeof word, sizeof word);
@@ -314,7 +315,7 @@ SLUICE_INLINE void scan(Words& words, const void* from, std::size_t count) {
 }
 
 /// The parameter buffer in `extra` and its size in bytes; null if there is none.
-const void* buffer_of(void** extra, std::size_t& bytes) {
+const void* find_buffer(void** extra, std::size_t& bytes) {
   const void* buffer = nullptr;
   const std::size_t* size = nullptr;
   constexpr int max_options = 16;
@@ -329,7 +330,7 @@ const void* buffer_of(void** extra, std::size_t& bytes) {
 template <class Words>
 SLUICE_RARE void scan_buffer(Words& words, const function_layout& layout, void** extra) {
   std::size_t bytes = 0;
-  const void* buffer = buffer_of(extra, bytes);
+  const void* buffer = find_buffer(extra, bytes);
   // The driver reads what the function needs, whatever the given size.
   if (buffer != nullptr) scan(words, buffer, (bytes < layout.bytes ? bytes : layout.bytes) / 8);
 }
@@ -358,7 +359,7 @@ SLUICE_RARE void touch_by_node(const call& c, const function_layout& layout, voi
 SLUICE_HOT void touch_parameters(const call& c, CUfunction function, void** parameters, void** extra, CUstream stream,
                                  node_place node) noexcept {
   ring::expect_event();
-  const function_layout* layout = layout_of(c, function);
+  const function_layout* layout = get_layout(c, function);
   if (!node.in_graph()) note_launch(c, layout == nullptr ? 0 : layout->name, stream);
   if (layout == nullptr) return;
   if (node.in_graph()) return touch_by_node(c, *layout, parameters, extra, stream, node);

@@ -11,10 +11,10 @@
 /// blocks are found here.
 namespace sluice::capture {
 
-/// Call before a launch on `stream`, or when a graph node is made or changed. Reads the parameters as the driver will
-/// (from the buffer in `extra` if `parameters` is null). Records the words that may point into a block; for a graph
-/// node, records the blocks. Queries a function's parameter layout once and caches the layout. Takes no lock; allocates
-/// only at a function's first launch. Takes 1 ns per word; for a graph node, about 20 ns per block.
+/// Call before a launch on `stream`, or when a graph node is made or changed. Reads the parameters in the same way as
+/// the driver (from the buffer in `extra` if `parameters` is null). Records the words that may point into a block; for
+/// a graph node, records the blocks. Queries a function's parameter layout once and caches the layout. Takes no lock;
+/// allocates only at a function's first launch. Takes 1 ns per word; for a graph node, about 20 ns per block.
 void touch_parameters(const call& c, CUfunction function, void** parameters, void** extra, CUstream stream,
                       node_place node = {}) noexcept;
 

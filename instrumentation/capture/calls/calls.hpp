@@ -7,7 +7,8 @@
 #include "instrumentation/capture/blocks/content_hash.hpp"
 #include "instrumentation/capture/start/cuda_api.hpp"
 
-/// Driver calls in the form of CUPTI's callbacks, and the tables of the calls that the capture library handles.
+/// This header defines `call`, a driver call of the program in the form of CUPTI's callbacks, and the tables of the
+/// calls that the capture library handles.
 namespace sluice::capture {
 
 struct call_entry;
@@ -67,7 +68,7 @@ struct call_table {
 
 // --- shared by copies, launches and graphs ---------------------------------------------------------------------------
 
-/// Call before the driver call: from now on, a CUPTI activity record of this call is expected.
+/// Call before the driver call. From now on, a CUPTI activity record of this call is expected.
 void work_starts(const call& c);
 /// The kind of memory at one end of a copy, as far as the call's name determines it; `either`: host or device.
 enum class memory_side : std::uint8_t { device, host, either };
@@ -111,7 +112,7 @@ void context_waited(const call& c);
 /// call has no stream.
 void call_failed(const call& c, std::uint64_t stream);
 
-/// Handles the exit of a failed call: runs `exit` if not null, then `call_failed` unless `exit` has recorded the
+/// Handles the exit of a failed call. Runs `exit` if it is not null, then `call_failed` unless `exit` has recorded the
 /// failure.
 void leave_failed(const call& c, edge_function exit);
 

@@ -19,9 +19,9 @@ constexpr std::size_t max_parts = 4096;
 constexpr std::size_t parts_each = 256;
 constexpr std::size_t words_each = 3;
 
-gpu_work part_of(const batch_params& p, std::size_t i) { return {p.sources[i], p.destinations[i], p.sizes[i]}; }
+gpu_work get_part(const batch_params& p, std::size_t i) { return {p.sources[i], p.destinations[i], p.sizes[i]}; }
 
-gpu_work part_of(const shaped_copy* copies, std::size_t i) {
+gpu_work get_part(const shaped_copy* copies, std::size_t i) {
   const shaped_copy& copy = copies[i];
   const bool counts_bytes = copy.source.type == an_address && copy.destination.type == an_address;
   return {.source = copy.source.place,
@@ -34,16 +34,16 @@ gpu_work part_of(const shaped_copy* copies, std::size_t i) {
 template <class Copies>
 gpu_work record(const call& c, const Copies& copies, std::size_t count, CUstream stream) {
   if (count == 1) {
-    gpu_work only = part_of(copies, 0);
+    gpu_work only = get_part(copies, 0);
     only.stream = stream;
     return only;
   }
-  const gpu_work head = part_of(copies, 0);
+  const gpu_work head = get_part(copies, 0);
   gpu_work whole{.stream = stream,
                  .copies = static_cast<std::uint32_t>(count < UINT32_MAX ? count : UINT32_MAX),
                  .first_source = head.source,
                  .first_destination = head.destination};
-  for (std::size_t i = 0; i < count; ++i) whole.bytes += part_of(copies, i).bytes;
+  for (std::size_t i = 0; i < count; ++i) whole.bytes += get_part(copies, i).bytes;
   if (!c.ok()) return whole;
   node_place node = captured_node(c, stream);
   std::uint64_t words[parts_each * words_each];
@@ -51,7 +51,7 @@ gpu_work record(const call& c, const Copies& copies, std::size_t count, CUstream
   for (std::size_t first = 0; first < listed; first += parts_each) {
     const std::size_t here = listed - first < parts_each ? listed - first : parts_each;
     for (std::size_t i = 0; i < here; ++i) {
-      const gpu_work part = part_of(copies, first + i);
+      const gpu_work part = get_part(copies, first + i);
       words[i * words_each] = part.source;
       words[i * words_each + 1] = part.destination;
       words[i * words_each + 2] = node.in_graph() ? 0 : part.bytes;

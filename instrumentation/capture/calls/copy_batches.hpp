@@ -5,8 +5,8 @@
 
 #include "instrumentation/capture/calls/calls.hpp"
 
-/// Calls that make many copies: cuMemcpyBatchAsync and cuMemcpy3DBatchAsync. CUPTI reports a batch as one record (13.0)
-/// or as one record per copy, without addresses. The addresses are known only from the call's parameters.
+/// Records the calls that make many copies, cuMemcpyBatchAsync and cuMemcpy3DBatchAsync. CUPTI reports a batch as one
+/// record (13.0) or as one record per copy, without addresses. The addresses are known only from the call's parameters.
 namespace sluice::capture {
 
 // Parameters of cuMemcpyBatchAsync. Version 1 of the function has one more output parameter. Headers before CUDA 12.8

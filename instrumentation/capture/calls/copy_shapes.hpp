@@ -4,12 +4,12 @@
 
 #include <cstdint>
 
-/// The addresses of 2D and 3D copies. These templates take CUDA_MEMCPY2D, CUDA_MEMCPY3D and CUDA_MEMCPY3D_PEER, which
-/// use the same member names.
+/// Templates that compute the addresses of 2D and 3D copies from the copies' parameters. They take CUDA_MEMCPY2D,
+/// CUDA_MEMCPY3D and CUDA_MEMCPY3D_PEER, which use the same member names.
 namespace sluice::capture {
 
 template <class Copy>
-std::uint64_t source_of(const Copy& copy) {
+std::uint64_t get_source(const Copy& copy) {
   switch (copy.srcMemoryType) {
     case CU_MEMORYTYPE_HOST:
       return reinterpret_cast<std::uint64_t>(copy.srcHost);
@@ -20,7 +20,7 @@ std::uint64_t source_of(const Copy& copy) {
   }
 }
 template <class Copy>
-std::uint64_t destination_of(const Copy& copy) {
+std::uint64_t get_destination(const Copy& copy) {
   switch (copy.dstMemoryType) {
     case CU_MEMORYTYPE_HOST:
       return reinterpret_cast<std::uint64_t>(copy.dstHost);

@@ -12,7 +12,7 @@ void kernel_node(const call& c, node_place place, CUfunction function, void** pa
 
 void copy_node(const call& c, node_place place, const CUDA_MEMCPY3D* copy, bool fresh) {
   if (!c.ok() || copy == nullptr || !options.touches) return;
-  const std::uint64_t words[] = {source_of(*copy), destination_of(*copy)};
+  const std::uint64_t words[] = {get_source(*copy), get_destination(*copy)};
   touch(c, nullptr, place, fresh ? ring::intern("cuMemcpy3D") : 0, words, 2);
 }
 

@@ -4,7 +4,8 @@
 
 #include "instrumentation/capture/blocks/touches.hpp"
 
-/// For graph nodes that a call creates or gives new parameters: records which memory blocks each later launch will use.
+/// Functions for the nodes of CUDA graphs. When a call creates a node or gives it new parameters, they record which
+/// memory blocks each later launch of the graph will use.
 namespace sluice::capture {
 
 void kernel_node(const call& c, node_place place, CUfunction function, void** parameters, void** extra);
@@ -31,9 +32,9 @@ void kernel_node(const call& c, node_place place, const Node* node) {
 
 /// The handles of a node that a call has created or changed, and of its graph.
 template <class Graph>
-node_place place_of(Graph* graph, CUgraphNode node) {
+node_place get_place(Graph* graph, CUgraphNode node) {
   return {reinterpret_cast<std::uint64_t>(graph), reinterpret_cast<std::uint64_t>(node)};
 }
-inline node_place place_of(CUgraphNode node) { return {0, reinterpret_cast<std::uint64_t>(node)}; }
+inline node_place get_place(CUgraphNode node) { return {0, reinterpret_cast<std::uint64_t>(node)}; }
 
 }  // namespace sluice::capture

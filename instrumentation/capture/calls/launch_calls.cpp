@@ -15,11 +15,11 @@ namespace sluice::capture {
 namespace {
 
 template <class T>
-std::uint64_t key_of(T* handle) {
+std::uint64_t get_key(T* handle) {
   return reinterpret_cast<std::uint64_t>(handle);
 }
 
-/// The value to which an output parameter points, after a successful call; else null.
+/// The value to which an output parameter points if the call succeeded; else null.
 template <class T>
 T* written(const call& c, T* const* pointer) {
   return c.ok() && pointer != nullptr ? *pointer : nullptr;
@@ -30,8 +30,8 @@ T* written(const call& c, T* const* pointer) {
 /// True if this thread's current launch must be examined after it has returned.
 SLUICE_THREAD_LOCAL bool after_it = false;
 
-/// Under capture, a launch is examined after the call: only then does its node exist. Also, querying a function's
-/// parameters may make the driver load its code, which during a capture is better left to the launch itself.
+/// Under capture, a launch is examined after the call, because only then does its node exist. Also, querying a
+/// function's parameters may make the driver load its code, which during a capture is better left to the launch itself.
 SLUICE_HOT void launch(const call& c, CUfunction function, void** parameters, void** extra, CUstream stream) {
   if (options.kernels) work_starts(c);
   after_it = captures.load(std::memory_order_relaxed) > 0;
@@ -63,21 +63,21 @@ void launch_on_each(const call& c, const CUDA_LAUNCH_PARAMS* list, unsigned coun
 // --- graphs ----------------------------------------------------------------------------------------------------------
 
 /// Defines `graph` or, if `made` is not 0, an executable graph or a clone that was made from `graph`.
-void define(const call& c, CUgraph graph, std::uint64_t made = 0) {
+void define(const call& c, CUgraph graph, std::uint64_t value = 0) {
   if (graph == nullptr) return;
   ring::graph_definition_record out{};
   out.header.time = c.now;
-  out.graph = made == 0 ? key_of(graph) : made;
-  out.source = made == 0 ? 0 : key_of(graph);
+  out.graph = value == 0 ? get_key(graph) : value;
+  out.source = value == 0 ? 0 : get_key(graph);
   std::size_t nodes = 0;
-  const bool counted = made != 0 && driver.graph_nodes != nullptr;
+  const bool counted = value != 0 && driver.graph_nodes != nullptr;
   if (counted && driver.graph_nodes(graph, nullptr, &nodes) == CUDA_SUCCESS) out.nodes = nodes;
   ring::emit(out);
 }
 
 template <class Made>
-void made_of(const call& c, CUgraph graph, Made* const* made) {
-  if (Made* const handle = written(c, made)) define(c, graph, key_of(handle));
+void made_of(const call& c, CUgraph graph, Made* const* output) {
+  if (Made* const handle = written(c, output)) define(c, graph, get_key(handle));
 }
 
 void capture_began(const call& c, CUstream stream, bool new_graph) {
@@ -94,16 +94,16 @@ void capture_ended(const call&) {
 }
 
 node_place made_in(const call& c, CUgraph graph, const CUgraphNode* node) {
-  return place_of(graph, c.ok() && node != nullptr ? *node : nullptr);
+  return get_place(graph, c.ok() && node != nullptr ? *node : nullptr);
 }
 
 void graph_launch(const call& c, CUgraphExec graph, CUstream stream) {
   if (options.kernels || (options.graphs && !options.graph_nodes)) work_starts(c);
-  note_graph_launch(c.correlation(), key_of(graph));
+  note_graph_launch(c.correlation(), get_key(graph));
   note_launch(c, ring::intern("cuGraphLaunch"), stream);
   ring::graph_call_record out{};
   out.header.time = c.begin;
-  out.graph = key_of(graph);
+  out.graph = get_key(graph);
   out.correlation = c.correlation();
   ring::emit(out);
 }
@@ -114,7 +114,7 @@ void graph_launched(const call& c, CUgraphExec graph, CUstream stream) {
   if (!c.ok() || (options.graphs && !options.graph_nodes)) return;
   ring::graph_launch_record out{};
   out.header.time = c.begin;
-  out.graph = key_of(graph);
+  out.graph = get_key(graph);
   out.stream = c.stream(stream);
   out.device = c.device();
   out.correlation = c.correlation();
@@ -129,8 +129,8 @@ constexpr auto timeline = trace::recording_mode::timeline;
 /// The handler of an edge of a very frequent call.
 #define HOT_EDGE(...) \
   [](const call& c) __attribute__((hot)) { __VA_ARGS__; }
-/// The entry of a launch call. Also used for its variant with per-thread default streams, which has the same
-/// parameters.
+/// The entry of a launch call. The call's variant with per-thread default streams uses the same entry, because it has
+/// the same parameters.
 #define LAUNCH_ENTRY(number, name, text, stream, extra, per_thread)                                  \
   {                                                                                                  \
     number, text, HOT_EDGE(P(name); launch(c, p.f, p.kernelParams, extra, stream)),                  \
@@ -173,22 +173,22 @@ constexpr call_entry table[] = {
     DONE(cuGraphAddMemsetNode,
          if (p.memsetParams != nullptr) fill_node(c, made_in(c, p.hGraph, p.phGraphNode), p.memsetParams->dst, true)),
     // Changed parameters of a graph (for executable graphs made from it later) or of an executable graph.
-    DONE(cuGraphKernelNodeSetParams, kernel_node(c, place_of(p.hNode), p.nodeParams)),
-    DONE(cuGraphKernelNodeSetParams_v2, kernel_node(c, place_of(p.hNode), p.nodeParams)),
-    DONE(cuGraphMemcpyNodeSetParams, copy_node(c, place_of(p.hNode), p.nodeParams, false)),
+    DONE(cuGraphKernelNodeSetParams, kernel_node(c, get_place(p.hNode), p.nodeParams)),
+    DONE(cuGraphKernelNodeSetParams_v2, kernel_node(c, get_place(p.hNode), p.nodeParams)),
+    DONE(cuGraphMemcpyNodeSetParams, copy_node(c, get_place(p.hNode), p.nodeParams, false)),
     DONE(cuGraphMemsetNodeSetParams,
-         if (p.nodeParams != nullptr) fill_node(c, place_of(p.hNode), p.nodeParams->dst, false)),
-    DONE(cuGraphNodeSetParams, any_node(c, place_of(p.hNode), p.nodeParams, false)),
-    DONE(cuGraphExecKernelNodeSetParams, kernel_node(c, place_of(p.hGraphExec, p.hNode), p.nodeParams)),
-    DONE(cuGraphExecKernelNodeSetParams_v2, kernel_node(c, place_of(p.hGraphExec, p.hNode), p.nodeParams)),
-    DONE(cuGraphExecMemcpyNodeSetParams, copy_node(c, place_of(p.hGraphExec, p.hNode), p.copyParams, false)),
+         if (p.nodeParams != nullptr) fill_node(c, get_place(p.hNode), p.nodeParams->dst, false)),
+    DONE(cuGraphNodeSetParams, any_node(c, get_place(p.hNode), p.nodeParams, false)),
+    DONE(cuGraphExecKernelNodeSetParams, kernel_node(c, get_place(p.hGraphExec, p.hNode), p.nodeParams)),
+    DONE(cuGraphExecKernelNodeSetParams_v2, kernel_node(c, get_place(p.hGraphExec, p.hNode), p.nodeParams)),
+    DONE(cuGraphExecMemcpyNodeSetParams, copy_node(c, get_place(p.hGraphExec, p.hNode), p.copyParams, false)),
     DONE(cuGraphExecMemsetNodeSetParams,
-         if (p.memsetParams != nullptr) fill_node(c, place_of(p.hGraphExec, p.hNode), p.memsetParams->dst, false)),
-    DONE(cuGraphExecNodeSetParams, any_node(c, place_of(p.hGraphExec, p.hNode), p.nodeParams, false)),
+         if (p.memsetParams != nullptr) fill_node(c, get_place(p.hGraphExec, p.hNode), p.memsetParams->dst, false)),
+    DONE(cuGraphExecNodeSetParams, any_node(c, get_place(p.hGraphExec, p.hNode), p.nodeParams, false)),
     // Child graphs, and nodes that can be disabled.
-    DONE(cuGraphAddChildGraphNode, child_node(c, made_in(c, p.hGraph, p.phGraphNode), key_of(p.childGraph))),
-    DONE(cuGraphExecChildGraphNodeSetParams, child_node(c, place_of(p.hGraphExec, p.hNode), key_of(p.childGraph))),
-    DONE(cuGraphNodeSetEnabled, node_switched(c, place_of(p.hGraphExec, p.hNode), p.isEnabled != 0)),
+    DONE(cuGraphAddChildGraphNode, child_node(c, made_in(c, p.hGraph, p.phGraphNode), get_key(p.childGraph))),
+    DONE(cuGraphExecChildGraphNodeSetParams, child_node(c, get_place(p.hGraphExec, p.hNode), get_key(p.childGraph))),
+    DONE(cuGraphNodeSetEnabled, node_switched(c, get_place(p.hGraphExec, p.hNode), p.isEnabled != 0)),
     DONE(cuGraphInstantiate, made_of(c, p.hGraph, p.phGraphExec)),
     DONE(cuGraphInstantiate_v2, made_of(c, p.hGraph, p.phGraphExec)),
     DONE(cuGraphInstantiateWithFlags, made_of(c, p.hGraph, p.phGraphExec)),

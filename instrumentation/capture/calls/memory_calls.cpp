@@ -38,7 +38,7 @@ struct allocation {
   std::uint64_t owner = 0;
 };
 
-/// The value to which an output parameter points, after a successful call; else 0.
+/// The value to which an output parameter points if the call succeeded; else 0.
 template <class T>
 std::uint64_t written(const call& c, const T* pointer) {
   return c.ok() && pointer != nullptr ? number(*pointer) : 0;
@@ -68,7 +68,7 @@ SLUICE_HOT void allocated(const call& c, const allocation& a) {
     return;
   }
   if (a.address == 0) return;
-  // If the block is only in use once more, it is already in the table.
+  // If the record only raises a block's use count, the block is already in the table.
   if ((a.flags & ring::flag_shared) == 0 || a.bytes != 0) {
     live_blocks::add({a.address, a.bytes, a.layer, a.kind, c.device()});
   }
@@ -187,7 +187,7 @@ CUDA_ARRAY3D_DESCRIPTOR three_dimensional(const CUDA_ARRAY_DESCRIPTOR& d) {
   return out;
 }
 
-/// Records that a memory node was added: from now on, the graph owns the address; the memory exists while the graph
+/// Records that a memory node was added. From now on, the graph owns the address, and the memory exists while the graph
 /// runs.
 void graph_allocated(const call& c, std::uint64_t address, std::size_t bytes, std::uint64_t graph) {
   const std::uint32_t device = c.device();
@@ -199,10 +199,10 @@ void graph_allocated(const call& c, std::uint64_t address, std::size_t bytes, st
                 .owner = graph});
 }
 
-void graph_node_added(const call& c, const CUgraphNodeParams* node, CUgraph graph, const CUgraphNode* made) {
+void graph_node_added(const call& c, const CUgraphNodeParams* node, CUgraph graph, const CUgraphNode* ugraph_node) {
   if (node == nullptr) return;
   if (node->type != CU_GRAPH_NODE_TYPE_MEM_ALLOC) {
-    return any_node(c, place_of(graph, c.ok() && made != nullptr ? *made : nullptr), node, true);
+    return any_node(c, get_place(graph, c.ok() && ugraph_node != nullptr ? *ugraph_node : nullptr), node, true);
   }
   graph_allocated(c, c.ok() ? node->alloc.dptr : 0, node->alloc.bytesize, number(graph));
 }
@@ -229,7 +229,7 @@ void async_allocated(const call& c, const CUdeviceptr* address, std::size_t byte
                 .flags = ring::flag_asynchronous});
 }
 
-/// Announces the pool first, because the program need not have created it: it may be the device's default pool.
+/// Announces the pool first, because the program need not have created the pool: it may be the device's default pool.
 void allocated_from_pool(const call& c, const cuMemAllocFromPoolAsync_params& p) {
   if (c.ok()) know_pool(number(p.pool), c.device());
   async_allocated(c, p.dptr, p.bytesize, p.hStream, number(p.pool));
@@ -274,7 +274,7 @@ constexpr call_entry table[] = {
     {ID(cuMemAllocPitch_v2), "cuMemAllocPitch", nullptr,
      EDGE(P(cuMemAllocPitch_v2); const std::uint64_t pitch = c.ok() && p.pPitch != nullptr ? *p.pPitch : p.WidthInBytes;
           allocated(c, {.address = written(c, p.dptr), .bytes = pitch * p.Height}))},
-    // Must come before the allocation: CUPTI reports no migrations of managed memory that existed before it was opened.
+    // This must precede the allocation, because CUPTI reports no migrations of managed memory older than its own start.
     {ID(cuMemAllocManaged), "cuMemAllocManaged", EDGE(managed_memory_used(c.device())),
      EDGE(P(cuMemAllocManaged);
           allocated(c, {.address = written(c, p.dptr), .bytes = p.bytesize, .kind = memory_kind::managed}))},

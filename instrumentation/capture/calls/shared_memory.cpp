@@ -22,7 +22,7 @@ using ring::key_of_handle;
 
 // --- descriptors -----------------------------------------------------------------------------------------------------
 
-/// A mark is a lock whose offset is the key and whose length shows that we set it. Offsets begin here.
+/// A mark is a lock whose offset is the key and whose length shows that we set the lock. Offsets begin here.
 constexpr std::uint64_t mark_base = std::uint64_t{1} << 61;
 constexpr std::uint64_t mark_bytes = 7919;
 
@@ -104,17 +104,17 @@ std::uint64_t key_of_imported(const void* given, CUmemAllocationHandleType type)
 struct shared {
   shared_thing kind;
   bool imported;
-  std::uint64_t what;
+  std::uint64_t object;
   std::uint64_t key;
   std::uint64_t pool = 0;
 };
 
 void say(const call& c, const shared& s) {
-  if (s.what == 0) return;
+  if (s.object == 0) return;
   ring::share_record out{};
   out.header.time = c.now;
   out.key = s.key;
-  out.what = s.what;
+  out.object = s.object;
   out.pool = s.pool;
   out.kind = static_cast<std::uint32_t>(s.kind);
   out.imported = s.imported ? 1 : 0;

@@ -46,7 +46,7 @@ void done(const call& c, const gpu_work& w) {
   touch(c, w.stream, node, c.name, words, 2);
 }
 
-/// Call when a copy or memset has been enqueued: a device record is then outstanding, or the copy's events are
+/// Call when a copy or memset has been enqueued. A device record is then outstanding, or the copy's events are
 /// recorded.
 void moved(const call& c, const gpu_work& w) {
   const bool looks = options.duplicates_percent != 0 && options.copies && c.ok();
@@ -99,7 +99,7 @@ void edge(const call& c, bool record, CUevent event, CUstream stream) {
 
 std::uint64_t rows(std::size_t n) { return n == 0 ? 1 : n; }
 
-memory_side side_of(CUmemorytype type) {
+memory_side make_side(CUmemorytype type) {
   if (type == CU_MEMORYTYPE_HOST) return memory_side::host;
   return type == CU_MEMORYTYPE_UNIFIED ? memory_side::either : memory_side::device;
 }
@@ -107,11 +107,11 @@ memory_side side_of(CUmemorytype type) {
 template <class Copy>
 gpu_work shaped(const Copy* copy, std::uint64_t depth, CUstream stream) {
   if (copy == nullptr) return {.stream = stream};
-  gpu_work w{source_of(*copy), destination_of(*copy), rows(copy->WidthInBytes) * rows(copy->Height) * depth, stream};
+  gpu_work w{get_source(*copy), get_destination(*copy), rows(copy->WidthInBytes) * rows(copy->Height) * depth, stream};
   w.from_array = copy->srcMemoryType == CU_MEMORYTYPE_ARRAY;
   w.to_array = copy->dstMemoryType == CU_MEMORYTYPE_ARRAY;
-  w.from = side_of(copy->srcMemoryType);
-  w.to = side_of(copy->dstMemoryType);
+  w.from = make_side(copy->srcMemoryType);
+  w.to = make_side(copy->dstMemoryType);
   const std::uint64_t height = rows(copy->Height);
   if (w.from != memory_side::device) {
     w.shape = {w.source + copy->srcY * copy->srcPitch + copy->srcXInBytes, copy->WidthInBytes, height * depth,

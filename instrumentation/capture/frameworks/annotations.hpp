@@ -2,9 +2,9 @@
 
 #include <cstdint>
 
-/// Records the annotations that a program makes through NVTX or sluice.h: ranges, marks, steps, names. Callable from
-/// any thread; takes no locks (`step` may wait microseconds). Texts are `ring::intern` keys; domain 0 is NVTX's default
-/// domain.
+/// Records the annotations that a program makes through NVTX or sluice.h: ranges, marks, steps, names. Any thread may
+/// call these functions. They take no lock, but `step` may wait some microseconds. Texts are `ring::intern` keys;
+/// domain 0 is NVTX's default domain.
 namespace sluice::capture::annotations {
 
 void push(std::uint64_t name, std::uint64_t domain) noexcept;
@@ -17,7 +17,7 @@ void mark(std::uint64_t name) noexcept;
 /// recording can be compared with the program's own numbers for each step.
 void step(std::int64_t number) noexcept;
 /// Stops recording copies, kernels and waits until `resume`. Allocations and frees are still recorded, so that totals
-/// stay right. Marks in the recording show the pause. Waits microseconds for CUPTI.
+/// stay right. Marks in the recording show the pause. Waits some microseconds for CUPTI.
 void pause() noexcept;
 void resume() noexcept;
 void name_thread(std::uint64_t tid, std::uint64_t name) noexcept;

@@ -1,4 +1,5 @@
-// Functions called by sluice.h and sluice.py. Plain C, found by dlsym in the preloaded library; failures are silent.
+// The functions that sluice.h and sluice.py call. They are plain C functions, which sluice.h and sluice.py find with
+// dlsym in the preloaded library. Failures are silent.
 
 #include <stddef.h>
 #include <stdint.h>
@@ -43,7 +44,7 @@ EXPORTED void sluice_pop(void) {
 EXPORTED uint64_t sluice_now(void) { return ring::now(); }
 
 /// Adds a range that ends now; `begin` comes from `sluice_now`. Unlike the other functions, this does not connect to
-/// the writer: a process that does nothing else stays out of the recording.
+/// the writer, so a process that does nothing else stays out of the recording.
 EXPORTED void sluice_range(const char* name, uint64_t begin) {
   if (!ring::active()) return;
   ring::range_record out{};

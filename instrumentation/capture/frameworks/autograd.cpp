@@ -52,7 +52,7 @@ std::atomic<sequence_function> real_sequence{nullptr};
 std::atomic<sequence_function> thread_number{nullptr};
 
 template <class Function>
-const void* address_of(Function* function) {
+const void* get_address(Function* function) {
   return reinterpret_cast<const void*>(function);
 }
 
@@ -79,7 +79,7 @@ Function real(std::atomic<Function>& function, const char* symbol, const void* o
   }
   found = function.load(std::memory_order_acquire);
   if (found == nullptr)
-    abort();  // Cannot happen: without this library, the program would not have been linked to the function.
+    abort();  // This cannot happen: without this library, the program would not have been linked to the function.
   return found;
 }
 
@@ -117,8 +117,8 @@ class stack_table {
 constinit stack_table<1 << 16> forward_stacks;
 constinit stack_table<1 << 8> backward_stacks;  ///< Keyed by graph task.
 
-std::uint64_t number_of(std::uint64_t sequence, std::uint64_t thread) { return sequence + 1 + thread * odd2; }
-std::uint64_t number_of(const void* task) { return reinterpret_cast<std::uint64_t>(task) * odd2; }
+std::uint64_t to_number(std::uint64_t sequence, std::uint64_t thread) { return sequence + 1 + thread * odd2; }
+std::uint64_t to_number(const void* task) { return reinterpret_cast<std::uint64_t>(task) * odd2; }
 
 struct thread_state {
   /// True if this thread called backward(), which runs some nodes on the calling thread. The thread's later allocations
@@ -127,12 +127,12 @@ struct thread_state {
   // The node being evaluated.
   const void* task = nullptr;
   std::uint64_t kind = 0;   ///< The node's class: the address of its vtable; 0 if no node is evaluated.
-  std::uint64_t node = 0;   ///< `number_of` the node's sequence number; 0 if unknown.
+  std::uint64_t node = 0;   ///< `to_number` the node's sequence number; 0 if unknown.
   std::uint64_t stack = 0;  ///< Key of the stack of the node's allocations; 0: not computed yet.
   // Nodes that the thread created at one Python position and that have no stack yet.
   std::uint64_t thread = 0;  ///< PyTorch's number for this thread.
   std::uint64_t place = 0;
-  std::uint64_t made[8] = {};
+  std::uint64_t created[8] = {};
   std::uint32_t made_count = 0;
 };
 SLUICE_THREAD_LOCAL thread_state this_thread;
@@ -154,8 +154,8 @@ SLUICE_HOT [[gnu::noinline]] void node_made(std::uint64_t sequence) {
     t.place = place;
     t.made_count = 0;
   }
-  if (place == 0 || t.made_count == sizeof t.made / sizeof *t.made) return;
-  t.made[t.made_count++] = sequence;
+  if (place == 0 || t.made_count == sizeof t.created / sizeof *t.created) return;
+  t.created[t.made_count++] = sequence;
 }
 
 std::uint64_t word_at(const void* object, std::size_t offset) {
@@ -165,7 +165,8 @@ std::uint64_t word_at(const void* object, std::size_t offset) {
 }
 
 /// Member offsets in torch::autograd::Node (csrc/autograd/function.h), whose members are: vtable, weak pointer to
-/// itself, sequence number, topological number, a flag, id of the creating thread. Unchanged since PyTorch 1.8.
+/// itself, sequence number, topological number, a flag, id of the creating thread. The offsets have not changed since
+/// PyTorch 1.8.
 constexpr std::size_t node_itself = 8, node_sequence = 24, node_thread = 48;
 
 SLUICE_HOT [[gnu::noinline]] void node_runs(const void* task, const void* node) {
@@ -176,14 +177,14 @@ SLUICE_HOT [[gnu::noinline]] void node_runs(const void* task, const void* node) 
   t.node = 0;
   t.stack = 0;
   if (node == nullptr || word_at(node, node_itself) != reinterpret_cast<std::uint64_t>(node)) return;
-  t.node = number_of(word_at(node, node_sequence), word_at(node, node_thread));
+  t.node = to_number(word_at(node, node_sequence), word_at(node, node_thread));
 }
 
 [[gnu::noinline]] void backward_begins(const void* task) {
   if (this_thread.kind == 0) this_thread.caller = true;  // Otherwise a node itself starts a backward pass.
   std::uint64_t stack = python_stack_key();
   if (stack == 0) stack = stack_of_this_thread(nullptr, 0);
-  if (stack != 0) backward_stacks.put(number_of(task), stack);
+  if (stack != 0) backward_stacks.put(to_number(task), stack);
 }
 
 // -------------------------------------------------------------------------------------------------------------- frames
@@ -243,14 +244,15 @@ void introduce_mark(bool of_forward) {
   introduce(key, text);
 }
 
-/// The stack below the running node: that of the forward operation, or else of the call to backward(). 0: both unknown.
+/// The stack below the running node: the forward operation's stack, or else that of the call to backward(). 0: both
+/// unknown.
 struct inferred_stack {
   std::uint64_t base;
   bool of_forward;
 };
 SLUICE_INLINE inferred_stack stack_below(const thread_state& t) {
   const std::uint64_t forward = t.node == 0 ? 0 : forward_stacks.find(t.node);
-  return forward != 0 ? inferred_stack{forward, true} : inferred_stack{backward_stacks.find(number_of(t.task)), false};
+  return forward != 0 ? inferred_stack{forward, true} : inferred_stack{backward_stacks.find(to_number(t.task)), false};
 }
 
 /// Sends a stack that the writer does not have yet: the native frames, the running node and the inferred frames.
@@ -276,16 +278,16 @@ void find_real_functions() noexcept {
   void* library = dlopen("libtorch_cpu.so", RTLD_NOW | RTLD_NOLOAD);
   if (library == nullptr) return;
   find(library, thread_symbol, nullptr, thread_number);
-  find(library, sequence_symbol, address_of(&sluice_sequence_number), real_sequence);
-  find(library, evaluate_symbol, address_of(&sluice_evaluate_function), real_evaluate);
-  find(library, execute_symbol, address_of(&sluice_execute_with_graph_task), real_execute);
+  find(library, sequence_symbol, get_address(&sluice_sequence_number), real_sequence);
+  find(library, evaluate_symbol, get_address(&sluice_evaluate_function), real_evaluate);
+  find(library, execute_symbol, get_address(&sluice_execute_with_graph_task), real_execute);
 }
 
 SLUICE_HOT void note_stack(std::uint64_t key) noexcept {
   thread_state& t = this_thread;
   if (__builtin_expect(t.made_count == 0, 1)) return;
   if (t.place == python_place()) {
-    for (std::uint32_t i = 0; i < t.made_count; ++i) forward_stacks.put(number_of(t.made[i], t.thread), key);
+    for (std::uint32_t i = 0; i < t.made_count; ++i) forward_stacks.put(to_number(t.created[i], t.thread), key);
   }
   t.made_count = 0;
 }
@@ -309,25 +311,25 @@ SLUICE_HOT std::uint64_t stack_of_this_thread(const std::uint64_t* native, std::
 
 namespace hooks = sluice::capture::autograd;
 
-// Each function ends with a jump, so no frame of ours is on the stack while libtorch works.
+// Each function ends with a jump, so no frame of ours is on the stack while libtorch's function runs.
 
 void* sluice_execute_with_graph_task(void* result, void* engine, void* task, void* node, void* inputs) {
   const auto go_on = hooks::real(hooks::real_execute, hooks::execute_symbol,
-                                 hooks::address_of(&sluice_execute_with_graph_task), __builtin_return_address(0));
+                                 hooks::get_address(&sluice_execute_with_graph_task), __builtin_return_address(0));
   if (hooks::wanted()) hooks::backward_begins(*static_cast<void* const*>(task));
   return go_on(result, engine, task, node, inputs);
 }
 
 SLUICE_HOT void sluice_evaluate_function(void* engine, void* task, void* node, void* inputs, void* queue) {
   const auto go_on = hooks::real(hooks::real_evaluate, hooks::evaluate_symbol,
-                                 hooks::address_of(&sluice_evaluate_function), __builtin_return_address(0));
+                                 hooks::get_address(&sluice_evaluate_function), __builtin_return_address(0));
   if (hooks::wanted()) hooks::node_runs(*static_cast<void* const*>(task), node);
   return go_on(engine, task, node, inputs, queue);
 }
 
 SLUICE_HOT std::uint64_t sluice_sequence_number() {
-  const auto ask = hooks::real(hooks::real_sequence, hooks::sequence_symbol, hooks::address_of(&sluice_sequence_number),
-                               __builtin_return_address(0));
+  const auto ask = hooks::real(hooks::real_sequence, hooks::sequence_symbol,
+                               hooks::get_address(&sluice_sequence_number), __builtin_return_address(0));
   const std::uint64_t sequence = ask();
   if (hooks::wanted()) hooks::node_made(sequence);
   return sequence;

@@ -1,16 +1,17 @@
-// NVTX: annotations by programs and libraries, for any listening tool. At its first call, each module that includes
-// NVTX's headers loads the library in NVTX_INJECTION64_PATH, which sets the module's functions; functions that are not
-// set do nothing. No state is kept here: the handle of a domain or registered string is the key of its text, and the
-// writer finds the range that a pop ends. A push returns the value for "depth not tracked", as it does without a tool.
+// Records annotations made through NVTX, NVIDIA's interface with which programs and libraries annotate themselves for
+// any tool. At its first call, each module that includes NVTX's headers loads the library in NVTX_INJECTION64_PATH,
+// which sets the module's functions; functions that are not set do nothing. This file keeps no state: the handle of a
+// domain or registered string is the key of its text, and the writer finds the range that a pop ends. A push returns
+// the value for "depth not tracked", as it does without a tool.
 //
 // Newer headers have an extension for payloads, which is initialised separately. NCCL begins all ranges without the
-// extension but ends some with it (those of ncclCommInitRank...): a tool that does not support the extension never sees
-// these ranges end.
+// extension but ends some of them through it (those of ncclCommInitRank...). A tool that does not support the extension
+// never sees these ranges end.
 
 #include <stddef.h>
 #include <wchar.h>
 
-// Only the declarations: nothing here calls NVTX.
+// Only NVTX's declarations are needed, because nothing here calls NVTX.
 #define NVTX_NO_IMPL
 #include <nvtx3/nvToolsExt.h>
 
@@ -25,7 +26,7 @@ namespace {
 
 using ring::intern;
 
-/// Converts to UTF-8, cut at 1 KiB.
+/// Interns a text after converting it to UTF-8; it is cut at 1 KiB.
 std::uint64_t intern(const wchar_t* text) {
   if (text == nullptr) return 0;
   char utf8[1024];
@@ -48,15 +49,15 @@ std::uint64_t intern(const wchar_t* text) {
 
 /// A handle is the key of its text; it is never null.
 template <class Handle>
-Handle handle_of(std::uint64_t key) {
+Handle get_handle(std::uint64_t key) {
   return reinterpret_cast<Handle>(key != 0 ? key : intern("(no name)"));
 }
 template <class Handle>
-std::uint64_t key_of(Handle handle) {
+std::uint64_t get_key(Handle handle) {
   return reinterpret_cast<std::uint64_t>(handle);
 }
 
-std::uint64_t message_of(const nvtxEventAttributes_t* event) {
+std::uint64_t find_message(const nvtxEventAttributes_t* event) {
   // All members up to the message exist in every version of the structure.
   if (event == nullptr || event->size < offsetof(nvtxEventAttributes_t, message) + sizeof event->message) return 0;
   switch (event->messageType) {
@@ -65,7 +66,7 @@ std::uint64_t message_of(const nvtxEventAttributes_t* event) {
     case NVTX_MESSAGE_TYPE_UNICODE:
       return intern(event->message.unicode);
     case NVTX_MESSAGE_TYPE_REGISTERED:
-      return key_of(event->message.registered);
+      return get_key(event->message.registered);
     default:
       return 0;
   }
@@ -88,10 +89,10 @@ struct replacement {
 };
 
 template <std::size_t count>
-void replace(const NvtxExportTableCallbacks& of, NvtxCallbackModule module, const replacement (&with)[count]) {
+void replace(const NvtxExportTableCallbacks& callbacks, NvtxCallbackModule module, const replacement (&with)[count]) {
   NvtxFunctionTable functions = nullptr;
   unsigned size = 0;
-  if (of.GetModuleFunctionTable(module, &functions, &size) == 0 || functions == nullptr) return;
+  if (callbacks.GetModuleFunctionTable(module, &functions, &size) == 0 || functions == nullptr) return;
   for (const replacement& r : with) {
     if (r.id < size && functions[r.id] != nullptr) *functions[r.id] = r.function;
   }
@@ -105,18 +106,18 @@ any_function as(Type function) {
 #define REPLACES(id, name, ...) \
   { id, as<name##_impl_fntype>(+[] __VA_ARGS__) }
 
-void replace_core(const NvtxExportTableCallbacks& of) {
+void replace_core(const NvtxExportTableCallbacks& callbacks) {
   const replacement with[] = {
       REPLACES(
           NVTX_CBID_CORE_MarkEx, nvtxMarkEx,
-          (const nvtxEventAttributes_t* event) { annotations::mark(message_of(event)); }),
+          (const nvtxEventAttributes_t* event) { annotations::mark(find_message(event)); }),
       REPLACES(
           NVTX_CBID_CORE_MarkA, nvtxMarkA, (const char* text) { annotations::mark(intern(text)); }),
       REPLACES(
           NVTX_CBID_CORE_MarkW, nvtxMarkW, (const wchar_t* text) { annotations::mark(intern(text)); }),
       REPLACES(
           NVTX_CBID_CORE_RangeStartEx, nvtxRangeStartEx,
-          (const nvtxEventAttributes_t* event)->nvtxRangeId_t { return annotations::start(message_of(event), 0); }),
+          (const nvtxEventAttributes_t* event)->nvtxRangeId_t { return annotations::start(find_message(event), 0); }),
       REPLACES(
           NVTX_CBID_CORE_RangeStartA, nvtxRangeStartA,
           (const char* text)->nvtxRangeId_t { return annotations::start(intern(text), 0); }),
@@ -127,7 +128,7 @@ void replace_core(const NvtxExportTableCallbacks& of) {
           NVTX_CBID_CORE_RangeEnd, nvtxRangeEnd, (nvtxRangeId_t range) { annotations::end(range); }),
       REPLACES(
           NVTX_CBID_CORE_RangePushEx, nvtxRangePushEx,
-          (const nvtxEventAttributes_t* event) { return pushed(message_of(event)); }),
+          (const nvtxEventAttributes_t* event) { return pushed(find_message(event)); }),
       REPLACES(
           NVTX_CBID_CORE_RangePushA, nvtxRangePushA, (const char* text) { return pushed(intern(text)); }),
       REPLACES(
@@ -141,18 +142,18 @@ void replace_core(const NvtxExportTableCallbacks& of) {
           NVTX_CBID_CORE_NameOsThreadW, nvtxNameOsThreadW,
           (std::uint32_t thread, const wchar_t* text) { annotations::name_thread(thread, intern(text)); }),
   };
-  replace(of, NVTX_CB_MODULE_CORE, with);
+  replace(callbacks, NVTX_CB_MODULE_CORE, with);
 }
 
-void replace_domains(const NvtxExportTableCallbacks& of) {
+void replace_domains(const NvtxExportTableCallbacks& callbacks) {
   const replacement with[] = {
       REPLACES(
           NVTX_CBID_CORE2_DomainMarkEx, nvtxDomainMarkEx,
-          (nvtxDomainHandle_t, const nvtxEventAttributes_t* event) { annotations::mark(message_of(event)); }),
+          (nvtxDomainHandle_t, const nvtxEventAttributes_t* event) { annotations::mark(find_message(event)); }),
       REPLACES(
           NVTX_CBID_CORE2_DomainRangeStartEx, nvtxDomainRangeStartEx,
           (nvtxDomainHandle_t domain, const nvtxEventAttributes_t* event)->nvtxRangeId_t {
-            return annotations::start(message_of(event), key_of(domain));
+            return annotations::start(find_message(event), get_key(domain));
           }),
       REPLACES(
           NVTX_CBID_CORE2_DomainRangeEnd, nvtxDomainRangeEnd,
@@ -160,31 +161,31 @@ void replace_domains(const NvtxExportTableCallbacks& of) {
       REPLACES(
           NVTX_CBID_CORE2_DomainRangePushEx, nvtxDomainRangePushEx,
           (nvtxDomainHandle_t domain, const nvtxEventAttributes_t* event) {
-            return pushed(message_of(event), key_of(domain));
+            return pushed(find_message(event), get_key(domain));
           }),
       REPLACES(
           NVTX_CBID_CORE2_DomainRangePop, nvtxDomainRangePop,
-          (nvtxDomainHandle_t domain) { return popped(key_of(domain)); }),
+          (nvtxDomainHandle_t domain) { return popped(get_key(domain)); }),
       REPLACES(
           NVTX_CBID_CORE2_DomainRegisterStringA, nvtxDomainRegisterStringA,
-          (nvtxDomainHandle_t, const char* text) { return handle_of<nvtxStringHandle_t>(intern(text)); }),
+          (nvtxDomainHandle_t, const char* text) { return get_handle<nvtxStringHandle_t>(intern(text)); }),
       REPLACES(
           NVTX_CBID_CORE2_DomainRegisterStringW, nvtxDomainRegisterStringW,
-          (nvtxDomainHandle_t, const wchar_t* text) { return handle_of<nvtxStringHandle_t>(intern(text)); }),
+          (nvtxDomainHandle_t, const wchar_t* text) { return get_handle<nvtxStringHandle_t>(intern(text)); }),
       REPLACES(
           NVTX_CBID_CORE2_DomainCreateA, nvtxDomainCreateA,
-          (const char* text) { return handle_of<nvtxDomainHandle_t>(intern(text)); }),
+          (const char* text) { return get_handle<nvtxDomainHandle_t>(intern(text)); }),
       REPLACES(
           NVTX_CBID_CORE2_DomainCreateW, nvtxDomainCreateW,
-          (const wchar_t* text) { return handle_of<nvtxDomainHandle_t>(intern(text)); }),
+          (const wchar_t* text) { return get_handle<nvtxDomainHandle_t>(intern(text)); }),
   };
-  replace(of, NVTX_CB_MODULE_CORE2, with);
+  replace(callbacks, NVTX_CB_MODULE_CORE2, with);
 }
 #undef REPLACES
 #define REPLACES(id, name, ...) \
   { id, as<name##_fakeimpl_fntype>(+[] __VA_ARGS__) }
 
-void replace_driver_names(const NvtxExportTableCallbacks& of) {
+void replace_driver_names(const NvtxExportTableCallbacks& callbacks) {
   const replacement with[] = {
       REPLACES(
           NVTX_CBID_CUDA_NameCuStreamA, nvtxNameCuStreamA,
@@ -193,11 +194,11 @@ void replace_driver_names(const NvtxExportTableCallbacks& of) {
           NVTX_CBID_CUDA_NameCuStreamW, nvtxNameCuStreamW,
           (nvtx_CUstream stream, const wchar_t* text) { name_stream(static_cast<CUstream>(stream), intern(text)); }),
   };
-  replace(of, NVTX_CB_MODULE_CUDA, with);
+  replace(callbacks, NVTX_CB_MODULE_CUDA, with);
 }
 
 // A stream of the CUDA runtime is a stream of the driver.
-void replace_runtime_names(const NvtxExportTableCallbacks& of) {
+void replace_runtime_names(const NvtxExportTableCallbacks& callbacks) {
   const replacement with[] = {
       REPLACES(
           NVTX_CBID_CUDART_NameCudaStreamA, nvtxNameCudaStreamA,
@@ -208,7 +209,7 @@ void replace_runtime_names(const NvtxExportTableCallbacks& of) {
             name_stream(static_cast<CUstream>(stream), intern(text));
           }),
   };
-  replace(of, NVTX_CB_MODULE_CUDART, with);
+  replace(callbacks, NVTX_CB_MODULE_CUDART, with);
 }
 #undef REPLACES
 
@@ -229,19 +230,19 @@ struct extension_module {
 };
 constexpr std::uint16_t payload_extension = 2;
 
-/// Payloads themselves are not recorded: a range or mark that has only a payload is recorded without a name.
-void replace_payload_functions(const extension_segment& of) {
+/// Payloads themselves are not recorded. A range or mark that has only a payload is recorded without a name.
+void replace_payload_functions(const extension_segment& segment) {
   const replacement with[] = {
       {2, as(+[](nvtxDomainHandle_t, const void*, size_t) { annotations::mark(0); })},
-      {3, as(+[](nvtxDomainHandle_t domain, const void*, size_t) { return pushed(0, key_of(domain)); })},
-      {4, as(+[](nvtxDomainHandle_t domain, const void*, size_t) { return popped(key_of(domain)); })},
+      {3, as(+[](nvtxDomainHandle_t domain, const void*, size_t) { return pushed(0, get_key(domain)); })},
+      {4, as(+[](nvtxDomainHandle_t domain, const void*, size_t) { return popped(get_key(domain)); })},
       {5, as(+[](nvtxDomainHandle_t domain, const void*, size_t) -> nvtxRangeId_t {
-         return annotations::start(0, key_of(domain));
+         return annotations::start(0, get_key(domain));
        })},
       {6, as(+[](nvtxDomainHandle_t, nvtxRangeId_t range, const void*, size_t) { annotations::end(range); })},
   };
   for (const replacement& r : with)
-    if (r.id < of.slot_count) of.slots[r.id] = r.function;
+    if (r.id < segment.slot_count) segment.slots[r.id] = r.function;
 }
 
 bool listens() { return recording() && records_at_least(sluice::trace::recording_mode::timeline); }
@@ -250,7 +251,7 @@ bool listens() { return recording() && records_at_least(sluice::trace::recording
 
 }  // namespace sluice::capture
 
-/// Called once by each module's copy of NVTX. Returning 0 leaves that copy without a tool, at its normal cost.
+/// Each module's copy of NVTX calls this once. Returning 0 leaves that copy without a tool, at its normal cost.
 extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(NvtxGetExportTableFunc_t table) {
   using namespace sluice::capture;
   if (table == nullptr || !listens()) return 0;
@@ -263,7 +264,7 @@ extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtx2(N
   return 1;
 }
 
-/// Called once by each module's copy of an extension of NVTX. Returning 0 turns that copy off.
+/// Each module's copy of an extension of NVTX calls this once. Returning 0 turns that copy off.
 extern "C" __attribute__((visibility("default"))) int InitializeInjectionNvtxExtension(void* info) {
   using namespace sluice::capture;
   const auto* module = static_cast<const extension_module*>(info);

@@ -1,10 +1,12 @@
-// Records every allocation and free of PyTorch's caching allocator as blocks of the framework layer. The hooks run with
-// the allocator's mutex held: they take no lock, and never the GIL (a thread holding the GIL may wait for that mutex).
+// Records every allocation and free of PyTorch's caching allocator as blocks of the framework layer. The hooks run
+// while the allocator's mutex is held. So they take no lock, and never the GIL, because a thread that holds the GIL may
+// be waiting for that mutex.
 //
-// Because of the mutex, no address is reused between its free and our record; so the hooks may read the time. The sum
-// of the blocks is exactly PyTorch's allocated bytes, because PyTorch reports a free when the free is requested. With
-// backend:cudaMallocAsync, PyTorch reports nothing: tensors are blocks of the driver's pool. With expandable_segments,
-// a block may span several mappings; its parent is the mapping in which it begins.
+// Because of the mutex, no address is reused between its free and our record, so the hooks may take the time
+// themselves. The sum of the blocks is exactly PyTorch's allocated bytes, because PyTorch reports a free when the free
+// is requested. With backend:cudaMallocAsync, PyTorch reports nothing, and tensors are recorded as blocks of the
+// driver's pool. With expandable_segments, a block may span several mappings; its parent is the mapping in which it
+// begins.
 
 #include "instrumentation/capture/frameworks/torch.hpp"
 
@@ -25,7 +27,7 @@
 
 namespace c10 {
 
-/// Same layout as PyTorch's type: two bytes, passed in a register.
+/// This type has the layout of PyTorch's type: two bytes, passed in a register.
 struct Device {
   std::int8_t type;
   std::int8_t index;
@@ -152,11 +154,12 @@ SLUICE_INLINE std::uint64_t name_of_blocks() {
   return known != 0 ? known : send_name();
 }
 
-std::uint32_t number_of(c10::Device device) {
+std::uint32_t to_number(c10::Device device) {
   return device.index < 0 ? ring::no_device : static_cast<std::uint32_t>(device.index);
 }
 
-/// Both run with the allocator's mutex held, so a block's two records and its entry in the table stay in order.
+/// This and the next function run while the allocator's mutex is held, so a block's two records and its entry in the
+/// table stay in order.
 void block_appears(std::uint64_t address, std::uint64_t bytes, std::uint64_t now, std::uint32_t device) {
   ring::emit_framework_alloc(now, address, bytes, name_of_blocks(), current_stack(), device);
   live_blocks::add({address, bytes, trace::layer::framework, trace::memory_kind::device, device});
@@ -171,7 +174,7 @@ SLUICE_HOT void usage_changed(void* address, std::int64_t bytes, std::size_t all
                               c10::Device device) {
   if (address == nullptr || bytes == 0 || !recording()) return;
   const auto where = reinterpret_cast<std::uint64_t>(address);
-  const std::uint32_t number = number_of(device);
+  const std::uint32_t number = to_number(device);
   // Prefetches the memory that is written at the end, while the stack is walked.
   ring::expect_event();
   live_blocks::expect(where, trace::layer::framework);
@@ -193,7 +196,7 @@ void out_of_memory(std::int64_t bytes, c10::Device device) {
   out.name = name_of_blocks();
   out.stack = current_stack();
   out.status = CUDA_ERROR_OUT_OF_MEMORY;
-  out.device = number_of(device);
+  out.device = to_number(device);
   out.layer = raw(trace::layer::framework);
   out.kind = raw(trace::memory_kind::device);
   ring::emit(out);
@@ -224,13 +227,14 @@ void forget_totals() noexcept {
 
 namespace torch_hooks = sluice::capture::torch;
 
-/// Also called for some host tensors (shared ones, or if profiling); these are only passed on to PyTorch.
+/// PyTorch also calls this for some host tensors (shared tensors, or while its profiler runs). Such calls are only
+/// passed on to PyTorch.
 SLUICE_HOT void c10::reportMemoryUsageToProfiler(void* address, std::int64_t bytes, std::size_t total_allocated,
                                                  std::size_t total_reserved, Device device) {
   using namespace torch_hooks;
   if (device.type == cuda_device) usage_changed(address, bytes, total_allocated, total_reserved, device);
   auto real = real_usage.load(std::memory_order_acquire);
-  if (real == nullptr) {  // Before CUDA starts: no mutex of the allocator is held.
+  if (real == nullptr) {  // CUDA has not started, so no mutex of the allocator is held.
     find_real_functions();
     real = real_usage.load(std::memory_order_acquire);
   }

@@ -1,11 +1,12 @@
 #pragma once
 
-/// PyTorch's caching allocator, observed through the functions that report to PyTorch's own profiler. This preloaded
-/// library interposes them: libc10_cuda calls our functions, which then call those of libc10.
+/// Records the blocks of PyTorch's caching allocator. The allocator reports them to PyTorch's own profiler through
+/// functions of libc10. This preloaded library interposes these functions, so libc10_cuda calls ours, which then call
+/// those of libc10.
 namespace sluice::capture::torch {
 
-/// Looks up the interposed functions in libc10, if PyTorch is loaded. Takes the loader's lock: call only where no lock
-/// of the program can be held.
+/// Looks up the interposed functions in libc10, if PyTorch is loaded. Takes the loader's lock, so call it only where no
+/// lock of the program can be held.
 void find_real_functions() noexcept;
 
 /// Records PyTorch's allocated and reserved bytes as counters, for each device where they changed since the last call.

@@ -76,9 +76,9 @@ int add_library(dl_phdr_info* info, std::size_t, void*) {
   const char* slash = strrchr(path, '/');
   const char* name = slash == nullptr ? path : slash + 1;
   if (is_exempt(name, *info)) return 0;
-  library& made = libraries[library_count++];
-  made.writables = 0;
-  snprintf(made.name, sizeof made.name, "%s", name[0] == '\0' ? "the program itself" : name);
+  library& output = libraries[library_count++];
+  output.writables = 0;
+  snprintf(output.name, sizeof output.name, "%s", name[0] == '\0' ? "the program itself" : name);
   span relocated{0, 0};
   for (unsigned i = 0; i < info->dlpi_phnum; ++i) {
     const ElfW(Phdr)& segment = info->dlpi_phdr[i];
@@ -89,7 +89,7 @@ int add_library(dl_phdr_info* info, std::size_t, void*) {
     const ElfW(Phdr)& segment = info->dlpi_phdr[i];
     if (segment.p_type != PT_LOAD || (segment.p_flags & PF_R) == 0 || (segment.p_flags & PF_W) == 0) continue;
     const std::uint64_t begin = info->dlpi_addr + segment.p_vaddr;
-    add_writable(made, {begin, begin + segment.p_memsz}, relocated);
+    add_writable(output, {begin, begin + segment.p_memsz}, relocated);
   }
   return 0;
 }
@@ -102,8 +102,8 @@ alignas(8) char piece[piece_bytes];
 /// Returns the number of bytes read: fewer than `bytes` if some of the memory is no longer mapped.
 std::size_t read_piece(std::uint64_t address, std::size_t bytes) {
   const iovec to{piece, bytes};
-  const iovec from{reinterpret_cast<void*>(address), bytes};
-  const ssize_t got = process_vm_readv(getpid(), &to, 1, &from, 1, 0);
+  const iovec source{reinterpret_cast<void*>(address), bytes};
+  const ssize_t got = process_vm_readv(getpid(), &to, 1, &source, 1, 0);
   return got > 0 ? static_cast<std::size_t>(got) : 0;
 }
 
@@ -115,14 +115,14 @@ struct evidence {
 
 /// The address range of the driver's functions.
 span functions_of_driver() {
-  span made{~std::uint64_t{0}, 0};
+  span items{~std::uint64_t{0}, 0};
   for (unsigned i = 0; i < entry_points::wrapper_count; ++i) {
     const auto function = reinterpret_cast<std::uint64_t>(entry_points::real(i));
     if (function == 0) continue;
-    if (function < made.begin) made.begin = function;
-    if (function > made.end) made.end = function;
+    if (function < items.begin) items.begin = function;
+    if (function > items.end) items.end = function;
   }
-  return made;
+  return items;
 }
 
 void weigh(std::uint64_t word, span driver, evidence& found) {
@@ -172,8 +172,8 @@ bool is_new(const char* name) {
   return true;
 }
 
-void report(const library& of, const evidence& found) {
-  if (!is_new(of.name)) return;
+void report(const library& subject, const evidence& found) {
+  if (!is_new(subject.name)) return;
   const unsigned more = found.functions - 1;
   char others[64] = "";
   if (more != 0) snprintf(others, sizeof others, " and %u other%s", more, more == 1 ? "" : "s");
@@ -181,7 +181,7 @@ void report(const library& of, const evidence& found) {
   snprintf(text, sizeof text,
            "%.79s calls the driver around the recorder: it has the driver's own %s%s (loaded with RTLD_DEEPBIND, or "
            "looked up by its own dlsym). Its activity through these functions %s",
-           of.name, found.names[0], others, way_out);
+           subject.name, found.names[0], others, way_out);
   ring::message(warning, text);
 }
 
@@ -192,7 +192,7 @@ int read_loads(dl_phdr_info* info, std::size_t, void* to) {
 
 void look_through_all() {
   library_count = 0;
-  if (!for_each_library(add_library, nullptr)) return;  // A fork: scan later.
+  if (!for_each_library(add_library, nullptr)) return;  // A fork is about to happen: scan later.
   const span driver = functions_of_driver();
   for (unsigned i = 0; i < library_count; ++i) {
     const evidence found = search(libraries[i], driver);

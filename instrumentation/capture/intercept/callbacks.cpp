@@ -1,5 +1,5 @@
-// CUPTI's callbacks: each call is looked up in a table by number, gets its time, and is passed to its handler. Nothing
-// here waits or allocates.
+// The functions that CUPTI calls at the entry and exit of the program's CUDA calls. Each call is looked up in a table
+// by its number, gets its time, and is passed to its handler. Nothing here waits or allocates.
 
 #include <string.h>
 
@@ -28,7 +28,7 @@ struct slot {
 slot slots[max_calls];
 SLUICE_HOT_DATA constinit std::atomic<bool> late_start{false};
 
-SLUICE_INLINE std::uint64_t name_of(slot& s) {
+SLUICE_INLINE std::uint64_t get_name(slot& s) {
   std::uint64_t key = s.name.load(std::memory_order_relaxed);
   if (key != 0) return key;
   key = ring::intern(s.entry->name);
@@ -79,14 +79,14 @@ SLUICE_INLINE void on_driver_call(std::uint32_t id, const CUpti_CallbackData& da
   } else {
     c.begin = data.correlationData != nullptr && *data.correlationData != 0 ? *data.correlationData : c.now;
     if (failed) c.result = *static_cast<const CUresult*>(data.functionReturnValue);
-    c.name = name_of(slots[id]);
+    c.name = get_name(slots[id]);
     if (failed && c.result == CUDA_ERROR_NOT_READY) return;  // The result of a query, not a failure.
     if (failed) return leave_failed(c, entry.exit);
     entry.exit(c);
   }
 }
 
-/// The runtime's wait for a device makes no driver call.
+/// The CUDA runtime's wait for a device, which makes no driver call.
 constexpr std::uint32_t runtime_device_synchronize = CUPTI_RUNTIME_TRACE_CBID_cudaDeviceSynchronize_v3020;
 
 void on_runtime_call(const CUpti_CallbackData& data) {
@@ -113,7 +113,7 @@ void context_created(CUcontext context, std::uint32_t id, std::uint32_t device) 
   out.device = device;
   out.handle = reinterpret_cast<std::uint64_t>(context);
   ring::emit(out);
-  (void)stream_key_of(context, id, nullptr, false);
+  (void)get_stream_key(context, id, nullptr, false);
   if (!entry_points::in_use()) start_migrations(device);
 }
 
@@ -128,7 +128,7 @@ void forget_block(void* device, const live_blocks::block& b) {
 
 /// Records that a context was destroyed. Its allocations are freed with it.
 void context_destroyed(CUcontext context, std::uint32_t id) {
-  std::uint32_t device = device_of(id);
+  std::uint32_t device = find_device(id);
   remove_context(context);
   if (ending.load(std::memory_order_relaxed)) return;
   if (has_context(device)) {
@@ -152,7 +152,7 @@ void on_resource(std::uint32_t id, const CUpti_ResourceData& data) {
       return context_destroyed(data.context, context_id);
     case CUPTI_CBID_RESOURCE_STREAM_CREATED:
       forget_stream(context_id, data.resourceHandle.stream);
-      (void)stream_key_of(data.context, context_id, data.resourceHandle.stream, false);
+      (void)get_stream_key(data.context, context_id, data.resourceHandle.stream, false);
       return;
     case CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING:
       return forget_stream(context_id, data.resourceHandle.stream);
@@ -215,10 +215,10 @@ void contexts_ended(CUcontext context, std::uint32_t device, bool whoever_holds_
   if (id != 0) context_destroyed(context, id);
 }
 
-std::uint32_t call::device() const { return device_of(data->contextUid); }
+std::uint32_t call::device() const { return find_device(data->contextUid); }
 
 SLUICE_HOT std::uint64_t call::stream(CUstream handle) const {
-  return stream_key_of(data->context, data->contextUid, handle, per_thread);
+  return get_stream_key(data->context, data->contextUid, handle, per_thread);
 }
 
 SLUICE_HOT void CUPTIAPI on_callback(void*, CUpti_CallbackDomain domain, CUpti_CallbackId id, const void* data) {
@@ -230,7 +230,7 @@ SLUICE_HOT void CUPTIAPI on_callback(void*, CUpti_CallbackDomain domain, CUpti_C
 }
 
 bool prepare_calls() noexcept {
-  bool all = true;
+  bool complete = true;
   const call_table memory = memory_calls();
   for (const call_table table : {memory, work_calls(), launch_calls()}) {
     for (std::size_t i = 0; i < table.count; ++i) {
@@ -248,11 +248,11 @@ bool prepare_calls() noexcept {
       const bool defines = strncmp(entry.name, "cuGraph", 7) == 0 && strncmp(entry.name, "cuGraphLaunch", 13) != 0;
       const bool captures_stream = strstr(entry.name, "Capture") != nullptr;
       slots[entry.id].is_work = table.entries != memory.entries && !defines && !captures_stream;
-      slots[entry.id].name.store(0);  // A new writer does not know the name.
-      all = all && entry_points::exist_for(entry.id);
+      slots[entry.id].name.store(0);  // The name is sent again, because a new writer does not know it.
+      complete = complete && entry_points::exist_for(entry.id);
     }
   }
-  return all;
+  return complete;
 }
 
 unsigned enable_callbacks(CUpti_SubscriberHandle subscriber, bool late) noexcept {
@@ -263,7 +263,7 @@ unsigned enable_callbacks(CUpti_SubscriberHandle subscriber, bool late) noexcept
     // An older driver does not know the newest calls; programs cannot make them there.
     if (slots[id].entry != nullptr) cupti.enable_callback(1, subscriber, CUPTI_CB_DOMAIN_DRIVER_API, id);
   }
-  // In every mode: many programs notice a GPU fault in this call.
+  // This callback is enabled in every mode, because many programs notice a GPU fault in this call.
   cupti.enable_callback(1, subscriber, CUPTI_CB_DOMAIN_RUNTIME_API, runtime_device_synchronize);
   for (const auto id : {CUPTI_CBID_RESOURCE_CONTEXT_CREATED, CUPTI_CBID_RESOURCE_CONTEXT_DESTROY_STARTING,
                         CUPTI_CBID_RESOURCE_STREAM_CREATED, CUPTI_CBID_RESOURCE_STREAM_DESTROY_STARTING}) {

@@ -52,14 +52,14 @@ struct exchange {
 constexpr std::size_t exchange_slots = 1024;
 constinit exchange exchanges[exchange_slots];
 
-std::size_t slot_of(const void* function) {
+std::size_t get_slot(const void* function) {
   return static_cast<std::size_t>((reinterpret_cast<std::uint64_t>(function) * 0x9E3779B97F4A7C15U) >> 54);
 }
 static_assert(exchange_slots == std::size_t{1} << (64 - 54));
 
 void hand_out(void* theirs, void* ours) {
   if (theirs == nullptr) return;
-  for (std::size_t at = slot_of(theirs);; at = (at + 1) % exchange_slots) {
+  for (std::size_t at = get_slot(theirs);; at = (at + 1) % exchange_slots) {
     void* there = exchanges[at].theirs.load();
     if (there == nullptr) {
       exchanges[at].ours.store(ours);
@@ -71,7 +71,7 @@ void hand_out(void* theirs, void* ours) {
 
 /// Our replacement for `theirs`; `theirs` itself if there is none.
 void* ours_for(void* theirs) {
-  for (std::size_t at = slot_of(theirs);; at = (at + 1) % exchange_slots) {
+  for (std::size_t at = get_slot(theirs);; at = (at + 1) % exchange_slots) {
     void* there = exchanges[at].theirs.load(std::memory_order_acquire);
     if (there == nullptr) return theirs;
     if (there == theirs) return exchanges[at].ours.load(std::memory_order_relaxed);
@@ -276,10 +276,10 @@ __attribute__((visibility("hidden"))) void* sluice_real_dlsym = nullptr;
 __attribute__((visibility("hidden"), used, no_sanitize("address", "thread", "undefined"))) void* sluice_found(
     void* library, const char* name) {
   if (sluice_real_dlsym == nullptr) {
-    // The oldest version; every glibc for this processor has it.
+    // This is the oldest version, which every glibc for this processor has.
     sluice_real_dlsym = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
   }
-  // Driver names start with "cu" and a capital letter. RTLD_NEXT is used by other interposers, which want the driver's
+  // Driver names start with "cu" and a capital letter. Other interposers use RTLD_NEXT, and they want the driver's own
   // function.
   const bool may_be_drivers = name != nullptr && name[0] == 'c' && name[1] == 'u' && name[2] >= 'A' && name[2] <= 'Z';
   if (!may_be_drivers || library == RTLD_NEXT || !sluice::capture::may_use_entry_points()) return nullptr;

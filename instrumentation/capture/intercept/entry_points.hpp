@@ -15,14 +15,14 @@
 /// addresses from cuGetProcAddress, for five CUDA versions, were exported under a name.) Our function calls the entry
 /// handler (`calls.hpp`), the driver, and the exit handler; handlers get parameters as in CUPTI's callbacks.
 ///
-/// All functions here may be called from any thread; none allocates.
+/// Any thread may call the functions here. They allocate nothing.
 namespace sluice::capture::entry_points {
 
-/// True while this thread is in a cuInit called through our function: then our functions will get the program's other
+/// True while this thread is in a cuInit called through our function. Our functions will then get the program's other
 /// calls, too.
 [[nodiscard]] bool lead_here() noexcept;
 
-/// Starts handling calls; until then, our functions only pass calls on to the driver.
+/// Starts handling calls. Until then, our functions only pass calls on to the driver.
 void start() noexcept;
 /// True if our functions, rather than CUPTI's callbacks, handle calls.
 [[nodiscard]] bool in_use() noexcept;

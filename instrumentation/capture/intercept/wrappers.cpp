@@ -34,7 +34,7 @@ constexpr bool launches_a_kernel = requires(const Parameters& p) {
 };
 
 template <class Parameters>
-CUstream stream_of(const Parameters& p) {
+CUstream get_stream(const Parameters& p) {
   if constexpr (requires { p.config; }) {
     return p.config == nullptr ? nullptr : p.config->hStream;
   } else {
@@ -43,7 +43,7 @@ CUstream stream_of(const Parameters& p) {
 }
 
 template <class Parameters>
-void** extra_of(const Parameters& p) {
+void** find_extra(const Parameters& p) {
   if constexpr (requires { p.extra; }) {
     return p.extra;
   } else {
@@ -73,8 +73,8 @@ struct wrapper<Number, Call, Parameters, CUresult(Arguments...)> {
     edges e;
     bool plain = false;
     if constexpr (launches_a_kernel<Parameters>) {
-      plain = launch(e, &parameters, parameters.f, parameters.kernelParams, extra_of(parameters), stream_of(parameters),
-                     uses_per_thread_stream(Call));
+      plain = launch(e, &parameters, parameters.f, parameters.kernelParams, find_extra(parameters),
+                     get_stream(parameters), uses_per_thread_stream(Call));
     }
     if (!plain) enter(e, Call, &parameters);
     const CUresult result = driver(arguments...);
@@ -90,7 +90,7 @@ struct wrapper<Number, Call, Parameters, CUresult(Arguments...)> {
 
 #define OURS(name) &wrapper<number_##name, CUPTI_DRIVER_TRACE_CBID_##name, name##_params, decltype(::name)>::call
 
-// Export the replacements under the driver's names, for programs linked with the driver.
+// Exports the replacements under the driver's names, for programs linked with the driver.
 #define ENTRY(name)                                                                                          \
   extern "C" __attribute__((used, visibility("hidden"))) void* const sluice_wrapper_of_##name =              \
       reinterpret_cast<void*>(OURS(name));                                                                   \

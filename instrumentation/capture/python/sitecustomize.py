@@ -1,7 +1,7 @@
 """Python runs this file at startup under `sluice record`. It adds ranges to the recording that show the host's activity
 while a GPU is idle: garbage collection, the next batch of torch's DataLoader, torch.compile. Only ranges longer than
-100 us are recorded, and only in processes that are recorded for another reason: this file does not connect to the
-recorder. It installs hooks when a program imports torch, cupy or jax. If a hook cannot be installed, its ranges are
+100 us are recorded, and only in processes that are recorded for another reason, because this file does not connect to
+the recorder. It installs hooks when a program imports torch, cupy or jax. If a hook cannot be installed, its ranges are
 missing.
 """
 import importlib.machinery
@@ -22,8 +22,8 @@ def _run_other():
     other.loader.exec_module(module)
 
 
-# The code of the hooks. Its file name shows that it is not the program's code: see `is_own_file` in
-# core/symbols/frames.cpp.
+# The code of the hooks. Its file name shows that it is not the program's code (see `is_own_file` in
+# core/symbols/frames.cpp).
 _HOOKS = '''
 import ctypes
 import functools
@@ -87,7 +87,7 @@ def watch_compilation(module):
 '''
 
 _hooks = {}
-_watched = []  # The framework that was imported first.
+_watched = []  # Contains the framework that was imported first.
 
 
 def _hook(name):

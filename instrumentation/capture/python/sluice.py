@@ -1,7 +1,8 @@
 """Lets a Python program describe itself to its recorder.
 
 Under `sluice record -- python ...` this module can be imported without installation. A program that should also run
-without the recorder needs this file (in the folder `python` next to the program `sluice`); its calls then do nothing.
+without the recorder needs this file, which is in the folder `python` next to the program `sluice`. Its functions then
+do nothing.
 
     import sluice
 
@@ -35,7 +36,7 @@ def _make_way():
     if other is None or other.loader is None or other.origin is None:
         return
     with open(other.origin, encoding="utf-8", errors="replace") as text:
-        if text.read(200).startswith(__doc__.splitlines()[0], 3):  # A copy of this file.
+        if text.read(200).startswith(__doc__.splitlines()[0], 3):  # It is a copy of this file.
             return
     module = importlib.util.module_from_spec(other)
     sys.modules[__name__] = module
@@ -75,7 +76,7 @@ def _text(text):
 
 
 def step(number=None):
-    """Begins step `number`; without a number, the step after the last."""
+    """Begins step `number`. Without a number, begins the step after the last step."""
     if _library is not None:
         _library.sluice_step(-1 if number is None else int(number))
 
@@ -113,7 +114,7 @@ def resume():
 
 @contextlib.contextmanager
 def scope(name):
-    """A scope as a context manager: `with sluice.scope("forward"): ...`"""
+    """Returns a context manager for a scope: `with sluice.scope("forward"): ...`"""
     push(name)
     try:
         yield
@@ -122,7 +123,8 @@ def scope(name):
 
 
 def _address(thing):
-    """Start address of a tensor or array (PyTorch storage, CUDA array interface, `data_ptr`), or the number given."""
+    """Returns the start address of a tensor or array (PyTorch storage, CUDA array interface, `data_ptr`), or a given
+    number."""
     if isinstance(thing, int):
         return thing
     storage = getattr(thing, "untyped_storage", None)
@@ -149,8 +151,8 @@ def _on_device(thing):
 
 def tag_model(model, optimizer=None):
     """Tags a torch.nn.Module: parameters and buffers as weights, gradients when they are accumulated, and the
-    optimizer's state after each of its steps. Registers hooks on both; they cost a few microseconds per parameter and
-    step while recording, and nothing otherwise."""
+    optimizer's state after each of its steps. Registers hooks on both. The hooks cost a few microseconds per parameter
+    and step while recording, and nothing otherwise."""
     if _library is None:
         return
     names = {}
@@ -227,7 +229,7 @@ def watch_cupy():
 
 
 def _current_device():
-    """The CUDA device number of the calling thread; 0 if unknown."""
+    """Returns the CUDA device number of the calling thread; 0 if unknown."""
     number = ctypes.c_int(0)
     try:
         ctypes.CDLL("libcuda.so.1").cuCtxGetDevice(ctypes.byref(number))
@@ -266,7 +268,8 @@ def watch_rmm():
 
 
 def _program():
-    """The program that this file belongs to, as placed by pip, by an installation, or by a build."""
+    """Returns the path of the program that this file belongs to, as placed by pip, by an installation, or by a
+    build."""
     here = os.path.dirname(os.path.abspath(__file__))
     for path in ("bin/sluice", "../../../bin/sluice", "../sluice"):
         found = os.path.join(here, path)

@@ -1,6 +1,6 @@
 """A pytest plug-in that fails tests which use too much GPU memory.
 
-    pytest -p sluice_pytest                       # with this folder in PYTHONPATH; installed by pip, pytest finds it itself
+    pytest -p sluice_pytest      # with this folder in PYTHONPATH; if pip has installed it, pytest finds it without -p
     sluice record -o run.sluice -- pytest -p sluice_pytest
 
     @pytest.mark.sluice(max_peak="2GiB", max_growth="1MiB", no_leaks=True)
@@ -65,7 +65,7 @@ def _words(count):
 
 
 class _Torch:
-    """PyTorch's caching allocator. Its peak is exact: it can be reset."""
+    """Reads PyTorch's caching allocator. Its peak is exact, because it can be reset."""
 
     def __init__(self, torch):
         self._cuda = torch.cuda
@@ -85,17 +85,17 @@ class _Torch:
     @staticmethod
     def find(torch):
         cuda = getattr(torch, "cuda", None)
-        # Must not initialize CUDA in a process that has not used it yet.
+        # This must not initialize CUDA in a process that has not used CUDA yet.
         return _Torch(torch) if cuda is not None and cuda.is_available() and cuda.is_initialized() else None
 
 
 class _CuPy:
-    """CuPy's default memory pool. It keeps no peak, so a hook is used, which sees only this thread."""
+    """Reads CuPy's default memory pool. The pool keeps no peak, so a hook is used, which sees only this thread."""
 
     def __init__(self, cupy):
         self._cupy = cupy
         self._pool = cupy.get_default_memory_pool()
-        self._peak = None  # Unknown before `begin`.
+        self._peak = None  # The peak is unknown before `begin`.
         self._device = cupy.cuda.Device().id
         watch = self
 
@@ -128,7 +128,8 @@ class _CuPy:
 
 
 class _Jax:
-    """JAX's allocator. Its peak cannot be reset: if a test stays below an earlier peak, that peak is only a bound."""
+    """Reads JAX's allocator. Its peak cannot be reset. If a test stays below an earlier peak, that peak is only a
+    bound."""
 
     def __init__(self, jax):
         self._jax = jax
@@ -156,7 +157,7 @@ class _Jax:
 
     @staticmethod
     def find(jax):
-        # Asking for devices would start JAX, which then takes most of the GPU's memory.
+        # Listing the devices would start JAX, which then takes most of the GPU's memory.
         if not getattr(sys.modules.get("jax._src.xla_bridge"), "_backends", None):
             return None
         found = _Jax(jax)
@@ -168,7 +169,7 @@ _KNOWN = (("torch", _Torch), ("cupy", _CuPy), ("jax", _Jax))
 
 def _settle(sources):
     """Waits for pending device work, and frees unreferenced objects."""
-    gc.collect()  # Before the waits, because it may free a tensor, and the device must then reach that free.
+    gc.collect()  # This precedes the waits: it may free a tensor, and the device must then reach that free.
     for source in sources:
         source.settle()
 
@@ -178,7 +179,7 @@ class Watch:
 
     def __init__(self, name):
         self.name = name
-        self.reason = ""  #: Why there are no measurements; empty if there are.
+        self.reason = ""  #: Why there are no measurements; empty if there are some.
         self._sources = {}
         self._begin = {}
         self._limits = {}
@@ -194,7 +195,7 @@ class Watch:
             recorder.step(number)
 
     def scope(self, name):
-        """A named range as a context manager: see `sluice.scope`."""
+        """Returns a context manager for a named range: see `sluice.scope`."""
         return recorder.scope(name) if recorder is not None else contextlib.nullcontext()
 
     def settle(self):
@@ -234,9 +235,9 @@ class Watch:
                     problems.append(f"{name} has used no GPU")
                     continue
                 self._sources[name] = source
-                if self._begun:  # First used within the test, so nothing was in use before.
+                if self._begun:  # The test was the first to use it, so nothing was in use before.
                     self._begin.update({key: 0 for key in source.read()})
-            except Exception as problem:  # An incompatible or incomplete library: no measurements, but not an error.
+            except Exception as problem:  # The library is incompatible or incomplete. This is not an error.
                 self._sources.pop(name, None)
                 problems.append(f"{name}: {type(problem).__name__}: {problem}")
         if self._sources:
@@ -264,7 +265,8 @@ class Watch:
                 source.end()
 
     def _figures(self):
-        """By device: bytes held now, peak bytes, whether the peak is exact; all relative to the test's start."""
+        """Returns for each device: bytes held now, peak bytes (both relative to the test's start), whether the peak is
+        exact."""
         if self._final is not None:
             return self._final
         self._find()
@@ -322,7 +324,7 @@ def pytest_configure(config):
 
 
 def pytest_collection_modifyitems(items):
-    for item in items:  # Reports invalid markers before any test runs.
+    for item in items:  # This reports invalid markers before any test runs.
         _limits_of(item)
 
 
@@ -342,7 +344,8 @@ def _watch_of(item):
 
 
 def _wrapper(function):
-    """pytest.hookimpl(wrapper=True), also for pluggy before 1.2, which passes an outcome instead of raising."""
+    """Works like pytest.hookimpl(wrapper=True), also for pluggy before 1.2, which passes an outcome instead of
+    raising."""
     try:
         return pytest.hookimpl(wrapper=True)(function)
     except TypeError:
@@ -359,7 +362,7 @@ def _wrapper(function):
                 run.throw(outcome.excinfo[1])
         except StopIteration as end:
             outcome.force_result(end.value)
-        except BaseException:  # Pluggy raises it after the other wrappers have ended.
+        except BaseException:  # Pluggy raises the exception after the other wrappers have ended.
             outcome._result, outcome._excinfo = None, sys.exc_info()
 
     return pytest.hookimpl(hookwrapper=True)(hook)
@@ -377,7 +380,7 @@ def pytest_runtest_call(item):
     try:
         made = yield
         if watch is not None:
-            watch._finish()  # Not after a failure: its traceback still holds memory.
+            watch._finish()  # Skipped after a failure, whose traceback still holds memory.
     finally:
         if watch is not None:
             watch._end()
@@ -394,7 +397,7 @@ def pytest_runtest_call(item):
 
 
 def pytest_terminal_summary(terminalreporter):
-    # Taken from the reports, which pytest-xdist's workers send, too.
+    # The doubts are taken from the reports, which pytest-xdist's workers send, too.
     left = [(report.nodeid, value) for reports in terminalreporter.stats.values() for report in reports
             if getattr(report, "when", None) == "call" for key, value in report.user_properties
             if key == "sluice_not_judged"]

@@ -132,7 +132,7 @@ std::uint64_t take_pointer(cursor& c, std::uint8_t encoding, std::uint64_t heade
     default:
       c.skip(~std::uint64_t{0});
   }
-  if ((encoding & indirect_bit) != 0) c.skip(~std::uint64_t{0});  // For personality routines only, which are skipped.
+  if ((encoding & indirect_bit) != 0) c.skip(~std::uint64_t{0});  // Only personality routines, which are skipped.
   return value;
 }
 
@@ -512,7 +512,7 @@ bool in_words(std::int64_t bytes, std::int32_t& words) {
   return true;
 }
 
-std::int32_t saved_rbp_of(const frame_state& s) {
+std::int32_t get_saved_rbp(const frame_state& s) {
   std::int64_t offset = s.rbp_is.offset;
   switch (s.rbp_is.where) {
     case saved_register::kept:
@@ -531,7 +531,7 @@ std::int32_t saved_rbp_of(const frame_state& s) {
   }
 }
 
-unwind_rule rule_of(const frame_state& s) {
+unwind_rule get_rule(const frame_state& s) {
   unwind_rule rule;
   if (s.caller_is.where == saved_register::undefined) {
     rule.kind = unwind_rule::stop;
@@ -555,7 +555,7 @@ unwind_rule rule_of(const frame_state& s) {
     default:
       return {unwind_rule::guess};
   }
-  rule.saved_rbp = saved_rbp_of(s);
+  rule.saved_rbp = get_saved_rbp(s);
   return rule;
 }
 
@@ -569,7 +569,7 @@ unwind_rule find_unwind_rule(const code_image& image, std::uint64_t pc) noexcept
   if (address == 0 || !read_entry(image, address, e) || pc < e.begin || pc >= e.end) return unknown;
   if (e.is_signal) return {unwind_rule::signal};
   interpreter instructions(e, image.eh_frame_header, pc);
-  return instructions.run() ? rule_of(instructions.state()) : unknown;
+  return instructions.run() ? get_rule(instructions.state()) : unknown;
 }
 
 bool follows_call(const code_image& image, std::uint64_t pc) noexcept {

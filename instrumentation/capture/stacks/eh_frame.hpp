@@ -3,11 +3,11 @@
 #include <cstdint>
 
 /// Finds a function's caller with the unwind tables (.eh_frame) that compilers emit for exceptions and debuggers, on
-/// x86-64. Determines only the end of the function's frame and where rbp was saved. Formats: Linux Standard Base
-/// (.eh_frame, .eh_frame_hdr), DWARF 5 section 6.4, System V ABI for x86-64.
+/// x86-64. The result is only the end of the function's frame and the place where rbp was saved. The formats are
+/// defined by the Linux Standard Base (.eh_frame, .eh_frame_hdr), DWARF 5 section 6.4 and the System V ABI for x86-64.
 ///
-/// Uses only libc, allocates nothing and keeps no state. Whatever the tables contain, it reads only the image's
-/// segments.
+/// This code uses only the C library, allocates nothing and keeps no state. Whatever the tables contain, it reads only
+/// the segments of the file's image in memory.
 namespace sluice::capture {
 
 /// A range of readable memory.

@@ -145,9 +145,9 @@ bool is_elf_header(std::uint64_t address) {
   return memcmp(reinterpret_cast<const void*>(address), ELFMAG, SELFMAG) == 0;
 }
 
-/// Finds the module's ELF header; 0 if it is not mapped. Linkers may leave holes between segments. Then the loader
-/// reports only the requested segment, and the header is in the first segment, where the file's address 0 is.
-std::uint64_t header_of(const loaded_module& module) {
+/// Finds the module's ELF header; 0 if it is not mapped. Linkers may leave holes between segments. The loader then
+/// reports only the requested segment, and the header is in the first segment, at the file's address 0.
+std::uint64_t get_header(const loaded_module& module) {
   constexpr std::uint64_t first_page = 4096;
   if (module.end - module.begin >= first_page && is_elf_header(module.begin)) return module.begin;
   const bool may_be_at_zero = module.bias != 0 && module.bias < module.begin && module.bias % first_page == 0;
@@ -158,7 +158,7 @@ std::uint64_t header_of(const loaded_module& module) {
 /// segments.
 void read_headers(loaded_module& module) {
   constexpr std::uint64_t first_page = 4096;
-  const std::uint64_t header = header_of(module);
+  const std::uint64_t header = get_header(module);
   if (header == 0) return;
   ElfW(Ehdr) file;
   memcpy(&file, reinterpret_cast<const void*>(header), sizeof file);
@@ -248,7 +248,7 @@ bool for_each_library(int (*visit)(dl_phdr_info*, std::size_t, void*), void* con
 
 bool watch_modules() noexcept {
   static changes seen{};
-  if (asking.exchange(true, std::memory_order_acquire)) return false;  // A fork: check later.
+  if (asking.exchange(true, std::memory_order_acquire)) return false;  // A fork is about to happen: check later.
   changes now{};
   dl_iterate_phdr(read_changes, &now);
   const bool changed = now.adds != seen.adds || now.subs != seen.subs;

@@ -23,18 +23,18 @@ struct loaded_module {
   std::uint64_t build_id_bytes = 0;
 };
 
-/// Call once before the other functions, where loader calls and allocations are allowed. Idempotent.
+/// Call before the other functions, where loader calls and allocations are allowed. Further calls do nothing.
 void start_modules() noexcept;
 
-/// Finds the module that contains `pc`. The module must not be unloaded meanwhile (e.g. the calling thread has a frame
-/// in it). Lock-free, no allocation; about 150 ns.
+/// Finds the module that contains `pc`. The caller ensures that the module is not unloaded meanwhile, for example
+/// because the calling thread has a frame in it. Takes no lock, allocates nothing, takes about 150 ns.
 [[nodiscard]] bool find_module(std::uint64_t pc, loaded_module& found) noexcept;
 
 /// Sends the module's record to the writer, unless that was done before. Returns false if it cannot be sent now.
 bool introduce(const loaded_module& module) noexcept;
 
-/// Asks the loader for changes; called regularly on a recorder's thread. After an unload, all modules are sent again,
-/// because another module may now be at the same address. Returns true if a module was unloaded.
+/// Asks the loader for changes. The recorder calls this regularly on a thread of its own. After an unload, all modules
+/// are sent again, because another module may now be at the same address. Returns true if a module was unloaded.
 bool watch_modules() noexcept;
 
 /// Calls `visit` for each loaded file, as dl_iterate_phdr does, holding the loader's lock. Call it only on a recorder's
@@ -44,7 +44,7 @@ bool for_each_library(int (*visit)(dl_phdr_info*, std::size_t, void*), void* con
 /// For tests: false simulates a C library without `_dl_find_object`; true restores normal use.
 void ask_c_library(bool yes) noexcept;
 
-/// True if `address` is readable. One system call, about 100 ns. Preserves errno.
+/// True if `address` is readable. Makes one system call, which takes about 100 ns. Preserves errno.
 [[nodiscard]] bool is_readable(std::uint64_t address) noexcept;
 
 }  // namespace sluice::capture

@@ -34,24 +34,24 @@ bool may_be_code(std::uint64_t pc) { return pc >= page_bytes && pc >> address_bi
 ///   63       48                17       16    3      0
 ///   | offset | address / 65536 | second | rbp | kind |        at place address % 65536, or, as `second`, at that ^ 1
 ///
-/// The lookup has as few steps as possible before the next frame's address is known: the index is the address's low
-/// bits (random enough for return addresses), the offset is in the word's top bits.
+/// The lookup has as few steps as possible before the next frame's address is known. So the index is the address's low
+/// bits (random enough for return addresses), and the offset is in the word's top bits.
 class rule_cache {
  public:
   /// The entry for `pc`; 0 if there is none.
   [[nodiscard]] std::uint64_t find(std::uint64_t pc) const {
     const std::size_t at = pc % size;
     const std::uint64_t word = words_[at].load(std::memory_order_relaxed);
-    if (is_of(word, tag_of(pc))) [[likely]]
+    if (is_of(word, get_tag(pc))) [[likely]]
       return word;
     const std::uint64_t other = words_[at ^ 1].load(std::memory_order_relaxed);
-    return is_of(other, tag_of(pc) | second) ? other : 0;
+    return is_of(other, get_tag(pc) | second) ? other : 0;
   }
   void keep(std::uint64_t pc, std::uint64_t word, std::uint64_t round) {
     const std::size_t at = pc % size;
     const bool taken = words_[at].load(std::memory_order_relaxed) != 0;
     std::atomic<std::uint64_t>& place = words_[taken ? at ^ 1 : at];
-    place.store(word | (std::uint64_t{tag_of(pc) | (taken ? second : 0)} << tag_shift), std::memory_order_relaxed);
+    place.store(word | (std::uint64_t{get_tag(pc) | (taken ? second : 0)} << tag_shift), std::memory_order_relaxed);
     // A module was unloaded meanwhile, so the rule may be outdated.
     if (rounds_.load(std::memory_order_seq_cst) != round) place.store(0, std::memory_order_relaxed);
   }
@@ -68,7 +68,7 @@ class rule_cache {
   static constexpr std::size_t size = std::size_t{1} << 16;
   static constexpr unsigned tag_shift = 16;
   static constexpr std::uint32_t second = 1;
-  static std::uint32_t tag_of(std::uint64_t pc) { return static_cast<std::uint32_t>(pc / size) << 1; }
+  static std::uint32_t get_tag(std::uint64_t pc) { return static_cast<std::uint32_t>(pc / size) << 1; }
   static bool is_of(std::uint64_t word, std::uint32_t tag) {
     return static_cast<std::uint32_t>(word >> tag_shift) == tag && (word & 7) != 0;
   }
@@ -127,7 +127,7 @@ std::uint64_t thread_pointer() {
   return value;
 }
 
-stack_trail& trail_of(std::uint64_t thread) { return trails[(thread * 0x9E3779B97F4A7C15U >> 40) % trail_slots]; }
+stack_trail& get_trail(std::uint64_t thread) { return trails[(thread * 0x9E3779B97F4A7C15U >> 40) % trail_slots]; }
 
 /// The top of the calling thread's own stack, if it is on that stack. For the main thread, the top of the program's
 /// initial stack; for other threads, glibc's thread control block is at the top.
@@ -224,11 +224,11 @@ class stack_view {
 
 class walker {
  public:
-  walker(rule_cache& rules, const trail_frame& from, std::uint64_t* out, std::size_t max, unsigned skip)
-      : rules_(rules), at_(from), out_(out), next_(out), end_(out + max), skip_(skip) {
-    stack_.move_to(from.sp);
+  walker(rule_cache& rules, const trail_frame& frame, std::uint64_t* out, std::size_t max, unsigned skip)
+      : rules_(rules), at_(frame), out_(out), next_(out), end_(out + max), skip_(skip) {
+    stack_.move_to(frame.sp);
     const std::uint64_t thread = thread_pointer();
-    stack_trail& trail = trail_of(thread);
+    stack_trail& trail = get_trail(thread);
     if (trail.enter(thread, rules.round())) trail_ = &trail;
   }
   ~walker() {
@@ -273,7 +273,7 @@ class walker {
     }
   }
 
-  /// Call if the last walk also passed the current frame, as its frame `left` - 1: continues along that walk. Returns
+  /// Call if the last walk also passed the current frame, as its frame `left` - 1. Continues along that walk. Returns
   /// true if this reaches the outermost frame.
   bool follow_trail(std::size_t& left) {
     const stack_trail& trail = *trail_;
@@ -291,7 +291,7 @@ class walker {
     return false;
   }
   void remember(const trail_frame& frame) { fresh_frames_[fresh_++ % stack_trail::most] = frame; }
-  /// The walk is complete: keeps the trail from its frame `kept` - 1 outward for the next walk.
+  /// Call when the walk is complete. Keeps the trail from its frame `kept` - 1 outward for the next walk.
   void keep_trail(std::size_t kept) {
     if (trail_ != nullptr && !learned_) trail_->replace(kept, fresh_frames_, fresh_);
   }
@@ -300,25 +300,25 @@ class walker {
     const bool guessed = at_.pc == guess_;
     unwind_rule rule = learn(rules_, at_.pc, guessed);
     learned_ = true;
-    // Code generated at run time, or not code at all.
+    // The address is in code generated at run time, or is not in code at all.
     if (rule.kind == unwind_rule::none && !guessed) rule.kind = unwind_rule::guess;
     return rule;
   }
 
   /// Moves to the caller, whose stack pointer is `end`. Returns false if that is invalid or not readable.
   SLUICE_READS_STACKS bool leave(std::uint64_t end, std::int32_t saved_rbp) {
-    trail_frame from = at_;
+    trail_frame frame = at_;
     if (end <= at_.sp || !stack_.read(end - 8, at_.pc)) return false;
-    from.rbp_slot = 0;
+    frame.rbp_slot = 0;
     if (saved_rbp > 0) {
-      from.rbp_slot = end - bytes(saved_rbp);
-      if (!stack_.read(from.rbp_slot, at_.bp)) return false;
+      frame.rbp_slot = end - bytes(saved_rbp);
+      if (!stack_.read(frame.rbp_slot, at_.bp)) return false;
     } else if (saved_rbp == unwind_rule::rbp_lost) {
       at_.bp = 0;
     }
     at_.sp = end;
     if (stack_.own()) {
-      remember(from);
+      remember(frame);
     } else {
       fresh_ = 0;
     }
@@ -353,7 +353,7 @@ class walker {
         !stack_.read(context + at_rsp, interrupted.sp) || !stack_.read(context + at_rip, interrupted.pc)) {
       return false;
     }
-    ++interrupted.pc;  // Like a return address: the instruction before it counts.
+    ++interrupted.pc;  // The address is treated like a return address: the instruction before it counts.
     at_ = interrupted;
     stack_.move_to(at_.sp);
     stack_.include_red_zone();

@@ -14,7 +14,7 @@ struct line_table {
   const std::uint8_t* end;
 };
 
-/// 3.8 and 3.9, Objects/lnotab_notes.txt: pairs of (code bytes, lines), each relative to the previous one.
+/// Python 3.8 and 3.9 (Objects/lnotab_notes.txt): pairs of (code bytes, lines), each relative to the previous pair.
 std::int64_t line_by_lnotab(line_table table, std::int64_t line, std::int64_t wanted) {
   std::int64_t address = 0;
   for (; table.end - table.at >= 2; table.at += 2) {
@@ -25,7 +25,7 @@ std::int64_t line_by_lnotab(line_table table, std::int64_t line, std::int64_t wa
   return line;
 }
 
-/// 3.10, PEP 626: pairs of (code bytes, lines); -128 lines means that the code has no line.
+/// Python 3.10 (PEP 626): pairs of (code bytes, lines); -128 lines means that the code has no line.
 std::int64_t line_by_ranges(line_table table, std::int64_t line, std::int64_t wanted) {
   std::int64_t address = 0;
   for (; table.end - table.at >= 2; table.at += 2) {
@@ -48,7 +48,8 @@ std::int64_t signed_varint(const std::uint8_t* at, const std::uint8_t* end) {
   return (value & 1) != 0 ? -magnitude : magnitude;
 }
 
-/// 3.11 and later, Objects/locations.md: an entry starts with a byte: top bit, kind, length in instructions.
+/// Python 3.11 and later (Objects/locations.md): an entry starts with a byte that contains the top bit, the kind and
+/// the length in instructions.
 std::int64_t line_by_locations(line_table table, std::int64_t line, std::int64_t wanted) {
   std::int64_t address = 0;
   while (table.at < table.end) {
@@ -68,8 +69,8 @@ std::int64_t line_by_locations(line_table table, std::int64_t line, std::int64_t
 /// Reads memory through the kernel, so that freed memory causes no fault. When the table of a code object's copies
 /// grows, Python replaces it, and frees the old table when no thread that runs Python can be reading it. But this
 /// thread may be reading while Python regards it as waiting.
-bool read_safely(const void* from, void* to, std::size_t bytes) {
-  const iovec there{const_cast<void*>(from), bytes};
+bool read_safely(const void* source, void* to, std::size_t bytes) {
+  const iovec there{const_cast<void*>(source), bytes};
   const iovec here{to, bytes};
   return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == static_cast<ssize_t>(bytes);
 }
@@ -93,7 +94,7 @@ std::uint64_t copy_with(const python_layout& layout, const void* code, python_po
 }
 
 /// Offset in bytes from the first instruction.
-std::int64_t address_of(const python_layout& layout, const void* code, python_position position) {
+std::int64_t get_address(const python_layout& layout, const void* code, python_position position) {
   if (layout.family == python_family::frame_objects) {
     const auto last = static_cast<std::int32_t>(static_cast<std::uint32_t>(position));
     return layout.lines == python_lines::ranges ? last * code_unit : last;
@@ -133,9 +134,9 @@ std::size_t encode(std::uint32_t c, char* to) {
 
 }  // namespace
 
-std::uint32_t line_of(const python_layout& layout, const void* code, python_position position) noexcept {
+std::uint32_t get_line(const python_layout& layout, const void* code, python_position position) noexcept {
   const auto first = read_at<std::int32_t>(code, layout.code.first_line);
-  const std::int64_t address = address_of(layout, code, position);
+  const std::int64_t address = get_address(layout, code, position);
   const void* table = read_at<const void*>(code, layout.code.line_table);
   std::int64_t line = first;
   if (address >= 0 && table != nullptr) {
@@ -156,13 +157,13 @@ std::uint32_t line_of(const python_layout& layout, const void* code, python_posi
   return line > 0 && line <= INT32_MAX ? static_cast<std::uint32_t>(line) : 0;
 }
 
-text_view utf8_of(const python_layout& layout, const void* unicode, char* buffer, std::size_t room) noexcept {
+text_view read_utf8(const python_layout& layout, const void* unicode, char* buffer, std::size_t room) noexcept {
   if (unicode == nullptr) return {buffer, 0};
   // State bits: interned : 2 (or 8), kind : 3, compact : 1, ascii : 1
   const std::uint32_t state = read_at<std::uint32_t>(unicode, layout.unicode_state()) >> layout.kind_bits;
   const unsigned width = state & 7U;
   const bool compact = (state >> 3 & 1U) != 0, ascii = (state >> 4 & 1U) != 0;
-  // A later 3.14 release might use another layout: no text is better than a wrong text.
+  // A later 3.14 release might use another layout, and no text is better than a wrong text.
   if (layout.without_gil && (!compact || (width != 1 && width != 2 && width != 4))) return {buffer, 0};
   const auto length = static_cast<std::size_t>(read_at<std::int64_t>(unicode, layout.length()));
   const char* object = static_cast<const char*>(unicode);

@@ -5,8 +5,8 @@
 
 #include "instrumentation/capture/stacks/python_layout.hpp"
 
-/// Reads Python code objects from memory directly: no reference counts, no GIL, no calls into Python. The caller's
-/// frame keeps the code alive.
+/// Reads Python's code objects directly from memory, without reference counts, without the GIL and without calls into
+/// Python. The caller's frame keeps the code object alive.
 namespace sluice::capture {
 
 /// The current instruction of a frame: its address or, for `python_family::frame_objects`, the number `f_lasti`.
@@ -14,7 +14,7 @@ using python_position = std::uint64_t;
 
 /// The source line of `position`; the code's first line if `position` is before the first instruction; 0 if the
 /// compiler recorded no line. O(size of the code's line table).
-[[nodiscard]] std::uint32_t line_of(const python_layout& layout, const void* code, python_position position) noexcept;
+[[nodiscard]] std::uint32_t get_line(const python_layout& layout, const void* code, python_position position) noexcept;
 
 /// The text of a `str` in UTF-8. ASCII is returned in place; otherwise it is written to `buffer`, cut to `room` bytes
 /// at a character boundary. An invalid character (lone surrogate) becomes U+FFFD.
@@ -22,7 +22,7 @@ struct text_view {
   const char* text;
   std::size_t length;
 };
-[[nodiscard]] text_view utf8_of(const python_layout& layout, const void* unicode, char* buffer,
-                                std::size_t room) noexcept;
+[[nodiscard]] text_view read_utf8(const python_layout& layout, const void* unicode, char* buffer,
+                                  std::size_t room) noexcept;
 
 }  // namespace sluice::capture

@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <cstring>
 
-/// Member offsets (bytes) in CPython's objects, by version, from CPython's headers (Include/cpython, Include/internal).
-/// All releases of a minor version share a layout. From 3.13 on, the interpreter publishes its offsets
-/// (_Py_DebugOffsets). Builds without the GIL (3.13t, 3.14t) have their own layouts: object headers are longer, and
-/// from 3.14 on each thread runs its own copy of the code.
+/// Tables of the member offsets (in bytes) in CPython's objects, by version. The numbers are from CPython's headers
+/// (Include/cpython, Include/internal). All releases of a minor version share a layout. From 3.13 on, the interpreter
+/// publishes its offsets (_Py_DebugOffsets). Builds without the GIL (3.13t, 3.14t) have their own layouts: object
+/// headers are longer, and from 3.14 on each thread runs its own copy of the code.
 namespace sluice::capture {
 
 /// How the frames of a thread are linked.
@@ -200,7 +200,7 @@ inline constexpr python_layout python_layouts[] = {
 /// Offset in _PyRuntime (`runtime`) of a pointer that is set for good when Python shuts down; 0 if unknown.
 [[nodiscard]] std::size_t finalizing_in_runtime(const python_layout& layout, const void* runtime) noexcept;
 
-/// True if the offsets that Python publishes (3.13 and later) agree with `layout`. `runtime` is _PyRuntime.
+/// True if the offsets that Python (3.13 and later) publishes agree with `layout`. `runtime` is _PyRuntime.
 [[nodiscard]] bool agrees_with_debug_offsets(const python_layout& layout, const void* runtime) noexcept;
 
 template <class T>

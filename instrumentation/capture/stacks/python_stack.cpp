@@ -25,7 +25,8 @@ struct hashed_stack {
   std::size_t count;
 };
 
-/// The interpreter of this process. Filled once, before `found`. Each stack needs only one cache line of it.
+/// The interpreter of this process. It is filled once, before `found` is set. Taking a stack reads only one cache line
+/// of this object.
 struct alignas(64) interpreter {
   std::atomic<bool> found{false};
   bool has_key = false;  ///< True if `key` is known: the key of thread-specific data for Python's thread state.
@@ -63,7 +64,7 @@ T symbol(void* library, const char* name) {
 }
 
 /// The version of Python, e.g. 0x0308 for 3.8.18; 0 if unknown.
-unsigned version_of(void* library) {
+unsigned get_version(void* library) {
   if (const auto* number = symbol<const unsigned long*>(library, "Py_Version")) {
     return static_cast<unsigned>(*number >> 16);
   }
@@ -76,9 +77,9 @@ unsigned version_of(void* library) {
 }
 
 /// The layout of this version and build; null if it is unknown.
-const python_layout* layout_of(void* library, unsigned version) {
+const python_layout* get_layout(void* library, unsigned version) {
   const void* runtime = dlsym(library, "_PyRuntime");
-  const bool says = (version & 255U) >= 13;  // It publishes its offsets and its build type.
+  const bool says = (version & 255U) >= 13;  // Such a version publishes its offsets and its build type.
   if (says && runtime == nullptr) return nullptr;
   const python_layout* layout = known_layout(version >> 8, version & 255U, says && is_without_gil(runtime));
   if (layout == nullptr) return nullptr;
@@ -112,14 +113,15 @@ void find_evaluation(void* library) {
   dl_iterate_phdr(find_code, nullptr);
 }
 
-/// Finds the key of the thread-specific data with Python's thread state, to read it directly: sets a value for each key
-/// until Python's own function returns it. Runs on the calling thread with its signals blocked.
+/// Finds the key of the thread-specific data that contains Python's thread state, so that the state can be read
+/// directly. For that, sets a value for each key until Python's own function returns this value. Runs on the calling
+/// thread with its signals blocked.
 void find_key() {
   constexpr pthread_key_t most = 32;  // The first 32 need no memory.
   static const char mark = 0;
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
+  sigset_t whole, before;
+  sigfillset(&whole);
+  pthread_sigmask(SIG_SETMASK, &whole, &before);
   for (pthread_key_t key = 0; key < most && !python.has_key; ++key) {
     const void* const kept = pthread_getspecific(key);
     if (pthread_setspecific(key, &mark) != 0) continue;  // No such key.
@@ -145,7 +147,7 @@ void find_finalizing(void* library) {
 constexpr std::uint64_t odd1 = 0x9E3779B185EBCA87U, odd2 = 0xC2B2AE3D27D4EB4FU, odd3 = 0x165667B19E3779F9U;
 
 /// A sample of a line table's bytes: all of them up to 32 bytes, else four 8-byte words.
-std::uint64_t sample_of(const python_layout& layout, const void* table) {
+std::uint64_t get_sample(const python_layout& layout, const void* table) {
   const std::size_t bytes_data = layout.bytes_data();
   const auto bytes = read_at<std::uint64_t>(table, layout.length());
   const auto first =
@@ -161,7 +163,7 @@ std::uint64_t sample_of(const python_layout& layout, const void* table) {
 /// A number that distinguishes a code object from a later one at the same address. From 3.12 on, it depends on the code
 /// object's version number; before, on the objects to which it refers and some of their content, because addresses of
 /// texts may also be reused.
-std::uint64_t identity_of(const python_layout& layout, const void* code) {
+std::uint64_t identify_recording(const python_layout& layout, const void* code) {
   const std::uint64_t first_line = read_at<std::uint32_t>(code, layout.code.first_line);
   if (layout.code.version != 0) {
     const std::uint64_t version = read_at<std::uint32_t>(code, layout.code.version);
@@ -174,19 +176,19 @@ std::uint64_t identity_of(const python_layout& layout, const void* code) {
   const auto file_end = read_at<std::uint64_t>(file, layout.ascii_data + file_length - 8);
   std::uint64_t sum = first_line + read_at<std::uint64_t>(code, layout.code.name) * odd1;
   sum += reinterpret_cast<std::uint64_t>(file) * odd2 + reinterpret_cast<std::uint64_t>(lines) * odd3;
-  return sum + (file_end ^ file_length << 48) * odd2 + sample_of(layout, lines);
+  return sum + (file_end ^ file_length << 48) * odd2 + get_sample(layout, lines);
 }
 
-std::uint64_t key_of(std::uint64_t place, std::uint64_t identity) {
+std::uint64_t get_key(std::uint64_t place, std::uint64_t identity) {
   const std::uint64_t key = place * odd1 + identity * odd2;
   return (key ^ key >> 32) | ring::frame_key_bit;
 }
 
-std::uint64_t key_of(const python_layout& layout, const void* code, python_position position) {
+std::uint64_t get_key(const python_layout& layout, const void* code, python_position position) {
   const std::uint64_t place = layout.family == python_family::frame_objects
                                   ? reinterpret_cast<std::uint64_t>(code) + (position << 48)
                                   : position;
-  return key_of(place, identity_of(layout, code));
+  return get_key(place, identify_recording(layout, code));
 }
 
 /// Computes the key of a stack, frame by frame from the innermost.
@@ -210,11 +212,11 @@ SLUICE_RARE void introduce(const python_layout& layout, const void* code, python
   ring::frame_record frame{};
   frame.header.time = ring::now();
   frame.key = key;
-  text_view text = utf8_of(layout, read_at<const void*>(code, layout.code.name), buffer, sizeof buffer);
+  text_view text = read_utf8(layout, read_at<const void*>(code, layout.code.name), buffer, sizeof buffer);
   frame.function = ring::intern(text.text, text.length);
-  text = utf8_of(layout, read_at<const void*>(code, layout.code.file), buffer, sizeof buffer);
+  text = read_utf8(layout, read_at<const void*>(code, layout.code.file), buffer, sizeof buffer);
   frame.file = ring::intern(text.text, text.length);
-  frame.line = line_of(layout, code, position);
+  frame.line = get_line(layout, code, position);
   frame.kind = static_cast<std::uint32_t>(trace::frame_kind::python);
   ring::introduce_frame(frame);
 }
@@ -230,7 +232,7 @@ struct walk {
   std::size_t count = 0;
 
   void add(const python_layout& layout, const void* code, python_position position) {
-    const std::uint64_t key = key_of(layout, code, position);
+    const std::uint64_t key = get_key(layout, code, position);
     if (sends && !ring::knows_frame(key)) introduce(layout, code, position, key);
     out[count++] = key;
   }
@@ -253,7 +255,7 @@ void walk_frame_objects(const python_layout& layout, const char* frame, walk& w)
 constexpr std::uint8_t owned_by_generator = 1, owned_by_c = 3;
 
 /// The code object of a frame. From 3.14 on, the lowest bits of the reference are tags for reference counting.
-SLUICE_INLINE const char* code_of(const python_layout& layout, const char* frame) {
+SLUICE_INLINE const char* get_code(const python_layout& layout, const char* frame) {
   constexpr std::uint64_t tags = 7;
   return reinterpret_cast<const char*>(read_at<std::uint64_t>(frame, layout.frame.code) & ~tags);
 }
@@ -274,14 +276,14 @@ SLUICE_INLINE bool has_begun(const python_layout& layout, std::uint8_t owner, co
 
 /// Walks the frames of Python from 3.11 on. Like tracebacks, skips frames owned by C and frames that have not begun.
 void walk_interpreter_frames(const python_layout& layout, const char* frame, walk& w) {
-  // At most one frame is skipped per evaluation or per frame, so this many steps are never needed.
+  // At most one frame is skipped per evaluation or per frame, so a walk never needs this many steps.
   std::size_t steps = 4 * w.max;
   for (; frame != nullptr && w.count < w.max && steps != 0; --steps) {
     const auto owner = read_at<std::uint8_t>(frame, layout.frame.owner);
     if (owner >= owned_by_c) {
       w.mark();
     } else {
-      const char* code = code_of(layout, frame);
+      const char* code = get_code(layout, frame);
       const auto position = read_at<std::uint64_t>(frame, layout.frame.instruction);
       if (has_begun(layout, owner, code, position)) w.add(layout, code, position);
       const bool entry = layout.family == python_family::cframes && read_at<char>(frame, layout.frame.is_entry) != 0;
@@ -312,7 +314,7 @@ SLUICE_INLINE const void* this_thread() {
     return nullptr;
   }
   if (!python.has_key) return find_thread();
-  // A restarted Python may use another key: a value is used only after a check that it is a thread's state.
+  // A restarted Python may use another key. So a value is used only after a check that it is a thread's state.
   const void* thread = python.specific(python.key);
   if (thread == nullptr || thread == known_thread) [[likely]]
     return thread;
@@ -340,19 +342,19 @@ std::size_t walk_thread(const void* thread, walk w) {
 
 constexpr std::size_t max_frames = ring::maximum_frames;
 
-hashed_stack hash_of(const std::uint64_t* frames, std::size_t count) {
+hashed_stack compute_hash(const std::uint64_t* frames, std::size_t count) {
   stack_hash hash;
   for (std::size_t i = 0; i < count; ++i) hash.add(frames[i]);
   return hash.done();
 }
 
-/// Generic version, driven by the layout.
+/// The generic version, which looks up each offset in the layout.
 hashed_stack hash_thread(const void* thread) {
   std::uint64_t frames[max_frames];
-  return hash_of(frames, walk_thread(thread, {frames, max_frames, nullptr, false}));
+  return compute_hash(frames, walk_thread(thread, {frames, max_frames, nullptr, false}));
 }
 
-/// Version for one layout with code version numbers: a short loop without table lookups.
+/// The version for one layout with code version numbers. It is a short loop without table lookups.
 template <std::size_t Which>
 SLUICE_HOT hashed_stack hash_frames(const void* thread) {
   constexpr python_layout layout = python_layouts[Which];
@@ -364,14 +366,14 @@ SLUICE_HOT hashed_stack hash_frames(const void* thread) {
   stack_hash hash;
   for (std::size_t steps = 4 * max_frames; frame != nullptr && hash.count() < max_frames && steps != 0; --steps) {
     const auto owner = read_at<std::uint8_t>(frame, layout.frame.owner);
-    const char* code = code_of(layout, frame);
+    const char* code = get_code(layout, frame);
     const auto position = read_at<std::uint64_t>(frame, layout.frame.instruction);
     frame = read_at<const char*>(frame, layout.frame.previous);
     if (owner >= owned_by_c || !has_begun(layout, owner, code, position)) continue;
     const auto version = read_at<std::uint32_t>(code, layout.code.version);
     if (version == 0) [[unlikely]]
       return hash_thread(thread);
-    hash.add(key_of(position, std::uint64_t{version} << 32 | read_at<std::uint32_t>(code, layout.code.first_line)));
+    hash.add(get_key(position, std::uint64_t{version} << 32 | read_at<std::uint32_t>(code, layout.code.first_line)));
   }
   return hash.done();
 }
@@ -390,7 +392,7 @@ static_assert(python_layouts[4].minor == 12 && sizeof python_layouts / sizeof py
 SLUICE_RARE std::uint64_t introduce_stack(const void* thread) {
   std::uint64_t frames[max_frames];
   const std::size_t count = walk_thread(thread, {frames, max_frames, nullptr, true});
-  return ring::introduce_stack(hash_of(frames, count).key, frames, count);
+  return ring::introduce_stack(compute_hash(frames, count).key, frames, count);
 }
 
 }  // namespace
@@ -407,8 +409,8 @@ void find_python() noexcept {
   // Only one thread may do the rest.
   static constinit std::atomic<bool> claimed{false};
   if (claimed.exchange(true)) return;
-  const unsigned version = version_of(library);
-  python.layout = layout_of(library, version);
+  const unsigned version = get_version(library);
+  python.layout = get_layout(library, version);
   python.this_thread = symbol<void* (*)()>(library, "PyGILState_GetThisThreadState");
   if (python.layout != nullptr && python.this_thread != nullptr) {
     find_finalizing(library);

@@ -3,16 +3,16 @@
 #include <cstddef>
 #include <cstdint>
 
-/// The Python frames of the calling thread, read directly from the interpreter's memory: no GIL, no reference counts,
-/// no Python call. So code inside a driver or an allocator may call these functions with any lock held, including
-/// Python's. A thread's own frames cannot change meanwhile.
+/// Finds the Python frames of the calling thread directly in the interpreter's memory, without the GIL, reference
+/// counts or calls into Python. So code inside a driver or an allocator may call these functions with any lock held,
+/// including Python's. A thread's own frames cannot change meanwhile.
 ///
-/// Supports CPython 3.8 to 3.14, from 3.13 on with and without the GIL. For other versions, there is one message and no
-/// frames.
+/// CPython 3.8 to 3.14 is supported, from 3.13 on with and without the GIL. For other versions, the recording contains
+/// one message and no Python frames.
 namespace sluice::capture {
 
-/// Looks for a Python interpreter in this process and prepares for its version. Cheap once found. Takes the loader's
-/// lock: do not call from callbacks.
+/// Looks for a Python interpreter in this process and prepares for its version. A call is cheap once the interpreter
+/// has been found. Takes the loader's lock, so do not call this from callbacks.
 void find_python() noexcept;
 
 /// Sends the details of the calling thread's frames (`frame_record`) and writes the keys of these frames to `out`,

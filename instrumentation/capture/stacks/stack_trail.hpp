@@ -6,8 +6,9 @@
 
 #define SLUICE_READS_STACKS __attribute__((no_sanitize("address", "thread", "undefined")))
 
-/// A record of a thread's last stack walk, so that unchanged frames need no lookup. Mostly, these are the outer frames;
-/// in a loop, all frames. The idea comes from bytehound's shadow stack, but this class does not modify the stack.
+/// `stack_trail` keeps a thread's last stack walk, so that unchanged frames need no lookup. The unchanged frames are
+/// mostly the outer frames; in a loop, they are all frames. The idea comes from bytehound's shadow stack, but this
+/// class does not modify the stack.
 ///
 /// A walk depends only on its initial registers, the rules and the words it reads. If the registers at a frame equal
 /// those at a frame of the last walk, and the words read from there on are unchanged, the outer frames are equal too.
@@ -21,17 +22,17 @@ struct trail_frame {
   std::uint64_t rbp_slot;  ///< Address from which the caller's rbp was read; 0 if it was not read.
 };
 
-/// The frames of one thread's last walk ("trail"). Contains only frames on the thread's own stack (readable while the
-/// thread exists), without gaps up to the outermost frame. Trails are in a table, because thread-local memory is
-/// scarce: threads whose numbers collide take over each other's trail and clear it.
+/// The frames of one thread's last walk (the thread's "trail"). A trail contains only frames on the thread's own stack
+/// (readable while the thread exists), without gaps up to the outermost frame. Trails are in a table, because
+/// thread-local memory is scarce. Threads whose numbers collide take over each other's trail and clear it.
 class stack_trail {
  public:
   static constexpr std::size_t most = 128;
 
-  /// Locks the trail. Returns false if another thread uses the trail, or a signal handler interrupted a walk: then walk
-  /// without the trail. `thread`: a nonzero number that identifies the calling thread. `round`: the version of the
-  /// rules. Frames of another thread or round are dropped. A new thread may have the number of a thread that has ended:
-  /// then either its stack has the same content, or the checks fail.
+  /// Locks the trail. Returns false if another thread uses the trail, or a signal handler interrupted a walk; the
+  /// caller then walks without the trail. `thread`: a nonzero number that identifies the calling thread. `round`: the
+  /// version of the rules. Frames of another thread or round are dropped. A new thread may have the number of a thread
+  /// that has ended. Then either its stack has the same content, or the checks fail.
   [[nodiscard]] bool enter(std::uint64_t thread, std::uint64_t round) noexcept {
     if (busy_.load(std::memory_order_relaxed) || busy_.exchange(true, std::memory_order_acquire)) return false;
     if (round_ != round || thread_ != thread) count_ = 0;
@@ -46,10 +47,10 @@ class stack_trail {
 
   /// Returns true if one of the `from` outermost frames equals `at`, and sets `from` to that frame's number + 1.
   /// Otherwise returns false and may lower `from`.
-  [[nodiscard]] bool find(const trail_frame& at, std::size_t& from) const noexcept {
-    while (from > 0 && frames_[from - 1].sp < at.sp) --from;
-    if (from == 0) return false;
-    const trail_frame& candidate = frames_[from - 1];
+  [[nodiscard]] bool find(const trail_frame& at, std::size_t& begin) const noexcept {
+    while (begin > 0 && frames_[begin - 1].sp < at.sp) --begin;
+    if (begin == 0) return false;
+    const trail_frame& candidate = frames_[begin - 1];
     return candidate.sp == at.sp && candidate.pc == at.pc && candidate.bp == at.bp;
   }
   /// The number of the outermost frame that a walk from frame `number` reaches through the same frames as the last

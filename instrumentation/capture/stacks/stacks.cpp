@@ -73,7 +73,7 @@ SLUICE_INLINE std::uint64_t python_stack_or_whose() noexcept {
 
 /// The frame that called the driver; none if the walk did not find it.
 struct caller_frame {
-  /// Searches few frames first, because there are nearly always only a few frames of ours and of CUDA in between.
+  /// Searches only a few frames first, because nearly always only a few frames of ours and of CUDA are in between.
   caller_frame() noexcept {
     for (const std::size_t limit : {std::size_t{12}, std::size_t{64}}) {
       const native_stack native(limit);

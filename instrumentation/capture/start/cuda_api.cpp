@@ -103,7 +103,7 @@ bool try_cupti(const char* path, int flags) {
   return false;
 }
 
-/// Finds a libcupti that the program itself linked (PyTorch does): the driver would not call a second copy.
+/// Finds a libcupti that the program itself has loaded, as PyTorch does. The driver would not call a second copy.
 int find_loaded(dl_phdr_info* info, std::size_t, void* found) {
   const char* name = info->dlpi_name == nullptr ? nullptr : strrchr(info->dlpi_name, '/');
   if (name == nullptr || strncmp(name, "/libcupti.so", 12) != 0) return 0;

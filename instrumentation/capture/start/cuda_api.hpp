@@ -5,7 +5,7 @@
 
 #include <cstdint>
 
-/// The two libraries that the capture library uses without linking against them: CUPTI, opened from the path that
+/// Opens the two libraries that the capture library uses without being linked against them: CUPTI, from the path that
 /// `sluice record` chose, and the CUDA driver, which is already loaded because it loads the capture library.
 namespace sluice::capture {
 

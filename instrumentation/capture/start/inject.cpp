@@ -1,6 +1,6 @@
-// libsluice_capture.so: preloaded into every process of a recorded command, where it is idle until the CUDA driver
-// calls InitializeInjection (CUDA_INJECTION64_PATH) or another event occurs. Whatever fails here, the program continues
-// as if the library were not there.
+// The start and the end of libsluice_capture.so, the capture library. It is preloaded into every process of a recorded
+// command, where it is idle until the CUDA driver calls InitializeInjection (CUDA_INJECTION64_PATH) or another event
+// occurs. Whatever fails here, the program continues as if the library were not there.
 
 #include <pthread.h>
 #include <stdio.h>
@@ -66,7 +66,8 @@ void report_other_profiler(CUptiResult result) {
   ring::message(warning, text);
 }
 
-/// Runs before the driver's exit handler, registered earlier. The rings stay open: destructors may free memory.
+/// Runs before the driver's exit handler, which was registered earlier. The rings stay open, because destructors may
+/// still free memory.
 void at_exit() {
   if (owner.load() != getpid()) return;
   note_ending(true);
@@ -143,7 +144,8 @@ bool begin_with_cupti(const char* cupti_paths, bool late) {
   return true;
 }
 
-/// Starts recording this process; a writer must be connected. Returns false, with a message, if not possible.
+/// Starts recording this process. A writer must be connected. Returns false, with a message, if recording is not
+/// possible.
 bool begin(const char* cupti_paths, bool late) {
   torch::find_real_functions();
   prepare_stacks();
@@ -180,8 +182,8 @@ bool attach_again() noexcept {
 
 using namespace sluice;
 
-/// The driver's entry point. Called once, in the program's first cuInit; further calls (another driver, cuInit after a
-/// fork) are ignored.
+/// The function that the driver calls in this library. The driver calls it once, in the program's first cuInit. Further
+/// calls (another driver, cuInit after a fork) are ignored.
 extern "C" __attribute__((visibility("default"))) int InitializeInjection(void) {
   static std::atomic<bool> called{false};
   if (called.exchange(true) || !capture::recording()) return 1;
@@ -193,7 +195,7 @@ int sluice_capture_start(const char* socket_name, const char* cupti_paths) {
   if (ring::active() || !ring::start(socket_name, {})) return 0;
   capture::read_options(trace::recording_mode::timeline);
   capture::forget_everything();
-  capture::forget_functions();  // So that the functions' names are sent to the new writer.
+  capture::forget_functions();  // The functions' names are then sent to the new writer.
   capture::torch::forget_totals();
   if (capture::begin(cupti_paths, true)) return 1;
   ring::stop();

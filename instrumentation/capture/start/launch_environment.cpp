@@ -43,7 +43,7 @@ std::vector<std::string> find_cupti(std::span<const std::string> command, const 
     if (python.empty()) return;
     for (const std::string& file : cupti_of_python(python, variables)) add_if_there(files, file);
   };
-  const std::string of_command = interpreter_of(command, variables);
+  const std::string of_command = find_interpreter(command, variables);
   add_those_of(of_command);
   for (const std::string& root : {variables("CUDA_HOME").value_or(""), variables("CUDA_PATH").value_or(""),
                                   std::string("/usr/local/cuda"), std::string("/opt/cuda")}) {
@@ -62,9 +62,9 @@ std::vector<std::string> find_cupti(std::span<const std::string> command, const 
 }
 
 std::string joined_files(std::span<const std::string> files) {
-  std::string all;
-  for (const std::string& file : files) all = joined(all, file);
-  return all;
+  std::string text;
+  for (const std::string& file : files) text = joined(text, file);
+  return text;
 }
 
 std::string own_program() {
@@ -73,7 +73,7 @@ std::string own_program() {
   return error ? std::string() : path.string();
 }
 
-result<std::string> capture_library_of(const std::string& program) {
+result<std::string> find_capture_library(const std::string& program) {
   const fs::path folder = fs::path(program).parent_path();
   const fs::path beside = folder / "libsluice_capture.so";
   const fs::path installed = folder.parent_path() / "lib/sluice/libsluice_capture.so";
@@ -114,7 +114,7 @@ std::vector<std::pair<std::string, std::string>> launch_environment(const std::s
     // replaces no function of the sanitizer.
     variables.emplace_back("ASAN_OPTIONS", joined("verify_asan_link_order=0", inherited("ASAN_OPTIONS").value_or("")));
   }
-  // Last, so that it does not hide the user's modules.
+  // This folder comes last, so that it does not hide the user's modules.
   const std::string modules = (fs::path(capture_library).parent_path() / "python").string();
   variables.emplace_back("PYTHONPATH", joined(inherited("PYTHONPATH").value_or(""), modules));
   return variables;

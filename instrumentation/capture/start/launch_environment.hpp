@@ -9,8 +9,8 @@
 
 #include "core/base/error.hpp"
 
-/// The environment that makes each process of a recorded command load the capture library; set by `sluice record`.
-/// Linked into `sluice`, not into the capture library.
+/// Functions that compute the environment which makes each process of a recorded command load the capture library.
+/// `sluice record` sets this environment. The functions are part of `sluice`, not of the capture library.
 namespace sluice::capture {
 
 /// Environment variable that makes the capture library hash the data of copies to and from the host. The value is the
@@ -23,9 +23,10 @@ using variable_lookup = std::function<std::optional<std::string>(const std::stri
 /// Looks up the variables of this process.
 [[nodiscard]] variable_lookup own_environment();
 
-/// Possible libcupti files for `command`, best first: those in SLUICE_CUPTI_PATH; for a Python command, the file of its
-/// PyTorch, which the process will load anyway; the CUDA toolkit's; for other programs, those of the python3 on PATH.
-/// May be empty; the capture library then uses the loader's search. Reads directories and small files; runs nothing.
+/// Possible libcupti files for `command`, best first: the files in SLUICE_CUPTI_PATH, for a Python command the file of
+/// its PyTorch (which the process will load anyway), the CUDA toolkit's file, and for other programs the files of the
+/// python3 on PATH. The result may be empty; the capture library then uses the loader's search. Reads directories and
+/// small files, and runs no program.
 [[nodiscard]] std::vector<std::string> find_cupti(std::span<const std::string> command,
                                                   const variable_lookup& variables);
 
@@ -37,7 +38,7 @@ using variable_lookup = std::function<std::optional<std::string>(const std::stri
 
 /// Path of the libsluice_capture.so that belongs to `program` (the running executable): in the same folder in a build
 /// tree, in ../lib/sluice in an installation. Error `unavailable` if the library is in neither place.
-[[nodiscard]] result<std::string> capture_library_of(const std::string& program);
+[[nodiscard]] result<std::string> find_capture_library(const std::string& program);
 
 /// The environment variables that make the driver and NVTX load a profiler's library.
 inline constexpr const char* injection_variables[] = {"CUDA_INJECTION64_PATH", "NVTX_INJECTION64_PATH"};
@@ -48,8 +49,9 @@ inline constexpr const char* injection_variables[] = {"CUDA_INJECTION64_PATH", "
                                                                                 const variable_lookup& variables);
 
 /// Names and values of the variables to set: CUDA_INJECTION64_PATH, NVTX_INJECTION64_PATH and LD_PRELOAD load the
-/// library; SLUICE_SOCKET and SLUICE_CUPTI_PATH configure it; PYTHONPATH makes `import sluice` work. Variables that are
-/// lists keep their entries from `inherited`. LD_PRELOAD omits a path with a space or a colon: see `can_be_preloaded`.
+/// library. SLUICE_SOCKET and SLUICE_CUPTI_PATH configure the library. PYTHONPATH makes `import sluice` work. Variables
+/// that are lists keep their entries from `inherited`. LD_PRELOAD omits a path with a space or a colon: see
+/// `can_be_preloaded`.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> launch_environment(const std::string& capture_library,
                                                                                   const std::string& socket_name,
                                                                                   std::span<const std::string> cupti,

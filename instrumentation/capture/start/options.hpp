@@ -2,7 +2,7 @@
 
 #include "core/trace/model/kinds.hpp"
 
-/// Options of the capture library, from environment variables. They are read once, when the library starts.
+/// The options of the capture library. They are read from environment variables once, when the library starts.
 namespace sluice::capture {
 
 /// Which frames the stacks of allocations, copies and memsets contain.
@@ -41,9 +41,9 @@ extern capture_options options;
 /// Fills `options` from the environment. `otherwise` is the mode to use if the environment sets no mode.
 void read_options(trace::recording_mode otherwise) noexcept;
 
-/// True if the environment asks for `memory` mode, so that our functions may replace the driver's. Called before any
-/// CUDA code runs, also in processes that never use CUDA; so it does not connect to the writer. O(1) from the second
-/// call on.
+/// True if the environment asks for `memory` mode, so that our functions may replace the driver's. The capture library
+/// calls this before any CUDA code runs, also in processes that never use CUDA. So this function does not connect to
+/// the writer. O(1) from the second call on.
 [[nodiscard]] bool may_use_entry_points() noexcept;
 
 /// True if the environment asks for hashing the contents of copies. Like `may_use_entry_points`, but reads the

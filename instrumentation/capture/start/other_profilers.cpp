@@ -15,7 +15,7 @@ namespace sluice::capture {
 namespace {
 
 constexpr unsigned warning = raw(trace::severity::warning);
-/// Time to wait before the records are taken back, in ns: a profiler that stops makes several CUPTI calls in a row, and
+/// Time to wait before the records are taken back, in ns. A profiler that stops makes several CUPTI calls in a row and
 /// may start again at once.
 constexpr std::uint64_t quiet_ns = 1'000'000'000;
 /// Limits the messages about a profiler that starts and stops in each step.
@@ -147,7 +147,8 @@ void note_switched_off(std::uint32_t kind) {
   if (ours) stopped.store(true);
 }
 
-/// Waits until the flush thread is outside CUPTI, because CUPTI shuts down. The thread stays outside from then on.
+/// Waits until the flush thread has left CUPTI, because CUPTI is about to shut down. From then on, the flush thread
+/// does not call CUPTI.
 void make_way_for_shutdown() {
   if (!watching.load()) return;
   note_taken();
@@ -171,7 +172,7 @@ void note_shutdown(const void* caller, CUptiResult result) {
   say(text);
 }
 
-/// Result for a library that found our function instead of CUPTI's, when there is no CUPTI.
+/// The result that a library gets if it found our function instead of CUPTI's, but there is no CUPTI.
 constexpr CUptiResult no_cupti = CUPTI_ERROR_NOT_INITIALIZED;
 
 }  // namespace

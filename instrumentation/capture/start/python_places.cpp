@@ -41,7 +41,7 @@ std::optional<std::string> line_of_script(const std::string& path) {
 }
 
 /// `program` itself if it is a Python interpreter, or the interpreter named in its first line.
-std::string python_of(const std::string& program, const variable_lookup& variables) {
+std::string get_python(const std::string& program, const variable_lookup& variables) {
   const auto line = line_of_script(program);
   if (!line) return is_named_python(program) ? program : std::string();
   std::istringstream words(*line);
@@ -51,7 +51,7 @@ std::string python_of(const std::string& program, const variable_lookup& variabl
 }
 
 /// `path` and the targets to which its links lead, in order.
-std::vector<fs::path> chain_of(const fs::path& path) {
+std::vector<fs::path> make_chain(const fs::path& path) {
   std::vector<fs::path> chain{path};
   std::error_code failed;
   while (chain.size() < max_links && fs::is_symlink(chain.back(), failed)) {
@@ -63,7 +63,7 @@ std::vector<fs::path> chain_of(const fs::path& path) {
 }
 
 /// The value of `key` in a pyvenv.cfg, whose lines are "key = value".
-std::string value_of(const std::string& text, std::string_view key) {
+std::string get_value(const std::string& text, std::string_view key) {
   for (const std::string& line : split(text, '\n')) {
     std::istringstream words(line);
     std::string name, equals, value;
@@ -73,15 +73,15 @@ std::string value_of(const std::string& text, std::string_view key) {
 }
 
 /// Folders that contain "lib/python3.N" for this Python, highest priority first.
-std::vector<fs::path> prefixes_of(const std::string& interpreter) {
-  const std::vector<fs::path> chain = chain_of(interpreter);
+std::vector<fs::path> list_prefixes(const std::string& interpreter) {
+  const std::vector<fs::path> chain = make_chain(interpreter);
   for (const fs::path& each : chain) {
     for (const fs::path& folder : {each.parent_path().parent_path(), each.parent_path()}) {
       const auto settings = read_regular_file((folder / "pyvenv.cfg").string(), largest_text);
       if (!settings) continue;
       std::vector<fs::path> found{folder};
-      const fs::path home = value_of(*settings, "home");
-      if (value_of(*settings, "include-system-site-packages") == "true" && home.is_absolute())
+      const fs::path home = get_value(*settings, "home");
+      if (get_value(*settings, "include-system-site-packages") == "true" && home.is_absolute())
         found.push_back(home.parent_path());
       return found;
     }
@@ -152,17 +152,17 @@ std::string find_on_path(const std::string& name, const variable_lookup& variabl
   return {};
 }
 
-std::string interpreter_of(std::span<const std::string> command, const variable_lookup& variables) {
+std::string find_interpreter(std::span<const std::string> command, const variable_lookup& variables) {
   for (const std::string& word : command.first(std::min(command.size(), max_words))) {
     const std::string program = find_on_path(word, variables);
     if (program.empty()) continue;
-    if (std::string python = python_of(program, variables); !python.empty()) return python;
+    if (std::string python = get_python(program, variables); !python.empty()) return python;
   }
   return {};
 }
 
 std::vector<std::string> cupti_of_python(const std::string& interpreter, const variable_lookup& variables) {
-  const std::vector<fs::path> prefixes = prefixes_of(interpreter);
+  const std::vector<fs::path> prefixes = list_prefixes(interpreter);
   std::vector<fs::path> files;
   std::string major;
   for (const fs::path& packages : package_folders(prefixes, variables)) {

@@ -24,8 +24,8 @@ bool connect() noexcept {
     connecting.compare_exchange_strong(expected, connection::tried);
     return connected;
   }
-  // Another thread is connecting, which takes microseconds, once per process. In a child forked at that moment, it
-  // would never finish: hence the limit.
+  // Another thread is connecting, which takes microseconds and happens once per process. In a child forked at that
+  // moment, the connecting would never end, so the wait is limited.
   for (int i = 0; i < 10000 && connecting.load() == connection::trying; ++i) sched_yield();
   return connecting.load() == connection::tried && ring::active();
 }

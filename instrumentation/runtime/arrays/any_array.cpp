@@ -9,7 +9,7 @@ namespace {
 constexpr const char* call = "any_array";
 
 // The required alignment of an element type. For a complex number: the size of one part.
-std::size_t alignment_of(element_type type) {
+std::size_t get_alignment(element_type type) {
   return type.kind == element_kind::complex ? type.bytes() / 2 : type.bytes();
 }
 
@@ -53,14 +53,14 @@ any_array::any_array(device_span<std::byte> memory, std::size_t first, element_t
   }
   size_ = element_count(extents_, type_.bytes(), call);
   if (size_ == 0) return;
-  const offset_range offsets = offsets_of(extents_, strides_, type_.bytes(), call);
+  const offset_range offsets = list_offsets(extents_, strides_, type_.bytes(), call);
   const auto item = static_cast<std::int64_t>(type_.bytes());
   const auto begin = static_cast<std::int64_t>(first_), end = static_cast<std::int64_t>(memory_.size());
   if (begin < 0 || begin > end || offsets.lowest * item < -begin || (offsets.highest + 1) * item > end - begin) {
     refuse(call, fmt::format("shape {}, strides {}: exceeds its memory of {} bytes", to_string(extents_),
                              to_string(strides_), memory_.size()));
   }
-  if (reinterpret_cast<std::uintptr_t>(data()) % alignment_of(type_) != 0) {
+  if (reinterpret_cast<std::uintptr_t>(data()) % get_alignment(type_) != 0) {
     refuse(call, fmt::format("{} is not aligned for {}", data(), to_string(type_)));
   }
 }
@@ -79,27 +79,27 @@ any_array any_array::owned_by(memory_owner owner) const {
   return out;
 }
 
-any_array checked_array(const foreign_array& what, const device_ref& device, const char* caller) {
-  if (what.type.bits == 0 || what.type.bits % 8 != 0)
-    refuse(caller, fmt::format("invalid element size: {} bits", what.type.bits));
-  if (what.extents.size() != what.strides.size()) {
-    refuse(caller, fmt::format("{} extents but {} strides", what.extents.size(), what.strides.size()));
+any_array checked_array(const foreign_array& array, const device_ref& device, const char* caller) {
+  if (array.type.bits == 0 || array.type.bits % 8 != 0)
+    refuse(caller, fmt::format("invalid element size: {} bits", array.type.bits));
+  if (array.extents.size() != array.strides.size()) {
+    refuse(caller, fmt::format("{} extents but {} strides", array.extents.size(), array.strides.size()));
   }
-  const std::size_t item = what.type.bytes();
-  if (element_count(what.extents, item, caller) == 0) {
+  const std::size_t item = array.type.bytes();
+  if (element_count(array.extents, item, caller) == 0) {
     device_span<std::byte> nothing(nullptr, 0, {}, memory_space::device, device);
-    return {std::move(nothing), 0, what.type, what.extents, what.strides, what.read_only};
+    return {std::move(nothing), 0, array.type, array.extents, array.strides, array.read_only};
   }
-  const offset_range offsets = offsets_of(what.extents, what.strides, item, caller);
+  const offset_range offsets = list_offsets(array.extents, array.strides, item, caller);
   // Bytes before the element with all indices 0, and bytes from there to the end of the last element.
   const auto before = static_cast<std::uint64_t>(-offsets.lowest) * item;
-  const auto address = reinterpret_cast<std::uintptr_t>(what.data);
-  if (before > address) refuse(caller, fmt::format("elements start {} bytes before {}", before, what.data));
+  const auto address = reinterpret_cast<std::uintptr_t>(array.data);
+  if (before > address) refuse(caller, fmt::format("elements start {} bytes before {}", before, array.data));
   const auto span = static_cast<std::uint64_t>(offsets.highest + 1) * item;
   std::uint64_t bytes = 0;
   if (__builtin_add_overflow(before, span, &bytes)) refuse(caller, "the size exceeds the address space");
-  const unowned_buffer memory(what.data ? reinterpret_cast<void*>(address - before) : nullptr, bytes, {}, device);
-  return {memory.span(), before, what.type, what.extents, what.strides, what.read_only};
+  const unowned_buffer memory(array.data ? reinterpret_cast<void*>(address - before) : nullptr, bytes, {}, device);
+  return {memory.span(), before, array.type, array.extents, array.strides, array.read_only};
 }
 
 }  // namespace sluice::runtime

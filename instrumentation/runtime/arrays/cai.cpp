@@ -20,7 +20,7 @@ constexpr kind_letter letters[] = {{'i', element_kind::integer},
                                    {'c', element_kind::complex},
                                    {'b', element_kind::boolean}};
 
-element_type type_of(const std::string& text) {
+element_type get_type(const std::string& text) {
   const auto unknown = [&] {
     refuse(cai_call,
            fmt::format("element type '{}': expected a byte order, one of i u f c b, and a size in bytes", text));
@@ -39,7 +39,7 @@ element_type type_of(const std::string& text) {
   return {};
 }
 
-std::string text_of(element_type type) {
+std::string to_text(element_type type) {
   for (const kind_letter& k : letters) {
     if (k.kind == type.kind) return fmt::format("{}{}{}", type.bytes() == 1 ? '|' : '<', k.letter, type.bytes());
   }
@@ -60,25 +60,25 @@ void wait_for(std::int64_t exporter, const stream_ref& stream) {
 
 }  // namespace
 
-any_array import_cai(const cai_description& what, memory_owner owner, const stream_ref& stream) {
-  if (what.version < 2) refuse(cai_call, fmt::format("version {}: expected 2 or later", what.version));
-  if (what.masked) refuse(cai_call, "masked arrays are not supported");
+any_array import_cai(const cai_description& description, memory_owner owner, const stream_ref& stream) {
+  if (description.version < 2) refuse(cai_call, fmt::format("version {}: expected 2 or later", description.version));
+  if (description.masked) refuse(cai_call, "masked arrays are not supported");
   foreign_array foreign;
-  foreign.type = type_of(what.typestr);
-  foreign.extents = what.shape;
-  foreign.strides.resize(what.shape.size());
-  foreign.data = reinterpret_cast<void*>(what.data);
-  foreign.read_only = what.read_only;
+  foreign.type = get_type(description.typestr);
+  foreign.extents = description.shape;
+  foreign.strides.resize(description.shape.size());
+  foreign.data = reinterpret_cast<void*>(description.data);
+  foreign.read_only = description.read_only;
   const std::size_t item = foreign.type.bytes();
   (void)element_count(foreign.extents, item, cai_call);
-  if (!what.strides) {
+  if (!description.strides) {
     dense_strides(foreign.extents, storage_order::c, foreign.strides);
   } else {
-    if (what.strides->size() != what.shape.size()) {
-      refuse(cai_call, fmt::format("{} extents but {} strides", what.shape.size(), what.strides->size()));
+    if (description.strides->size() != description.shape.size()) {
+      refuse(cai_call, fmt::format("{} extents but {} strides", description.shape.size(), description.strides->size()));
     }
-    for (std::size_t axis = 0; axis < what.shape.size(); ++axis) {
-      const std::int64_t bytes = (*what.strides)[axis];
+    for (std::size_t axis = 0; axis < description.shape.size(); ++axis) {
+      const std::int64_t bytes = (*description.strides)[axis];
       if (bytes % static_cast<std::int64_t>(item) != 0) {
         refuse(cai_call, fmt::format("stride {} is not a multiple of the element size, {} bytes", bytes, item));
       }
@@ -86,14 +86,14 @@ any_array import_cai(const cai_description& what, memory_owner owner, const stre
     }
   }
   any_array out = checked_array(foreign, stream.device(), cai_call).owned_by(std::move(owner));
-  if (what.stream) wait_for(*what.stream, stream);
+  if (description.stream) wait_for(*description.stream, stream);
   return out;
 }
 
 cai_description export_cai(const any_array& array) {
   cai_description out;
   out.shape = array.extents();
-  out.typestr = text_of(array.type());
+  out.typestr = to_text(array.type());
   out.data = reinterpret_cast<std::uintptr_t>(array.data());
   out.read_only = array.read_only();
   if (!array.is_contiguous(storage_order::c)) {

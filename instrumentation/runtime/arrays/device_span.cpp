@@ -21,7 +21,7 @@ std::ptrdiff_t device_offset(const void* address, const device_ref& device) {
 
 namespace {
 
-const resource_ptr& resource_of(const buffer& memory) {
+const resource_ptr& get_resource(const buffer& memory) {
   if (!memory.resource()) refuse("device_span", "the buffer is empty or was moved from");
   return memory.resource();
 }
@@ -31,7 +31,7 @@ const resource_ptr& resource_of(const buffer& memory) {
 shared_buffer::shared_buffer(buffer memory)
     : data(memory.data()),
       bytes(memory.size_bytes()),
-      space(resource_of(memory)->space()),
+      space(get_resource(memory)->space()),
       device(memory.resource()->device()),
       owner(std::make_shared<buffer>(std::move(memory))) {}
 

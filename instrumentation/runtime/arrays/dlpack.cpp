@@ -20,15 +20,15 @@ constexpr coded_kind coded_kinds[] = {
     {type_complex, element_kind::complex}, {type_bool, element_kind::boolean}};
 }  // namespace
 
-type_code code_of(element_kind kind) noexcept { return std::ranges::find(coded_kinds, kind, &coded_kind::kind)->code; }
+type_code get_code(element_kind kind) noexcept { return std::ranges::find(coded_kinds, kind, &coded_kind::kind)->code; }
 
-std::optional<element_kind> kind_of(std::int32_t code) noexcept {
+std::optional<element_kind> get_kind(std::int32_t code) noexcept {
   const auto* const found = std::ranges::find(coded_kinds, code, &coded_kind::code);
   if (found == std::end(coded_kinds)) return std::nullopt;
   return found->kind;
 }
 
-device_type device_type_of(memory_space space) noexcept {
+device_type to_device_type(memory_space space) noexcept {
   switch (space) {
     case memory_space::pinned:
       return cuda_host;
@@ -48,10 +48,10 @@ constexpr const char* export_call = "to_dlpack";
 
 // --- import ------------------------------------------------------------------------------------------------
 
-element_type type_of(dlpack::data_type type) {
+element_type get_type(dlpack::data_type type) {
   if (type.lanes != 1) refuse(from_call, fmt::format("elements of {} lanes: expected 1", type.lanes));
   if (type.bits == 0 || type.bits % 8 != 0) refuse(from_call, fmt::format("invalid element size: {} bits", type.bits));
-  const auto kind = dlpack::kind_of(type.code);
+  const auto kind = dlpack::get_kind(type.code);
   if (!kind) {
     refuse(from_call, fmt::format("type code {}: expected integers, floats, complex numbers or booleans", type.code));
   }
@@ -92,21 +92,21 @@ any_array checked_tensor(const dlpack::tensor& t, bool read_only, const device_r
   }
   const auto rank = static_cast<std::size_t>(t.ndim);
   if (rank != 0 && !t.shape) refuse(from_call, fmt::format("{} axes but no shape", rank));
-  foreign_array what;
-  what.type = type_of(t.dtype);
-  what.extents.assign(t.shape, t.shape + rank);
-  what.strides.resize(rank);
+  foreign_array array;
+  array.type = get_type(t.dtype);
+  array.extents.assign(t.shape, t.shape + rank);
+  array.strides.resize(rank);
   if (t.strides) {
-    what.strides.assign(t.strides, t.strides + rank);
+    array.strides.assign(t.strides, t.strides + rank);
   } else {
-    (void)element_count(what.extents, what.type.bytes(), from_call);
-    dense_strides(what.extents, storage_order::c, what.strides);
+    (void)element_count(array.extents, array.type.bytes(), from_call);
+    dense_strides(array.extents, storage_order::c, array.strides);
   }
   const auto address = reinterpret_cast<std::uintptr_t>(t.data);
   if (t.byte_offset > UINTPTR_MAX - address) refuse(from_call, "byte_offset exceeds the address space");
-  what.data = t.data ? reinterpret_cast<void*>(address + t.byte_offset) : nullptr;
-  what.read_only = read_only;
-  any_array out = checked_array(what, device, from_call);
+  array.data = t.data ? reinterpret_cast<void*>(address + t.byte_offset) : nullptr;
+  array.read_only = read_only;
+  any_array out = checked_array(array, device, from_call);
   require_space(t.device, out);
   return out;
 }
@@ -121,15 +121,15 @@ any_array take_over(Managed* tensor, const any_array& checked) {
 
 // --- export ------------------------------------------------------------------------------------------------
 
-dlpack::data_type type_of(element_type type) {
+dlpack::data_type get_type(element_type type) {
   if (type.bits > 255) refuse(export_call, fmt::format("elements of {} bits: DLPack supports at most 255", type.bits));
-  return {dlpack::code_of(type.kind), static_cast<std::uint8_t>(type.bits), 1};
+  return {dlpack::get_code(type.kind), static_cast<std::uint8_t>(type.bits), 1};
 }
 
-dlpack::device device_of(const any_array& array) {
+dlpack::device find_device(const any_array& array) {
   // Pinned memory belongs to all devices.
   const bool of_all = array.space() == memory_space::pinned;
-  return {dlpack::device_type_of(array.space()),
+  return {dlpack::to_device_type(array.space()),
           of_all ? 0 : static_cast<std::int32_t>(array.device().description().ordinal)};
 }
 
@@ -138,9 +138,9 @@ template <class Managed>
 struct exported {
   explicit exported(const any_array& array) : kept(array), extents(array.extents()), strides(array.strides()) {
     managed.dl_tensor = {array.data(),
-                         device_of(array),
+                         find_device(array),
                          static_cast<std::int32_t>(array.rank()),
-                         type_of(array.type()),
+                         get_type(array.type()),
                          extents.data(),
                          strides.data(),
                          0};

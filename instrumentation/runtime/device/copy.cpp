@@ -2,16 +2,16 @@
 
 namespace sluice::runtime {
 
-void copy_async(void* to, const void* from, std::size_t bytes, const stream_ref& stream) {
-  value_or_throw(stream.device().backend().copy_async(to, from, bytes, stream.handle()));
+void copy_async(void* to, const void* source, std::size_t bytes, const stream_ref& stream) {
+  value_or_throw(stream.device().backend().copy_async(to, source, bytes, stream.handle()));
 }
 
 void copy_batch_async(std::span<const copy_piece> pieces, const stream_ref& stream) {
   value_or_throw(stream.device().backend().copy_batch_async(pieces, stream.handle()));
 }
 
-void copy(void* to, const void* from, std::size_t bytes, const stream_ref& stream) {
-  copy_async(to, from, bytes, stream);
+void copy(void* to, const void* source, std::size_t bytes, const stream_ref& stream) {
+  copy_async(to, source, bytes, stream);
   stream.sync();
 }
 

@@ -132,14 +132,14 @@ cublas::~cublas() {
 
 // Sets stream_ to the stream that the workspace was allocated on; `use` makes the new stream wait for it.
 void cublas::take_workspace(const stream_ref& stream) {
-  const auto capture = capture_of(stream);
+  const auto capture = find_capture(stream);
   const std::uint64_t wanted = capture ? capture->id() : 0;
   if (graphs_ == wanted) return;
   if (graphs_ != 0) {
     // During a capture, use a pool: it can allocate then, and only returns memory that no running work uses.
     const stream_ref on = capture ? stream : stream_ref(stream.device());
-    const resource_ptr from = capturing() ? default_resource(on.device()) : current_resource(on.device());
-    workspace_ = std::make_shared<device_buffer>(workspace_->size_bytes(), on, from, workspace_tag);
+    const resource_ptr ptr = capturing() ? default_resource(on.device()) : current_resource(on.device());
+    workspace_ = std::make_shared<device_buffer>(workspace_->size_bytes(), on, ptr, workspace_tag);
     stream_ = on;
   }
   if (capture) capture->keep(workspace_);

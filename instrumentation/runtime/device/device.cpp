@@ -108,7 +108,7 @@ memory_info device_ref::memory() const { return value_or_throw(backend().memory(
 
 void device_ref::sync() const { value_or_throw(backend().synchronize()); }
 
-memory_space device_ref::memory_space_of(const void* address) const noexcept { return backend().space_of(address); }
+memory_space device_ref::find_memory_space(const void* address) const noexcept { return backend().get_space(address); }
 
 backend::device& device_ref::backend() const noexcept { return state_->device(); }
 
@@ -141,17 +141,17 @@ device_guard::~device_guard() {
 }
 
 int runtime_version() noexcept {
-  using version_of = int(int*);
+  using get_version = int(int*);
   int version = 0;
   // First look in the program's global symbols, then in libraries loaded privately (as Python does).
-  if (auto* of = reinterpret_cast<version_of*>(dlsym(RTLD_DEFAULT, "cudaRuntimeGetVersion"))) {
-    return of(&version) == 0 ? version : 0;
+  if (auto* subject = reinterpret_cast<get_version*>(dlsym(RTLD_DEFAULT, "cudaRuntimeGetVersion"))) {
+    return subject(&version) == 0 ? version : 0;
   }
   for (const char* soname : {"libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0"}) {
     void* library = dlopen(soname, RTLD_NOW | RTLD_NOLOAD);
     if (!library) continue;
-    auto* of = reinterpret_cast<version_of*>(dlsym(library, "cudaRuntimeGetVersion"));
-    if (of && of(&version) != 0) version = 0;
+    auto* target = reinterpret_cast<get_version*>(dlsym(library, "cudaRuntimeGetVersion"));
+    if (target && target(&version) != 0) version = 0;
     dlclose(library);
     if (version != 0) break;
   }

@@ -20,7 +20,7 @@ inline constexpr std::uintptr_t driver_legacy = 1, driver_per_thread = 2;  // CU
 [[nodiscard]] std::uint64_t thread_number() noexcept;
 }  // namespace detail
 
-/// State shared by all device_refs of one device. Internal.
+/// Internal: the state that all device_refs of one device share.
 class device_state : public std::enable_shared_from_this<device_state> {
  public:
   device_state(std::shared_ptr<backend::device> device, int id);
@@ -39,16 +39,16 @@ class device_state : public std::enable_shared_from_this<device_state> {
   // stream is one handle for many streams, so its identity uses the thread's number instead of the handle.
 
   /// The stream's identity; for the per-thread stream, that of the calling thread.
-  [[nodiscard]] std::uint64_t identity_of(backend::stream_handle stream) const noexcept {
+  [[nodiscard]] std::uint64_t identify_recording(backend::stream_handle stream) const noexcept {
     return mark_ ^ (is_per_thread(stream) ? of_a_thread | detail::thread_number() : static_cast<std::uint64_t>(stream));
   }
   /// True for another thread's per-thread stream. The calling thread has no handle for it.
   [[nodiscard]] bool is_of_another_thread(std::uint64_t identity) const noexcept {
     return (identity & of_a_thread) != 0 && identity != (mark_ ^ (of_a_thread | detail::thread_number()));
   }
-  /// The stream's handle for the calling thread. For another thread's per-thread stream,
-  /// which has none, returns the default stream: the two streams wait for each other.
-  [[nodiscard]] backend::stream_handle handle_of(std::uint64_t identity) const noexcept {
+  /// The stream's handle for the calling thread. For another thread's per-thread stream, which has none, returns the
+  /// default stream, because the two streams wait for each other.
+  [[nodiscard]] backend::stream_handle get_handle(std::uint64_t identity) const noexcept {
     if (is_of_another_thread(identity)) return backend::stream_handle::null;
     return backend::stream_handle{(identity & of_a_thread) != 0 ? detail::driver_per_thread : identity ^ mark_};
   }

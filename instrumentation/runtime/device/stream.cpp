@@ -15,10 +15,10 @@ struct stream_ref::state : facts {
 
   state(device_ref d, backend::stream_handle h, bool own, bool asked_about = false) : device(std::move(d)), owned(own) {
     handle = h;
-    identity = device.state()->is_per_thread(h) ? 0 : device.state()->identity_of(h);
+    identity = device.state()->is_per_thread(h) ? 0 : device.state()->identify_recording(h);
     may_be_captured_by_others = asked_about && h != backend::stream_handle::null;
     plain_identity = may_be_captured_by_others ? 0 : identity;
-    hash = hash_of(identity);
+    hash = compute_hash(identity);
   }
   state(const state&) = delete;
   state& operator=(const state&) = delete;
@@ -57,7 +57,7 @@ stream_ref stream_ref::from_native(const device_ref& device, std::uintptr_t hand
 
 const device_ref& stream_ref::device() const noexcept { return static_cast<const state&>(*facts_).device; }
 
-std::uint64_t stream_ref::identity_here() const noexcept { return device().state()->identity_of(handle()); }
+std::uint64_t stream_ref::identity_here() const noexcept { return device().state()->identify_recording(handle()); }
 
 int stream_ref::priority() const { return value_or_throw(device().backend().stream_priority(handle())); }
 
@@ -94,7 +94,7 @@ stream_ref per_thread_stream(const device_ref& device) {
 void launch_host_func(const stream_ref& stream, std::function<void()> function) {
   using callable = std::function<void()>;
   backend::device& device = stream.device().backend();
-  if (const auto capture = capture_of(stream)) {
+  if (const auto capture = find_capture(stream)) {
     const auto kept = std::make_shared<callable>(std::move(function));
     capture->keep(kept);
     value_or_throw(device.launch_host([](void* f) { (*static_cast<callable*>(f))(); }, kept.get(), stream.handle()));
@@ -145,9 +145,9 @@ void event::sync() const { value_or_throw(device_.backend().sync_event(handle_))
 
 bool event::is_done() const { return value_or_throw(device_.backend().event_done(handle_)); }
 
-std::chrono::duration<float, std::milli> elapsed(const timed_event& from, const timed_event& to) {
+std::chrono::duration<float, std::milli> elapsed(const timed_event& row, const timed_event& to) {
   return std::chrono::duration<float, std::milli>(
-      value_or_throw(from.device().backend().elapsed_ms(from.handle(), to.handle())));
+      value_or_throw(row.device().backend().elapsed_ms(row.handle(), to.handle())));
 }
 
 ipc_event ipc_event::open(const ipc_event_handle& handle, const device_ref& device) {

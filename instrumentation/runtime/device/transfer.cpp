@@ -34,12 +34,12 @@ void pending_copy::sync() const {
   if (done_) done_->sync();
 }
 
-pending_copy copy_to_host(void* to, const void* from, std::size_t bytes, memory_owner source,
+pending_copy copy_to_host(void* to, const void* origin, std::size_t bytes, memory_owner source,
                           const stream_ref& stream) {
   pending_copy out;
   if (bytes == 0) return out;
-  out.asynchronous_ = stream.device().memory_space_of(to) != memory_space::pageable;
-  copy_async(to, from, bytes, stream);
+  out.asynchronous_ = stream.device().find_memory_space(to) != memory_space::pageable;
+  copy_async(to, origin, bytes, stream);
   if (!out.asynchronous_) return out;
   out.done_.emplace(stream.device());
   out.done_->record(stream);

@@ -13,8 +13,8 @@ namespace {
 
 int wrong = 0;
 
-void expect(bool holds, const char* what) {
-  fmt::print("{} {}\n", holds ? "ok   " : "WRONG", what);
+void expect(bool holds, const char* subject) {
+  fmt::print("{} {}\n", holds ? "ok   " : "WRONG", subject);
   wrong += holds ? 0 : 1;
 }
 
@@ -33,7 +33,7 @@ void there_and_back(const stream_ref& on) {
   const pinned_array<std::uint32_t, 2> here = std::move(coming).get();
   expect(here(2, 3) == 33, "a table is copied back with tripled values");
   expect(empty_like(table).is_c_contiguous() && table.transpose().is_f_contiguous(), "arrays have the expected order");
-  expect(memory_space_of(table.data()) == memory_space::device, "the table is in device memory");
+  expect(find_memory_space(table.data()) == memory_space::device, "the table is in device memory");
   try {
     (void)table.slice(1, 0, 2).ravel();
   } catch (const error& e) {
@@ -67,9 +67,9 @@ void host_memory(const stream_ref& on) {
   std::vector<std::byte> own(1 << 20);
   {
     const host_registration locked{std::span(own)};
-    expect(memory_space_of(own.data()) == memory_space::pinned, "existing memory is page-locked for a scope");
+    expect(find_memory_space(own.data()) == memory_space::pinned, "existing memory is page-locked for a scope");
   }
-  expect(memory_space_of(own.data()) == memory_space::pageable, "the memory is unlocked at the end of the scope");
+  expect(find_memory_space(own.data()) == memory_space::pageable, "the memory is unlocked at the end of the scope");
 }
 
 }  // namespace

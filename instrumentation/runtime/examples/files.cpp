@@ -18,8 +18,8 @@ int main(int count, char** words) {
   fs::create_directory(folder);
   bool right = true;
   try {
-    mapped_file made = mapped_file::create(folder / "in", bytes);
-    auto* const values = reinterpret_cast<std::uint32_t*>(made.writable_bytes().data());
+    mapped_file file = mapped_file::create(folder / "in", bytes);
+    auto* const values = reinterpret_cast<std::uint32_t*>(file.writable_bytes().data());
     for (std::uint64_t i = 0; i < bytes / 4; ++i) values[i] = static_cast<std::uint32_t>(i);
 
     const mapped_file in(folder / "in");

@@ -38,7 +38,7 @@ void both_chains(const stream& s, const stream& side, const device_buffer& a, co
   s.wait(joined);
 }
 
-std::uint32_t first_of(const device_buffer& b, const stream& s) {
+std::uint32_t find_first(const device_buffer& b, const stream& s) {
   std::uint32_t value = 0;
   copy(&value, b.data(), sizeof value, s);
   return value;
@@ -47,12 +47,12 @@ std::uint32_t first_of(const device_buffer& b, const stream& s) {
 /// Device time of `work` on `s`.
 template <class Work>
 float milliseconds(const stream& s, const Work& work) {
-  timed_event from, to(current_device(), event_wait::sleep);
-  from.record(s);
+  timed_event row, to(current_device(), event_wait::sleep);
+  row.record(s);
   work();
   to.record(s);
   to.sync();
-  return elapsed(from, to).count();
+  return elapsed(row, to).count();
 }
 
 }  // namespace
@@ -92,7 +92,7 @@ int main() try {
   fmt::print("{} kernels on {}: one by one {:.3f} ms, as a graph of {} nodes {:.3f} ms\n", 2 * steps,
              current_device().name(), launched, g.shape().nodes.size(), replayed);
   fmt::print("the urgent stream {} before the busy one\n", first ? "finished" : "did not finish");
-  const bool right = first_of(a, s) == 2 * steps && first_of(b, s) == 4 * steps && replays == 1;
+  const bool right = find_first(a, s) == 2 * steps && find_first(b, s) == 4 * steps && replays == 1;
   fmt::print("{}\n", right ? "the results are correct" : "the results are WRONG");
   return right ? 0 : 1;
 } catch (const error& e) {

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Arrays of Sluice's in CuPy and PyTorch, and theirs in Sluice: the same memory, seen from each side.
+"""Uses Sluice's arrays in CuPy and PyTorch, and their arrays in Sluice. Both sides see the same memory.
 
     PYTHONPATH=build/release/python python3 instrumentation/runtime/examples/interchange.py
 """
@@ -16,7 +16,7 @@ try:
     import torch
     tensor = torch.from_dlpack(ours)
     tensor.fill_(14)
-    ours.affine(3, 0)  # runs a kernel of Sluice's on memory that the tensor shares
+    ours.affine(3, 0)  # runs one of Sluice's kernels on memory that the tensor shares
     print("torch: ", tensor[0, 0].item(), "at", hex(tensor.data_ptr()))
 except (ImportError, RuntimeError, BufferError) as missing:
     print("torch:  left out:", missing)

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""CuPy with Sluice's pool for an allocator, in place of its own.
+"""Makes CuPy allocate from Sluice's pool instead of its own pool.
 
     PYTHONPATH=build/release/python build/release/sluice record -o cupy.sluice -- python3 instrumentation/runtime/examples/pool_cupy.py
 """
@@ -24,7 +24,7 @@ stream.synchronize()
 sluice_pool.library.sluice_forget_stream(0, stream.ptr)
 figures = sluice_pool.stats()
 assert figures.used > 0 and figures.refused_frees == 0, figures
-assert cupy.get_default_memory_pool().total_bytes() == 0, "CuPy's own pool has nothing"
+assert cupy.get_default_memory_pool().total_bytes() == 0, "CuPy's own pool is not empty"
 del a, b
 assert sluice_pool.stats().used == 0, sluice_pool.stats()
-print(f"cupy: sums come to {total}; {figures}")
+print(f"cupy: the sums add up to {total}; {figures}")

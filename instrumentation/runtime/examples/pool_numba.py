@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Numba with Sluice's pool for an External Memory Manager.
+"""Makes Numba allocate from Sluice's pool, through an External Memory Manager.
 
     PYTHONPATH=build/release/python build/release/sluice record -o numba.sluice -- python3 instrumentation/runtime/examples/pool_numba.py
 """
@@ -7,7 +7,7 @@ import sluice_pool
 
 sluice_pool.use_in_numba()
 
-import numpy  # noqa: E402: the manager is chosen before Numba makes its context
+import numpy  # noqa: E402: the manager is chosen before Numba creates its context
 
 if not hasattr(numpy, "row_stack"):
     numpy.row_stack = numpy.vstack  # NumPy 2.4 has removed a name that some versions of Numba still use.

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""PyTorch with Sluice's pool for an allocator: a few steps of training, and what the pool says of them.
+"""Makes PyTorch allocate from Sluice's pool, runs a few training steps, and prints the pool's statistics.
 
     PYTHONPATH=build/release/python build/release/sluice record -o torch.sluice -- python3 instrumentation/runtime/examples/pool_torch.py
 """

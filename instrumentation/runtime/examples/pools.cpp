@@ -15,8 +15,8 @@ namespace {
 constexpr std::size_t mib = 1u << 20;
 int wrong = 0;
 
-void expect(bool holds, const char* what) {
-  fmt::print("{} {}\n", holds ? "ok   " : "WRONG", what);
+void expect(bool holds, const char* subject) {
+  fmt::print("{} {}\n", holds ? "ok   " : "WRONG", subject);
   wrong += holds ? 0 : 1;
 }
 
@@ -85,10 +85,10 @@ void adaptors_and_functions(const stream_ref& on) {
 void pinned_memory(const stream_ref& on) {
   const auto pinned = std::make_shared<pinned_pool_resource>();
   const auto before = set_current_pinned_resource(current_device(), pinned);
-  const auto from = current_pinned_resource();
-  void* block = from->allocate(on, mib);
+  const auto resource = current_pinned_resource();
+  void* block = resource->allocate(on, mib);
   expect(pinned->stats().used == mib, "a pool of pinned memory counts its bytes");
-  from->deallocate(on, block, mib);
+  resource->deallocate(on, block, mib);
   set_current_pinned_resource(current_device(), before);
   void* other = default_pinned_resource()->allocate(on, mib);
   default_pinned_resource()->deallocate(on, other, mib);

@@ -81,9 +81,9 @@ chunk_report chunk_pipeline::run_plain(const mapped_file& in, mapped_file* out, 
         out->write_at(offset, std::span(result).first(bytes));
       }
     } catch (const error& e) {
-      backend::failure what = e.cause();
-      if (out) what.detail += fmt::format("; the first {} bytes of {} are complete", offset, out->path());
-      throw chunk_error(std::move(what), offset);
+      backend::failure failure = e.cause();
+      if (out) failure.detail += fmt::format("; the first {} bytes of {} are complete", offset, out->path());
+      throw chunk_error(std::move(failure), offset);
     }
     report.bytes += bytes;
     ++report.chunks;

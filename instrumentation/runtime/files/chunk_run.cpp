@@ -100,8 +100,8 @@ std::uint64_t page_bytes() {
 // True if the whole mapping is already page-locked.
 bool is_pinned(const mapped_file& file, const device_ref& device) {
   const auto bytes = file.bytes();
-  return device.memory_space_of(bytes.data()) == memory_space::pinned &&
-         device.memory_space_of(&bytes.back()) == memory_space::pinned;
+  return device.find_memory_space(bytes.data()) == memory_space::pinned &&
+         device.find_memory_space(&bytes.back()) == memory_space::pinned;
 }
 
 chunk_source wanted_source(const chunk_options& options, const mapped_file& in, const device_ref& device) {
@@ -146,20 +146,20 @@ unsigned chunk_run::reader_count() const {
 }
 
 chunk_run::range chunk_run::part(std::uint64_t i, std::uint64_t k) const {
-  const std::size_t begin = k * largest_part, end = bytes_of(i);
+  const std::size_t begin = k * largest_part, end = get_bytes(i);
   return {std::min(begin, end), begin < end ? std::min(largest_part, end - begin) : 0};
 }
 
 std::span<std::byte> chunk_run::staging(std::uint64_t i, range which) const {
-  return slot_of(i).pinned.as<std::byte>().subspan(which.begin, which.bytes);
+  return get_slot(i).pinned.as<std::byte>().subspan(which.begin, which.bytes);
 }
 
-std::size_t chunk_run::bytes_of(std::uint64_t i) const {
-  return std::min<std::size_t>(options_.chunk_bytes, in_.size_bytes() - offset_of(i));
+std::size_t chunk_run::get_bytes(std::uint64_t i) const {
+  return std::min<std::size_t>(options_.chunk_bytes, in_.size_bytes() - get_offset(i));
 }
 
 std::byte* chunk_run::mapped(std::uint64_t i) const {
-  return const_cast<std::byte*>(in_.bytes().data()) + offset_of(i);  // driver calls do not accept const pointers
+  return const_cast<std::byte*>(in_.bytes().data()) + get_offset(i);  // driver calls do not accept const pointers
 }
 
 chunk_report chunk_run::run(const chunk_pipeline::compute& work, const chunk_pipeline::progress& on_progress,
@@ -191,10 +191,10 @@ void chunk_run::rethrow() const {
   try {
     std::rethrow_exception(error_);
   } catch (const error& e) {
-    const std::uint64_t good = std::min<std::uint64_t>(offset_of(failed_at_), in_.size_bytes());
-    backend::failure what = e.cause();
-    if (out_) what.detail += fmt::format("; the first {} bytes of {} are complete", good, out_->path());
-    throw chunk_error(std::move(what), good);
+    const std::uint64_t good = std::min<std::uint64_t>(get_offset(failed_at_), in_.size_bytes());
+    backend::failure failure = e.cause();
+    if (out_) failure.detail += fmt::format("; the first {} bytes of {} are complete", good, out_->path());
+    throw chunk_error(std::move(failure), good);
   }
 }
 
@@ -224,12 +224,12 @@ void chunk_run::launch_all(const chunk_pipeline::compute& work, const chunk_pipe
 }
 
 void chunk_run::launch(std::uint64_t i, const chunk_pipeline::compute& work) {
-  chunk_slot& s = slot_of(i);
+  chunk_slot& s = get_slot(i);
   const stream_ref stream(s.work);
-  const std::size_t bytes = bytes_of(i);
-  const void* from = from_[i] == chunk_source::staged ? s.pinned.data() : mapped(i);
-  copy_async(s.there.data(), from, bytes, stream);
-  work({i, offset_of(i), s.there.as<std::byte>().first(bytes)}, stream);
+  const std::size_t bytes = get_bytes(i);
+  const void* source = from_[i] == chunk_source::staged ? s.pinned.data() : mapped(i);
+  copy_async(s.there.data(), source, bytes, stream);
+  work({i, get_offset(i), s.there.as<std::byte>().first(bytes)}, stream);
   if (out_) copy_async(s.pinned.data(), s.there.data(), bytes, stream);
   s.done.record(stream);
 }
@@ -275,7 +275,7 @@ void chunk_run::fill(std::uint64_t i, std::uint64_t k) noexcept {
   }
   const std::lock_guard lock(mutex_);
   const std::int64_t now = time_.now();
-  if (source == chunk_source::registered) mine = {0, bytes_of(i)};
+  if (source == chunk_source::registered) mine = {0, get_bytes(i)};
   if (source == chunk_source::staged || k == 0) choice_.filled(i, source, mine.bytes, ns, now);
   filled_at_[i] = std::max(filled_at_[i], now);
   if (--to_fill_[i] != 0) return;
@@ -285,7 +285,7 @@ void chunk_run::fill(std::uint64_t i, std::uint64_t k) noexcept {
 }
 
 void chunk_run::stage(std::uint64_t i, range which) const {
-  if (which.bytes != 0) in_.read_at(offset_of(i) + which.begin, staging(i, which));
+  if (which.bytes != 0) in_.read_at(get_offset(i) + which.begin, staging(i, which));
 }
 
 std::vector<std::uint64_t> chunk_run::stage_instead(std::uint64_t i) {
@@ -304,10 +304,10 @@ bool chunk_run::register_piece(std::uint64_t i, std::int64_t& ns) {
   const std::int64_t begin = time_.now();
   // Loads the pages. Fails if the file has become shorter, where an
   // access would raise SIGBUS. Staging then finds the end of the file.
-  if (madvise(mapped(i), bytes_of(i), MADV_POPULATE_READ) != 0 && errno != EINVAL) return false;
-  if (!device_.backend().register_host(mapped(i), bytes_of(i), {.read_only = true})) return false;
+  if (madvise(mapped(i), get_bytes(i), MADV_POPULATE_READ) != 0 && errno != EINVAL) return false;
+  if (!device_.backend().register_host(mapped(i), get_bytes(i), {.read_only = true})) return false;
   ns = time_.now() - begin;
-  layer_log::file_io(trace::file_operation::map, in_.path(), offset_of(i), bytes_of(i), logged);
+  layer_log::file_io(trace::file_operation::map, in_.path(), get_offset(i), get_bytes(i), logged);
   return true;
 }
 
@@ -321,10 +321,10 @@ void chunk_run::retire(std::uint64_t i, std::uint64_t k) noexcept {
   if (!await_launched(i)) return;
   const range mine = part(i, k);
   try {
-    slot_of(i).done.sync();
+    get_slot(i).done.sync();
     // If the file was truncated meanwhile, the data copied from the lost pages is not the file's.
     if (from_[i] != chunk_source::staged) in_.require_whole();
-    if (out_ && mine.bytes != 0) out_->write_at(offset_of(i) + mine.begin, staging(i, mine));
+    if (out_ && mine.bytes != 0) out_->write_at(get_offset(i) + mine.begin, staging(i, mine));
   } catch (...) {
     std::unique_lock lock(mutex_);
     const std::uint64_t end = launched_count_;
@@ -333,7 +333,7 @@ void chunk_run::retire(std::uint64_t i, std::uint64_t k) noexcept {
   }
   const std::lock_guard lock(mutex_);
   if (--to_retire_[i] != 0) return;
-  report_.bytes += bytes_of(i);
+  report_.bytes += get_bytes(i);
   ++report_.chunks;
 }
 

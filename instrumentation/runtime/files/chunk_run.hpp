@@ -12,12 +12,12 @@
 #include "instrumentation/runtime/buffer.hpp"
 #include "instrumentation/runtime/chunk_pipeline.hpp"
 
-// One overlapped run of a chunk_pipeline. Internal.
+// Internal: one overlapped run of a chunk_pipeline, which streams a file through a device in pieces.
 
 namespace sluice::runtime {
 
-/// The buffers of one piece in flight. Readers wait for `done` by sleeping: spinning
-/// would take CPU time from the threads that read and from the thread that enqueues.
+/// The buffers of one piece in flight. Readers wait for `done` by sleeping, because spinning would take CPU time from
+/// the threads that read and from the thread that enqueues.
 struct chunk_slot {
   chunk_slot(std::size_t bytes, const device_ref& device)
       : work(device),
@@ -88,13 +88,12 @@ class chunk_source_choice {
   std::int64_t decided_at_ = 0;
 };
 
-/// The calling thread enqueues the pieces in order. The readers fill and retire them part
-/// by part; each reader takes the next part that is not yet taken. So all readers work on
-/// the pieces needed next, copies can be large with few pieces in flight, and a slow thread
-/// delays no other. The reader of part k of piece i first retires part k of piece i -
-/// depth, which used the same buffer: it waits for the device and writes the result. On the
-/// simulated device each reader has fixed parts, so that every run takes the same time. If a
-/// run ends early, no piece from `end_` on may begin; earlier pieces are completed.
+/// The calling thread enqueues the pieces in order. The readers fill and retire the pieces part by part. Each reader
+/// takes the next part that is not yet taken. So all readers work on the pieces needed next, copies can be large with
+/// few pieces in flight, and a slow thread delays no other. The reader of part k of piece i first retires part k of
+/// piece i - depth, which used the same buffer. To retire a part, it waits for the device and writes the result. On the
+/// simulated device each reader has fixed parts, so that every run takes the same time. If a run ends early, no piece
+/// from `end_` on may begin; earlier pieces are completed.
 class chunk_run {
  public:
   chunk_run(const chunk_options& options, const device_ref& device,
@@ -115,9 +114,9 @@ class chunk_run {
 
   [[nodiscard]] unsigned reader_count() const;
   [[nodiscard]] range part(std::uint64_t i, std::uint64_t k) const;
-  [[nodiscard]] std::size_t bytes_of(std::uint64_t i) const;
-  [[nodiscard]] std::uint64_t offset_of(std::uint64_t i) const { return i * options_.chunk_bytes; }
-  [[nodiscard]] chunk_slot& slot_of(std::uint64_t i) const { return *slots_[i % depth_]; }
+  [[nodiscard]] std::size_t get_bytes(std::uint64_t i) const;
+  [[nodiscard]] std::uint64_t get_offset(std::uint64_t i) const { return i * options_.chunk_bytes; }
+  [[nodiscard]] chunk_slot& get_slot(std::uint64_t i) const { return *slots_[i % depth_]; }
   [[nodiscard]] std::byte* mapped(std::uint64_t i) const;
 
   void launch_all(const chunk_pipeline::compute& work, const chunk_pipeline::progress& on_progress,

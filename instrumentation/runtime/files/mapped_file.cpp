@@ -15,8 +15,8 @@
 
 namespace sluice::runtime {
 
-void mapped_file::fail(const char* call, const std::string& what) const {
-  throw error({status::failed, 0, call, fmt::format("{}: {}", path_, what)});
+void mapped_file::fail(const char* call, const std::string& subject) const {
+  throw error({status::failed, 0, call, fmt::format("{}: {}", path_, subject)});
 }
 
 mapped_file::mapped_file(const std::filesystem::path& path, file_access access, const device_ref& device)
@@ -94,34 +94,34 @@ void mapped_file::read_at(std::uint64_t offset, std::span<std::byte> to) const {
   layer_log::file_io(trace::file_operation::read, path_, offset, to.size(), begin);
 }
 
-void mapped_file::write_at(std::uint64_t offset, std::span<const std::byte> from) {
+void mapped_file::write_at(std::uint64_t offset, std::span<const std::byte> items) {
   if (access_ != file_access::read_write) fail("write_at", "opened read-only");
-  if (offset > bytes_ || from.size() > bytes_ - offset) {
-    fail("write_at", fmt::format("[{}, {} + {}) exceeds the file of {} bytes", offset, offset, from.size(), bytes_));
+  if (offset > bytes_ || items.size() > bytes_ - offset) {
+    fail("write_at", fmt::format("[{}, {} + {}) exceeds the file of {} bytes", offset, offset, items.size(), bytes_));
   }
   const std::uint64_t begin = layer_log::on() ? layer_log::now() : 0;
-  std::size_t done = write_through_mapping(offset, from) ? from.size() : 0;
-  while (done < from.size()) {
-    const ssize_t n = pwrite(descriptor_, from.data() + done, from.size() - done, static_cast<off_t>(offset + done));
+  std::size_t done = write_through_mapping(offset, items) ? items.size() : 0;
+  while (done < items.size()) {
+    const ssize_t n = pwrite(descriptor_, items.data() + done, items.size() - done, static_cast<off_t>(offset + done));
     if (n < 0 && errno == EINTR) continue;
     if (n < 0) fail("write_at", describe_errno(errno));
     done += static_cast<std::size_t>(n);
   }
-  device_.backend().host_spends(backend::host_work::write_file, from.size());
-  layer_log::file_io(trace::file_operation::write, path_, offset, from.size(), begin);
+  device_.backend().host_spends(backend::host_work::write_file, items.size());
+  layer_log::file_io(trace::file_operation::write, path_, offset, items.size(), begin);
 }
 
-bool mapped_file::write_through_mapping(std::uint64_t offset, std::span<const std::byte> from) {
+bool mapped_file::write_through_mapping(std::uint64_t offset, std::span<const std::byte> items) {
   constexpr std::size_t worth_it = 256u << 10;
-  if (from.size() < worth_it) return false;
+  if (items.size() < worth_it) return false;
   const auto page = static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   const std::uint64_t first = offset / page * page;
-  if (madvise(data_ + first, from.size() + (offset - first), MADV_POPULATE_WRITE) != 0) {
+  if (madvise(data_ + first, items.size() + (offset - first), MADV_POPULATE_WRITE) != 0) {
     // Disk full, file truncated, or a kernel older than 5.14: pwrite distinguishes these.
     require_whole();
     return false;
   }
-  std::memcpy(data_ + offset, from.data(), from.size());
+  std::memcpy(data_ + offset, items.data(), items.size());
   return true;
 }
 

@@ -12,8 +12,8 @@
 
 namespace sluice::runtime {
 
-/// Captures begun by this runtime, keyed by device and the driver's capture id. If there are none, a check costs one
-/// load.
+/// The list of captures begun by this runtime, keyed by device and the driver's capture id. If there are none, a check
+/// costs one load.
 struct capture_list {
   std::mutex mutex;
   std::map<std::pair<const backend::device*, std::uint64_t>, std::shared_ptr<active_capture>> by_id;
@@ -23,15 +23,16 @@ struct capture_list {
   std::atomic<int> announced{0};  ///< announced captures that have not ended; each may begin at any time on any stream
 
   [[nodiscard]] static capture_list& get() {
-    // Never destroyed, because memory in static storage uses it when it is freed.
+    // The list is never destroyed, because buffers in static storage use it when they are freed.
     static auto* const only = new capture_list;
     return *only;
   }
 };
 
 /// While an object of this class exists, no graph_capture and no announced capture can begin, so uncaptured streams can
-/// be queried and waited for. Threads that want to begin a capture wait meanwhile: keep the object only briefly. A
-/// thread must not have two: the second could wait for a thread that waits for the first (deadlock).
+/// be queried and waited for. Threads that want to begin a capture wait meanwhile, so keep the object only briefly. A
+/// thread must not have two of these objects, because the second could wait for a thread that waits for the first
+/// (deadlock).
 class captures_held_off {
  public:
   captures_held_off() : held_(capture_list::get().beginning) {}

@@ -17,7 +17,7 @@ void active_capture::keep_until_end(std::shared_ptr<void> owner) {
   until_end_.push_back(std::move(owner));
 }
 
-std::shared_ptr<active_capture> capture_of(const stream_ref& stream) noexcept {
+std::shared_ptr<active_capture> find_capture(const stream_ref& stream) noexcept {
   if (!capturing()) return nullptr;
   backend::device& device = stream.device().backend();
   const auto info = device.stream_capture(stream.handle());
@@ -29,7 +29,7 @@ std::shared_ptr<active_capture> capture_of(const stream_ref& stream) noexcept {
 
 std::shared_ptr<active_capture> capture_that_holds(const stream_ref& stream) noexcept {
   if (!capturing()) return nullptr;
-  if (auto own = capture_of(stream)) return own;
+  if (auto own = find_capture(stream)) return own;
   const std::lock_guard lock(capture_list::get().mutex);
   for (const auto& [key, capture] : capture_list::get().by_id) {
     if (capture->forbids_waiting()) return capture;
@@ -56,9 +56,9 @@ void wait_beside_captures(const stream_ref& stream) noexcept {
     if (capture_that_holds(stream) != nullptr) return;
     const auto idle = device.stream_idle(stream.handle());
     if (!idle || *idle) return;
-    const auto made = device.create_event({});
-    if (!made) return;
-    behind = *made;
+    const auto event = device.create_event({});
+    if (!event) return;
+    behind = *event;
     if (!device.record_event(behind, stream.handle())) return device.destroy_event(behind);
   }
   (void)device.sync_event(behind);
@@ -69,14 +69,14 @@ void wait_beside_captures(const stream_ref& stream) noexcept {
 
 graph_capture::graph_capture(const stream_ref& stream, capture_mode mode) : stream_(stream) {
   backend::device& device = stream.device().backend();
-  capture_list& all = capture_list::get();
+  capture_list& list = capture_list::get();
   // No other thread may query the stream between the start of the capture and its registration here.
-  const std::lock_guard beginning(all.beginning);
+  const std::lock_guard beginning(list.beginning);
   value_or_throw(device.begin_capture(stream.handle(), mode));
   const auto info = device.stream_capture(stream.handle());
   active_ = std::make_shared<active_capture>(info ? info->id : 0, mode);
-  const std::lock_guard lock(all.mutex);
-  all.by_id[{&device, active_->id()}] = active_;
+  const std::lock_guard lock(list.mutex);
+  list.by_id[{&device, active_->id()}] = active_;
   detail::captures.fetch_add(1, std::memory_order_release);
 }
 
@@ -99,7 +99,7 @@ graph graph_capture::finish() {
     throw error({status::invalid_value, 0, "graph_capture::finish", "the capture has already been finished"});
   }
   backend::device& device = stream_.device().backend();
-  auto made = device.end_capture(stream_.handle());
+  auto end_capture = device.end_capture(stream_.handle());
   {
     const std::lock_guard lock(capture_list::get().mutex);
     capture_list::get().by_id.erase({&device, active_->id()});
@@ -110,7 +110,7 @@ graph graph_capture::finish() {
     const std::lock_guard lock(active_->mutex_);
     ending.swap(active_->until_end_);
   }
-  const auto handle = value_or_throw(std::move(made));
+  const auto handle = value_or_throw(std::move(end_capture));
   const std::lock_guard lock(active_->mutex_);
   return graph(stream_.device(), handle, std::move(active_->kept_));
 }
@@ -133,7 +133,7 @@ graph& graph::operator=(graph&& other) noexcept {
   return *this;
 }
 
-graph_shape graph::shape() const { return value_or_throw(device_.backend().shape_of(handle_)); }
+graph_shape graph::shape() const { return value_or_throw(device_.backend().get_shape(handle_)); }
 
 void graph::write_dot(const std::filesystem::path& file, bool verbose) const {
   value_or_throw(device_.backend().write_dot(handle_, file.string(), verbose));
@@ -161,10 +161,10 @@ void let_go(const device_ref& device, backend::graph_exec_handle exec, std::vect
 
 }  // namespace
 
-graph_exec::graph_exec(const graph& from, graph_exec_options options)
-    : device_(from.device()),
-      handle_(value_or_throw(device_.backend().instantiate(from.handle(), options))),
-      kept_(from.kept_) {}
+graph_exec::graph_exec(const graph& source, graph_exec_options options)
+    : device_(source.device()),
+      handle_(value_or_throw(device_.backend().instantiate(source.handle(), options))),
+      kept_(source.kept_) {}
 
 graph_exec::~graph_exec() {
   if (handle_ == backend::graph_exec_handle::null) return;
@@ -187,7 +187,7 @@ graph_exec& graph_exec::operator=(graph_exec&& other) noexcept {
 
 void graph_exec::launch(const stream_ref& stream) {
   // The driver would also reject the launch, but break the capture.
-  if (capture_of(stream)) {
+  if (find_capture(stream)) {
     throw error({status::not_permitted, 0, "graph_exec::launch",
                  "the stream is being captured; use graph_capture::add_child to add a graph as a node"});
   }
@@ -203,9 +203,9 @@ void graph_exec::upload(const stream_ref& stream) const {
   value_or_throw(device_.backend().upload_exec(handle_, stream.handle()));
 }
 
-void graph_exec::update(const graph& from) {
-  value_or_throw(device_.backend().update_exec(handle_, from.handle()));
-  let_go(device_, backend::graph_exec_handle::null, std::exchange(kept_, from.kept_), last_);
+void graph_exec::update(const graph& source) {
+  value_or_throw(device_.backend().update_exec(handle_, source.handle()));
+  let_go(device_, backend::graph_exec_handle::null, std::exchange(kept_, source.kept_), last_);
 }
 
 }  // namespace sluice::runtime

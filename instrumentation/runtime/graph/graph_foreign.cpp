@@ -36,27 +36,27 @@ foreign_list& foreign() {
 
 /// Releases the captures in `gone` once the device has finished their launches.
 void settle() {
-  foreign_list& all = foreign();
+  foreign_list& list = foreign();
   std::vector<std::pair<device_ref, capture_ptr>> gone;
   {
-    const std::lock_guard lock(all.mutex);
-    gone.swap(all.gone);
+    const std::lock_guard lock(list.mutex);
+    gone.swap(list.gone);
   }
   for (auto& [device, capture] : gone) {
     {
       const captures_held_off held;
       if (!capturing() && device.backend().synchronize()) continue;
     }
-    const std::lock_guard lock(all.mutex);
-    all.gone.emplace_back(device, std::move(capture));
+    const std::lock_guard lock(list.mutex);
+    list.gone.emplace_back(device, std::move(capture));
   }
   // `gone` is destroyed without the lock, because pools then take their memory back.
 }
 
 /// Call with the lock held.
-void put_away(foreign_list& all, const device_ref& device, capture_ptr capture) {
-  std::erase_if(all.seen, [&](const auto& entry) { return entry.second == capture; });
-  if (capture) all.gone.emplace_back(device, std::move(capture));
+void put_away(foreign_list& list, const device_ref& device, capture_ptr capture) {
+  std::erase_if(list.seen, [&](const auto& entry) { return entry.second == capture; });
+  if (capture) list.gone.emplace_back(device, std::move(capture));
 }
 
 }  // namespace
@@ -71,39 +71,39 @@ capture_ptr capture_by_anybody(const stream_ref& stream) {
     const std::lock_guard lock(own.mutex);
     if (const auto it = own.by_id.find(key); it != own.by_id.end()) return it->second;
   }
-  foreign_list& all = foreign();
-  const std::lock_guard lock(all.mutex);
-  capture_ptr& place = all.seen[key];
+  foreign_list& list = foreign();
+  const std::lock_guard lock(list.mutex);
+  capture_ptr& place = list.seen[key];
   if (place) return place;
   // The group's function only queries the driver, so it may run under the lock.
   const auto takes = [&](const auto& entry) {
     const capture_group& group = entry.second;
     return std::get<0>(entry.first) == &device && group.open != 0 && group.takes && group.takes(stream.get());
   };
-  const auto group = std::find_if(all.groups.begin(), all.groups.end(), takes);
-  if (group != all.groups.end() && group->second.memory) return place = group->second.memory;
+  const auto group = std::find_if(list.groups.begin(), list.groups.end(), takes);
+  if (group != list.groups.end() && group->second.memory) return place = group->second.memory;
   place = std::make_shared<active_capture>(info->id, capture_mode::relaxed);
-  if (group != all.groups.end()) group->second.memory = place;
+  if (group != list.groups.end()) group->second.memory = place;
   return place;
 }
 
 void forget_capture(const device_ref& device, std::uint64_t id) {
-  foreign_list& all = foreign();
+  foreign_list& list = foreign();
   {
-    const std::lock_guard lock(all.mutex);
-    if (const auto it = all.seen.find({&device.backend(), id}); it != all.seen.end()) {
-      put_away(all, device, capture_ptr(it->second));
+    const std::lock_guard lock(list.mutex);
+    if (const auto it = list.seen.find({&device.backend(), id}); it != list.seen.end()) {
+      put_away(list, device, capture_ptr(it->second));
     }
   }
   settle();
 }
 
 void announced_captures::begin(const device_ref& device, key group, std::function<bool(std::uintptr_t)> takes) {
-  foreign_list& all = foreign();
+  foreign_list& list = foreign();
   capture_list& own = capture_list::get();
   const std::lock_guard beginning(own.beginning);
-  const std::lock_guard lock(all.mutex);
-  capture_group& g = all.groups[{&device.backend(), group.first, group.second}];
+  const std::lock_guard lock(list.mutex);
+  capture_group& g = list.groups[{&device.backend(), group.first, group.second}];
   g.takes = std::move(takes);
   ++g.graphs;
   ++g.open;
@@ -112,11 +112,11 @@ void announced_captures::begin(const device_ref& device, key group, std::functio
 }
 
 void announced_captures::end(const device_ref& device, key group) {
-  foreign_list& all = foreign();
+  foreign_list& list = foreign();
   {
-    const std::lock_guard lock(all.mutex);
-    const auto it = all.groups.find({&device.backend(), group.first, group.second});
-    if (it == all.groups.end() || it->second.open == 0) return;
+    const std::lock_guard lock(list.mutex);
+    const auto it = list.groups.find({&device.backend(), group.first, group.second});
+    if (it == list.groups.end() || it->second.open == 0) return;
     if (--it->second.open == 0) it->second.takes = nullptr;
     capture_list::get().announced.fetch_sub(1, std::memory_order_relaxed);
     detail::captures.fetch_sub(1, std::memory_order_release);
@@ -125,13 +125,13 @@ void announced_captures::end(const device_ref& device, key group) {
 }
 
 void announced_captures::release(const device_ref& device, key group) {
-  foreign_list& all = foreign();
+  foreign_list& list = foreign();
   {
-    const std::lock_guard lock(all.mutex);
-    const auto it = all.groups.find({&device.backend(), group.first, group.second});
-    if (it == all.groups.end() || --it->second.graphs > 0) return;
-    put_away(all, device, std::move(it->second.memory));
-    if (it->second.open == 0) all.groups.erase(it);
+    const std::lock_guard lock(list.mutex);
+    const auto it = list.groups.find({&device.backend(), group.first, group.second});
+    if (it == list.groups.end() || --it->second.graphs > 0) return;
+    put_away(list, device, std::move(it->second.memory));
+    if (it->second.open == 0) list.groups.erase(it);
   }
   settle();
 }

@@ -7,7 +7,7 @@
 #include "instrumentation/runtime/graph.hpp"
 #include "instrumentation/runtime/graph/capture_list.hpp"
 
-// Postpones operations that a capture forbids (freeing, unmapping, waiting for a device). Internal.
+// Internal: postpones operations that a capture forbids (freeing, unmapping, waiting for a device).
 
 namespace sluice::runtime {
 
@@ -43,7 +43,8 @@ void keep_for_later(active_capture& capture, put_off how_long, Work work) {
 }
 
 /// Calls `work` now, or later (`how_long`) if a capture forbids waiting for `where` (a stream or device). No capture
-/// can begin while `work` runs: keep it short. It must not throw. Do not call while holding `captures_held_off`.
+/// can begin while `work` runs, so keep `work` short. It must not throw. Do not call this while an object of
+/// `captures_held_off` exists.
 template <class Where, class Work>
 void past_capture(const Where& where, put_off how_long, Work work) noexcept {
   std::shared_ptr<active_capture> capture;

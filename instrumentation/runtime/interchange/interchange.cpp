@@ -26,8 +26,8 @@ static_assert(same(SLUICE_INT, dlpack::type_int) && same(SLUICE_UINT, dlpack::ty
               same(SLUICE_FLOAT, dlpack::type_float) && same(SLUICE_BFLOAT, dlpack::type_bfloat) &&
               same(SLUICE_COMPLEX, dlpack::type_complex) && same(SLUICE_BOOL, dlpack::type_bool));
 
-element_type type_of(std::int32_t code, std::int32_t bits) {
-  const auto kind = dlpack::kind_of(code);
+element_type get_type(std::int32_t code, std::int32_t bits) {
+  const auto kind = dlpack::get_kind(code);
   if (!kind || bits <= 0 || bits > 256 || bits % 8 != 0) {
     refuse("sluice_array_empty", fmt::format("no element type has code {} and {} bits", code, bits));
   }
@@ -38,22 +38,22 @@ sluice_array* made(any_array array) {
   auto out = std::make_unique<sluice_array>(sluice_array{std::move(array)});
   const any_array& a = out->array;
   out->info = {a.data(),
-               dlpack::code_of(a.type().kind),
+               dlpack::get_code(a.type().kind),
                a.type().bits,
                static_cast<std::int32_t>(a.rank()),
                a.read_only(),
                a.extents().data(),
                a.strides().data(),
-               dlpack::device_type_of(a.space()),
+               dlpack::to_device_type(a.space()),
                static_cast<std::int32_t>(a.device().description().ordinal)};
   return out.release();
 }
 
-std::vector<std::int64_t> values(const std::int64_t* from, std::int32_t count) {
-  if (count < 0 || count > static_cast<std::int32_t>(max_axes) || (count != 0 && !from)) {
-    refuse("sluice_array", fmt::format("invalid shape: {} axes at {}", count, static_cast<const void*>(from)));
+std::vector<std::int64_t> values(const std::int64_t* begin, std::int32_t count) {
+  if (count < 0 || count > static_cast<std::int32_t>(max_axes) || (count != 0 && !begin)) {
+    refuse("sluice_array", fmt::format("invalid shape: {} axes at {}", count, static_cast<const void*>(begin)));
   }
-  return {from, from + count};
+  return {begin, begin + count};
 }
 
 const sluice_array& checked(const sluice_array* array) {
@@ -84,7 +84,7 @@ SLUICE_EXPORT const char* sluice_interchange_error(void) { return last_error::ge
 SLUICE_EXPORT sluice_array* sluice_array_empty(const std::int64_t* extents, std::int32_t rank, std::int32_t code,
                                                std::int32_t bits, std::int32_t fortran) {
   return guarded([&] {
-    const element_type type = type_of(code, bits);
+    const element_type type = get_type(code, bits);
     auto shape = values(extents, rank);
     const std::uint64_t bytes = element_count(shape, type.bytes(), "sluice_array_empty") * type.bytes();
     std::vector<std::int64_t> strides(shape.size());
@@ -129,16 +129,16 @@ SLUICE_EXPORT sluice_array* sluice_array_from_cai(std::uintptr_t data, const std
                                                   void* source) {
   return guarded([&] {
     const memory_owner owner = release != nullptr ? memory_owner(source, release) : memory_owner();
-    cai_description what;
-    what.shape = values(extents, rank);
-    what.typestr = typestr ? typestr : "";
-    what.data = data;
-    what.read_only = read_only != 0;
-    if (strides) what.strides = values(strides, rank);
-    what.masked = masked != 0;
-    if (has_stream != 0) what.stream = stream;
-    what.version = version;
-    return made(import_cai(what, owner));
+    cai_description description;
+    description.shape = values(extents, rank);
+    description.typestr = typestr ? typestr : "";
+    description.data = data;
+    description.read_only = read_only != 0;
+    if (strides) description.strides = values(strides, rank);
+    description.masked = masked != 0;
+    if (has_stream != 0) description.stream = stream;
+    description.version = version;
+    return made(import_cai(description, owner));
   });
 }
 

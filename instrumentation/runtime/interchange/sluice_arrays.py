@@ -1,11 +1,12 @@
-"""The runtime's arrays in Python: to and from CuPy, PyTorch, Numba and others without a copy, by DLPack and by the CUDA array interface.
+"""The runtime's arrays in Python. They are exchanged with CuPy, PyTorch, Numba and others without a copy, through
+DLPack or the CUDA array interface.
 
     import sluice_arrays
     a = sluice_arrays.from_dlpack(torch.arange(12, dtype=torch.int32, device="cuda"))   # the tensor's own memory
-    b = cupy.from_dlpack(sluice_arrays.empty((3, 4), "int32"))                          # memory of Sluice's, in CuPy
+    b = cupy.from_dlpack(sluice_arrays.empty((3, 4), "int32"))                          # Sluice's memory, in CuPy
 
-Needs libsluice_interchange.so: beside this file's folder, beside the program, or named by SLUICE_INTERCHANGE_LIBRARY. Nothing of it is
-compiled against Python: PyCapsules go through ctypes.pythonapi.
+This module needs libsluice_interchange.so. The library is beside this file's folder, beside the program, or named by
+SLUICE_INTERCHANGE_LIBRARY. It is not compiled against Python: PyCapsules are handled through ctypes.pythonapi.
 """
 import ctypes
 import os
@@ -76,7 +77,8 @@ def _check(result):
 
 
 class Array:
-    """An array of the runtime's, and a share in its memory. Made by empty(), from_dlpack() and from_cai()."""
+    """One of the runtime's arrays, with shared ownership of its memory. empty(), from_dlpack() and from_cai() make
+    arrays."""
 
     def __init__(self, handle):
         self._handle = handle
@@ -95,7 +97,7 @@ class Array:
             self._handle = None
 
     def release(self):
-        """Lets go of the memory now; the array cannot be used afterwards."""
+        """Gives up this array's share of the memory now. The array cannot be used afterwards."""
         self.__del__()
 
     @property
@@ -103,7 +105,7 @@ class Array:
         return "bool" if self._code == _CODES["bool"] else f"{_NAMES[self._code]}{self._bits}"
 
     def affine(self, multiplier, increment):
-        """x -> multiplier * x + increment on the device, for 32-bit integers."""
+        """Computes x -> multiplier * x + increment on the device, for 32-bit integers."""
         _check(_library.sluice_array_affine(self._handle, multiplier, increment))
 
     def __dlpack_device__(self):
@@ -111,7 +113,7 @@ class Array:
 
     def __dlpack__(self, *, stream=None, max_version=None, dl_device=None, copy=None):
         if copy:
-            raise BufferError("sluice_arrays: arrays are handed out as they are, not copied")
+            raise BufferError("sluice_arrays: arrays are exported without a copy; do not pass copy=True")
         if dl_device is not None and tuple(dl_device) != self._device:
             raise BufferError(f"sluice_arrays: the array is on device {self._device}, not {tuple(dl_device)}")
         if stream != -1:  # -1: the consumer needs no ordering; None: the legacy default stream
@@ -131,17 +133,18 @@ class Array:
 
 
 def empty(shape, dtype, order="C"):
-    """A fresh array; contents are undefined. `dtype` is a name such as "float32"."""
+    """Allocates an array with undefined contents. `dtype` is a name such as "float32"."""
     name = dtype.rstrip("0123456789")
     if name not in _CODES:
-        raise ValueError(f"sluice_arrays: no element type {dtype!r}")
+        raise ValueError(f"sluice_arrays: unknown element type {dtype!r}")
     bits = int(dtype[len(name):] or 8)
     extents = (ctypes.c_int64 * len(shape))(*shape)
     return Array(_check(_library.sluice_array_empty(extents, len(shape), _CODES[name], bits, order == "F")))
 
 
 def from_dlpack(source):
-    """An array over the memory of `source`, anything with __dlpack__; ready for work on the legacy default stream."""
+    """Returns an array in the memory of `source`, an object with __dlpack__. It is ready for work on the legacy default
+    stream."""
     try:
         capsule = source.__dlpack__(stream=1, max_version=(1, 0))
     except TypeError:  # the source supports only versions before DLPack 1.0
@@ -150,10 +153,11 @@ def from_dlpack(source):
 
 
 def from_capsule(capsule):
-    """The same of a capsule, which is used up; if it is refused, it still deletes what it holds."""
+    """Like `from_dlpack`, for a capsule, which becomes a used capsule. A refused capsule still owns its tensor and
+    deletes it."""
     versioned = bool(_python.PyCapsule_IsValid(capsule, _VERSIONED))
     if not versioned and not _python.PyCapsule_IsValid(capsule, _UNVERSIONED):
-        raise ValueError("sluice_arrays: no DLPack capsule, or one that has been used")
+        raise ValueError("sluice_arrays: not a DLPack capsule, or a capsule that has been used")
     managed = _python.PyCapsule_GetPointer(capsule, _VERSIONED if versioned else _UNVERSIONED)
     handle = _check(_library.sluice_array_from_dlpack(managed, versioned))
     _python.PyCapsule_SetName(capsule, _USED_VERSIONED if versioned else _USED_UNVERSIONED)
@@ -165,7 +169,8 @@ def has_cai(source):
 
 
 def from_cai(source):
-    """An array over the memory of `source`, anything with __cuda_array_interface__, which it and all that is made of it keep alive."""
+    """Returns an array in the memory of `source`, an object with __cuda_array_interface__. The array, and every object
+    made from it, keeps `source` alive."""
     what = source.__cuda_array_interface__
     rank = len(what["shape"])
     extents = (ctypes.c_int64 * rank)(*what["shape"])

@@ -25,8 +25,8 @@ const memory_resource& not_null(const resource_ptr& upstream) {
   return *upstream;
 }
 
-const char* word(logged_call::action what) {
-  switch (what) {
+const char* word(logged_call::action action) {
+  switch (action) {
     case logged_call::action::allocate:
       return "allocate";
     case logged_call::action::allocate_failed:
@@ -55,7 +55,7 @@ logging_resource_adaptor::logging_resource_adaptor(resource_ptr upstream, std::o
     : resource_adaptor(std::move(upstream)), out_(&out), begin_ns_(monotonic_ns()) {
   *out_ << "Thread,Time,Action,Pointer,Size,Stream\n";
   sink_ = [this](const logged_call& call) {
-    *out_ << fmt::format("{},{},{},{:#x},{},{:#x}\n", call.thread, call.time_ns, word(call.what),
+    *out_ << fmt::format("{},{},{},{:#x},{},{:#x}\n", call.thread, call.time_ns, word(call.kind),
                          reinterpret_cast<std::uintptr_t>(call.address), call.bytes, call.stream);
   };
 }

@@ -7,14 +7,15 @@
 
 #include "instrumentation/ring/hot.hpp"
 
-// Error handling for libraries with a C interface, which no exception may cross. Internal.
+// Internal: error handling for libraries with a C interface, which no exception may cross.
 
 namespace sluice::runtime::c_boundary {
 
 /// The error message of the calling thread's last call; empty if that call succeeded.
 class last_error {
  public:
-  /// Called at the start of each call, even of fast allocations: costs one load until a call in the process fails.
+  /// The library calls this at the start of each of its functions, even of fast allocations. It costs one load until a
+  /// call in the process fails.
   static void clear() noexcept {
     if (any_.load(std::memory_order_relaxed)) [[unlikely]]
       clear_own();

@@ -95,7 +95,7 @@ namespace {
 
 resource_ptr& held(void* context) { return *static_cast<resource_ptr*>(context); }
 
-stream_ref stream_of(const memory_resource& resource, void* stream) {
+stream_ref get_stream(const memory_resource& resource, void* stream) {
   return stream_ref::from_native(resource.device(), reinterpret_cast<std::uintptr_t>(stream));
 }
 
@@ -109,13 +109,13 @@ sluice_resource export_resource(resource_ptr resource) {
   table.context = new resource_ptr(std::move(resource));
   table.allocate = [](void* context, size_t bytes, size_t alignment, void* stream) -> void* {
     try {
-      return held(context)->allocate(stream_of(*held(context), stream), bytes, alignment);
+      return held(context)->allocate(get_stream(*held(context), stream), bytes, alignment);
     } catch (...) {
       return nullptr;  // Exceptions must not reach C code.
     }
   };
   table.deallocate = [](void* context, void* address, size_t bytes, size_t alignment, void* stream) {
-    held(context)->deallocate(stream_of(*held(context), stream), address, bytes, alignment);
+    held(context)->deallocate(get_stream(*held(context), stream), address, bytes, alignment);
   };
   table.destroy = [](void* context) { delete static_cast<resource_ptr*>(context); };
   return table;

@@ -49,15 +49,15 @@ struct default_pools {
   std::map<std::pair<device_state*, bool>, std::shared_ptr<pool_memory_resource>> pools;
 
   static default_pools& get() {
-    static auto* const all = new default_pools;
-    return *all;
+    static auto* const whole = new default_pools;
+    return *whole;
   }
 };
 
 std::shared_ptr<pool_memory_resource> default_pool(const device_ref& device, bool pinned) {
-  default_pools& all = default_pools::get();
-  const std::lock_guard lock(all.mutex);
-  auto& pool = all.pools[{device.state().get(), pinned}];
+  default_pools& pools = default_pools::get();
+  const std::lock_guard lock(pools.mutex);
+  auto& pool = pools.pools[{device.state().get(), pinned}];
   if (!pool && pinned)
     pool = std::make_shared<pinned_pool_resource>(device, pool_options{.name = "default pinned pool"});
   if (!pool) {

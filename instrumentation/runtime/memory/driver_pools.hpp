@@ -4,7 +4,7 @@
 
 #include "instrumentation/runtime/stream.hpp"
 
-// Allocations from driver pools (the device's default pool or a private one), inside and outside of captures. Internal.
+// Internal: allocations from driver pools (the device's default pool or a private pool), inside and outside captures.
 
 namespace sluice::runtime::driver_pools {
 

@@ -45,8 +45,8 @@ class graph_addresses {
  public:
   static graph_addresses& get() {
     // Never destroyed, because memory in static storage uses it when it is freed.
-    static auto* const all = new graph_addresses;
-    return *all;
+    static auto* const addresses = new graph_addresses;
+    return *addresses;
   }
   void note(active_capture& capture, const device_ref& device, void* address) {
     {
@@ -85,13 +85,13 @@ class graph_addresses {
 void* driver_pools::allocated(const device_ref& device, const stream_ref& stream, std::size_t bytes,
                               backend::device_result<void*> result) {
   void* const address = address_or_throw(std::move(result), bytes, stream);
-  if (const auto capture = capture_of(stream)) graph_addresses::get().note(*capture, device, address);
+  if (const auto capture = find_capture(stream)) graph_addresses::get().note(*capture, device, address);
   return address;
 }
 
 void driver_pools::free(const device_ref& device, const stream_ref& stream, void* address) noexcept {
   if (!graph_addresses::get().take(device, address)) {
-    if (const auto capture = capture_of(stream)) {
+    if (const auto capture = find_capture(stream)) {
       return keep_for_later(*capture, put_off::until_graph_goes,
                             [device, stream, address] { free(device, stream, address); });
     }

@@ -44,7 +44,7 @@ bool wait_for_room(const look_limit& limit) {
 
 /// Sends a set. Returns false if the set was not sent completely.
 bool send(const pool_live_set& set, const look_limit& limit) {
-  const std::span<const std::uint64_t> all = set.words;
+  const std::span<const std::uint64_t> values = set.words;
   const auto part = [&](std::uint32_t place, std::span<const std::uint64_t> words) {
     ring::pool_live_set_record r{};
     r.header.time = set.time;
@@ -55,8 +55,8 @@ bool send(const pool_live_set& set, const look_limit& limit) {
            ring::emit_with(&r.header, ring::record_type::pool_live_set, sizeof r, words.data(), words.size());
   };
   bool whole = part(ring::live_set_begins, {});
-  for (std::size_t at = 0; whole && at < all.size(); at += max_words) {
-    whole = part(ring::live_set_part, all.subspan(at, std::min(max_words, all.size() - at)));
+  for (std::size_t at = 0; whole && at < values.size(); at += max_words) {
+    whole = part(ring::live_set_part, values.subspan(at, std::min(max_words, values.size() - at)));
   }
   return whole && part(ring::live_set_ends, {});
 }

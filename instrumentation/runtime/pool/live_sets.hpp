@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-// When a full ring has lost allocations or frees of pool blocks, the writer no longer knows
-// which blocks are live. This file then sends the pools' lists of blocks to the writer. Internal.
+// When a full ring has lost allocations or frees of pool blocks, the writer no longer knows which blocks are live.
+// `live_set_sender` then sends the pools' lists of blocks to the writer. This header is internal.
 
 namespace sluice::runtime {
 
@@ -42,8 +42,8 @@ class look_limit {
 
 /// Sends the live blocks of all pools to the recording once memory events were lost and no more are being lost. Covers
 /// all pools of all devices, because the writer treats unlisted pools as destroyed. Sends at most every 50 ms, like the
-/// capture library; in a simulated recording only once, at the end. Program threads wait only while a pool lists its
-/// blocks, or up to 50 ms if another thread delays that. The sender's thread blocks all signals.
+/// capture library. In a simulated recording, sends only once, at the end. Program threads wait only while a pool lists
+/// its blocks, or up to 50 ms if another thread delays that. The sender's thread blocks all signals.
 class live_set_sender {
  public:
   live_set_sender();

@@ -10,34 +10,56 @@
 
 namespace sluice::runtime::pooling {
 
-bool pool_core::is_out_of_reach(std::uint64_t stream) const noexcept {
-  // An announced capture may begin on any stream at any time.
-  if (stream == no_stream || capture_list::get().announced.load(std::memory_order_relaxed) != 0) return true;
-  const auto handle = streams().handle_of(stream);
-  if (handle == backend::stream_handle::null) return capturing();
-  // A capture by any code counts: querying whether a captured stream is idle breaks its capture.
-  const auto info = device_.backend().stream_capture(handle);
-  return !info || info->status != backend::capture_status::none;
+void hold_for(block& b, zone& to) noexcept {
+  b.home = &to;
+  ++to.held;
 }
 
-/// The arena of a capture, created at its first allocation. Kept alive by the capture, then by its graph.
-capture_arena& pool_core::arena_of(active_capture& capture) {
-  auto& place = arenas_[capture.id()];
-  if (place == nullptr) {
-    place = std::make_unique<capture_arena>();
-    const std::shared_ptr<void> owner(
-        place.get(), [core = shared_from_this(), id = capture.id()](void*) { core->release_arena(id); });
-    place->owner = owner;
-    capture.keep(owner);
+// --- the arenas of a pool ----------------------------------------------------------------------------------
+
+capture_arena* capture_arenas::find(std::uint64_t capture) const noexcept {
+  const auto at = arenas_.find(capture);
+  return at == arenas_.end() ? nullptr : at->second.get();
+}
+
+capture_arena& capture_arenas::add(std::uint64_t capture) {
+  return *(arenas_[capture] = std::make_unique<capture_arena>());
+}
+
+std::uint64_t capture_arenas::free_bytes() const noexcept {
+  std::uint64_t bytes = 0;
+  for (const auto& [id, arena] : arenas_) bytes += arena->free_bytes();
+  return bytes;
+}
+
+void capture_arenas::rehome(zone& old, zone& to) noexcept {
+  if (old.held == 0 || &old == &to) return;
+  for (const auto& [id, arena] : arenas_) {
+    for (block* b : arena->blocks) {
+      if (b->home == &old) hold_for(*b, to);
+    }
   }
-  return *place;
+  old.held = 0;
+}
+
+// --- allocations and frees in captures ---------------------------------------------------------------------
+
+/// The arena of a capture, created at its first allocation. Kept alive by the capture, then by its graph.
+capture_arena& pool_core::get_arena(active_capture& capture) {
+  if (capture_arena* known = arenas_.find(capture.id())) return *known;
+  capture_arena& arena = arenas_.add(capture.id());
+  const std::shared_ptr<void> owner(&arena,
+                                    [core = shared_from_this(), id = capture.id()](void*) { core->release_arena(id); });
+  arena.owner = owner;
+  capture.keep(owner);
+  return arena;
 }
 
 block* pool_core::allocate_captured(active_capture& capture, const stream_ref& stream, std::uint64_t bytes) {
   const std::uint64_t want = size_for(bytes);
   front* f = front_here();
   const std::lock_guard lock(mutex_);
-  capture_arena& arena = arena_of(capture);
+  capture_arena& arena = get_arena(capture);
   auto& freed = arena.free[stream.identity()];
   // At most twice the size, because these blocks are not split.
   const auto fits = [&](const block* b) { return b->bytes >= want && b->bytes / 2 <= want; };
@@ -54,7 +76,7 @@ block* pool_core::allocate_captured(active_capture& capture, const stream_ref& s
     if (b == nullptr && source_->grows_in_captures() && grow(want, clean)) b = heap_.take_any(want, clean);
     if (b == nullptr) return nullptr;
     b->arena = &arena;
-    arena.all.push_back(b);
+    arena.blocks.push_back(b);
   }
   hand_out(f, *b, bytes);
   return b;
@@ -63,60 +85,41 @@ block* pool_core::allocate_captured(active_capture& capture, const stream_ref& s
 void pool_core::give_back_captured(const std::shared_ptr<active_capture>& capture, std::uint64_t stream,
                                    block* b) noexcept {
   const std::lock_guard lock(mutex_);
-  count(nullptr, *b, -1);
+  fronts_.count(nullptr, *b, -1);
   auto* arena = static_cast<capture_arena*>(b->arena.load(std::memory_order_relaxed));
   // Another thread has destroyed the block's graph since the caller checked: now it is an ordinary block.
-  if (arena == nullptr && capture == nullptr) return heap_.give(b, zone_or_wait(stream));
+  if (arena == nullptr && capture == nullptr) return heap_.give(b, zones_.zone_or_wait(stream));
   b->state.store(block_state::cached, std::memory_order_relaxed);
   // A block from before the capture that its nodes may use: the graph owns it now. Earlier work on it may still run.
   const auto take = [&] {
-    capture_arena& taken_by = arena_of(*capture);
+    capture_arena& taken_by = get_arena(*capture);
     b->arena.store(&taken_by, std::memory_order_relaxed);
-    taken_by.all.push_back(b);
-    hold_for(*b, zone_or_wait(stream));
+    taken_by.blocks.push_back(b);
+    hold_for(*b, zones_.zone_or_wait(stream));
   };
   if (arena == nullptr) return take();
-  const auto own = capture == nullptr ? arenas_.end() : arenas_.find(capture->id());
-  if (own != arenas_.end() && own->second.get() == arena) {
+  if (capture != nullptr && arenas_.find(capture->id()) == arena) {
     arena->free[stream].push_back(b);
     return;
   }
-  if (capture == nullptr) return hold_for(*b, zone_or_wait(stream));
+  if (capture == nullptr) return hold_for(*b, zones_.zone_or_wait(stream));
   // The nodes of another graph use the block: that graph keeps the block's own graph alive.
   if (auto owner = arena->owner.lock()) {
-    hold_for(*b, zone_or_wait(stream));
+    hold_for(*b, zones_.zone_or_wait(stream));
     return capture->keep(std::move(owner));
   }
   // The block's graph is being destroyed and waits for the mutex to return its blocks.
-  std::erase(arena->all, b);
+  std::erase(arena->blocks, b);
   take();
-}
-
-/// Makes a freed block of a graph go to zone `to` when the graph is destroyed.
-void pool_core::hold_for(block& b, zone& to) noexcept {
-  b.home = &to;
-  ++to.held;
-}
-
-/// Moves the free blocks of `from` to `to`; blocks held by graphs go there when the graph is destroyed.
-void pool_core::retag(zone& from, zone& to) noexcept {
-  heap_.retag(from, to);
-  if (from.held == 0 || &from == &to) return;
-  for (const auto& [id, arena] : arenas_) {
-    for (block* b : arena->all) {
-      if (b->home == &from) hold_for(*b, to);
-    }
-  }
-  from.held = 0;
 }
 
 /// Called when the graph and everything created from it is destroyed, so its work is done; other
 /// work on the blocks may still run. Blocks that are still allocated become ordinary blocks.
 void pool_core::release_arena(std::uint64_t capture) noexcept {
   const std::lock_guard lock(mutex_);
-  const auto at = arenas_.find(capture);
-  if (at == arenas_.end()) return;
-  for (block* b : at->second->all) {
+  const capture_arena* arena = arenas_.find(capture);
+  if (arena == nullptr) return;
+  for (block* b : arena->blocks) {
     const bool freed = b->state.load(std::memory_order_relaxed) == block_state::cached;
     // From here on, the block's user may free it without the lock. A thread that sees the null arena also sees this
     // state.
@@ -127,14 +130,14 @@ void pool_core::release_arena(std::uint64_t capture) noexcept {
     if (b->home != nullptr) --to.held;
     heap_.give(b, to);
   }
-  arenas_.erase(at);
+  arenas_.erase(capture);
   if (!closed_.load(std::memory_order_relaxed)) return;
   // A stream that was being captured when the pool closed was not waited for, and may no longer exist.
   {
     const auto busy = heap_.busy_zones();
     const captures_held_off held;
     if (!busy.empty() && !capturing() && device_.backend().synchronize()) {
-      for (zone* z : busy) retag(*z, heap_.clean());
+      for (zone* z : busy) zones_.retag(*z, heap_.clean());
     }
   }
   finish_closing();

@@ -12,8 +12,8 @@
 #include "instrumentation/runtime/pool/pool_heap.hpp"
 #include "instrumentation/runtime/stream.hpp"
 
-// The front: a thread's own part of a pool. It holds free blocks that the thread takes and
-// returns without a lock and without writing to cache lines that other threads write. Internal.
+// A front is a thread's own part of a pool. It holds free blocks that the thread takes and returns without a lock and
+// without writing to cache lines that other threads write. This header is internal.
 //
 // The holder of the pool's mutex may claim fronts, to empty them or to read all of them at one
 // moment. The owner of a front announces itself by a plain store and then checks for a claim; the
@@ -23,7 +23,7 @@
 
 namespace sluice::runtime::pooling {
 
-class pool_core;
+class pool_fronts;
 struct front;
 
 /// Sizes up to this many bytes are rounded up to their size class, so every block in a pool_stream's
@@ -31,7 +31,7 @@ struct front;
 inline constexpr std::uint64_t largest_rounded = std::uint64_t{1} << 20;
 /// Larger blocks go directly to the heap.
 inline constexpr std::uint64_t largest_kept = std::uint64_t{256} << 20;
-inline constexpr std::size_t pool_stream_classes = class_of(largest_kept / granule) + 1;
+inline constexpr std::size_t pool_stream_classes = get_size_class(largest_kept / granule) + 1;
 
 /// The number of free blocks of one size that a pool_stream keeps: 512 KiB in total, but at least 4 and at most 64.
 [[nodiscard]] constexpr std::uint32_t max_kept(std::uint64_t bytes) noexcept {
@@ -43,7 +43,7 @@ inline constexpr std::size_t pool_stream_classes = class_of(largest_kept / granu
 inline constexpr auto max_of_class = [] {
   std::array<std::uint8_t, pool_stream_classes> most{};
   for (std::uint64_t granules = 1; granules <= largest_kept / granule;) {
-    most[class_of(granules)] = static_cast<std::uint8_t>(max_kept(granules * granule));
+    most[get_size_class(granules)] = static_cast<std::uint8_t>(max_kept(granules * granule));
     granules = round_to_class(granules + 1);
   }
   return most;
@@ -64,7 +64,7 @@ struct pool_stream {
     std::uint32_t refill = 1;  ///< number of blocks to fetch from the heap at the next miss; doubles
   };
 
-  pool_stream(front& of, std::uint64_t max_bytes) noexcept : owner(&of), room_bytes(max_bytes) {
+  pool_stream(front& its_front, std::uint64_t max_bytes) noexcept : owner(&its_front), room_bytes(max_bytes) {
     for (std::size_t at = 0; at < pool_stream_classes; ++at) bins[at].room = max_of_class[at];
   }
 
@@ -90,17 +90,17 @@ extern const bool barrier_for_all;
   const std::uint64_t last = (bytes - 1) / granule;
   if (bytes <= largest_rounded) [[likely]]
     return class_that_holds(last + 1);
-  return bytes <= largest_kept ? class_of(last + 1) : pool_stream_classes;
+  return bytes <= largest_kept ? get_size_class(last + 1) : pool_stream_classes;
 }
 
-/// Counts of one thread. Only sums over all fronts are meaningful:
-/// a thread that frees blocks of other threads has negative counts.
+/// Counts of one thread. Only sums over all fronts are meaningful, because a thread that frees blocks of other threads
+/// has negative counts.
 struct front_counts {
   std::int64_t used = 0, requested = 0, blocks = 0;
   std::int64_t peak = 0;  ///< highest value of `used`
 };
 
-/// The pool_streams of one thread in one pool. Has cache lines of its own.
+/// The pool_streams of one thread in one pool. A front has cache lines of its own.
 struct alignas(128) front {
   /// Reasons why the owner must take the slow path.
   enum obstacle : std::uint8_t { none = 0, claimed = 1, needs_fence = 2 };
@@ -111,8 +111,8 @@ struct alignas(128) front {
 
   std::vector<std::unique_ptr<pool_stream>> pool_streams;  ///< modified and iterated only under the pool's mutex
 
-  /// Called by the owner to begin a hit; pass `before` to `leave`. Returns false if the front is claimed: then do not
-  /// access it.
+  /// The owner calls this to begin a hit and later passes `before` to `leave`. Returns false if the front is claimed;
+  /// the owner must not access the front then.
   [[nodiscard]] SLUICE_INLINE bool enter(std::uint64_t& before) noexcept {
     before = sequence.load(std::memory_order_relaxed);
     sequence.store(2 * before + 1, std::memory_order_relaxed);  // Odd, and larger than before, in one instruction.
@@ -182,14 +182,14 @@ class claim {
 /// The pool_streams that the calling thread used last, in a table indexed by
 /// stream hash and pool hash. An entry may belong to another stream by now.
 struct pool_stream_entry {
-  const pool_core* core = nullptr;
-  pool_stream* place = nullptr;  ///< belongs to `core`; valid only if `core` is not null
+  const pool_fronts* pool = nullptr;  ///< the fronts of the pool; null: the entry is empty
+  pool_stream* found = nullptr;       ///< belongs to `pool`; valid only if `pool` is not null
 
-  void set(const pool_core* of, pool_stream& l) noexcept {
-    place = &l;
-    core = of;
+  void set(const pool_fronts* owner, pool_stream& l) noexcept {
+    found = &l;
+    pool = owner;
   }
-  void forget() noexcept { core = nullptr; }
+  void forget() noexcept { pool = nullptr; }
 };
 inline constexpr std::size_t pool_streams_remembered = stream_ref::hashes;
 SLUICE_THREAD_LOCAL inline pool_stream_entry pool_streams_here[pool_streams_remembered]{};

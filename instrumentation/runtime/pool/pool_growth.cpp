@@ -16,10 +16,10 @@ void* pointer(std::uint64_t address) { return reinterpret_cast<void*>(address); 
 // --- from another resource ---------------------------------------------------------------------------------
 
 growth_from_upstream::growth_from_upstream(resource_ptr upstream) : upstream_(std::move(upstream)) {
-  const memory_resource* from = upstream_.get();
-  may_call_back_ = dynamic_cast<const device_memory_resource*>(from) == nullptr &&
-                   dynamic_cast<const pinned_memory_resource*>(from) == nullptr &&
-                   dynamic_cast<const managed_memory_resource*>(from) == nullptr;
+  const memory_resource* resource = upstream_.get();
+  may_call_back_ = dynamic_cast<const device_memory_resource*>(resource) == nullptr &&
+                   dynamic_cast<const pinned_memory_resource*>(resource) == nullptr &&
+                   dynamic_cast<const managed_memory_resource*>(resource) == nullptr;
 }
 
 backend::device_result<segment> growth_from_upstream::grow(std::uint64_t bytes, std::uint64_t /*at*/) {

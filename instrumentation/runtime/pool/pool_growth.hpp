@@ -8,7 +8,8 @@
 #include "instrumentation/runtime/memory_resource.hpp"
 #include "instrumentation/runtime/pool/pool_heap.hpp"
 
-// Sources of a pool's memory. Internal. Called with the pool's mutex held, except if `may_call_back` returns true.
+// Internal: the sources from which a pool gets its memory. The pool calls them with its mutex held, unless
+// `may_call_back` returns true.
 
 namespace sluice::runtime::pooling {
 
@@ -45,9 +46,9 @@ class growth_from_upstream final : public growth {
   bool may_call_back_;  ///< true unless the upstream resource calls the driver directly
 };
 
-/// Maps segments side by side into one reserved address range (cuMemMap). Blocks can
-/// extend over several segments, and each segment can be freed separately. The idea
-/// is from PyTorch's expandable segments and from GMLake (Guo et al., ASPLOS 2024).
+/// Maps a pool's segments side by side into one reserved address range (cuMemMap). Blocks can extend over several
+/// segments, and each segment can be freed separately. The idea is from PyTorch's expandable segments and from GMLake
+/// (Guo et al., ASPLOS 2024).
 class growth_by_mapping final : public growth {
  public:
   /// Reserves addresses for `max_bytes`. Fails with unavailable or not_supported if the device cannot do this.

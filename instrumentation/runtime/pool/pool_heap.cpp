@@ -13,8 +13,8 @@ constexpr std::size_t blocks_a_slab = 256;
 // Number of blocks that a quick search checks in one list; `take_any` checks the whole list.
 constexpr int looks = 4;
 
-std::uint64_t begin_of(const block& b) { return b.address.load(std::memory_order_relaxed); }
-std::uint64_t end_of(const block& b) { return begin_of(b) + b.bytes; }
+std::uint64_t get_begin(const block& b) { return b.address.load(std::memory_order_relaxed); }
+std::uint64_t get_end(const block& b) { return get_begin(b) + b.bytes; }
 void place(block& b, std::uint64_t address) { b.address.store(address, std::memory_order_relaxed); }
 
 }  // namespace
@@ -62,32 +62,32 @@ void pool_heap::link(block* b, zone& to) noexcept {
 }
 
 void pool_heap::unlink(block* b) noexcept {
-  zone& from = *b->home;
+  zone& source = *b->home;
   if (b->next != nullptr) b->next->previous = b->previous;
   if (b->previous != nullptr) {
     b->previous->next = b->next;
   } else {
-    from.lists[b->bin] = b->next;
-    if (b->next == nullptr) from.filled[b->bin / 64] &= ~(std::uint64_t{1} << (b->bin % 64));
+    source.lists[b->bin] = b->next;
+    if (b->next == nullptr) source.filled[b->bin / 64] &= ~(std::uint64_t{1} << (b->bin % 64));
   }
   b->home = nullptr;
-  from.bytes -= b->bytes;
-  --from.blocks;
+  source.bytes -= b->bytes;
+  --source.blocks;
 }
 
 /// In the list of the exact size, checks only the first blocks. Every block in a later list fits.
 block* pool_heap::first_fit(const zone& in, std::uint64_t bytes) noexcept {
   if (in.bytes < bytes) return nullptr;
   const std::uint64_t granules = bytes / granule;
-  const std::size_t own = class_of(granules);
+  const std::size_t own = get_size_class(granules);
   int left = looks;
   for (block* b = in.lists[own]; b != nullptr && left != 0; b = b->next, --left) {
     if (b->bytes >= bytes) return b;
   }
-  const std::size_t from = own + 1;
-  for (std::size_t word = from / 64; word < in.filled.size(); ++word) {
+  const std::size_t begin = own + 1;
+  for (std::size_t word = begin / 64; word < in.filled.size(); ++word) {
     std::uint64_t bits = in.filled[word];
-    if (word == from / 64) bits &= ~std::uint64_t{0} << (from % 64);
+    if (word == begin / 64) bits &= ~std::uint64_t{0} << (begin % 64);
     if (bits != 0) return in.lists[word * 64 + static_cast<std::size_t>(std::countr_zero(bits))];
   }
   return nullptr;
@@ -96,7 +96,7 @@ block* pool_heap::first_fit(const zone& in, std::uint64_t bytes) noexcept {
 block* pool_heap::any_fit(const zone& in, std::uint64_t bytes) noexcept {
   if (in.bytes < bytes) return nullptr;
   if (block* sure = first_fit(in, bytes)) return sure;
-  for (block* b = in.lists[class_of(bytes / granule)]; b != nullptr; b = b->next) {
+  for (block* b = in.lists[get_size_class(bytes / granule)]; b != nullptr; b = b->next) {
     if (b->bytes >= bytes) return b;
   }
   return nullptr;
@@ -111,10 +111,10 @@ block* pool_heap::split(block* b, std::uint64_t bytes) {
   unlink(b);
   if (b->bytes != bytes) {
     block* rest = make_block();
-    place(*rest, begin_of(*b) + bytes);
+    place(*rest, get_begin(*b) + bytes);
     index_.insert(rest);
     rest->bytes = b->bytes - bytes;
-    rest->bin = static_cast<std::uint16_t>(class_of(rest->bytes / granule));
+    rest->bin = static_cast<std::uint16_t>(get_size_class(rest->bytes / granule));
     rest->trace_address = b->trace_address == 0 ? 0 : b->trace_address + bytes;
     rest->parent = b->parent;
     rest->freed_at = b->freed_at;
@@ -123,7 +123,7 @@ block* pool_heap::split(block* b, std::uint64_t bytes) {
     if (rest->after != nullptr) rest->after->before = rest;
     b->after = rest;
     b->bytes = bytes;
-    b->bin = static_cast<std::uint16_t>(class_of(bytes / granule));
+    b->bin = static_cast<std::uint16_t>(get_size_class(bytes / granule));
     link(rest, home);
   }
   b->state.store(block_state::cached, std::memory_order_relaxed);
@@ -132,16 +132,16 @@ block* pool_heap::split(block* b, std::uint64_t bytes) {
   return b;
 }
 
-block* pool_heap::take(std::uint64_t bytes, zone& from) {
-  block* own = first_fit(from, bytes);
-  block* any = &from == &clean() ? nullptr : first_fit(clean(), bytes);
+block* pool_heap::take(std::uint64_t bytes, zone& source) {
+  block* own = first_fit(source, bytes);
+  block* any = &source == &clean() ? nullptr : first_fit(clean(), bytes);
   block* fit = any == nullptr || (own != nullptr && own->bytes <= any->bytes) ? own : any;
   return fit == nullptr ? nullptr : split(fit, bytes);
 }
 
-block* pool_heap::take_any(std::uint64_t bytes, zone& from) {
-  block* own = any_fit(from, bytes);
-  block* any = &from == &clean() ? nullptr : any_fit(clean(), bytes);
+block* pool_heap::take_any(std::uint64_t bytes, zone& source) {
+  block* own = any_fit(source, bytes);
+  block* any = &source == &clean() ? nullptr : any_fit(clean(), bytes);
   block* fit = any == nullptr || (own != nullptr && own->bytes <= any->bytes) ? own : any;
   return fit == nullptr ? nullptr : split(fit, bytes);
 }
@@ -176,7 +176,7 @@ block* pool_heap::join(block* b) noexcept {
     first->home = home;
     b = first;
   }
-  b->bin = static_cast<std::uint16_t>(class_of(b->bytes / granule));
+  b->bin = static_cast<std::uint16_t>(get_size_class(b->bytes / granule));
   return b;
 }
 
@@ -194,13 +194,13 @@ void pool_heap::put(block* b, zone& to) noexcept {
   link(join(b), to);
 }
 
-void pool_heap::retag(zone& from, zone& to) noexcept {
-  if (&from == &to) return;
+void pool_heap::retag(zone& source, zone& to) noexcept {
+  if (&source == &to) return;
   // First remove all blocks from their lists, so that neighbors merge in any order.
   block* moving = nullptr;
-  for (std::size_t word = 0; word < from.filled.size(); ++word) {
-    while (from.filled[word] != 0) {
-      block* b = from.lists[word * 64 + static_cast<std::size_t>(std::countr_zero(from.filled[word]))];
+  for (std::size_t word = 0; word < source.filled.size(); ++word) {
+    while (source.filled[word] != 0) {
+      block* b = source.lists[word * 64 + static_cast<std::size_t>(std::countr_zero(source.filled[word]))];
       unlink(b);
       b->state.store(block_state::cached, std::memory_order_relaxed);
       b->next = moving;
@@ -216,7 +216,7 @@ void pool_heap::retag(zone& from, zone& to) noexcept {
 
 // --- zones -------------------------------------------------------------------------------------------------
 
-zone& pool_heap::zone_of(std::uint64_t stream) {
+zone& pool_heap::find_zone(std::uint64_t stream) {
   const auto [at, fresh] = zone_by_stream_.try_emplace(stream);
   if (fresh) {
     try {
@@ -272,7 +272,7 @@ void pool_heap::add(const segment& s, zone& home) {
   block* b = make_block();
   place(*b, s.address);
   b->bytes = s.bytes;
-  b->bin = static_cast<std::uint16_t>(class_of(s.bytes / granule));
+  b->bin = static_cast<std::uint16_t>(get_size_class(s.bytes / granule));
   b->trace_address = s.trace_address;
   b->parent = s.continuous ? 0 : s.trace_address;
   b->home = &home;
@@ -297,12 +297,12 @@ void pool_heap::add(const segment& s, zone& home) {
   link(join(b), home);
 }
 
-const block* pool_heap::free_before(std::uint64_t address, const zone& of) const noexcept {
+const block* pool_heap::free_before(std::uint64_t address, const zone& subject) const noexcept {
   const auto run = run_ends_.find(address);
   if (run == run_ends_.end()) return nullptr;
   const block* last = run->second->before;
   const bool free = last->state.load(std::memory_order_relaxed) == block_state::free;
-  return free && (last->home == &of || last->home == zones_.front().get()) ? last : nullptr;
+  return free && (last->home == &subject || last->home == zones_.front().get()) ? last : nullptr;
 }
 
 /// Removes segment `s`, which is inside the free block `b`. The rest of the block stays.
@@ -311,12 +311,12 @@ void pool_heap::cut(block* b, const segment& s) {
   const std::uint64_t end = s.address + s.bytes;
   make_room();
   unlink(b);
-  if (end_of(*b) > end) {
+  if (get_end(*b) > end) {
     block* right = make_block();
     place(*right, end);
-    right->bytes = end_of(*b) - end;
-    right->bin = static_cast<std::uint16_t>(class_of(right->bytes / granule));
-    right->trace_address = b->trace_address == 0 ? 0 : b->trace_address + (end - begin_of(*b));
+    right->bytes = get_end(*b) - end;
+    right->bin = static_cast<std::uint16_t>(get_size_class(right->bytes / granule));
+    right->trace_address = b->trace_address == 0 ? 0 : b->trace_address + (end - get_begin(*b));
     right->freed_at = b->freed_at;
     right->after = b->after;
     right->after->before = right;  // After a block that spans segments, there is at least the end marker.
@@ -330,9 +330,9 @@ void pool_heap::cut(block* b, const segment& s) {
       b->after->before = nullptr;
     }
   }
-  if (begin_of(*b) < s.address) {
-    b->bytes = s.address - begin_of(*b);
-    b->bin = static_cast<std::uint16_t>(class_of(b->bytes / granule));
+  if (get_begin(*b) < s.address) {
+    b->bytes = s.address - get_begin(*b);
+    b->bin = static_cast<std::uint16_t>(get_size_class(b->bytes / granule));
     end_run(s.address, b);
     link(b, home);
   } else {
@@ -346,8 +346,8 @@ std::vector<segment> pool_heap::release(std::uint64_t keep_bytes) {
   std::vector<segment> whole;
   for (block* list : clean().lists) {
     for (const block* b = list; b != nullptr; b = b->next) {
-      for (auto at = segments_.lower_bound(begin_of(*b));
-           at != segments_.end() && at->first + at->second.bytes <= end_of(*b); ++at) {
+      for (auto at = segments_.lower_bound(get_begin(*b));
+           at != segments_.end() && at->first + at->second.bytes <= get_end(*b); ++at) {
         whole.push_back(at->second);
       }
     }
@@ -369,7 +369,7 @@ block* pool_heap::holding(std::uint64_t address) const noexcept {
   if (block* b = find(address)) return b;
   for (block* list : zones_.front()->lists) {
     for (block* b = list; b != nullptr; b = b->next) {
-      if (begin_of(*b) < address && address < end_of(*b)) return b;
+      if (get_begin(*b) < address && address < get_end(*b)) return b;
     }
   }
   return nullptr;

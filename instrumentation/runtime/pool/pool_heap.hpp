@@ -11,11 +11,12 @@
 #include "instrumentation/runtime/pool/pool_index.hpp"
 
 // The bookkeeping of a pool: which parts of its segments are free, and which stream may take them immediately.
-// Pure arithmetic on addresses: does not touch device memory and makes no driver calls. Internal.
+// `pool_heap` only computes with addresses: it does not touch device memory and makes no driver calls. This header is
+// internal.
 //
-// The structure is TLSF (Masmano, Ripoll, Crespo, Real, "TLSF: a new dynamic memory allocator for real-time
-// systems", 2004): free lists by size, eight per power of two, and a bitmap of non-empty lists, so that
-// finding a block and splitting it is O(1). Each stream has its own set of lists, its zone.
+// The structure is TLSF (Masmano, Ripoll, Crespo, Real, "TLSF: a new dynamic memory allocator for real-time systems",
+// 2004). It has free lists by size, eight per power of two, and a bitmap of non-empty lists, so that finding a block
+// and splitting it is O(1). Each stream has its own set of lists, called its zone.
 
 namespace sluice::runtime::pooling {
 
@@ -26,7 +27,7 @@ inline constexpr unsigned step_bits = 3;
 inline constexpr std::size_t size_classes = 312;  ///< up to 2^47 bytes
 
 /// The class of a size in granules: one class per size below 16, then eight classes per power of two. O(1).
-[[nodiscard]] constexpr std::size_t class_of(std::uint64_t granules) noexcept {
+[[nodiscard]] constexpr std::size_t get_size_class(std::uint64_t granules) noexcept {
   // Setting this bit makes small sizes work without a special case.
   const unsigned top = 63u - static_cast<unsigned>(__builtin_clzll(granules | (1u << step_bits)));
   const unsigned shift = top - step_bits;
@@ -42,11 +43,14 @@ inline constexpr std::size_t size_classes = 312;  ///< up to 2^47 bytes
   return (granules + step - 1) & ~(step - 1);
 }
 
-/// `class_of(round_to_class(granules))` for granules >= 1: the lowest class in which every block holds that many
-/// granules. This is the class after `class_of(granules - 1)`.
+/// `get_size_class(round_to_class(granules))` for granules >= 1: the lowest class in which every block holds that many
+/// granules. This is the class after `get_size_class(granules - 1)`.
 [[nodiscard]] constexpr std::size_t class_that_holds(std::uint64_t granules) noexcept {
-  return class_of(granules - 1) + 1;
+  return get_size_class(granules - 1) + 1;
 }
+
+/// The number of a zone that belongs to no stream.
+inline constexpr std::uint64_t no_stream = ~std::uint64_t{0};
 
 struct block;
 struct zone;
@@ -70,7 +74,7 @@ struct alignas(64) block {
   /// The arena of the graph that holds the block. Set under the pool's mutex; may become null during a caller's free.
   std::atomic<void*> arena{nullptr};
   std::uint32_t recorded = 0;  ///< number of the recording that contains this block
-  std::uint16_t bin = 0;       ///< class_of its size in granules
+  std::uint16_t bin = 0;       ///< get_size_class its size in granules
   std::atomic<block_state> state{block_state::free};
 
   // Used only by the heap.
@@ -128,9 +132,9 @@ class pool_heap {
   void add(const segment& s, zone& home);
 
   /// The zone of a stream. Created if it does not exist. O(log zones).
-  [[nodiscard]] zone& zone_of(std::uint64_t stream);
+  [[nodiscard]] zone& find_zone(std::uint64_t stream);
   /// The number of free bytes in a stream's zone; 0 if it has no zone. O(log zones).
-  [[nodiscard]] std::uint64_t bytes_of(std::uint64_t stream) const noexcept {
+  [[nodiscard]] std::uint64_t get_bytes(std::uint64_t stream) const noexcept {
     const auto at = zone_by_stream_.find(stream);
     return at == zone_by_stream_.end() ? 0 : at->second->bytes;
   }
@@ -143,14 +147,14 @@ class pool_heap {
 
   /// Takes a block of exactly `bytes` (a multiple of the granule) from `from` or from the clean zone, whichever
   /// fits better. The rest is split off and stays in that zone. Null if no list is sure to have a fitting block. O(1).
-  [[nodiscard]] block* take(std::uint64_t bytes, zone& from);
+  [[nodiscard]] block* take(std::uint64_t bytes, zone& source);
   /// Takes a block like `take`, but also searches a list whose blocks may be too small. Null if no block fits. O(list
   /// length).
-  [[nodiscard]] block* take_any(std::uint64_t bytes, zone& from);
+  [[nodiscard]] block* take_any(std::uint64_t bytes, zone& source);
   /// Frees a block into the zone `to`, and merges it with free neighbors of the same zone. O(1).
   void give(block* b, zone& to) noexcept;
   /// Moves all free blocks of `from` to `to`. O(blocks of `from`).
-  void retag(zone& from, zone& to) noexcept;
+  void retag(zone& source, zone& to) noexcept;
 
   /// The block that begins at `address`, in any state, or null. Any thread may call
   /// this without a lock; a null result must then be confirmed with the owner's lock held. O(1).
@@ -160,7 +164,7 @@ class pool_heap {
 
   /// The free block, in the clean zone or in `of`, that ends at `address`, where
   /// a run of continuous segments ends, or null. O(log segments).
-  [[nodiscard]] const block* free_before(std::uint64_t address, const zone& of) const noexcept;
+  [[nodiscard]] const block* free_before(std::uint64_t address, const zone& subject) const noexcept;
 
   /// Removes segments that are completely free in the clean zone, highest address
   /// first, but keeps at least `keep_bytes`. Returns them. O(free blocks + segments).

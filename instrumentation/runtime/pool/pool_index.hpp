@@ -7,7 +7,7 @@
 #include <memory>
 #include <vector>
 
-// Finds the block that begins at an address. Internal to a pool's heap.
+// `pool_index` finds the block that begins at an address. Only a pool's heap uses it.
 
 namespace sluice::runtime::pooling {
 
@@ -21,7 +21,7 @@ class block_index {
 
   [[nodiscard]] Block* find(std::uint64_t address) const noexcept {
     const table& t = *current_.load(std::memory_order_acquire);
-    for (std::size_t at = t.place_of(address);; at = t.after(at)) {
+    for (std::size_t at = t.get_place(address);; at = t.after(at)) {
       Block* b = t.slots[at].load(std::memory_order_acquire);
       if (b == nullptr || b->address.load(std::memory_order_relaxed) == address) return b;
     }
@@ -29,7 +29,7 @@ class block_index {
   /// Finds a block with a single probe of the hash table, which is usually enough. If null, call `find`.
   [[nodiscard]] Block* find_at_once(std::uint64_t address) const noexcept {
     const table& t = *current_.load(std::memory_order_acquire);
-    Block* b = t.slots[t.place_of(address)].load(std::memory_order_acquire);
+    Block* b = t.slots[t.get_place(address)].load(std::memory_order_acquire);
     return b != nullptr && b->address.load(std::memory_order_relaxed) == address ? b : nullptr;
   }
 
@@ -51,13 +51,14 @@ class block_index {
 
   void erase(const Block* b) noexcept {
     table& t = *current_.load(std::memory_order_relaxed);
-    std::size_t hole = t.place_of(b->address.load(std::memory_order_relaxed));
+    std::size_t hole = t.get_place(b->address.load(std::memory_order_relaxed));
     while (t.slots[hole].load(std::memory_order_relaxed) != b) hole = t.after(hole);
-    // Later entries move up, but not before their home slot (Knuth vol. 3, 6.4, algorithm R): no tombstones.
+    // Later entries move up, but not before their home slot (Knuth vol. 3, 6.4, algorithm R). So the table needs no
+    // tombstones.
     for (std::size_t at = t.after(hole);; at = t.after(at)) {
       Block* next = t.slots[at].load(std::memory_order_relaxed);
       if (next == nullptr) break;
-      const std::size_t own = t.place_of(next->address.load(std::memory_order_relaxed));
+      const std::size_t own = t.get_place(next->address.load(std::memory_order_relaxed));
       if (((at - own) & t.mask) < ((at - hole) & t.mask)) continue;
       t.slots[hole].store(next, std::memory_order_release);
       hole = at;
@@ -75,12 +76,12 @@ class block_index {
 
     /// Fibonacci hashing (Knuth vol. 3, 6.4) of the address in granules. Addresses are
     /// multiples of 512, so multiplying by 1/512 of the usual factor gives the same result.
-    [[nodiscard]] std::size_t place_of(std::uint64_t address) const noexcept {
+    [[nodiscard]] std::size_t get_place(std::uint64_t address) const noexcept {
       return static_cast<std::size_t>((address * (0x9E3779B97F4A7C15u / 512)) >> shift);
     }
     [[nodiscard]] std::size_t after(std::size_t at) const noexcept { return (at + 1) & mask; }
     void put(Block* b) noexcept {
-      std::size_t at = place_of(b->address.load(std::memory_order_relaxed));
+      std::size_t at = get_place(b->address.load(std::memory_order_relaxed));
       while (slots[at].load(std::memory_order_relaxed) != nullptr) at = after(at);
       slots[at].store(b, std::memory_order_release);
     }

@@ -17,7 +17,7 @@ using pooling::block;
 
 namespace {
 
-std::uint64_t bytes_of(double fraction, const device_ref& device) {
+std::uint64_t get_bytes(double fraction, const device_ref& device) {
   if (!(fraction >= 0 && fraction <= 1)) {
     throw error({status::invalid_value, 0, "pool_memory_resource",
                  fmt::format("limit_fraction {}: expected 0 (no limit) to 1 (the whole device)", fraction)});
@@ -27,7 +27,7 @@ std::uint64_t bytes_of(double fraction, const device_ref& device) {
 
 /// Sets `limit_bytes` to the lower of the two limits.
 pool_options with_limit(pool_options options, const device_ref& device) {
-  const std::uint64_t part = bytes_of(options.limit_fraction, device);
+  const std::uint64_t part = get_bytes(options.limit_fraction, device);
   if (part != 0) options.limit_bytes = options.limit_bytes == 0 ? part : std::min(options.limit_bytes, part);
   return options;
 }
@@ -37,13 +37,13 @@ std::unique_ptr<pooling::growth> mapped_growth(const resource_ptr& upstream, con
   if (options.ipc_capable || dynamic_cast<const device_memory_resource*>(upstream.get()) == nullptr) return nullptr;
   const device_ref& device = upstream->device();
   // Reserves addresses for the whole device's memory, because the limit may be raised later and addresses cost nothing.
-  auto made = pooling::growth_by_mapping::open(device, device.description().memory_bytes);
+  auto source = pooling::growth_by_mapping::open(device, device.description().memory_bytes);
   // Mapped pieces have at least 2 MiB; pools with smaller steps or limits use upstream blocks.
   constexpr std::uint64_t steps_in_limit = 16;
   const auto counts_in_steps = [&](std::uint64_t step) {
     return options.growth_bytes >= step && (options.limit_bytes == 0 || options.limit_bytes >= steps_in_limit * step);
   };
-  return made && counts_in_steps((*made)->step()) ? std::move(*made) : nullptr;
+  return source && counts_in_steps((*source)->step()) ? std::move(*source) : nullptr;
 }
 
 }  // namespace
@@ -58,7 +58,7 @@ pool_memory_resource::pool_memory_resource(resource_ptr upstream, pool_options o
   // Register before a recording knows the pool, because the writer treats a pool missing from live sets as destroyed.
   device().state()->observe(this);
   try {
-    core_->define();
+    core_->records().define();
     reserve_initial();
   } catch (...) {
     device().state()->forget(this);
@@ -86,11 +86,11 @@ SLUICE_HOT void* pool_memory_resource::do_allocate(const stream_ref& stream, std
   const unsigned hash = stream.hash();
   if (capturing() || on == 0) [[unlikely]]
     return allocate_with_a_look(stream, bytes);
-  pooling::pool_stream* own = core_->pool_stream_by_hash(hash);
-  block* b = core_->take_from_front(own, on, bytes);
+  pooling::pool_stream* own = core_->fronts().pool_stream_by_hash(hash);
+  block* b = pooling::pool_fronts::take(own, on, bytes);
   if (b == nullptr) [[unlikely]]
     return allocate_slowly(stream, bytes);
-  if (layer_log::on()) return core_->note_taken_from_front(*own, stream, *b);
+  if (layer_log::on()) return core_->records().note_taken_from_front(*own, stream, *b);
   return b->pointer();
 }
 
@@ -104,10 +104,10 @@ SLUICE_RARE void* pool_memory_resource::allocate_with_a_look(const stream_ref& s
     }
   }
   const std::uint64_t on = stream.identity();
-  pooling::pool_stream* own = core_->own_pool_stream(on);
-  block* b = core_->take_from_front(own, on, bytes);
+  pooling::pool_stream* own = core_->fronts().own_pool_stream(on);
+  block* b = pooling::pool_fronts::take(own, on, bytes);
   if (b == nullptr) return allocate_slowly(stream, bytes);
-  return layer_log::on() ? core_->note_taken_from_front(*own, stream, *b) : b->pointer();
+  return layer_log::on() ? core_->records().note_taken_from_front(*own, stream, *b) : b->pointer();
 }
 
 void pool_memory_resource::require_own(const stream_ref& stream) const {
@@ -127,7 +127,7 @@ void* pool_memory_resource::allocated_or_throw(block* b, const stream_ref& strea
                                                std::uint64_t begin) {
   if (b == nullptr) {
     const pool_stats held = core_->stats();
-    core_->note_failed(stream, bytes);
+    core_->records().note_failed(stream, bytes);
     throw out_of_memory(
         {status::out_of_memory, 0, "pool_memory_resource::allocate",
          fmt::format("{} bytes from pool '{}' on {}: {} used of {} reserved{}, largest free block {}", bytes, name(),
@@ -135,7 +135,7 @@ void* pool_memory_resource::allocated_or_throw(block* b, const stream_ref& strea
                      held.limit != 0 ? fmt::format(" (limit {})", held.limit) : std::string(), held.largest_free)},
         {bytes, device().id(), stream.get(), true, held});
   }
-  if (layer_log::on()) core_->note_allocated(stream, *b, begin);
+  if (layer_log::on()) core_->records().note_allocated(stream, *b, begin);
   return b->pointer();
 }
 
@@ -153,11 +153,11 @@ SLUICE_INLINE bool pool_memory_resource::deallocate_quickly(const stream_ref& st
   block* b = core.used_block_at_once(address);
   if (b == nullptr || on == 0 || capturing() || core.clock() != nullptr) [[unlikely]]
     return deallocate_slowly(stream, address, now);
-  pooling::pool_stream* own = core.pool_stream_by_hash(hash);
+  pooling::pool_stream* own = core.fronts().pool_stream_by_hash(hash);
   if (own == nullptr) [[unlikely]]
     return deallocate_slowly(stream, address, now);
-  if constexpr (recorded) core.note_freed(*own, on, stream, *b, now);
-  if (!core.keep(own, on, b)) [[unlikely]]
+  if constexpr (recorded) core.records().note_freed(*own, on, stream, *b, now);
+  if (!pooling::pool_fronts::keep(own, on, b)) [[unlikely]]
     return give_back(own, stream, b);
   return true;
 }
@@ -181,14 +181,14 @@ SLUICE_HOT bool pool_memory_resource::deallocate_recorded(const stream_ref& stre
   const bool recorded = layer_log::on();
   if (recorded && now == 0) now = layer_log::now();
   block* b = core_->used_block(address);
-  if (b == nullptr) return core_->refuse_free(address), false;
+  if (b == nullptr) return core_->records().refuse_free(address), false;
   const std::uint64_t on = stream.identity();
-  pooling::pool_stream* own = core_->own_pool_stream(on);
-  if (recorded && own != nullptr) core_->note_freed(*own, on, stream, *b, now);
-  if (recorded && own == nullptr) core_->note_freed_in_full(stream, *b, now);
+  pooling::pool_stream* own = core_->fronts().own_pool_stream(on);
+  if (recorded && own != nullptr) core_->records().note_freed(*own, on, stream, *b, now);
+  if (recorded && own == nullptr) core_->records().note_freed_in_full(stream, *b, now);
   if (core_->clock() != nullptr) b->freed_at = core_->clock()->now();
   const bool held = b->arena.load(std::memory_order_acquire) != nullptr;
-  return (!capturing() && !held && core_->keep(own, on, b)) || give_back(own, stream, b);
+  return (!capturing() && !held && pooling::pool_fronts::keep(own, on, b)) || give_back(own, stream, b);
 }
 
 /// Frees a used block that did not go into the front on the fast path. Returns true.
@@ -203,14 +203,14 @@ SLUICE_RARE bool pool_memory_resource::give_back(pooling::pool_stream* own, cons
   const std::uint64_t on = stream.identity();
   // The caller is responsible for blocks from before a foreign capture, so the driver need not be asked.
   const bool held = b->arena.load(std::memory_order_acquire) != nullptr;
-  const auto capture = held ? capture_by_anybody(stream) : capture_of(stream);
+  const auto capture = held ? capture_by_anybody(stream) : find_capture(stream);
   if (capture != nullptr || held) return core_->give_back_captured(capture, on, b), true;
-  if (!core_->keep(own, on, b)) core_->give_back(on, b);
+  if (!pooling::pool_fronts::keep(own, on, b)) core_->give_back(on, b);
   return true;
 }
 
 void pool_memory_resource::retire(backend::stream_handle stream) noexcept {
-  core_->retire(device().state()->identity_of(stream));
+  core_->retire(device().state()->identify_recording(stream));
 }
 
 void pool_memory_resource::announce() noexcept { core_->announce(); }
@@ -225,7 +225,7 @@ pool_stats pool_memory_resource::stats() const { return core_->stats(); }
 void pool_memory_resource::reset_peaks() { core_->reset_peaks(); }
 std::uint64_t pool_memory_resource::trim(std::uint64_t keep_bytes) { return core_->trim(keep_bytes); }
 void pool_memory_resource::set_limit(std::uint64_t bytes) { core_->set_limit(bytes); }
-void pool_memory_resource::set_limit_fraction(double fraction) { core_->set_limit(bytes_of(fraction, device())); }
+void pool_memory_resource::set_limit_fraction(double fraction) { core_->set_limit(get_bytes(fraction, device())); }
 const std::string& pool_memory_resource::name() const noexcept { return core_->options().name; }
 
 bool pool_memory_resource::owns(const void* address) const noexcept { return core_->used_block(address) != nullptr; }

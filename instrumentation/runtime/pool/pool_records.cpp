@@ -1,20 +1,17 @@
+#include "instrumentation/runtime/pool/pool_records.hpp"
+
 #include <fmt/format.h>
 
 #include <cstddef>
 
 #include "instrumentation/backend/driver_log.hpp"
 #include "instrumentation/ring/producer_emit.hpp"
-#include "instrumentation/runtime/pool/live_sets.hpp"
-#include "instrumentation/runtime/pool/pool_core.hpp"
 #include "instrumentation/runtime/recording/layer_log.hpp"
 #include "instrumentation/runtime/tags.hpp"
 
-// The records of a pool. The shared properties of a pool_stream's blocks are sent once; a hit adds only address and
-// sizes. Used bytes follow from the blocks, so the pool's state is recorded only on growth and large changes.
-
 namespace sluice::runtime::pooling {
 
-void pool_core::define() noexcept { layer_log::define_pool(device_, trace_key_, space_, options_.name); }
+void pool_records::define() const noexcept { layer_log::define_pool(device_, key_, space_, name_); }
 
 namespace {
 
@@ -25,9 +22,9 @@ SLUICE_INLINE bool is_announced(const pool_stream& l, std::uint64_t stream) noex
 
 }  // namespace
 
-pool_stream_names pool_core::names(const stream_ref& stream) const noexcept {
+pool_stream_names pool_records::names(const stream_ref& stream) const noexcept {
   const std::uint64_t on = stream.identity();
-  pool_stream* own = own_pool_stream(on);
+  pool_stream* own = fronts_.own_pool_stream(on);
   const bool remembered = own != nullptr && own->is_of(on);
   if (remembered && is_announced(*own, on)) return own->names;
   pool_stream_names spare;
@@ -36,18 +33,17 @@ pool_stream_names pool_core::names(const stream_ref& stream) const noexcept {
   return found;
 }
 
-/// Introduces only remembered pool_streams. A failed introduction is retried next time.
-SLUICE_RARE void pool_core::find_names(const stream_ref& stream, bool introduce,
-                                       pool_stream_names& found) const noexcept {
+SLUICE_RARE void pool_records::find_names(const stream_ref& stream, bool introduce,
+                                          pool_stream_names& found) const noexcept {
   const std::uint32_t generation = layer_log::generation();
   found.stream = stream.device().backend().trace_stream(stream.handle());
-  found.pool = ring::intern(options_.name.data(), options_.name.size());
+  found.pool = ring::intern(name_.data(), name_.size());
   found.pool_stream = 0;
   // If the stream has no name yet, ask again next time.
   if (!introduce || found.stream == 0) return;
   ring::pool_stream_record pool_stream{};
   pool_stream.header.time = layer_log::now();
-  pool_stream.pool = trace_key_;
+  pool_stream.pool = key_;
   pool_stream.stream = found.stream;
   pool_stream.name = found.pool;
   pool_stream.device = ordinal_;
@@ -59,7 +55,8 @@ SLUICE_RARE void pool_core::find_names(const stream_ref& stream, bool introduce,
 }
 
 /// For hits, whose pool_stream belongs to `stream`. Contains only the usual case, so it saves no registers.
-SLUICE_HOT void* pool_core::note_taken_from_front(const pool_stream& own, const stream_ref& stream, block& b) noexcept {
+SLUICE_HOT void* pool_records::note_taken_from_front(const pool_stream& own, const stream_ref& stream,
+                                                     block& b) const noexcept {
   const bool usual =
       own.names.generation == layer_log::generation() && b.parent == 0 && !scoped_tag::any() && layer_log::by_counter();
   if (usual) [[likely]] {
@@ -71,8 +68,8 @@ SLUICE_HOT void* pool_core::note_taken_from_front(const pool_stream& own, const 
   return b.pointer();
 }
 
-[[gnu::noinline]] void pool_core::note_taken_in_full(const pool_stream& own, const stream_ref& stream,
-                                                     block& b) noexcept {
+[[gnu::noinline]] void pool_records::note_taken_in_full(const pool_stream& own, const stream_ref& stream,
+                                                        block& b) const noexcept {
   if (own.names.generation != layer_log::generation()) return note_allocated(stream, b, 0);
   const std::uint64_t tag = scoped_tag::current_key();
   b.recorded = own.names.generation;
@@ -84,7 +81,7 @@ SLUICE_HOT void* pool_core::note_taken_from_front(const pool_stream& own, const 
   }
 }
 
-void pool_core::note_allocated(const stream_ref& stream, block& b, std::uint64_t begin) noexcept {
+void pool_records::note_allocated(const stream_ref& stream, block& b, std::uint64_t begin) const noexcept {
   const pool_stream_names keys = names(stream);
   const std::uint64_t tag = scoped_tag::current_key();
   ring::alloc_record r{};
@@ -93,7 +90,7 @@ void pool_core::note_allocated(const stream_ref& stream, block& b, std::uint64_t
   r.bytes = b.requested;
   r.reserved_bytes = b.bytes;
   r.call_begin = begin != 0 ? begin : r.header.time;
-  r.pool = trace_key_;
+  r.pool = key_;
   r.stream = keys.stream;
   r.name = tag != 0 ? tag : keys.pool;
   r.parent = b.parent;
@@ -105,15 +102,15 @@ void pool_core::note_allocated(const stream_ref& stream, block& b, std::uint64_t
   ring::emit(r);
 }
 
-SLUICE_HOT void pool_core::note_freed(const pool_stream& own, std::uint64_t on, const stream_ref& stream,
-                                      const block& b, std::uint64_t now) noexcept {
+SLUICE_HOT void pool_records::note_freed(const pool_stream& own, std::uint64_t on, const stream_ref& stream,
+                                         const block& b, std::uint64_t now) const noexcept {
   if (!is_announced(own, on)) [[unlikely]]
     return note_freed_in_full(stream, b, now);
   ring::emit_pool_stream_free(now, own.names.pool_stream, b.trace_address);
 }
 
-SLUICE_RARE void pool_core::note_freed_in_full(const stream_ref& stream, const block& b,
-                                               std::uint64_t now) const noexcept {
+SLUICE_RARE void pool_records::note_freed_in_full(const stream_ref& stream, const block& b,
+                                                  std::uint64_t now) const noexcept {
   ring::free_record r{};
   r.header.time = now;
   r.address = b.trace_address;
@@ -123,30 +120,28 @@ SLUICE_RARE void pool_core::note_freed_in_full(const stream_ref& stream, const b
   ring::emit(r);
 }
 
-void pool_core::note_failed(const stream_ref& stream, std::uint64_t bytes) noexcept {
+void pool_records::note_failed(const stream_ref& stream, std::uint64_t bytes) const noexcept {
   layer_log::block record{trace::layer::pool, space_, 0, bytes};
-  record.pool = trace_key_;
-  record.name = options_.name;
+  record.pool = key_;
+  record.name = name_;
   layer_log::failed(stream, record, static_cast<int>(status::out_of_memory));
 }
 
-void pool_core::state(trace::pool_operation operation) const noexcept {
+void pool_records::state(trace::pool_operation operation) noexcept {
   if (!layer_log::on()) return;
-  recorded_used_ = used_about();
-  layer_log::pool_state(trace_key_, heap_.reserved(), recorded_used_, operation);
+  recorded_used_ = fronts_.used_about();
+  layer_log::pool_state(key_, heap_.reserved(), recorded_used_, operation);
 }
 
-/// After a miss: records the state if used bytes changed by 1/64 of the pool since the last time.
-void pool_core::sample() const noexcept {
+void pool_records::sample() noexcept {
   if (!layer_log::on()) return;
-  const std::uint64_t used = used_about();
+  const std::uint64_t used = fronts_.used_about();
   const std::uint64_t change = used > recorded_used_ ? used - recorded_used_ : recorded_used_ - used;
   if (change * 64 >= heap_.reserved()) state(trace::pool_operation::sample);
 }
 
-void pool_core::announce() noexcept {
-  const std::lock_guard lock(mutex_);
-  const claim all(fronts_);
+void pool_records::announce() noexcept {
+  const claim claimed(fronts_.fronts());
   define();
   heap_.for_each([&](block& b) {
     // Other threads may already have recorded blocks.
@@ -154,8 +149,8 @@ void pool_core::announce() noexcept {
     if (!b.is_callers() || known) return;
     layer_log::block record{trace::layer::pool, space_, b.trace_address, b.requested, b.bytes};
     record.parent = b.parent;
-    record.pool = trace_key_;
-    record.name = options_.name;
+    record.pool = key_;
+    record.name = name_;
     record.born_before = true;
     layer_log::allocated(stream_ref(device_), record);
     b.recorded = layer_log::generation();
@@ -163,43 +158,41 @@ void pool_core::announce() noexcept {
   state(trace::pool_operation::sample);
 }
 
-std::optional<pool_live_set> pool_core::live_set(const look_limit& limit) {
-  const std::unique_lock lock = limit.lock(mutex_);
-  if (!lock) return std::nullopt;
-  pool_live_set set{.pool = trace_key_, .time = layer_log::latest(), .words = {}};
+std::optional<pool_live_set> pool_records::live_set(const look_limit& limit) const {
+  pool_live_set set{.pool = key_, .time = layer_log::latest(), .words = {}};
   // Allocate before the claim, so that threads do not wait for this. The heap's count cannot change meanwhile.
   set.words.reserve(3 * heap_.taken_blocks());
-  const std::uint64_t what = static_cast<std::uint64_t>(trace::layer::pool) |
-                             static_cast<std::uint64_t>(backend::trace_kind(space_)) << 8 |
-                             std::uint64_t{ordinal_} << 16;
-  const claim all(fronts_, limit);
-  if (!all.held()) return std::nullopt;
+  const std::uint64_t properties = static_cast<std::uint64_t>(trace::layer::pool) |
+                                   static_cast<std::uint64_t>(backend::trace_kind(space_)) << 8 |
+                                   std::uint64_t{ordinal_} << 16;
+  const claim claimed(fronts_.fronts(), limit);
+  if (!claimed.held()) return std::nullopt;
   heap_.for_each([&](const block& b) {
     if (!b.is_callers()) return;
-    set.words.insert(set.words.end(), {b.trace_address, b.requested, what});
+    set.words.insert(set.words.end(), {b.trace_address, b.requested, properties});
   });
   return set;
 }
 
-void pool_core::refuse_free(const void* address) noexcept {
+void pool_records::refuse_free(const void* address) noexcept {
   refused_frees_.fetch_add(1, std::memory_order_relaxed);
   if (!layer_log::on()) return;
   constexpr std::size_t line_bytes = 256;
   char line[line_bytes];
   const auto end = fmt::format_to_n(line, sizeof line - 1,
                                     "pool '{}': ignored a free of {}, which is not an allocated block of this pool",
-                                    options_.name, fmt::ptr(address));
+                                    name_, fmt::ptr(address));
   *end.out = '\0';
   ring::message(static_cast<unsigned>(trace::severity::warning), line);
 }
 
-void pool_core::note_withheld(std::uint64_t bytes) const noexcept {
+void pool_records::note_withheld(std::uint64_t bytes) const noexcept {
   if (!layer_log::on()) return;
   constexpr std::size_t line_bytes = 256;
   char line[line_bytes];
   const auto end = fmt::format_to_n(
       line, sizeof line - 1, "pool '{}': {} free bytes are withheld because the pool could not wait for their stream",
-      options_.name, bytes);
+      name_, bytes);
   *end.out = '\0';
   ring::message(static_cast<unsigned>(trace::severity::warning), line);
 }

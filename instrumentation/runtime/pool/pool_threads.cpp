@@ -14,7 +14,7 @@ namespace sluice::runtime::pooling {
 
 /// The fronts of one thread in all pools.
 struct thread_fronts {
-  std::vector<std::pair<std::shared_ptr<pool_core>, front*>> all;
+  std::vector<std::pair<std::shared_ptr<pool_core>, front*>> fronts;
   static constinit thread_local bool ended;
 
   thread_fronts() = default;
@@ -22,17 +22,17 @@ struct thread_fronts {
   thread_fronts& operator=(const thread_fronts&) = delete;
   ~thread_fronts() {
     ended = true;  // Destructors of other objects may still free blocks, which then go directly to the heap.
-    for (pool_stream_entry& entry : pool_streams_here) entry.forget();
-    for (auto& [core, f] : all) core->leave(f);
+    for (pool_stream_entry& here : pool_streams_here) here.forget();
+    for (auto& [core, f] : fronts) core->leave(f);
   }
 
   /// Removes fronts of closed pools, which only this object still keeps alive.
   void forget_closed() noexcept {
-    std::erase_if(all, [](const auto& entry) {
-      const pool_core* core = entry.first.get();
-      if (!core->closed_.load(std::memory_order_acquire)) return false;
+    std::erase_if(fronts, [](const auto& front_of_pool) {
+      const pool_core& core = *front_of_pool.first;
+      if (!core.is_closed()) return false;
       for (pool_stream_entry& here : pool_streams_here) {
-        if (here.core == core) here.forget();
+        if (here.pool == &core.fronts()) here.forget();
       }
       return true;
     });
@@ -48,17 +48,17 @@ thread_local thread_fronts of_this_thread;
 
 front* pool_core::front_here() {
   if (thread_fronts::ended) return nullptr;
-  auto& mine = of_this_thread.all;
+  auto& mine = of_this_thread.fronts;
   for (auto& [core, f] : mine) {
     if (core.get() == this) return f;
   }
   of_this_thread.forget_closed();
   mine.reserve(mine.size() + 1);
-  auto made = std::make_unique<front>();
-  front* f = made.get();
+  auto created = std::make_unique<front>();
+  front* f = created.get();
   {
     const std::lock_guard lock(mutex_);
-    fronts_.push_back(std::move(made));
+    fronts_.add(std::move(created));
   }
   mine.emplace_back(shared_from_this(), f);
   return f;
@@ -67,15 +67,10 @@ front* pool_core::front_here() {
 void pool_core::leave(front* f) noexcept {
   // Only this thread can wait for its own per-thread stream of the driver, if it uses that stream.
   constexpr backend::stream_handle per_thread{detail::driver_per_thread};
-  if (streams().is_per_thread(per_thread)) retire(streams().identity_of(per_thread));
+  const device_state& streams = *device_.state();
+  if (streams.is_per_thread(per_thread)) retire(streams.identify_recording(per_thread));
   const std::lock_guard lock(mutex_);
-  for (const auto& l : f->pool_streams) drain(*l);
-  const front_counts c = f->counts();
-  gone_.used += c.used;
-  gone_.requested += c.requested;
-  gone_.blocks += c.blocks;
-  gone_.peak += c.peak;
-  std::erase_if(fronts_, [&](const auto& other) { return other.get() == f; });
+  fronts_.remove(f);
 }
 
 }  // namespace sluice::runtime::pooling

@@ -70,26 +70,26 @@ struct device_pools {
 };
 
 const std::vector<std::unique_ptr<device_pools>>& all_pools() {
-  static auto* const all = [] {
-    auto* made = new std::vector<std::unique_ptr<device_pools>>;
-    for (const device_ref& d : devices()) made->push_back(std::make_unique<device_pools>(d));
-    return made;
+  static auto* const whole = [] {
+    auto* pools = new std::vector<std::unique_ptr<device_pools>>;
+    for (const device_ref& d : devices()) pools->push_back(std::make_unique<device_pools>(d));
+    return pools;
   }();
-  return *all;
+  return *whole;
 }
 
-device_pools& pools_of(int device) {
-  const auto& all = all_pools();
-  if (device < 0 || static_cast<std::size_t>(device) >= all.size()) {
+device_pools& get_pools(int device) {
+  const auto& pools = all_pools();
+  if (device < 0 || static_cast<std::size_t>(device) >= pools.size()) {
     throw error({status::invalid_value, 0, "libsluice_pool",
-                 fmt::format("no device {}: there are {}, numbered from 0", device, all.size())});
+                 fmt::format("no device {}: there are {}, numbered from 0", device, pools.size())});
   }
-  return *all[static_cast<std::size_t>(device)];
+  return *pools[static_cast<std::size_t>(device)];
 }
 
 /// The stream of a native handle. Caches the thread's last one, because creating it costs more than a hit.
 template <foreign_captures captures = foreign_captures::asked_about>
-const stream_ref& stream_of(const device_ref& device, void* stream) {
+const stream_ref& get_stream(const device_ref& device, void* stream) {
   thread_local std::optional<stream_ref> last;
   const auto handle = reinterpret_cast<std::uintptr_t>(stream);
   if (!last || last->get() != handle || !(last->device() == device)) {
@@ -140,8 +140,8 @@ class allocation_streams {
   }
   void forget(int device, void* stream) {
     const std::lock_guard lock(mutex_);
-    for (auto& [address, of] : streams_) {
-      if (of == std::pair{device, stream}) of.second = forgotten;
+    for (auto& [address, subject] : streams_) {
+      if (subject == std::pair{device, stream}) subject.second = forgotten;
     }
   }
 
@@ -164,8 +164,8 @@ class recorded_streams {
   }
   void note(const void* address, void* stream) {
     const std::lock_guard lock(mutex_);
-    std::vector<void*>& of = streams_[address];
-    if (std::find(of.begin(), of.end(), stream) == of.end()) of.push_back(stream);
+    std::vector<void*>& items = streams_[address];
+    if (std::find(items.begin(), items.end(), stream) == items.end()) items.push_back(stream);
     count_ = streams_.size();
   }
   /// Costs one load. Relaxed is enough: a freeing thread got the address from the recording thread.
@@ -201,18 +201,18 @@ bool in_different_orders(const sluice::backend::capture_info& a, const sluice::b
 /// and an uncaptured one cannot be ordered this way; in that case, the graph owns the memory.
 void order(const device_ref& device, void* earlier, void* later) {
   sluice::backend::device& d = device.backend();
-  const auto from = stream_of(device, earlier).handle(), to = stream_of(device, later).handle();
-  const auto captured_from = d.stream_capture(from), captured_to = d.stream_capture(to);
+  const auto stream = get_stream(device, earlier).handle(), to = get_stream(device, later).handle();
+  const auto captured_from = d.stream_capture(stream), captured_to = d.stream_capture(to);
   if (captured_from && captured_to && in_different_orders(*captured_from, *captured_to)) return;
   const auto event = d.create_event({});
-  const bool ordered = event && d.record_event(*event, from) && d.wait_event(to, *event);
+  const bool ordered = event && d.record_event(*event, stream) && d.wait_event(to, *event);
   if (event) d.destroy_event(*event);
-  if (!ordered) (void)d.sync_stream(from);
+  if (!ordered) (void)d.sync_stream(stream);
 }
 
 template <foreign_captures captures = foreign_captures::asked_about>
-void* allocate(pool_memory_resource& from, std::size_t size, void* stream) {
-  return from.allocate(stream_of<captures>(from.device(), stream), size, 512);
+void* allocate(pool_memory_resource& resource, std::size_t size, void* stream) {
+  return resource.allocate(get_stream<captures>(resource.device(), stream), size, 512);
 }
 
 /// Checks a signed size from the C interface.
@@ -224,7 +224,7 @@ std::size_t checked(ssize_t size) {
 template <foreign_captures captures = foreign_captures::asked_about>
 void give_back(pool_memory_resource& to, void* address, void* stream) {
   if (address == nullptr) return;
-  if (!to.try_deallocate(stream_of<captures>(to.device(), stream), address)) {
+  if (!to.try_deallocate(get_stream<captures>(to.device(), stream), address)) {
     last_error::set(
         fmt::format("sluice_free: {} is not an allocated block of pool '{}'", fmt::ptr(address), to.name()).c_str());
   }
@@ -248,7 +248,7 @@ template <foreign_captures captures>
 void* allocate_or_throw(ssize_t size, int device, void* stream) {
   void* const address = guarded([&] {
     try {
-      return allocate<captures>(pools_of(device).device_pool(), checked(size), stream);
+      return allocate<captures>(get_pools(device).device_pool(), checked(size), stream);
     } catch (const out_of_memory& e) {
       // Programs search for these words to retry with less memory.
       throw std::runtime_error(fmt::format("CUDA out of memory. {}", e.what()));
@@ -266,16 +266,16 @@ SLUICE_RARE void order_recorded(const device_ref& device, const void* address, v
 
 template <foreign_captures captures>
 void give_back_recorded(int device, void* address, void* stream) {
-  device_pools& of = pools_of(device);
+  device_pools& pools = get_pools(device);
   if (recorded_streams::any()) [[unlikely]]
-    order_recorded(of.device, address, stream);
-  give_back<captures>(of.device_pool(), address, stream);
+    order_recorded(pools.device, address, stream);
+  give_back<captures>(pools.device_pool(), address, stream);
 }
 
 }  // namespace
 
 SLUICE_EXPORT void* sluice_malloc(ssize_t size, int device, void* stream) {
-  return guarded([&] { return allocate(pools_of(device).device_pool(), checked(size), stream); });
+  return guarded([&] { return allocate(get_pools(device).device_pool(), checked(size), stream); });
 }
 
 SLUICE_EXPORT void sluice_free(void* address, ssize_t /*size*/, int device, void* stream) {
@@ -284,26 +284,26 @@ SLUICE_EXPORT void sluice_free(void* address, ssize_t /*size*/, int device, void
 
 SLUICE_EXPORT int sluice_free_after_all(void* const* addresses, size_t count, int device) {
   return guarded([&] {
-    device_pools& of = pools_of(device);
+    device_pools& pools = get_pools(device);
     std::vector<void*> batch;
     {
       const captures_held_off held;
       {
-        const std::lock_guard lock(of.after_all_mutex);
-        of.after_all.insert(of.after_all.end(), addresses, addresses + count);
+        const std::lock_guard lock(pools.after_all_mutex);
+        pools.after_all.insert(pools.after_all.end(), addresses, addresses + count);
         // Waiting for the device would break a capture.
-        if (of.after_all.empty() || capturing()) return 0;
-        batch.swap(of.after_all);
+        if (pools.after_all.empty() || capturing()) return 0;
+        batch.swap(pools.after_all);
       }
       try {
-        of.device.sync();
+        pools.device.sync();
       } catch (const error&) {
-        const std::lock_guard lock(of.after_all_mutex);
-        of.after_all.insert(of.after_all.end(), batch.begin(), batch.end());
+        const std::lock_guard lock(pools.after_all_mutex);
+        pools.after_all.insert(pools.after_all.end(), batch.begin(), batch.end());
         throw;
       }
     }
-    for (void* const address : batch) give_back(of.device_pool(), address, nullptr);
+    for (void* const address : batch) give_back(pools.device_pool(), address, nullptr);
     return last_error::there() ? 1 : 0;
   });
 }
@@ -316,7 +316,7 @@ SLUICE_EXPORT void* sluice_malloc_current(void* /*param*/, size_t size, int devi
   return guarded([&] {
     const auto* chosen = chosen_stream(device);
     void* const stream = chosen != nullptr ? *chosen : nullptr;
-    void* const address = allocate(pools_of(device).device_pool(), size, stream);
+    void* const address = allocate(get_pools(device).device_pool(), size, stream);
     if (address != nullptr) allocation_streams::get().note(address, device, stream);
     return address;
   });
@@ -324,32 +324,32 @@ SLUICE_EXPORT void* sluice_malloc_current(void* /*param*/, size_t size, int devi
 
 SLUICE_EXPORT void sluice_free_current(void* /*param*/, void* address, int device) {
   guarded([&] {
-    device_pools& of = pools_of(device);
+    device_pools& pools = get_pools(device);
     const std::optional<void*> allocated_on = allocation_streams::get().take(address);
     const auto* chosen = chosen_stream(device);
     void* const current = chosen != nullptr ? *chosen : nullptr;
     if (address != nullptr && allocated_on && chosen != nullptr && *allocated_on != current) {
-      order(of.device, current, *allocated_on);
+      order(pools.device, current, *allocated_on);
     }
-    give_back(of.device_pool(), address, allocated_on.value_or(current));
+    give_back(pools.device_pool(), address, allocated_on.value_or(current));
   });
 }
 
 SLUICE_EXPORT void* sluice_malloc_host(size_t size, int device, void* stream) {
-  return guarded([&] { return allocate(pools_of(device).pinned_pool(), size, stream); });
+  return guarded([&] { return allocate(get_pools(device).pinned_pool(), size, stream); });
 }
 
 SLUICE_EXPORT void sluice_free_host(void* address, int device, void* stream) {
-  guarded([&] { give_back(pools_of(device).pinned_pool(), address, stream); });
+  guarded([&] { give_back(get_pools(device).pinned_pool(), address, stream); });
 }
 
 SLUICE_EXPORT int sluice_pool_configure(int device, uint64_t limit_bytes, int ipc_capable) {
   return guarded([&] {
-    device_pools& of = pools_of(device);
-    const std::lock_guard lock(of.mutex);
-    of.options.limit_bytes = limit_bytes;
-    of.options.ipc_capable = ipc_capable != 0;
-    of.limit_there();
+    device_pools& pools = get_pools(device);
+    const std::lock_guard lock(pools.mutex);
+    pools.options.limit_bytes = limit_bytes;
+    pools.options.ipc_capable = ipc_capable != 0;
+    pools.limit_there();
     return 0;
   });
 }
@@ -357,9 +357,9 @@ SLUICE_EXPORT int sluice_pool_configure(int device, uint64_t limit_bytes, int ip
 SLUICE_EXPORT int sluice_pool_stats(int device, sluice_pool_figures* out) {
   return guarded([&] {
     if (out == nullptr) throw error({status::invalid_value, 0, "sluice_pool_stats", "`out` is null"});
-    device_pools& of = pools_of(device);
-    const pool_stats s = of.device_pool().stats();
-    const memory_info whole = of.device.memory();
+    device_pools& pools = get_pools(device);
+    const pool_stats s = pools.device_pool().stats();
+    const memory_info whole = pools.device.memory();
     *out = {s.used,          s.requested,      s.reserved,        s.peak_used,      s.peak_reserved,
             s.largest_free,  s.limit,          s.used_blocks,     s.free_blocks,    s.segments,
             s.refused_frees, whole.free_bytes, whole.total_bytes, s.kept_for_graphs};
@@ -369,9 +369,9 @@ SLUICE_EXPORT int sluice_pool_stats(int device, sluice_pool_figures* out) {
 
 SLUICE_EXPORT int sluice_pool_trim(int device, uint64_t keep_bytes) {
   return guarded([&] {
-    device_pools& of = pools_of(device);
-    of.device_pool().trim(keep_bytes);
-    of.pinned_pool().trim(keep_bytes);
+    device_pools& pools = get_pools(device);
+    pools.device_pool().trim(keep_bytes);
+    pools.pinned_pool().trim(keep_bytes);
     return 0;
   });
 }
@@ -379,7 +379,7 @@ SLUICE_EXPORT int sluice_pool_trim(int device, uint64_t keep_bytes) {
 SLUICE_EXPORT int sluice_forget_stream(int device, void* stream) {
   return guarded([&] {
     const auto handle = sluice::backend::stream_handle{reinterpret_cast<std::uintptr_t>(stream)};
-    pools_of(device).device.state()->retire(handle);
+    get_pools(device).device.state()->retire(handle);
     if (stream != nullptr) {
       allocation_streams::get().forget(device, stream);
       recorded_streams::get().forget(stream);
@@ -391,7 +391,7 @@ SLUICE_EXPORT int sluice_forget_stream(int device, void* stream) {
 // --- captures ----------------------------------------------------------------------------------------------
 
 SLUICE_EXPORT int sluice_forget_capture(int device, uint64_t id) {
-  return guarded([&] { return forget_capture(pools_of(device).device, id), 0; });
+  return guarded([&] { return forget_capture(get_pools(device).device, id), 0; });
 }
 
 SLUICE_EXPORT void* sluice_torch_malloc(ssize_t size, int device, void* stream) {
@@ -409,8 +409,8 @@ SLUICE_EXPORT void sluice_torch_free(void* address, ssize_t /*size*/, int device
 SLUICE_EXPORT void sluice_torch_record_stream(void* address, void* stream) {
   guarded([&] {
     // PyTorch does not name the device, and also passes memory of other allocators.
-    for (const auto& of : all_pools()) {
-      const pool_memory_resource* const there = of->pool.load(std::memory_order_acquire);
+    for (const auto& pool : all_pools()) {
+      const pool_memory_resource* const there = pool->pool.load(std::memory_order_acquire);
       if (there != nullptr && there->owns(address)) return recorded_streams::get().note(address, stream);
     }
   });
@@ -418,19 +418,19 @@ SLUICE_EXPORT void sluice_torch_record_stream(void* address, void* stream) {
 
 SLUICE_EXPORT void sluice_torch_empty_cache(void) {
   guarded([&] {
-    for (const auto& of : all_pools()) {
-      if (pool_memory_resource* const there = of->pool.load(std::memory_order_acquire)) there->trim();
+    for (const auto& pool : all_pools()) {
+      if (pool_memory_resource* const there = pool->pool.load(std::memory_order_acquire)) there->trim();
     }
   });
 }
 
 SLUICE_EXPORT void sluice_torch_memory_fraction(double fraction, int device) {
   guarded([&] {
-    device_pools& of = pools_of(device);
-    const auto whole = static_cast<double>(of.device.description().memory_bytes);
-    const std::lock_guard lock(of.mutex);
-    of.part_limit = fraction >= 1 ? 0 : std::max<std::uint64_t>(1, static_cast<std::uint64_t>(fraction * whole));
-    of.limit_there();
+    device_pools& pools = get_pools(device);
+    const auto whole = static_cast<double>(pools.device.description().memory_bytes);
+    const std::lock_guard lock(pools.mutex);
+    pools.part_limit = fraction >= 1 ? 0 : std::max<std::uint64_t>(1, static_cast<std::uint64_t>(fraction * whole));
+    pools.limit_there();
   });
 }
 
@@ -439,18 +439,18 @@ SLUICE_EXPORT void sluice_torch_begin(int device, uint64_t pool, uint64_t more_o
     // Copy PyTorch's function object: it belongs to the caller.
     std::function<bool(void*)> asked;
     if (takes != nullptr) asked = *static_cast<const std::function<bool(void*)>*>(takes);
-    announced_captures::begin(pools_of(device).device, {pool, more_of_pool}, [asked](std::uintptr_t stream) {
+    announced_captures::begin(get_pools(device).device, {pool, more_of_pool}, [asked](std::uintptr_t stream) {
       return !asked || asked(reinterpret_cast<void*>(stream));
     });
   });
 }
 
 SLUICE_EXPORT void sluice_torch_end(int device, uint64_t pool, uint64_t more_of_pool) {
-  guarded([&] { announced_captures::end(pools_of(device).device, {pool, more_of_pool}); });
+  guarded([&] { announced_captures::end(get_pools(device).device, {pool, more_of_pool}); });
 }
 
 SLUICE_EXPORT void sluice_torch_release(int device, uint64_t pool, uint64_t more_of_pool) {
-  guarded([&] { announced_captures::release(pools_of(device).device, {pool, more_of_pool}); });
+  guarded([&] { announced_captures::release(get_pools(device).device, {pool, more_of_pool}); });
 }
 
 SLUICE_EXPORT const char* sluice_last_error(void) { return last_error::get(); }

@@ -1,12 +1,13 @@
-"""Sluice's pool as the memory of PyTorch, CuPy and Numba.
+"""Makes PyTorch, CuPy and Numba allocate from Sluice's pool.
 
     import sluice_pool
     sluice_pool.use_in_torch()     # before PyTorch has allocated anything
     sluice_pool.use_in_cupy()
-    sluice_pool.use_in_numba()     # before Numba has made its context
+    sluice_pool.use_in_numba()     # before Numba has created its context
 
-Needs libsluice_pool.so: beside this file's folder, beside the program, or named by SLUICE_POOL_LIBRARY. sluice_pool.h says what its
-functions do. Under `sluice record` every block is in the recording, with the pool and the stream that it belongs to.
+This module needs libsluice_pool.so. The library is beside this file's folder, beside the program, or named by
+SLUICE_POOL_LIBRARY. sluice_pool.h describes its functions. Under `sluice record`, the recording contains every block,
+with its pool and its stream.
 """
 import collections
 import ctypes
@@ -20,7 +21,8 @@ _NAME = "libsluice_pool.so"
 
 
 class Figures(ctypes.Structure):
-    """What a device's pool holds, all of one moment: bytes, but for the counts of blocks, segments and refused frees."""
+    """The state of a device's pool at one moment. All numbers are bytes, except the counts of blocks, segments and
+    refused frees."""
     _fields_ = [(name, ctypes.c_uint64) for name in (
         "used", "requested", "reserved", "peak_used", "peak_reserved", "largest_free", "limit", "used_blocks", "free_blocks", "segments",
         "refused_frees", "device_free", "device_total", "kept_for_graphs")]
@@ -68,38 +70,41 @@ def _check(failed):
 
 
 def configure(device=0, limit_bytes=0, ipc_capable=False):
-    """Chooses a hard limit, and whether other processes may import blocks, before the first allocation on the device."""
+    """Sets a hard limit, and whether other processes may import blocks. Call it before the first allocation on the
+    device."""
     _check(library.sluice_pool_configure(device, limit_bytes, int(ipc_capable)))
 
 
 def stats(device=0):
-    """The pool's Figures."""
+    """Returns the pool's Figures."""
     figures = Figures()
     _check(library.sluice_pool_stats(device, ctypes.byref(figures)))
     return figures
 
 
 def trim(device=0, keep_bytes=0):
-    """Returns free memory to the driver while at least keep_bytes stay reserved."""
+    """Returns free memory to the driver, but keeps at least keep_bytes reserved."""
     _check(library.sluice_pool_trim(device, keep_bytes))
 
 
 def set_stream(stream, device=0):
-    """The stream (its number) in whose order CuPy's allocations of the calling thread are; the default stream at first. What is freed
-    comes back after the work of the stream that it was allocated on, and of the one that the freeing thread has chosen."""
+    """Sets the stream (by its number) for the calling thread's allocations in CuPy; initially it is the default stream.
+    A freed block is reused after the work on the stream on which it was allocated, and on the stream that the freeing
+    thread has set."""
     library.sluice_set_stream(device, stream)
 
 
 def use_in_torch():
     """Makes the pool PyTorch's allocator. PyTorch refuses once it has allocated.
 
-    PyTorch says which of its pools a captured graph allocates from and when that goes: memory comes back with the graph (PyTorch 2.3 and
-    later). Older ones do not: there the pool asks the driver at each allocation on a side stream, and keeps what graphs got.
+    PyTorch 2.3 and later report which of PyTorch's pools a captured graph allocates from, and when the graph is
+    destroyed. The graph's memory then returns to the pool. Older versions do not report this. With them, the pool asks
+    the driver at each allocation on a side stream, and keeps the memory of graphs.
 
-    Tensor.record_stream, empty_cache and set_per_process_memory_fraction do what they promise (PyTorch 2.1 and later).
+    Tensor.record_stream, empty_cache and set_per_process_memory_fraction work as documented (PyTorch 2.1 and later).
 
-    Out of memory is a RuntimeError that begins with "CUDA out of memory."; PyTorch makes its own OutOfMemoryError of its own pool's
-    failures only."""
+    If memory runs out, a RuntimeError that begins with "CUDA out of memory." is raised. PyTorch raises its
+    OutOfMemoryError only for its own allocator."""
     import torch
     announcing = {"set_begin_allocate_to_pool": "sluice_torch_begin", "set_end_allocate_to_pool_fn": "sluice_torch_end",
                   "set_release_pool": "sluice_torch_release"}
@@ -117,7 +122,8 @@ def use_in_torch():
 
 
 def forget_capture(capture, device=0):
-    """The graph of that capture, by the driver's id, and all that was made of it are gone: what it got is the pool's again."""
+    """Call this when the graph of a capture (by the driver's id), and everything created from it, is destroyed. The
+    graph's memory returns to the pool."""
     _check(library.sluice_forget_capture(device, capture))
 
 
@@ -126,8 +132,8 @@ def _address(function):
 
 
 def use_in_cupy():
-    """Makes the pool CuPy's allocator, in place of CuPy's own pool; returns CuPy's object for it. Out of memory is CuPy's
-    OutOfMemoryError, whose cause says what the pool held."""
+    """Makes the pool CuPy's allocator, instead of CuPy's own pool. Returns CuPy's object for the allocator. If memory
+    runs out, CuPy's OutOfMemoryError is raised, and its cause describes the state of the pool."""
     import cupy
     memory = cupy.cuda.memory
     allocator = memory.CFunctionAllocator(0, _address(library.sluice_malloc_current), _address(library.sluice_free_current), library)
@@ -146,8 +152,9 @@ def use_in_cupy():
 
 
 class _LetGo:
-    """Blocks of a device that Numba has let go of, without a word of the streams that still work on them: they go back when the device has
-    been waited for. As with Numba's own manager some of them wait together, for waiting is dear."""
+    """The blocks of a device that Numba has freed. Numba does not tell which streams still use them, so they return to
+    the pool after a wait for the device. As in Numba's own manager, several blocks share one wait, because a wait is
+    expensive."""
 
     def __init__(self, device, most_blocks, most_bytes):
         self.device, self.most_blocks, self.most_bytes = device, most_blocks, most_bytes
@@ -170,10 +177,12 @@ class _LetGo:
 
 
 def numba_manager():
-    """The class of an External Memory Manager for Numba: device memory from the pool, host memory from Numba's own manager.
+    """Returns a class of External Memory Managers for Numba. Device memory comes from the pool, host memory from
+    Numba's own manager.
 
-    What Numba lets go of comes back when the whole device has been waited for, as with Numba's own manager: when that would, by
-    NUMBA_CUDA_MAX_PENDING_DEALLOCS_COUNT and _RATIO, and when there is no memory. Fresh memory is in the default stream's order."""
+    Blocks that Numba frees return to the pool after a wait for the whole device. As in Numba's own manager,
+    NUMBA_CUDA_MAX_PENDING_DEALLOCS_COUNT and _RATIO determine when that happens; it also happens when memory runs out.
+    New memory is usable in the default stream's order."""
     import contextlib
     import inspect
 
@@ -206,7 +215,7 @@ def numba_manager():
             return cuda.MemoryInfo(free=figures.device_free, total=figures.device_total)
 
         def get_ipc_handle(self, memory):
-            raise NotImplementedError("Sluice's pool shares no memory through Numba")
+            raise NotImplementedError("Sluice's pool cannot share memory with other processes through Numba")
 
         def initialize(self):
             super().initialize()
@@ -251,6 +260,6 @@ def _numba_pointer(address):
 
 
 def use_in_numba():
-    """Makes the pool Numba's memory manager. Before Numba has a context."""
+    """Makes the pool Numba's memory manager. Call it before Numba has created a context."""
     from numba import cuda
     cuda.set_memory_manager(numba_manager())

@@ -8,9 +8,9 @@
 #include "instrumentation/ring/producer.hpp"
 #include "instrumentation/runtime/stream.hpp"
 
-// The runtime's own records: blocks of pools and users, file I/O, host ranges. The capture
-// library or the backend records the driver layer below. Internal. Every function costs one
-// load and a branch if nothing is recorded, and may be called from any thread.
+// Internal: writes the runtime's own records, which are blocks of pools and users, file I/O and host ranges. The
+// capture library or the backend records the driver layer below. Any thread may call any function. Each call costs one
+// load and a branch if nothing is recorded.
 
 namespace sluice::backend {
 class simulated_clock;
@@ -71,8 +71,8 @@ void allocated(const stream_ref& stream, const block& b) noexcept;
 void freed(const stream_ref& stream, const block& b) noexcept;
 void failed(const stream_ref& stream, const block& b, int status) noexcept;
 
-/// A new pool key for traces. Unique in the process across devices and across copies of this runtime (a
-/// program and its libraries may each have a copy). Not an address, because addresses differ from run to run.
+/// A new pool key for traces. It is unique in the process across devices and across copies of this runtime (a program
+/// and its libraries may each have a copy). It is not an address, because addresses differ from run to run.
 [[nodiscard]] std::uint64_t next_pool_key() noexcept;
 void define_pool(const device_ref& device, std::uint64_t pool, memory_space space, std::string_view name) noexcept;
 void pool_state(std::uint64_t pool, std::uint64_t reserved, std::uint64_t used,

@@ -55,10 +55,10 @@ recording::recording(const std::string& path, const device_ref& device) : state_
   (void)session->sync();  // From here on, the file can be read.
   state_->session = std::move(*session);
   layer_log::use_clock(clock);
-  const auto all = state_->all();
-  for (const device_ref& d : all) d.backend().recording_begins(state_->session->socket_name());
+  const auto whole = state_->all();
+  for (const device_ref& d : whole) d.backend().recording_begins(state_->session->socket_name());
   layer_log::recording_is_here();
-  for (const device_ref& d : all) d.state()->announce();
+  for (const device_ref& d : whole) d.state()->announce();
   state_->sender.emplace();
 }
 
@@ -73,9 +73,9 @@ recording::~recording() {
 recording_summary recording::finish() {
   if (!state_->session) return {};
   // Ignore errors of a failed device, so that the file is still closed.
-  const auto all = state_->all();
-  for (const device_ref& d : all) (void)d.backend().synchronize();
-  for (const device_ref& d : all) d.backend().recording_ends();
+  const auto whole = state_->all();
+  for (const device_ref& d : whole) (void)d.backend().synchronize();
+  for (const device_ref& d : whole) d.backend().recording_ends();
   state_->sender.reset();
   ring::stop();
   layer_log::use_clock(nullptr);

@@ -20,7 +20,7 @@ class address_order {
       leaves_.push_back(std::make_unique<leaf>());
       firsts_.push_back(address);
     }
-    std::size_t number = leaf_of(address);
+    std::size_t number = get_leaf(address);
     if (leaves_[number]->count == leaf_keys) {
       split(number);
       if (address >= firsts_[number + 1]) ++number;
@@ -33,12 +33,12 @@ class address_order {
     firsts_[number] = l.keys[0];
   }
 
-  /// Calls `found(address)` for the addresses at or below `from`, greatest first, until `found` returns true.
+  /// Calls `found(address)` for the addresses at or below `highest`, greatest first, until `found` returns true.
   template <class Found>
-  void walk_down(std::uint64_t from, Found&& found) const {
-    if (leaves_.empty() || from < firsts_.front()) return;
-    std::size_t number = leaf_of(from);
-    std::size_t left = keys_up_to(*leaves_[number], from);
+  void walk_down(std::uint64_t highest, Found&& found) const {
+    if (leaves_.empty() || highest < firsts_.front()) return;
+    std::size_t number = get_leaf(highest);
+    std::size_t left = keys_up_to(*leaves_[number], highest);
     for (;;) {
       while (left > 0) {
         if (found(leaves_[number]->keys[--left])) return;
@@ -92,7 +92,7 @@ class address_order {
     return std::min(below, l.count);
   }
   /// Index of the last leaf whose first key is at or below `address`; 0 if there is no such leaf.
-  [[nodiscard]] std::size_t leaf_of(std::uint64_t address) const {
+  [[nodiscard]] std::size_t get_leaf(std::uint64_t address) const {
     const auto after = std::upper_bound(firsts_.begin(), firsts_.end(), address);
     return after == firsts_.begin() ? 0 : static_cast<std::size_t>(after - firsts_.begin()) - 1;
   }

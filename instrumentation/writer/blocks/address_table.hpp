@@ -22,7 +22,7 @@ namespace sluice::writer {
 /// pointer to a value stays valid until that value is erased. Not thread-safe.
 template <class Value>
 class address_table {
-  struct place {
+  struct slot {
     std::uint64_t address = 0;
     Value* value = nullptr;  ///< Null if the slot is free; `&gone_` if its value was erased.
   };
@@ -37,7 +37,7 @@ class address_table {
 
   /// The value at exactly `address`; null if there is none.
   [[nodiscard]] const Value* find(std::uint64_t address) const {
-    Value* const value = place_of(address).value;
+    Value* const value = find_slot(address).value;
     return is_here(value) ? value : nullptr;
   }
   [[nodiscard]] Value* find(std::uint64_t address) {
@@ -64,13 +64,13 @@ class address_table {
   class spot {
    private:
     friend address_table;
-    spot(std::uint64_t address, place* at) : address_(address), at_(at) {}
+    spot(std::uint64_t address, slot* at) : address_(address), at_(at) {}
     std::uint64_t address_;
-    place* at_;
+    slot* at_;
   };
   [[nodiscard]] spot locate(std::uint64_t address) {
     if (2 * used_ >= mask_) make_room();
-    return {address, &place_of(address)};
+    return {address, &find_slot(address)};
   }
   /// The value at this slot's address; null if there is none.
   [[nodiscard]] Value* find(spot where) { return is_here(where.at_->value) ? where.at_->value : nullptr; }
@@ -78,7 +78,7 @@ class address_table {
   /// Inserts a value, or replaces the value at this address.
   Value& put(std::uint64_t address, const Value& v) { return put(locate(address), v); }
   Value& put(spot where, const Value& v) {
-    place& p = *where.at_;
+    slot& p = *where.at_;
     if (is_here(p.value)) return *p.value = v;
     if (p.value == nullptr) {
       p.address = where.address_;
@@ -91,9 +91,9 @@ class address_table {
   }
 
   /// Removes the value at this address, if there is one.
-  void erase(std::uint64_t address) { erase(spot{address, &place_of(address)}); }
+  void erase(std::uint64_t address) { erase(spot{address, &find_slot(address)}); }
   void erase(spot where) {
-    place& p = *where.at_;
+    slot& p = *where.at_;
     if (!is_here(p.value)) return;
     if constexpr (!std::is_trivially_destructible_v<Value>) *p.value = Value{};
     free_.push_back(p.value);
@@ -104,12 +104,12 @@ class address_table {
   /// Frees all memory if the table is empty.
   void shrink_if_empty() {
     if (size_ != 0) return;
-    std::vector<place>().swap(laid_out_);
+    std::vector<slot>().swap(laid_out_);
     std::vector<std::uint64_t>().swap(unordered_);
     std::vector<Value*>().swap(free_);
     order_ = {};
     slabs_ = decltype(slabs_)();
-    places_ = &nowhere_;
+    slots_ = &nowhere_;
     mask_ = 0;
     shift_ = shift_of_one;
     used_ = passed_over_ = 0;
@@ -126,14 +126,14 @@ class address_table {
 
  private:
   static constexpr std::size_t values_per_slab = 256;
-  static constexpr std::size_t fewest_places = 64;
+  static constexpr std::size_t fewest_slots = 64;
 
   [[nodiscard]] bool is_here(const Value* value) const { return value != nullptr && value != &gone_; }
 
   /// The address's slot, or the free slot where it would be inserted.
-  [[nodiscard]] place& place_of(std::uint64_t address) const {
+  [[nodiscard]] slot& find_slot(std::uint64_t address) const {
     for (std::size_t at = detail::spread(address, shift_);; ++at) {
-      place& p = places_[at & mask_];
+      slot& p = slots_[at & mask_];
       if (p.address == address || p.value == nullptr) return p;
     }
   }
@@ -147,25 +147,25 @@ class address_table {
 
   /// Rebuilds the table so that at most a quarter of the slots are used.
   void make_room() {
-    std::size_t places = fewest_places;
-    while (4 * (size_ + 1) > places) places *= 2;
-    forget_gone(places);
+    std::size_t slots = fewest_slots;
+    while (4 * (size_ + 1) > slots) slots *= 2;
+    forget_gone(slots);
   }
 
   /// Rebuilds the table with `places` slots (a power of two), without erased addresses.
-  void forget_gone(std::size_t places) const {
+  void forget_gone(std::size_t slots) const {
     const auto has_gone = [&](std::uint64_t address) { return find(address) == nullptr; };
     if (size_ < used_) {
       order_.keep_if(std::not_fn(has_gone));
       unordered_.erase(std::remove_if(unordered_.begin(), unordered_.end(), has_gone), unordered_.end());
     }
-    std::vector<place> old(places);
+    std::vector<slot> old(slots);
     old.swap(laid_out_);
-    places_ = laid_out_.data();
-    mask_ = places - 1;
+    slots_ = laid_out_.data();
+    mask_ = slots - 1;
     shift_ = 64 - static_cast<unsigned>(std::bit_width(mask_));
-    for (const place& p : old) {
-      if (is_here(p.value)) place_of(p.address) = p;
+    for (const slot& p : old) {
+      if (is_here(p.value)) find_slot(p.address) = p;
     }
     used_ = size_;
     passed_over_ = 0;
@@ -182,12 +182,12 @@ class address_table {
   }
 
   /// The only slot of an empty table, which needs no memory. Always free, because `put` calls `make_room` first.
-  static inline place nowhere_{};
+  static inline slot nowhere_{};
   static constexpr unsigned shift_of_one = 63;  ///< Shifting by 64 is undefined.
 
   // Mutable, because look-ups may rebuild the table.
-  mutable std::vector<place> laid_out_;
-  mutable place* places_ = &nowhere_;
+  mutable std::vector<slot> laid_out_;
+  mutable slot* slots_ = &nowhere_;
   mutable std::size_t mask_ = 0;  ///< Number of slots minus one.
   mutable unsigned shift_ = shift_of_one;
   mutable std::size_t used_ = 0;

@@ -27,8 +27,8 @@ class key_map {
   /// The value of `key`; null if there is none.
   [[nodiscard]] const Value* find(std::uint64_t key) const {
     if (size_ == 0 || key == 0) return nullptr;
-    for (std::size_t at = detail::spread(key, 64 - bits_);; at = (at + 1) & (places_.size() - 1)) {
-      const place& p = places_[at];
+    for (std::size_t at = detail::spread(key, 64 - bits_);; at = (at + 1) & (slots_.size() - 1)) {
+      const slot& p = slots_[at];
       if (p.key == key) return &p.value;
       if (p.key == 0) return nullptr;
     }
@@ -38,32 +38,32 @@ class key_map {
 
   /// Inserts a value, or replaces the existing value of `key`, which must not be 0.
   Value& put(std::uint64_t key, Value value) {
-    if (2 * (size_ + 1) > places_.size()) grow();
+    if (2 * (size_ + 1) > slots_.size()) grow();
     std::size_t at = detail::spread(key, 64 - bits_);
-    while (places_[at].key != 0 && places_[at].key != key) at = (at + 1) & (places_.size() - 1);
-    place& p = places_[at];
+    while (slots_[at].key != 0 && slots_[at].key != key) at = (at + 1) & (slots_.size() - 1);
+    slot& p = slots_[at];
     if (p.key == 0) ++size_;
     p.key = key;
     return p.value = std::move(value);
   }
 
  private:
-  struct place {
+  struct slot {
     std::uint64_t key = 0;
     Value value{};
   };
 
   void grow() {
-    bits_ = places_.empty() ? 6 : bits_ + 1;
-    std::vector<place> old(std::size_t{1} << bits_);
-    old.swap(places_);
+    bits_ = slots_.empty() ? 6 : bits_ + 1;
+    std::vector<slot> old(std::size_t{1} << bits_);
+    old.swap(slots_);
     size_ = 0;
-    for (place& p : old) {
+    for (slot& p : old) {
       if (p.key != 0) put(p.key, std::move(p.value));
     }
   }
 
-  std::vector<place> places_;
+  std::vector<slot> slots_;
   unsigned bits_ = 0;
   std::size_t size_ = 0;
 };
@@ -78,8 +78,8 @@ class recent_map {
 
   /// The value of `key`; null if it was never stored or has been dropped.
   [[nodiscard]] const Value* find(std::uint64_t key) const {
-    if (places_.empty() || key == 0) return nullptr;
-    const place& p = places_[home_of(key)];
+    if (slots_.empty() || key == 0) return nullptr;
+    const slot& p = slots_[get_home(key)];
     return p.key == key ? &p.value : nullptr;
   }
   [[nodiscard]] Value* find(std::uint64_t key) { return const_cast<Value*>(std::as_const(*this).find(key)); }
@@ -88,8 +88,8 @@ class recent_map {
   /// another key, drops that value and calls `forget(other key)`. The returned reference is valid until the next `put`.
   template <class Forget>
   Value& put(std::uint64_t key, const Value& value, Forget&& forget) {
-    while (!is_free_for(key) && places_.size() < max_) grow(forget);
-    place& p = places_[home_of(key)];
+    while (!is_free_for(key) && slots_.size() < max_) grow(forget);
+    slot& p = slots_[get_home(key)];
     if (p.key != 0 && p.key != key) forget(p.key);
     p.key = key;
     return p.value = value;
@@ -100,38 +100,38 @@ class recent_map {
 
   /// Removes the value of `key`, if there is one.
   void erase(std::uint64_t key) {
-    if (find(key) != nullptr) places_[home_of(key)] = {};
+    if (find(key) != nullptr) slots_[get_home(key)] = {};
   }
   /// Removes everything and frees the memory.
-  void clear() { std::vector<place>().swap(places_); }
+  void clear() { std::vector<slot>().swap(slots_); }
 
  private:
   static constexpr std::size_t fewest = 64;
 
-  struct place {
+  struct slot {
     std::uint64_t key = 0;
     Value value{};
   };
 
-  [[nodiscard]] std::size_t home_of(std::uint64_t key) const {
-    return static_cast<std::size_t>(key) & (places_.size() - 1);
+  [[nodiscard]] std::size_t get_home(std::uint64_t key) const {
+    return static_cast<std::size_t>(key) & (slots_.size() - 1);
   }
   [[nodiscard]] bool is_free_for(std::uint64_t key) const {
-    if (places_.empty()) return false;
-    const std::uint64_t there = places_[home_of(key)].key;
+    if (slots_.empty()) return false;
+    const std::uint64_t there = slots_[get_home(key)].key;
     return there == 0 || there == key;
   }
   template <class Forget>
   void grow(Forget&& forget) {
-    std::vector<place> old(std::max(fewest, 2 * places_.size()));
-    old.swap(places_);
-    for (const place& p : old) {
+    std::vector<slot> old(std::max(fewest, 2 * slots_.size()));
+    old.swap(slots_);
+    for (const slot& p : old) {
       if (p.key != 0) put(p.key, p.value, forget);
     }
   }
 
   std::size_t max_;
-  std::vector<place> places_;
+  std::vector<slot> slots_;
 };
 
 }  // namespace sluice::writer

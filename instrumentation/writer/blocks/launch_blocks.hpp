@@ -27,7 +27,7 @@ class launch_blocks {
   [[nodiscard]] bool is_new(trace::block_id block) {
     constexpr std::size_t probes = 8;
     for (std::size_t i = 0; i < probes; ++i) {
-      entry& e = entries_[(static_cast<std::size_t>(block) + i) % entries_.size()];
+      seen_block& e = seen_[(static_cast<std::size_t>(block) + i) % seen_.size()];
       if (e.launch == launch_ && e.block == block) return false;
       if (e.launch == launch_) continue;
       e = {block, launch_};
@@ -37,12 +37,12 @@ class launch_blocks {
   }
 
  private:
-  /// A block and the last launch that named it. Entries of earlier launches count as free.
-  struct entry {
+  /// A block and the last launch that named it. Blocks of earlier launches count as free slots.
+  struct seen_block {
     trace::block_id block{};
     std::uint64_t launch = 0;
   };
-  std::array<entry, 4096> entries_{};
+  std::array<seen_block, 4096> seen_{};
   trace::touch_event last_;
   std::uint64_t launch_ = 0;
 };

@@ -24,7 +24,7 @@ class recent_frees {
     if (notes_.size() < 2 * max_) [[unlikely]] {
       notes_.push_back({address, value});
     } else {
-      notes_[place_of(written_)] = {address, value};
+      notes_[get_place(written_)] = {address, value};
     }
     ++written_;
   }
@@ -64,7 +64,7 @@ class recent_frees {
   };
   using index = address_table<numbered>;
 
-  [[nodiscard]] std::size_t place_of(std::uint64_t number) const {
+  [[nodiscard]] std::size_t get_place(std::uint64_t number) const {
     return static_cast<std::size_t>(number) & (2 * max_ - 1);
   }
 
@@ -75,12 +75,12 @@ class recent_frees {
     }
     for (; sorted_in_ < written_; ++sorted_in_) {
       if (sorted_in_ >= max_) forget(sorted_in_ - max_);
-      const note& next = notes_[place_of(sorted_in_)];
+      const note& next = notes_[get_place(sorted_in_)];
       by_address_->put(next.address, {next.value, sorted_in_});
     }
   }
   void forget(std::uint64_t number) const {
-    const std::uint64_t address = notes_[place_of(number)].address;
+    const std::uint64_t address = notes_[get_place(number)].address;
     const numbered* const found = by_address_->find(address);
     if (found != nullptr && found->number == number) by_address_->erase(address);
   }

@@ -19,7 +19,7 @@ bool call_stacks::define(process_stacks& process, const ring::frame_record& reco
   frame.record = record;
   frame.defined = true;
   if (frame.id != frame_id::none) {
-    frame_row row = row_of(record);
+    frame_row row = make_row(record);
     row.id = frame.id;
     write(row);
   }
@@ -47,13 +47,13 @@ stack_id call_stacks::resolve(process_stacks& process, std::uint64_t key, int ba
     known.id = resolve(process, known.base, bases_left - 1);
     known.replaced = process.modules.replaced;
     for (std::size_t i = known.count; i > 0; --i) {
-      known.id = node_of(known.id, frame_of(process, process.words[known.first_word + i - 1]));
+      known.id = get_node(known.id, find_frame(process, process.words[known.first_word + i - 1]));
     }
   }
   return known.id;
 }
 
-stack_id call_stacks::node_of(stack_id parent, frame_id frame) {
+stack_id call_stacks::get_node(stack_id parent, frame_id frame) {
   constexpr std::size_t a_node = 64;
   if (const auto known = tree_.find({parent, frame}); known != tree_.end()) return known->second;
   if (!names_.budget().take(declared::stack, a_node)) return parent;
@@ -65,12 +65,12 @@ stack_id call_stacks::node_of(stack_id parent, frame_id frame) {
   return place->second;
 }
 
-frame_id call_stacks::frame_of(process_stacks& process, std::uint64_t word) {
-  if ((word & ring::frame_key_bit) == 0) return id_of(native_row(process, word));
+frame_id call_stacks::find_frame(process_stacks& process, std::uint64_t word) {
+  if ((word & ring::frame_key_bit) == 0) return get_id(native_row(process, word));
   process_stacks::frame& frame = process.frames[word];
   if (frame.id != frame_id::none) return frame.id;
   if (frame.defined) {
-    frame.id = id_of(row_of(frame.record));
+    frame.id = get_id(make_row(frame.record));
   } else {
     // A separate frame for now, because the frame's record may still arrive.
     frame_row unknown;
@@ -80,7 +80,7 @@ frame_id call_stacks::frame_of(process_stacks& process, std::uint64_t word) {
   return frame.id;
 }
 
-frame_row call_stacks::row_of(const ring::frame_record& record) const {
+frame_row call_stacks::make_row(const ring::frame_record& record) const {
   frame_row row;
   row.kind = checked<frame_kind>(record.kind);
   row.function = names_.text(record.function);
@@ -90,15 +90,15 @@ frame_row call_stacks::row_of(const ring::frame_record& record) const {
 }
 
 frame_row call_stacks::native_row(process_stacks& process, std::uint64_t pc) {
-  const module_map::place place = modules_.resolve(process.modules, process.owner, pc);
+  const module_map::location code = modules_.resolve(process.modules, process.owner, pc);
   frame_row row;
   row.kind = frame_kind::native;
-  row.module = place.module;
-  row.address = place.address;
+  row.module = code.module;
+  row.address = code.address;
   return row;
 }
 
-frame_id call_stacks::id_of(frame_row row) {
+frame_id call_stacks::get_id(frame_row row) {
   const auto [place, fresh] =
       frames_.try_emplace({row.kind, row.function, row.file, row.module, row.line, row.address});
   if (fresh) {

@@ -87,11 +87,11 @@ class call_stacks {
       std::tuple<trace::frame_kind, trace::string_id, trace::string_id, trace::string_id, std::uint64_t, std::uint64_t>;
 
   [[nodiscard]] trace::stack_id resolve(process_stacks& process, std::uint64_t key, int bases_left);
-  [[nodiscard]] trace::stack_id node_of(trace::stack_id parent, trace::frame_id frame);
-  [[nodiscard]] trace::frame_id frame_of(process_stacks& process, std::uint64_t word);
-  [[nodiscard]] trace::frame_row row_of(const ring::frame_record& record) const;
+  [[nodiscard]] trace::stack_id get_node(trace::stack_id parent, trace::frame_id frame);
+  [[nodiscard]] trace::frame_id find_frame(process_stacks& process, std::uint64_t word);
+  [[nodiscard]] trace::frame_row make_row(const ring::frame_record& record) const;
   [[nodiscard]] trace::frame_row native_row(process_stacks& process, std::uint64_t pc);
-  [[nodiscard]] trace::frame_id id_of(trace::frame_row row);
+  [[nodiscard]] trace::frame_id get_id(trace::frame_row row);
   void write(const trace::frame_row& row);
 
   trace::file_writer& file_;

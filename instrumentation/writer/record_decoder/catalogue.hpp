@@ -127,9 +127,9 @@ class catalogue {
   void leave_names_out();
   /// True if `key` is known or there is memory for it.
   template <class Map, class Key>
-  [[nodiscard]] bool has_place(const Map& known, Key key, declared what) {
-    constexpr std::size_t an_entry = 256;  // Some keys need a node in two maps, which contains a row.
-    return known.contains(key) || budget_.take(what, an_entry);
+  [[nodiscard]] bool has_place(const Map& known, Key key, declared kind) {
+    constexpr std::size_t bytes_per_key = 256;  // Some keys need a node in two maps, which contains a row.
+    return known.contains(key) || budget_.take(kind, bytes_per_key);
   }
 
   trace::file_writer& file_;

@@ -15,7 +15,7 @@ constexpr std::size_t max_owners = std::size_t{1} << 20;
 constexpr std::size_t max_known = 256;
 /// Limit per graph, including child graphs: a hostile program can double the number with each nesting level.
 constexpr std::size_t max_nodes = std::size_t{1} << 18;
-constexpr std::size_t runs_kept = std::size_t{1} << 14;
+constexpr std::size_t launches_kept = std::size_t{1} << 14;
 }  // namespace
 
 graph_nodes::state& graph_nodes::at(std::uint64_t graph) {
@@ -24,22 +24,22 @@ graph_nodes::state& graph_nodes::at(std::uint64_t graph) {
   return place->second;
 }
 
-graph_id graph_nodes::id_of(std::uint64_t graph) { return graph == 0 ? graph_id::none : at(graph).id; }
+graph_id graph_nodes::get_id(std::uint64_t graph) { return graph == 0 ? graph_id::none : at(graph).id; }
 
 graph_id graph_nodes::begin(std::uint64_t graph) {
   end(graph);
-  return id_of(graph);
+  return get_id(graph);
 }
 
-graph_id graph_nodes::make(std::uint64_t made, std::uint64_t graph, const event_base& when) {
-  if (made == graph) return id_of(graph);
-  state& from = at(graph);
-  settle(from, when);
-  from.shared = true;
-  state copy = from;
+graph_id graph_nodes::make(std::uint64_t copy_key, std::uint64_t graph, const event_base& when) {
+  if (copy_key == graph) return get_id(graph);
+  state& original = at(graph);
+  settle(original, when);
+  original.shared = true;
+  state copy = original;
   copy.executable = true;
   // An updated executable graph keeps its node handles, in the same order.
-  const auto before = graphs_.find(made);
+  const auto before = graphs_.find(copy_key);
   if (before != graphs_.end() && before->second.nodes.size() == copy.nodes.size()) {
     for (std::size_t i = 0; i < copy.nodes.size(); ++i) {
       const graph_node& there = before->second.nodes[i];
@@ -48,7 +48,7 @@ graph_id graph_nodes::make(std::uint64_t made, std::uint64_t graph, const event_
       copy.nodes[i].enabled = there.enabled;
     }
   }
-  return (graphs_[made] = std::move(copy)).id;
+  return (graphs_[copy_key] = std::move(copy)).id;
 }
 
 void graph_nodes::end(std::uint64_t graph) {
@@ -60,57 +60,58 @@ void graph_nodes::end(std::uint64_t graph) {
   graphs_.erase(found);
 }
 
-void graph_nodes::set(std::uint64_t graph, std::uint64_t node, use what, bool more) {
-  graph = owner_of(graph, node);
+void graph_nodes::set(std::uint64_t graph, std::uint64_t node, use touched, bool more) {
+  graph = find_owner(graph, node);
   if (graph == 0) return;
-  state& of = at(graph);
+  state& graph_state = at(graph);
   const bool nameless = node == 0;
   if (nameless) node = unknown_node_bits | (more ? unknown_nodes_ : ++unknown_nodes_);
-  const bool may_be_there = more || of.executable || owners_.contains(node);
-  const auto there =
-      !may_be_there ? of.nodes.rend()
-                    : std::find_if(of.nodes.rbegin(), of.nodes.rend(), [&](const auto& n) { return n.handle == node; });
-  const bool known = there != of.nodes.rend();
+  const bool may_be_there = more || graph_state.executable || owners_.contains(node);
+  const auto there = !may_be_there ? graph_state.nodes.rend()
+                                   : std::find_if(graph_state.nodes.rbegin(), graph_state.nodes.rend(),
+                                                  [&](const auto& n) { return n.handle == node; });
+  const bool known = there != graph_state.nodes.rend();
   // Usually the node is new and the graph is not shared yet: write the rows immediately.
-  const bool at_once = !of.shared && !of.changed && (!known || more);
-  if (known && what.row.name == string_id::none) what.row.name = there->what->row.name;
-  if (at_once) write(what, of.id, nullptr);
-  if (known && more) what.blocks.insert(what.blocks.begin(), there->what->blocks.begin(), there->what->blocks.end());
-  const bool same = known && there->what->blocks == what.blocks && there->what->row.name == what.row.name;
+  const bool at_once = !graph_state.shared && !graph_state.changed && (!known || more);
+  if (known && touched.row.name == string_id::none) touched.row.name = there->touched->row.name;
+  if (at_once) write(touched, graph_state.id, nullptr);
+  if (known && more)
+    touched.blocks.insert(touched.blocks.begin(), there->touched->blocks.begin(), there->touched->blocks.end());
+  const bool same = known && there->touched->blocks == touched.blocks && there->touched->row.name == touched.row.name;
   if (same) return;
   if (at_once) {
-    of.noted = false;
+    graph_state.noted = false;
   } else {
-    of.changed = true;
+    graph_state.changed = true;
   }
-  auto kept = std::make_shared<const use>(std::move(what));
+  auto kept = std::make_shared<const use>(std::move(touched));
   if (known) {
-    there->what = std::move(kept);
+    there->touched = std::move(kept);
     return;
   }
-  of.nodes.push_back({node, 0, std::move(kept), true});
-  if (!nameless) own(node, graph, of);
+  graph_state.nodes.push_back({node, 0, std::move(kept), true});
+  if (!nameless) own(node, graph, graph_state);
 }
 
-std::uint64_t graph_nodes::owner_of(std::uint64_t graph, std::uint64_t node) const {
+std::uint64_t graph_nodes::find_owner(std::uint64_t graph, std::uint64_t node) const {
   if (graph != 0) return graph;
   const auto owner = owners_.find(node);
   return owner == owners_.end() ? 0 : owner->second;
 }
 
-void graph_nodes::own(std::uint64_t node, std::uint64_t graph, const state& of) {
-  if (!of.executable && owners_.size() < max_owners) owners_[node] = graph;
+void graph_nodes::own(std::uint64_t node, std::uint64_t graph, const state& graph_state) {
+  if (!graph_state.executable && owners_.size() < max_owners) owners_[node] = graph;
 }
 
 void graph_nodes::set_child(std::uint64_t graph, std::uint64_t node, std::uint64_t child, const event_base& when) {
-  graph = owner_of(graph, node);
+  graph = find_owner(graph, node);
   if (graph == 0 || child == 0) return;
   node_list parts;
   for (const graph_node& part : at(child).nodes) {
     if (part.enabled) parts.push_back(part);
   }
-  state& of = at(graph);
-  if (of.nodes.size() + parts.size() > max_nodes) {
+  state& graph_state = at(graph);
+  if (graph_state.nodes.size() + parts.size() > max_nodes) {
     if (std::exchange(too_many_, true)) return;
     message_event said;
     said.time = when.time;
@@ -126,18 +127,18 @@ void graph_nodes::set_child(std::uint64_t graph, std::uint64_t node, std::uint64
     part.within = node;
   }
   const auto is_part = [&](const graph_node& n) { return n.within == node; };
-  const auto first = std::find_if(of.nodes.begin(), of.nodes.end(), is_part);
-  const bool fresh = first == of.nodes.end();
-  if (fresh && !of.shared && !of.changed) {
-    for (const graph_node& part : parts) write(*part.what, of.id, &when);
-    of.noted = false;
+  const auto first = std::find_if(graph_state.nodes.begin(), graph_state.nodes.end(), is_part);
+  const bool fresh = first == graph_state.nodes.end();
+  if (fresh && !graph_state.shared && !graph_state.changed) {
+    for (const graph_node& part : parts) write(*part.touched, graph_state.id, &when);
+    graph_state.noted = false;
   } else {
-    of.changed = true;
+    graph_state.changed = true;
   }
-  const auto place = first - of.nodes.begin();
-  std::erase_if(of.nodes, is_part);
-  of.nodes.insert(of.nodes.begin() + place, parts.begin(), parts.end());
-  own(node, graph, of);
+  const auto place = first - graph_state.nodes.begin();
+  std::erase_if(graph_state.nodes, is_part);
+  graph_state.nodes.insert(graph_state.nodes.begin() + place, parts.begin(), parts.end());
+  own(node, graph, graph_state);
 }
 
 void graph_nodes::enable(std::uint64_t graph, std::uint64_t node, bool enabled) {
@@ -152,64 +153,64 @@ void graph_nodes::enable(std::uint64_t graph, std::uint64_t node, bool enabled) 
 
 void graph_nodes::launch(std::uint64_t graph, std::uint64_t correlation, const event_base& when) {
   if (graph == 0) return;
-  state& of = at(graph);
-  settle(of, when);
-  of.shared = true;
-  if (runs_.empty()) runs_.resize(runs_kept);
-  runs_[correlation % runs_kept] = {correlation, of.id};
+  state& graph_state = at(graph);
+  settle(graph_state, when);
+  graph_state.shared = true;
+  if (launches_.empty()) launches_.resize(launches_kept);
+  launches_[correlation % launches_kept] = {correlation, graph_state.id};
 }
 
 graph_id graph_nodes::launched(std::uint64_t correlation, std::uint64_t graph) {
-  if (correlation != 0 && !runs_.empty()) {
-    const run& there = runs_[correlation % runs_kept];
+  if (correlation != 0 && !launches_.empty()) {
+    const launch_version& there = launches_[correlation % launches_kept];
     if (there.correlation == correlation && there.id != graph_id::none) return there.id;
   }
-  return id_of(graph);
+  return get_id(graph);
 }
 
-void graph_nodes::write(const use& what, graph_id id, const event_base* when) {
-  touch_event row = what.row;
+void graph_nodes::write(const use& touched, graph_id id, const event_base* when) {
+  touch_event row = touched.row;
   row.graph = id;
   if (when != nullptr) row.time = when->time;
-  for (const block_id block : what.blocks) {
+  for (const block_id block : touched.blocks) {
     row.block = block;
     file_.add(row);
   }
 }
 
-std::uint64_t graph_nodes::content(const state& of) {
+std::uint64_t graph_nodes::content(const state& graph_state) {
   std::uint64_t hash = 0;
   const auto mix = [&](std::uint64_t word) {
     hash = (hash ^ word) * 0x9E3779B97F4A7C15U;
     hash ^= hash >> 32;
   };
-  for (const graph_node& node : of.nodes) {
+  for (const graph_node& node : graph_state.nodes) {
     if (!node.enabled) continue;
-    mix(raw(node.what->row.name));
-    mix(node.what->blocks.size());
-    for (const block_id block : node.what->blocks) mix(raw(block));
+    mix(raw(node.touched->row.name));
+    mix(node.touched->blocks.size());
+    for (const block_id block : node.touched->blocks) mix(raw(block));
   }
   return hash;
 }
 
 /// Gives a changed graph the id of its current content.
-void graph_nodes::settle(state& of, const event_base& when) {
-  if (of.noted && !of.changed) return;
-  if (of.known == nullptr) of.known = std::make_shared<std::unordered_map<std::uint64_t, graph_id>>();
-  if (of.known->size() >= max_known) of.known->clear();
-  of.noted = true;
-  if (!std::exchange(of.changed, false)) {
-    of.known->try_emplace(content(of), of.id);
+void graph_nodes::settle(state& graph_state, const event_base& when) {
+  if (graph_state.noted && !graph_state.changed) return;
+  if (graph_state.known == nullptr) graph_state.known = std::make_shared<std::unordered_map<std::uint64_t, graph_id>>();
+  if (graph_state.known->size() >= max_known) graph_state.known->clear();
+  graph_state.noted = true;
+  if (!std::exchange(graph_state.changed, false)) {
+    graph_state.known->try_emplace(content(graph_state), graph_state.id);
     return;
   }
-  const auto [place, fresh] = of.known->try_emplace(content(of));
+  const auto [place, fresh] = graph_state.known->try_emplace(content(graph_state));
   if (fresh) {
     place->second = static_cast<graph_id>(++last_);
-    for (const graph_node& node : of.nodes) {
-      if (node.enabled) write(*node.what, place->second, &when);
+    for (const graph_node& node : graph_state.nodes) {
+      if (node.enabled) write(*node.touched, place->second, &when);
     }
   }
-  of.id = place->second;
+  graph_state.id = place->second;
 }
 
 }  // namespace sluice::writer

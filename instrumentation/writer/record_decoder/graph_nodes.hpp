@@ -24,12 +24,12 @@ class graph_nodes {
   graph_nodes(trace::file_writer& file, std::uint64_t& last) : file_(file), last_(last) {}
 
   /// The current id of the graph with this handle; a new id if the handle is unknown; none if `graph` is 0.
-  trace::graph_id id_of(std::uint64_t graph);
+  trace::graph_id get_id(std::uint64_t graph);
   /// Call when a new graph has this handle. Returns the graph's id.
   trace::graph_id begin(std::uint64_t graph);
-  /// Call when an executable graph or a clone (`made`) was made from `graph`, or was updated to match `graph`. `at`
-  /// supplies time, process and thread for new rows. Returns the id of `made`.
-  trace::graph_id make(std::uint64_t made, std::uint64_t graph, const trace::event_base& at);
+  /// Call when an executable graph or a clone (`copy_key`) was made from `graph`, or was updated to match `graph`. `at`
+  /// supplies time, process and thread for new rows. Returns the id of the copy.
+  trace::graph_id make(std::uint64_t copy_key, std::uint64_t graph, const trace::event_base& at);
   void end(std::uint64_t graph);
 
   /// The blocks that one node touches.
@@ -38,9 +38,9 @@ class graph_nodes {
     std::vector<trace::block_id> blocks;
   };
   /// Call when a node of `graph` (0: the graph that contains the node) was created or got new parameters. With `more`,
-  /// the blocks in `what` are added to those of the previous call. `node` 0 means that the node is new. If
-  /// `what.row.name` is none, the name is unchanged.
-  void set(std::uint64_t graph, std::uint64_t node, use what, bool more);
+  /// the blocks in `touched` are added to those of the previous call. `node` 0 means that the node is new. If
+  /// `touched.row.name` is none, the name is unchanged.
+  void set(std::uint64_t graph, std::uint64_t node, use touched, bool more);
 
   /// Call when a node of `graph` (0: the graph that contains the node) was set to run `child`: the node then touches
   /// what `child` touches now; later changes of `child` have no effect. `at`: as for `make`. O(nodes of both graphs).
@@ -57,14 +57,14 @@ class graph_nodes {
   void forget_past() {
     decltype(graphs_)().swap(graphs_);
     decltype(owners_)().swap(owners_);
-    decltype(runs_)().swap(runs_);
+    decltype(launches_)().swap(launches_);
   }
 
  private:
   struct graph_node {
     std::uint64_t handle = 0;
     std::uint64_t within = 0;  ///< The child-graph node of which this node is a part; 0: none.
-    std::shared_ptr<const use> what;
+    std::shared_ptr<const use> touched;
     bool enabled = true;
   };
   using node_list = std::vector<graph_node>;
@@ -80,11 +80,11 @@ class graph_nodes {
   };
 
   state& at(std::uint64_t graph);
-  void write(const use& what, trace::graph_id id, const trace::event_base* when);
-  std::uint64_t owner_of(std::uint64_t graph, std::uint64_t node) const;
-  void own(std::uint64_t node, std::uint64_t graph, const state& of);
-  void settle(state& of, const trace::event_base& when);
-  static std::uint64_t content(const state& of);
+  void write(const use& touched, trace::graph_id id, const trace::event_base* when);
+  std::uint64_t find_owner(std::uint64_t graph, std::uint64_t node) const;
+  void own(std::uint64_t node, std::uint64_t graph, const state& graph_state);
+  void settle(state& graph_state, const trace::event_base& when);
+  static std::uint64_t content(const state& graph_state);
 
   trace::file_writer& file_;
   std::uint64_t& last_;
@@ -93,11 +93,11 @@ class graph_nodes {
   std::uint64_t unknown_nodes_ = 0;
   bool too_many_ = false;  ///< A message has reported that a graph has too many nodes.
   /// The latest launches, at index correlation % size, because device records refer to them later.
-  struct run {
+  struct launch_version {
     std::uint64_t correlation = 0;
     trace::graph_id id{};
   };
-  std::vector<run> runs_;  ///< Empty until the first launch.
+  std::vector<launch_version> launches_;  ///< Empty until the first launch.
 };
 
 }  // namespace sluice::writer

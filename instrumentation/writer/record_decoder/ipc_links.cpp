@@ -56,27 +56,29 @@ void ipc_links::imported_pool(std::uint64_t key, process_id process, std::uint64
 
 void ipc_links::exported_from_pool(std::uint64_t key, const alloc_event& block) {
   if (pool_blocks_.size() >= most) pool_blocks_.clear();
-  std::vector<pool_block>& all = pool_blocks_[key];
-  const auto same = std::find_if(all.begin(), all.end(), [&](const pool_block& b) { return b.pool == block.pool; });
-  if (same != all.end()) {
+  std::vector<pool_block>& blocks = pool_blocks_[key];
+  const auto same =
+      std::find_if(blocks.begin(), blocks.end(), [&](const pool_block& b) { return b.pool == block.pool; });
+  if (same != blocks.end()) {
     same->alloc = block.id;
-  } else if (all.size() < max_pools_of_a_key) {
-    all.push_back({block.pool, block.id});
+  } else if (blocks.size() < max_pools_of_a_key) {
+    blocks.push_back({block.pool, block.id});
   }
 }
 
 void ipc_links::imported_from_pool(std::uint64_t key, process_id process, std::uint64_t handle, link_event row) {
   const auto found = pool_blocks_.find(key);
   if (found == pool_blocks_.end()) return;
-  const std::vector<pool_block>& all = found->second;
+  const std::vector<pool_block>& blocks = found->second;
   const auto pool = had_pools_.find(mixed(process, handle));
   if (pool == had_pools_.end()) {
-    if (all.size() != 1) return;
+    if (blocks.size() != 1) return;
     row.source = provenance::inferred;
-    return link(all.front().alloc, row);
+    return link(blocks.front().alloc, row);
   }
-  const auto owner = std::find_if(all.begin(), all.end(), [&](const pool_block& b) { return b.pool == pool->second; });
-  if (owner != all.end()) link(owner->alloc, row);
+  const auto owner =
+      std::find_if(blocks.begin(), blocks.end(), [&](const pool_block& b) { return b.pool == pool->second; });
+  if (owner != blocks.end()) link(owner->alloc, row);
 }
 
 }  // namespace sluice::writer

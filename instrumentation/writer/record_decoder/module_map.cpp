@@ -43,7 +43,7 @@ bool module_map::define(process_modules& process, const ring::module_record& rec
   return true;
 }
 
-module_map::place module_map::resolve(process_modules& process, process_id owner, std::uint64_t pc) {
+module_map::location module_map::resolve(process_modules& process, process_id owner, std::uint64_t pc) {
   const auto after = process.by_begin.upper_bound(pc);
   if (after == process.by_begin.begin()) return {string_id::none, pc};
   process_modules::module& module = std::prev(after)->second;

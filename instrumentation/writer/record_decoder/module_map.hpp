@@ -34,7 +34,7 @@ class module_map {
  public:
   module_map(trace::file_writer& file, const catalogue& names) : file_(file), names_(names) {}
 
-  struct place {
+  struct location {
     trace::string_id module{};  ///< The path of a `module_row`; none if the module is unknown.
     std::uint64_t address = 0;  ///< Program counter minus load bias; without a module, the program counter.
   };
@@ -45,7 +45,7 @@ class module_map {
 
   /// Resolves `pc` with the current modules. Writes a module's row the first time an address in it is resolved.
   /// O(log modules).
-  [[nodiscard]] place resolve(process_modules& process, trace::process_id owner, std::uint64_t pc);
+  [[nodiscard]] location resolve(process_modules& process, trace::process_id owner, std::uint64_t pc);
 
  private:
   static constexpr std::size_t max_modules = std::size_t{1}

@@ -15,7 +15,7 @@ constexpr std::size_t max_parts = std::size_t{1} << 18;
 constexpr std::size_t max_contents = std::size_t{1} << 12;
 constexpr std::uint64_t written_already = UINT64_MAX;
 
-std::uint64_t correlation_of(const work_joiner::work& w) {
+std::uint64_t get_correlation(const work_joiner::device_work& w) {
   return std::visit([](const auto& row) { return row.correlation; }, w);
 }
 
@@ -55,12 +55,12 @@ bool work_joiner::awaits_content(const transfer_event& copy) {
 
 namespace {
 /// A copy described only by its call has direction d2d. Changes that to p2p if the blocks are on different devices.
-void between_devices(transfer_event& copy, device_id from, device_id to) {
+void between_devices(transfer_event& copy, device_id source, device_id destination) {
   if (copy.direction != direction::d2d || copy.peer != device_id::none) return;
-  if (from == device_id::none || to == device_id::none || from == to) return;
+  if (source == device_id::none || destination == device_id::none || source == destination) return;
   copy.direction = direction::p2p;
-  copy.device = to;
-  copy.peer = from;
+  copy.device = destination;
+  copy.peer = source;
 }
 }  // namespace
 
@@ -76,7 +76,7 @@ void work_joiner::add_call(std::uint64_t correlation, const call& c, std::uint64
   if (correlation == 0) return;
   const auto forget = [&](std::uint64_t other) {
     if (batches_.empty()) return;
-    if (const auto of = batches_.find(other); of != batches_.end()) forget_batch(of);
+    if (const auto found = batches_.find(other); found != batches_.end()) forget_batch(found);
   };
   calls_.put(correlation, c, forget);
   moved.source = source;
@@ -111,7 +111,7 @@ void work_joiner::write_waiting(std::uint64_t correlation, const call& c) {
   const std::uint64_t front = next_number_ - waiting_.size();
   for (auto w = first; w != last; ++w) {
     waiting_work& waiting = waiting_[static_cast<std::size_t>(w->second - front)];
-    write(waiting.what, &c);
+    write(waiting.row, &c);
     waiting.number = written_already;
   }
   waiting_for_.erase(first, last);
@@ -120,16 +120,16 @@ void work_joiner::write_waiting(std::uint64_t correlation, const call& c) {
 // ------------------------------------------------------------------------------------------------------------ batches
 
 void work_joiner::add_parts(std::uint64_t correlation, std::uint64_t total, std::uint64_t first,
-                            const std::vector<part>& parts) {
+                            const std::vector<copy_part>& parts) {
   if (correlation == 0) return;
   if (const auto before = batches_.find(correlation); before != batches_.end() && first == 0) forget_batch(before);
   if (waiting_parts_ + parts.size() > max_parts) return;
-  batch& of = batches_[correlation];
-  of.total = total;
+  batch& copies = batches_[correlation];
+  copies.total = total;
   waiting_parts_ += parts.size();
   const auto is_host = [](memory_kind kind) { return kind == memory_kind::host || kind == memory_kind::pinned; };
-  for (const part& p : parts) {
-    transfer_part_event& row = of.parts.emplace_back();
+  for (const copy_part& p : parts) {
+    transfer_part_event& row = copies.parts.emplace_back();
     row.index = first + static_cast<std::uint64_t>(&p - parts.data());
     row.count = total;
     row.bytes = p.bytes;
@@ -138,50 +138,51 @@ void work_joiner::add_parts(std::uint64_t correlation, std::uint64_t total, std:
     row.source_block = blocks_.find(p.source);
     row.destination_block = blocks_.find(p.destination);
     // Memory without a block is host memory.
-    const alloc_event* from = blocks_.find_live(p.source);
-    const alloc_event* to = blocks_.find_live(p.destination);
-    row.source_kind = from == nullptr ? memory_kind::host : from->kind;
-    row.destination_kind = to == nullptr ? memory_kind::host : to->kind;
+    const alloc_event* source = blocks_.find_live(p.source);
+    const alloc_event* destination = blocks_.find_live(p.destination);
+    row.source_kind = source == nullptr ? memory_kind::host : source->kind;
+    row.destination_kind = destination == nullptr ? memory_kind::host : destination->kind;
     const bool from_host = is_host(row.source_kind);
     const bool to_host = is_host(row.destination_kind);
     row.direction =
         from_host ? (to_host ? direction::h2h : direction::h2d) : (to_host ? direction::d2h : direction::d2d);
-    if (from != nullptr && to != nullptr && row.direction == direction::d2d && from->device != to->device)
+    if (source != nullptr && destination != nullptr && row.direction == direction::d2d &&
+        source->device != destination->device)
       row.direction = direction::p2p;
   }
 }
 
-void work_joiner::forget_batch(batches::iterator of) {
-  waiting_parts_ -= of->second.parts.size();
-  batches_.erase(of);
+void work_joiner::forget_batch(batches::iterator found) {
+  waiting_parts_ -= found->second.parts.size();
+  batches_.erase(found);
 }
 
 /// For a record of one copy: uses the first remaining part with the same size and direction.
-void work_joiner::take_part(transfer_event& copy, batch& of) {
-  const auto found = std::find_if(of.parts.begin(), of.parts.end(), [&](const transfer_part_event& p) {
+void work_joiner::take_part(transfer_event& copy, batch& copies) {
+  const auto found = std::find_if(copies.parts.begin(), copies.parts.end(), [&](const transfer_part_event& p) {
     return p.bytes == copy.bytes && p.direction == copy.direction;
   });
-  if (found == of.parts.end()) return;
+  if (found == copies.parts.end()) return;
   copy.source_address = found->source_address;
   copy.destination_address = found->destination_address;
   copy.source_block = found->source_block;
   copy.destination_block = found->destination_block;
   copy.source_kind = better_kind(copy.source_kind, found->source_kind);
   copy.destination_kind = better_kind(copy.destination_kind, found->destination_kind);
-  of.parts.erase(found);
+  copies.parts.erase(found);
   --waiting_parts_;
 }
 
 /// For a record of several copies: takes all parts of the call, or those with its direction.
-void work_joiner::write_with_parts(transfer_event& whole, batches::iterator of, const call& c) {
+void work_joiner::write_with_parts(transfer_event& whole, batches::iterator found, const call& c) {
   whole.source_address = whole.destination_address = 0;
   const auto id = static_cast<event_id>(file_.add(whole));
-  std::vector<transfer_part_event>& parts = of->second.parts;
-  const bool all = whole.copies >= of->second.total;
+  std::vector<transfer_part_event>& parts = found->second.parts;
+  const bool complete = whole.copies >= found->second.total;
   std::vector<transfer_part_event> left;
   std::uint64_t taken = 0;
   for (transfer_part_event& row : parts) {
-    if (!all && (taken == whole.copies || row.direction != whole.direction)) {
+    if (!complete && (taken == whole.copies || row.direction != whole.direction)) {
       left.push_back(row);
       continue;
     }
@@ -195,13 +196,13 @@ void work_joiner::write_with_parts(transfer_event& whole, batches::iterator of, 
   }
   waiting_parts_ -= parts.size() - left.size();
   parts = std::move(left);
-  if (parts.empty()) batches_.erase(of);
+  if (parts.empty()) batches_.erase(found);
 }
 
 // --------------------------------------------------------------------------------------------------------------- work
 
-void work_joiner::wait(const work& w, const turn_clock& now) {
-  waiting_for_.emplace(correlation_of(w), next_number_);
+void work_joiner::wait(const device_work& w, const turn_clock& now) {
+  waiting_for_.emplace(get_correlation(w), next_number_);
   waiting_.push_back({w, now, next_number_});
   ++next_number_;
 }
@@ -224,7 +225,7 @@ void work_joiner::settle(const turn_clock& now, bool everything) {
     waiting_work& oldest = waiting_.front();
     if (oldest.number != written_already) {
       if (!everything && !now.is_over(oldest.since) && waiting_.size() <= most_waiting) break;
-      const std::uint64_t correlation = correlation_of(oldest.what);
+      const std::uint64_t correlation = get_correlation(oldest.row);
       const auto [first, last] = waiting_for_.equal_range(correlation);
       for (auto w = first; w != last; ++w) {
         if (w->second != oldest.number) continue;
@@ -232,14 +233,14 @@ void work_joiner::settle(const turn_clock& now, bool everything) {
         break;
       }
       // If this work waited for the hash of the copied data, its call is known.
-      write(oldest.what, correlation == 0 ? nullptr : calls_.find(correlation));
+      write(oldest.row, correlation == 0 ? nullptr : calls_.find(correlation));
     }
     waiting_.pop_front();
   }
   if (watermark_waits_ && next_number_ - waiting_.size() >= watermark_after_) write_watermark();
 }
 
-void work_joiner::write(work& w, const call* c) {
+void work_joiner::write(device_work& w, const call* c) {
   std::visit([&](auto& row) { finish(row, c); }, w);
 }
 
@@ -270,9 +271,9 @@ void work_joiner::finish(transfer_event& copy, const call* c) {
     copy.call = c->id;
     copy.thread = c->thread;
     copy.enqueued = c->begin;
-    if (const auto of = batches_.find(copy.correlation); of != batches_.end()) {
-      if (copy.copies > 1) return write_with_parts(copy, of, *c);
-      take_part(copy, of->second);
+    if (const auto found = batches_.find(copy.correlation); found != batches_.end()) {
+      if (copy.copies > 1) return write_with_parts(copy, found, *c);
+      take_part(copy, found->second);
     }
     moved_memory* const m = moved_.find(copy.correlation);
     if (m != nullptr && !m->taken && (m->bytes == 0 || m->bytes == copy.bytes)) take_moved(copy, *m);

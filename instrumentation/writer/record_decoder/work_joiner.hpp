@@ -21,7 +21,7 @@ namespace sluice::writer {
 class work_joiner {
  public:
   /// Device work. `transfer_event` and `memset_event` lack the addresses that only the call has.
-  using work = std::variant<trace::transfer_event, trace::memset_event, trace::kernel_event>;
+  using device_work = std::variant<trace::transfer_event, trace::memset_event, trace::kernel_event>;
 
   /// A hash of the data that a copy to or from the host moves.
   struct copied_content {
@@ -54,7 +54,7 @@ class work_joiner {
   };
 
   /// One copy of a call that requests several.
-  struct part {
+  struct copy_part {
     std::uint64_t source = 0;
     std::uint64_t destination = 0;
     std::uint64_t bytes = 0;
@@ -65,7 +65,8 @@ class work_joiner {
   /// Adds copies of the upcoming call with id `correlation`: `parts` are its copies from index `first` on; it has
   /// `total` copies. Their blocks are looked up now; the copies become rows when the transfer that covers them is
   /// written.
-  void add_parts(std::uint64_t correlation, std::uint64_t total, std::uint64_t first, const std::vector<part>& parts);
+  void add_parts(std::uint64_t correlation, std::uint64_t total, std::uint64_t first,
+                 const std::vector<copy_part>& parts);
   /// Adds a hash, or its announcement, for the data that the call with id `correlation` copies. Call it before
   /// `add_call`, unless the stage is `arrived`. A copy whose hash is awaited is written when the hash arrives or the
   /// wait times out.
@@ -109,11 +110,11 @@ class work_joiner {
 
  private:
   struct waiting_work {
-    work what;
+    device_work row;
     turn_clock since;
     std::uint64_t number = 0;
   };
-  void wait(const work& w, const turn_clock& now);
+  void wait(const device_work& w, const turn_clock& now);
   void add_moved(std::uint64_t correlation, moved_memory m);
   [[nodiscard]] bool awaits_content(const trace::transfer_event& copy);
   template <class Work>
@@ -122,7 +123,7 @@ class work_joiner {
   }
   void write_waiting(std::uint64_t correlation, const call& c);
   void take_moved(trace::transfer_event& copy, moved_memory& m);
-  void write(work& w, const call* c);
+  void write(device_work& w, const call* c);
   void finish(trace::transfer_event& copy, const call* c);
   void finish(trace::memset_event& fill, const call* c);
   void finish(trace::kernel_event& kernel, const call* c);
@@ -133,9 +134,9 @@ class work_joiner {
     std::vector<trace::transfer_part_event> parts;
   };
   using batches = std::unordered_map<std::uint64_t, batch>;
-  void forget_batch(batches::iterator of);
-  void take_part(trace::transfer_event& copy, batch& of);
-  void write_with_parts(trace::transfer_event& whole, batches::iterator of, const call& c);
+  void forget_batch(batches::iterator found);
+  void take_part(trace::transfer_event& copy, batch& copies);
+  void write_with_parts(trace::transfer_event& whole, batches::iterator found, const call& c);
 
   /// The block at `address` that work requested at `asked` uses. None if the block there now was allocated after
   /// `asked`: then the earlier memory no longer exists, such as a host buffer whose address later became a device

@@ -1,4 +1,4 @@
-"""Drives a headless Chromium over its debugging pipe. Needs only the Python standard library."""
+"""Drives a headless Chromium over its debugging pipe. The module needs only the Python standard library."""
 import base64
 import fcntl
 import json
@@ -11,7 +11,7 @@ import time
 
 
 class Chromium:
-    """One page, as a context manager. `messages`: the page's console output."""
+    """A context manager for one page. `messages` is the page's console output."""
 
     def __init__(self, width=1600, height=900, scale=1, flags=()):
         self.program = next((found for name in ("chromium", "chromium-browser", "google-chrome") if (found := shutil.which(name))), None)
@@ -67,7 +67,7 @@ class Chromium:
                 return answer["result"]
 
     def receive(self, seconds):
-        """The next message, or None. Collects console messages."""
+        """Returns the next message, or None. Collects console messages."""
         until = time.monotonic() + seconds
         while b"\0" not in self.rest:
             ready, _, _ = select.select([self.from_], [], [], max(0, until - time.monotonic()))

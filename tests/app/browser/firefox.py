@@ -1,4 +1,4 @@
-"""Drives Firefox on a private screen over WebDriver BiDi. Needs only the Python standard library."""
+"""Drives Firefox on a private screen over WebDriver BiDi. The module needs only the Python standard library."""
 import base64
 import json
 import os
@@ -45,7 +45,7 @@ class WebSocket:
         self.socket.sendall(bytes([0x80 | kind]) + size + mask + bytes(each ^ mask[i % 4] for i, each in enumerate(data)))
 
     def receive(self, seconds):
-        """The next message, or None."""
+        """Returns the next message, or None."""
         whole = b""
         while True:
             if len(self.rest) < 2 and not select.select([self.socket], [], [], seconds)[0]:
@@ -68,7 +68,7 @@ class WebSocket:
 
 
 class Firefox:
-    """One page, as in chromium.py. Downloads go to `folder`."""
+    """A context manager for one page, as in chromium.py. Downloads go to `folder`."""
 
     def __init__(self, width=1600, height=900, folder=None):
         self.program = next((found for name in ("firefox-esr", "firefox") if (found := shutil.which(name))), None)

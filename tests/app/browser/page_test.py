@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Tests the page in Chromium and Firefox: it looks like the window, has the numbers of `sluice query`, logs no errors.
+"""Tests the page in Chromium and Firefox. It must look like the window, have the numbers of `sluice query`, and log no
+errors.
 
 Usage: page_test.py SLUICE SITE RECORDINGS [PART OF A TEST'S NAME]. Exits with 77 (skipped)
 if there is no page (./dev web builds it) or no Chromium."""
@@ -17,14 +18,14 @@ from chromium import Chromium
 from firefox import Firefox
 
 WIDTH, HEIGHT = 1280, 720
-# Pixels count as different above this difference in a colour; text at other subpixel positions stays below it.
+# Pixels count as different above this difference in a colour. Text at other subpixel positions stays below it.
 TOLERANCE = 48
-# Allowed share of different pixels: the page's menu bar has no Demo entry, unlike the program's.
+# Allowed share of different pixels. The page's menu bar has no Demo entry, unlike the program's.
 MOST_DIFFERENT = 0.01
 
 
 def pixels(path):
-    """The rows of an 8-bit PNG without interlacing, as RGB bytes."""
+    """Returns the rows of an 8-bit PNG without interlacing, as RGB bytes."""
     with open(path, "rb") as file:
         data = file.read()
     assert data[:8] == b"\x89PNG\r\n\x1a\n", path
@@ -96,7 +97,7 @@ class Page:
         self.browser.value(f"Module.ccall('sluice_invoke', null, ['string', 'string'], [{json.dumps(command)}, {json.dumps(text)}])")
 
     def downloaded(self, name, seconds=30):
-        """The content of a file that the page saves. Waits until it is complete."""
+        """Returns the content of a file that the page saves. Waits until the file is complete."""
         path, end = os.path.join(self.folder, name), time.monotonic() + seconds
         while not os.path.exists(path):
             assert time.monotonic() < end, f"{name} was not saved; there are {os.listdir(self.folder)}"
@@ -109,9 +110,10 @@ class Page:
         return content
 
     def answer(self, sql):
-        """The result of a query as lines of CSV, saved by the window's own commands."""
+        """Returns the result of a query as lines of CSV, which the window's own commands save."""
         self.number += 1
-        # Commands do nothing until the recording is ready and has rows. A result that is saved late has another number.
+        # Commands do nothing until the recording is ready and has rows. A late result of an earlier query has another
+        # number.
         for _ in range(10):
             self.invoke("query.run", f"select {self.number} as number, * from ({sql})")
             time.sleep(0.5)
@@ -196,7 +198,7 @@ class Tests:
         server = subprocess.Popen([self.sluice, "serve", made], stdout=subprocess.PIPE, text=True)
         try:
             page.open(server.stdout.readline().split()[-1], "growing.sluice")
-            assert maker.poll() is None, "it was opened while it was made"
+            assert maker.poll() is None, "the recording must still be written when it is opened"
             sql = "select count(*) from alloc"
             early = page.answer(sql)
             pictures = []
@@ -204,12 +206,12 @@ class Tests:
                 time.sleep(2)
                 page.browser.picture(seen := os.path.join(self.folder, "seen.png"))
                 pictures.append(pixels(seen))
-            assert pictures[0] != pictures[1], "nobody touches it, and it shows what is new"
+            assert pictures[0] != pictures[1], "the page does not show new events without input"
             assert maker.wait() == 0
             whole, end = self.answer(made, sql), time.monotonic() + 30
             assert int(whole[1]) > int(early[1]) > 0, early
             while page.answer(sql) != whole:
-                assert time.monotonic() < end, f"it has {page.answer(sql)[1]} allocations instead of {whole[1]}"
+                assert time.monotonic() < end, f"the page has {page.answer(sql)[1]} allocations instead of {whole[1]}"
             self.has_the_figures_of(page, made)
         finally:
             maker.kill()

@@ -26,7 +26,7 @@ const std::string fake_driver = SLUICE_BINARY_DIR "/tests/instrumentation/captur
 
 class demo_test : public testing::Test {
  protected:
-  struct outcome {
+  struct program_result {
     int status = -1;  ///< As in a shell.
     std::string out, err;
   };
@@ -39,9 +39,9 @@ class demo_test : public testing::Test {
   void TearDown() override { fs::remove_all(folder); }
 
   [[nodiscard]] std::string text(const char* name) const {
-    std::ostringstream all;
-    all << std::ifstream(folder / name).rdbuf();
-    return all.str();
+    std::ostringstream ostringstream;
+    ostringstream << std::ifstream(folder / name).rdbuf();
+    return ostringstream.str();
   }
 
   /// Starts `sluice` in a temporary folder. `driver`: the folder that is searched first for libcuda.so.1.
@@ -62,12 +62,12 @@ class demo_test : public testing::Test {
     execv(pointers[0], pointers.data());
     _exit(97);
   }
-  outcome end(pid_t child) {
+  program_result end(pid_t child) {
     int status = 0;
     waitpid(child, &status, 0);
     return {WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status), text("out"), text("err")};
   }
-  outcome run(const std::vector<std::string>& words, const std::string& driver = {}) {
+  program_result run(const std::vector<std::string>& words, const std::string& driver = {}) {
     return end(begin(words, driver));
   }
 
@@ -81,7 +81,7 @@ class demo_test : public testing::Test {
 };
 
 TEST_F(demo_test, list_says_what_each_shows_and_what_to_look_for) {
-  const outcome listed = run({"--list"});
+  const program_result listed = run({"--list"});
   EXPECT_EQ(listed.status, 0);
   for (const char* name : {"chunked-file", "pool-churn", "overlap", "pinned-vs-pageable", "managed-migration", "leak"})
     EXPECT_THAT(listed.out, HasSubstr(name));
@@ -89,7 +89,7 @@ TEST_F(demo_test, list_says_what_each_shows_and_what_to_look_for) {
 }
 
 TEST_F(demo_test, a_name_that_is_none_is_a_mistake_of_use) {
-  const outcome wrong = run({"nothing"});
+  const program_result wrong = run({"nothing"});
   EXPECT_EQ(wrong.status, 2);
   EXPECT_EQ(wrong.err, "sluice: no demo named 'nothing'; see sluice demo --list\n");
   EXPECT_EQ(run({}).status, 2);
@@ -97,7 +97,7 @@ TEST_F(demo_test, a_name_that_is_none_is_a_mistake_of_use) {
 }
 
 TEST_F(demo_test, records_on_the_simulated_device_and_says_so) {
-  const outcome done = run({"leak", "--device", "sim"});
+  const program_result done = run({"leak", "--device", "sim"});
   EXPECT_EQ(done.status, 0) << done.err;
   EXPECT_THAT(done.err, HasSubstr("simulated device"));
   EXPECT_THAT(done.out, HasSubstr("leak.sluice: "));
@@ -111,7 +111,7 @@ TEST_F(demo_test, records_on_the_simulated_device_and_says_so) {
 
 TEST_F(demo_test, never_replaces_a_file_that_is_no_recording) {
   std::ofstream(folder / "precious.py") << "print()\n";
-  const outcome refused = run({"leak", "--device", "sim", "-o", "precious.py"});
+  const program_result refused = run({"leak", "--device", "sim", "-o", "precious.py"});
   EXPECT_EQ(refused.status, 2) << "as for every verb";
   EXPECT_THAT(refused.err, HasSubstr("precious.py: exists and is not a recording"));
   EXPECT_EQ(text("precious.py"), "print()\n");
@@ -137,7 +137,7 @@ TEST_F(demo_test, can_be_watched_while_it_runs_and_stopped_with_ctrl_c) {
 
 TEST_F(demo_test, records_itself_through_the_capture_library_where_there_is_a_cuda_device) {
   if (!fs::exists(fake_driver + "/libcuda.so.1")) GTEST_SKIP() << "skipped: built without CUDA";
-  const outcome done = run({"pool-churn", "--device", "cuda", "-o", "cuda.sluice"}, fake_driver);
+  const program_result done = run({"pool-churn", "--device", "cuda", "-o", "cuda.sluice"}, fake_driver);
   EXPECT_EQ(done.status, 0) << done.err;
   const auto s = read("cuda.sluice");
   ASSERT_TRUE(s);
@@ -165,7 +165,7 @@ TEST_F(demo_test, says_why_there_is_no_cuda_device) {
 }
 
 TEST_F(demo_test, says_where_no_file_can_be_made) {
-  const outcome said = run({"leak", "--device", "sim", "-o", "/no/such/folder/leak.sluice"});
+  const program_result said = run({"leak", "--device", "sim", "-o", "/no/such/folder/leak.sluice"});
   EXPECT_EQ(said.status, 1);
   EXPECT_THAT(said.err, HasSubstr("/no/such/folder/leak.sluice"));
   EXPECT_THAT(said.err, HasSubstr("No such file or directory"));
@@ -181,7 +181,7 @@ TEST_F(demo_test, fails_when_its_list_goes_nowhere) {
     execl(SLUICE_BINARY_DIR "/sluice", "sluice", "demo", "--list", nullptr);
     _exit(97);
   }
-  const outcome said = end(child);
+  const program_result said = end(child);
   EXPECT_EQ(said.status, 1);
   EXPECT_THAT(said.err, HasSubstr("standard output"));
 }

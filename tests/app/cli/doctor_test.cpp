@@ -44,11 +44,11 @@ class doctor_test : public sluice_program {
 };
 
 TEST_F(doctor_test, says_that_there_is_no_driver) {
-  const check_result made = check_driver(where_);
-  EXPECT_EQ(made.state, health::missing);
-  EXPECT_TRUE(made.needed);
-  EXPECT_THAT(made.found, HasSubstr("no-libcuda.so.1"));
-  EXPECT_THAT(made.advice, HasSubstr("install the NVIDIA driver"));
+  const check_result result = check_driver(where_);
+  EXPECT_EQ(result.state, health::missing);
+  EXPECT_TRUE(result.needed);
+  EXPECT_THAT(result.found, HasSubstr("no-libcuda.so.1"));
+  EXPECT_THAT(result.advice, HasSubstr("install the NVIDIA driver"));
 }
 
 TEST_F(doctor_test, tells_a_container_without_gpus_from_a_machine_without_a_driver) {
@@ -58,42 +58,42 @@ TEST_F(doctor_test, tells_a_container_without_gpus_from_a_machine_without_a_driv
 
 TEST_F(doctor_test, survives_a_driver_that_is_none) {
   where_.driver_library = "libm.so.6";
-  const check_result made = check_driver(where_);
-  EXPECT_EQ(made.state, health::missing);
-  EXPECT_THAT(made.found, HasSubstr("is not a CUDA driver"));
+  const check_result result = check_driver(where_);
+  EXPECT_EQ(result.state, health::missing);
+  EXPECT_THAT(result.found, HasSubstr("is not a CUDA driver"));
 }
 
 TEST_F(doctor_test, names_driver_and_gpus) {
   where_.driver_library = fake_driver + "/libcuda.so.1";
   if (!fs::exists(where_.driver_library)) GTEST_SKIP() << "skipped: built without CUDA";
   write("nvidia/version", "NVRM version: NVIDIA UNIX x86_64 Kernel Module  580.159  Mon\n");
-  const check_result made = check_driver(where_);
-  EXPECT_EQ(made.state, health::ok) << made.found;
-  EXPECT_THAT(made.found, HasSubstr("NVIDIA driver 580.159, CUDA 13.0, "));
-  EXPECT_THAT(made.found, HasSubstr("Fake GPU"));
+  const check_result result = check_driver(where_);
+  EXPECT_EQ(result.state, health::ok) << result.found;
+  EXPECT_THAT(result.found, HasSubstr("NVIDIA driver 580.159, CUDA 13.0, "));
+  EXPECT_THAT(result.found, HasSubstr("Fake GPU"));
 }
 
 TEST_F(doctor_test, starts_no_other_profiler_in_the_driver) {
   where_.driver_library = fake_driver + "/libcuda.so.1";
   if (!fs::exists(where_.driver_library)) GTEST_SKIP() << "skipped: built without CUDA";
   setenv("CUDA_INJECTION64_PATH", "/nowhere/libToolsInjection64.so", 1);
-  const check_result made = check_driver(where_);
+  const check_result result = check_driver(where_);
   unsetenv("CUDA_INJECTION64_PATH");
-  EXPECT_EQ(made.state, health::ok) << made.found;
+  EXPECT_EQ(result.state, health::ok) << result.found;
 }
 
 TEST_F(doctor_test, says_that_the_capture_library_is_missing) {
-  const check_result made = check_capture_library(where_);
-  EXPECT_EQ(made.state, health::missing);
-  EXPECT_TRUE(made.needed);
-  EXPECT_THAT(made.found, HasSubstr("libsluice_capture.so"));
+  const check_result result = check_capture_library(where_);
+  EXPECT_EQ(result.state, health::missing);
+  EXPECT_TRUE(result.needed);
+  EXPECT_THAT(result.found, HasSubstr("libsluice_capture.so"));
 }
 
 TEST_F(doctor_test, says_that_the_capture_library_cannot_be_loaded) {
   write("bin/libsluice_capture.so", "not a library");
-  const check_result made = check_capture_library(where_);
-  EXPECT_EQ(made.state, health::missing);
-  EXPECT_THAT(made.found, HasSubstr("cannot be loaded"));
+  const check_result result = check_capture_library(where_);
+  EXPECT_EQ(result.state, health::missing);
+  EXPECT_THAT(result.found, HasSubstr("cannot be loaded"));
 }
 
 TEST_F(doctor_test, says_that_the_capture_library_cannot_be_preloaded) {
@@ -102,9 +102,9 @@ TEST_F(doctor_test, says_that_the_capture_library_cannot_be_preloaded) {
   fs::create_directories(file("my programs"));
   fs::copy(library, file("my programs/libsluice_capture.so"));
   where_.program = file("my programs/sluice");
-  const check_result made = check_capture_library(where_);
-  EXPECT_EQ(made.state, health::warning) << made.found;
-  EXPECT_THAT(made.found, HasSubstr("a space or a colon"));
+  const check_result result = check_capture_library(where_);
+  EXPECT_EQ(result.state, health::warning) << result.found;
+  EXPECT_THAT(result.found, HasSubstr("a space or a colon"));
 }
 
 TEST_F(doctor_test, names_cupti_and_its_version) {
@@ -112,9 +112,9 @@ TEST_F(doctor_test, names_cupti_and_its_version) {
   if (!fs::exists(library)) GTEST_SKIP() << "skipped: built without CUDA";
   variables_["SLUICE_CUPTI_PATH"] = library;
   where_.driver_library = fake_driver + "/libcuda.so.1";
-  const check_result made = check_cupti(where_);
-  EXPECT_EQ(made.state, health::ok) << made.found;
-  EXPECT_THAT(made.found, HasSubstr("libcupti.so, version 1"));
+  const check_result result = check_cupti(where_);
+  EXPECT_EQ(result.state, health::ok) << result.found;
+  EXPECT_THAT(result.found, HasSubstr("libcupti.so, version 1"));
 }
 
 TEST_F(doctor_test, compares_cupti_with_the_driver) {
@@ -136,10 +136,10 @@ TEST_F(doctor_test, compares_cupti_with_the_driver) {
 TEST_F(doctor_test, does_without_cupti_in_memory_mode) {
   write("libcupti.so", "not a library");
   variables_["SLUICE_CUPTI_PATH"] = file("libcupti.so");
-  const check_result made = check_cupti(where_);
-  EXPECT_EQ(made.state, health::warning);
-  EXPECT_FALSE(made.needed);
-  EXPECT_THAT(made.found, HasSubstr("--mode memory is not affected"));
+  const check_result result = check_cupti(where_);
+  EXPECT_EQ(result.state, health::warning);
+  EXPECT_FALSE(result.needed);
+  EXPECT_THAT(result.found, HasSubstr("--mode memory is not affected"));
 }
 
 TEST_F(doctor_test, says_when_profiling_is_for_administrators) {
@@ -157,25 +157,25 @@ TEST_F(doctor_test, says_when_profiling_is_for_administrators) {
 TEST_F(doctor_test, names_another_profiler) {
   EXPECT_EQ(check_other_profilers(where_).state, health::ok);
   variables_["CUDA_INJECTION64_PATH"] = "/opt/nsys/libToolsInjection64.so";
-  const check_result made = check_other_profilers(where_);
-  EXPECT_EQ(made.state, health::warning);
-  EXPECT_THAT(made.found, HasSubstr("/opt/nsys/libToolsInjection64.so"));
+  const check_result result = check_other_profilers(where_);
+  EXPECT_EQ(result.state, health::warning);
+  EXPECT_THAT(result.found, HasSubstr("/opt/nsys/libToolsInjection64.so"));
 }
 
 TEST_F(doctor_test, asks_the_python_of_the_command) {
   write_program("bin/python3",
                 "#!/bin/sh\nprintf 'version=3.12\\nimplementation=cpython\\nwithout_gil=0\\ntorch=2.11.0\\n'\n");
-  const check_result made = check_python(where_);
-  EXPECT_EQ(made.state, health::ok) << made.found;
-  EXPECT_THAT(made.found, HasSubstr("cpython 3.12, PyTorch 2.11.0"));
+  const check_result result = check_python(where_);
+  EXPECT_EQ(result.state, health::ok) << result.found;
+  EXPECT_THAT(result.found, HasSubstr("cpython 3.12, PyTorch 2.11.0"));
 }
 
 TEST_F(doctor_test, says_that_stacks_of_a_python_are_not_known) {
   write_program("bin/python3", "#!/bin/sh\nprintf 'version=3.99\\nimplementation=cpython\\nwithout_gil=0\\n'\n");
-  const check_result made = check_python(where_);
-  EXPECT_EQ(made.state, health::warning);
-  EXPECT_THAT(made.found, HasSubstr("cannot be recorded"));
-  EXPECT_THAT(made.advice, HasSubstr("3.12"));
+  const check_result result = check_python(where_);
+  EXPECT_EQ(result.state, health::warning);
+  EXPECT_THAT(result.found, HasSubstr("cannot be recorded"));
+  EXPECT_THAT(result.advice, HasSubstr("3.12"));
 }
 
 TEST_F(doctor_test, says_that_a_python_does_not_run) {
@@ -206,7 +206,7 @@ TEST_F(doctor_test, says_at_the_end_whether_programs_can_be_recorded) {
 }
 
 TEST_F(doctor_test, ends_with_zero_only_where_recording_can_work) {
-  const outcome done = run_sluice({"doctor", "--json"});
+  const program_result done = run_sluice({"doctor", "--json"});
   const auto said = nlohmann::json::parse(done.out);
   EXPECT_EQ(done.status, said["can_record"].get<bool>() ? 0 : 1);
   EXPECT_GE(said["checks"].size(), 9U);
@@ -215,7 +215,7 @@ TEST_F(doctor_test, ends_with_zero_only_where_recording_can_work) {
 
 TEST_F(doctor_test, finds_a_driver_that_the_loader_finds) {
   if (!fs::exists(fake_driver + "/libcuda.so.1")) GTEST_SKIP() << "skipped: built without CUDA";
-  const outcome done = run_sluice({"doctor"}, {{"LD_LIBRARY_PATH", fake_driver}});
+  const program_result done = run_sluice({"doctor"}, {{"LD_LIBRARY_PATH", fake_driver}});
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
   EXPECT_EQ(done.status, 0) << done.out;
   EXPECT_THAT(done.out, HasSubstr("Programs can be recorded on this machine."));

@@ -21,22 +21,22 @@ using testing::own_folder;
 
 constexpr const char* program = SLUICE_BINARY_DIR "/sluice";
 
-struct outcome {
+struct program_result {
   int status = -1;
   std::string said;
 };
 
-outcome run(const std::string& arguments) {
-  outcome of;
+program_result run(const std::string& arguments) {
+  program_result subject;
   FILE* pipe = popen((std::string(program) + " " + arguments + " 2>&1").c_str(), "r");
   char buffer[4096];
-  for (std::size_t got = 0; (got = fread(buffer, 1, sizeof buffer, pipe)) > 0;) of.said.append(buffer, got);
+  for (std::size_t got = 0; (got = fread(buffer, 1, sizeof buffer, pipe)) > 0;) subject.said.append(buffer, got);
   const int ended = pclose(pipe);
-  of.status = WIFEXITED(ended) ? WEXITSTATUS(ended) : 128 + WTERMSIG(ended);
-  return of;
+  subject.status = WIFEXITED(ended) ? WEXITSTATUS(ended) : 128 + WTERMSIG(ended);
+  return subject;
 }
 
-std::string log_of(int allocations) {
+std::string read_log(int allocations) {
   std::string log = "Thread,Time,Action,Pointer,Size,Stream\n";
   for (int i = 1; i <= allocations; ++i)
     log += "1,10:00:00.000000,allocate,0x" + std::to_string(i) + "00,1048576,0x0\n";
@@ -45,8 +45,8 @@ std::string log_of(int allocations) {
 
 TEST(import_verb, says_what_it_read_and_what_it_did_not) {
   const own_folder folder;
-  const std::string log = folder.write("rmm.csv", log_of(3) + "nonsense\n"), out = folder.file("out.sluice");
-  const outcome done = run("import '" + log + "' -o '" + out + "'");
+  const std::string log = folder.write("rmm.csv", read_log(3) + "nonsense\n"), out = folder.file("out.sluice");
+  const program_result done = run("import '" + log + "' -o '" + out + "'");
   EXPECT_EQ(done.status, 0) << done.said;
   EXPECT_THAT(done.said, HasSubstr("(RMM log)"));
   EXPECT_THAT(done.said, HasSubstr("3  allocations"));
@@ -57,7 +57,7 @@ TEST(import_verb, says_what_it_read_and_what_it_did_not) {
 
 TEST(import_verb, names_the_output_after_its_input) {
   const own_folder folder;
-  const std::string log = folder.write_gzip("run.csv.gz", log_of(1));
+  const std::string log = folder.write_gzip("run.csv.gz", read_log(1));
   EXPECT_EQ(run("import '" + log + "' -o '" + folder.file("run.sluice") + "'").status, 0);
   const std::string here = "cd '" + std::filesystem::path(log).parent_path().string() + "' && ";
   ASSERT_EQ(std::system((here + program + " import run.csv.gz >/dev/null").c_str()), 0);
@@ -66,10 +66,10 @@ TEST(import_verb, names_the_output_after_its_input) {
 
 TEST(import_verb, refuses_what_it_cannot_mean) {
   const own_folder folder;
-  const std::string log = folder.write("rmm.csv", log_of(1)), words = folder.write("words.txt", "words");
+  const std::string log = folder.write("rmm.csv", read_log(1)), words = folder.write("words.txt", "words");
   EXPECT_EQ(run("import '" + words + "' -o '" + folder.file("out.sluice") + "'").status, 1);
   EXPECT_EQ(run("import '" + folder.file("none") + "' -o '" + folder.file("out.sluice") + "'").status, 1);
-  const outcome taken = run("import '" + log + "' -o '" + words + "'");
+  const program_result taken = run("import '" + log + "' -o '" + words + "'");
   EXPECT_EQ(taken.status, 2);
   EXPECT_THAT(taken.said, HasSubstr("remove it, or choose another name"));
   EXPECT_EQ(run("import '" + log + "' --force -o '" + words + "'").status, 2);
@@ -78,7 +78,7 @@ TEST(import_verb, refuses_what_it_cannot_mean) {
 
 TEST(import_verb, leaves_nothing_behind_when_it_is_interrupted) {
   const own_folder folder;
-  const std::string log = folder.write("rmm.csv", log_of(1'500'000)), out = folder.file("out.sluice");
+  const std::string log = folder.write("rmm.csv", read_log(1'500'000)), out = folder.file("out.sluice");
   const char* const arguments[] = {program, "import", log.c_str(), "-o", out.c_str(), nullptr};
   posix_spawn_file_actions_t silent;
   posix_spawn_file_actions_init(&silent);
@@ -99,8 +99,8 @@ TEST(import_verb, leaves_nothing_behind_when_it_is_interrupted) {
 
 TEST(other_verbs, take_what_another_tool_recorded) {
   const own_folder folder;
-  const std::string log = folder.write("rmm.csv", log_of(3) + "nonsense\n");
-  const outcome report = run("report '" + log + "'");
+  const std::string log = folder.write("rmm.csv", read_log(3) + "nonsense\n");
+  const program_result report = run("report '" + log + "'");
   EXPECT_EQ(report.status, 0) << report.said;
   EXPECT_THAT(report.said, HasSubstr("3.00 MiB"));
   EXPECT_THAT(report.said, HasSubstr("not understood in the imported file: 1 lines"));

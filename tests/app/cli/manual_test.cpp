@@ -87,9 +87,9 @@ TEST_F(manual_test, completions_are_sound_scripts) {
 class bash_completion_test : public sluice_program {
  protected:
   bash_completion_test() {
-    const outcome made = run_sluice({"manual", "bash"});
-    EXPECT_EQ(made.status, 0);
-    write("sluice.bash", made.out);
+    const program_result output = run_sluice({"manual", "bash"});
+    EXPECT_EQ(output.status, 0);
+    write("sluice.bash", output.out);
   }
 
   /// The completions for the last of `words`, which are split as Readline splits them.
@@ -125,7 +125,7 @@ TEST_F(bash_completion_test, offers_programs_to_record) {
 
 TEST_F(manual_test, of_the_program_itself_names_each_verb) {
   const std::string help = run_sluice({"--help"}).out;
-  const outcome page = run_sluice({"manual", "man"});
+  const program_result page = run_sluice({"manual", "man"});
   ASSERT_EQ(page.status, 0);
   std::istringstream lines(help.substr(help.find("Subcommands:")));
   std::string line;

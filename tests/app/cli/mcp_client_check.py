@@ -1,4 +1,4 @@
-"""Uses `sluice mcp` as assistants do, with the client of the PyPI package mcp.
+"""Uses `sluice mcp` in the same way as assistants, with the client of the PyPI package mcp.
 
     mcp_client_check.py SLUICE RECORDING
 
@@ -42,7 +42,7 @@ async def check(program, recording):
             assert at_peak["listed"] == 3 and at_peak["live_blocks"] > 3, at_peak
             rows = json.loads(text_of(await session.call_tool(
                 "query", {"file": recording, "sql": f"SELECT bytes FROM alloc WHERE block = {block['block']}"})))
-            assert rows == [{"bytes": block["bytes"]}], "an id in one answer is a key for the next question"
+            assert rows == [{"bytes": block["bytes"]}], "an id from one answer must work in the next query"
 
             judged = json.loads(text_of(await session.call_tool("check", {"file": recording, "max_peak": "1MiB"})))
             assert judged["verdict"] == "not_met", judged

@@ -21,7 +21,7 @@ using ::testing::StartsWith;
 
 class query_verb : public ::testing::Test {
  protected:
-  struct outcome {
+  struct program_result {
     int status = -1;
     std::string out, err;
   };
@@ -36,7 +36,7 @@ class query_verb : public ::testing::Test {
   void TearDown() override { fs::remove_all(folder_); }
 
   /// Runs `words`, split as in a shell; %F stands for the recording.
-  outcome run(std::string words) const {
+  program_result run(std::string words) const {
     for (auto at = words.find("%F"); at != std::string::npos; at = words.find("%F")) words.replace(at, 2, made_.path());
     const std::string place = folder_.string();
     const int status = std::system(("cd '" + place + "' && " SLUICE_BINARY_DIR "/sluice " + words + " >'" + place +
@@ -45,9 +45,9 @@ class query_verb : public ::testing::Test {
     return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, text(".out"), text(".err")};
   }
   std::string text(const char* name) const {
-    std::ostringstream all;
-    all << std::ifstream(folder_ / name).rdbuf();
-    return all.str();
+    std::ostringstream ostringstream;
+    ostringstream << std::ifstream(folder_ / name).rdbuf();
+    return ostringstream.str();
   }
 
   testing::recording made_;
@@ -66,7 +66,7 @@ TEST_F(query_verb, results_in_three_forms) {
 TEST_F(query_verb, mistakes_are_one_line_and_a_status_of_their_own) {
   for (const char* wrong : {"query %F 'SELEC 1'", "query %F 'DROP TABLE kernel'", "query %F",
                             "query %F 'SELECT nowhere FROM kernel'", "query %F 'SELECT 1' --format xml"}) {
-    const outcome said = run(wrong);
+    const program_result said = run(wrong);
     EXPECT_EQ(said.status, 2) << wrong;
     EXPECT_THAT(said.err, StartsWith("sluice: ")) << wrong;
     EXPECT_EQ(std::count(said.err.begin(), said.err.end(), '\n'), 1) << wrong;
@@ -79,7 +79,7 @@ TEST_F(query_verb, ends_an_endless_statement_when_its_time_is_up) {
   for (const char* endless : {"WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT count(*) FROM c",
                               "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c LIMIT 100000)"
                               " SELECT count(*) FROM c a, c b, c d ORDER BY a.x * b.x - d.x"}) {
-    const outcome said = run(std::string("query %F '") + endless + "' --timeout 0.2");
+    const program_result said = run(std::string("query %F '") + endless + "' --timeout 0.2");
     EXPECT_EQ(said.status, 1) << endless;
     EXPECT_THAT(said.err, HasSubstr("the query exceeded its time limit")) << endless;
     EXPECT_EQ(std::count(said.err.begin(), said.err.end(), '\n'), 1) << endless;

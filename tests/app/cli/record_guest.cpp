@@ -63,14 +63,14 @@ void forever() {
 
 /// Prints each signal that arrives, until SIGTERM.
 int print_signals() {
-  sigset_t all;
-  sigfillset(&all);
-  sigprocmask(SIG_BLOCK, &all, nullptr);
+  sigset_t whole;
+  sigfillset(&whole);
+  sigprocmask(SIG_BLOCK, &whole, nullptr);
   printf("ready\n");
   for (;;) {
     fflush(stdout);
     siginfo_t came{};
-    const int number = sigwaitinfo(&all, &came);
+    const int number = sigwaitinfo(&whole, &came);
     if (number == SIGCHLD || number < 0) continue;
     printf("signal %d", number);
     if (came.si_code == SI_QUEUE) printf(" value %d", came.si_value.sival_int);
@@ -101,9 +101,9 @@ int print_inheritance() {
   return 0;
 }
 
-int behave(const std::string& how) {                           // NOLINT(misc-no-recursion)
-  if (how == "print-inheritance") return print_inheritance();  // Must run before our own producer exists.
-  if (how == "no-descriptors") {
+int behave(const std::string& method) {                           // NOLINT(misc-no-recursion)
+  if (method == "print-inheritance") return print_inheritance();  // Must run before our own producer exists.
+  if (method == "no-descriptors") {
     const rlimit none{3, 3};
     setrlimit(RLIMIT_NOFILE, &none);
     start();
@@ -113,27 +113,27 @@ int behave(const std::string& how) {                           // NOLINT(misc-no
   }
   start();
   allocate(0x1000);
-  if (how == "succeed") return 0;
-  if (how == "churn") {
+  if (method == "succeed") return 0;
+  if (method == "churn") {
     churn(1500);
     return 0;
   }
-  if (how == "trickle") {  // So few events that a ring holds them all, however busy the machine is.
+  if (method == "trickle") {  // So few events that a ring holds them all, however busy the machine is.
     churn(3000, 10);
     return 0;
   }
-  if (how == "churn-much") {
+  if (method == "churn-much") {
     churn(400, 4000);
     return 5;
   }
-  if (how == "hoard") {  // Four million blocks that are never freed.
+  if (method == "hoard") {  // Four million blocks that are never freed.
     for (std::uint64_t i = 1; i <= 4'000'000; ++i) {
       allocate(i << 12);
       if (i % 2000 == 0) usleep(500);
     }
     return 0;
   }
-  if (how == "name") {  // Two and a half million names of 104 letters, and as many streams.
+  if (method == "name") {  // Two and a half million names of 104 letters, and as many streams.
     for (std::uint64_t i = 1; i <= 2'500'000; ++i) {
       wait_for_room();
       const std::string name = std::to_string(i) + std::string(104 - std::to_string(i).size(), 'x');
@@ -147,7 +147,7 @@ int behave(const std::string& how) {                           // NOLINT(misc-no
     allocate(0x2000);
     return 6;
   }
-  if (how == "fail-to-allocate") {
+  if (method == "fail-to-allocate") {
     churn(300);
     alloc_failed_record record{};
     record.header.time = now();
@@ -156,7 +156,7 @@ int behave(const std::string& how) {                           // NOLINT(misc-no
     usleep(300'000);
     return 0;
   }
-  if (how == "run-out") {  // Holds ten blocks from the start, fills a ring of 1 MiB, then fails to allocate.
+  if (method == "run-out") {  // Holds ten blocks from the start, fills a ring of 1 MiB, then fails to allocate.
     churn(300, 4000);
     usleep(500'000);  // The writer catches up; otherwise a full ring would lose what follows.
     alloc_failed_record record{};
@@ -169,12 +169,12 @@ int behave(const std::string& how) {                           // NOLINT(misc-no
     emit(record);
     return 9;
   }
-  if (how == "run-out-and-go-on") {  // As "run-out", but handles the failure and then fills the ring again.
+  if (method == "run-out-and-go-on") {  // As "run-out", but handles the failure and then fills the ring again.
     behave("run-out");
     churn(400, 4000);
     return 0;
   }
-  if (how == "retry") {  // Fails to allocate, frees its cached memory and tries again.
+  if (method == "retry") {  // Fails to allocate, frees its cached memory and tries again.
     alloc_failed_record record{};
     record.header.time = now();
     record.bytes = 4096;
@@ -185,25 +185,25 @@ int behave(const std::string& how) {                           // NOLINT(misc-no
     allocate(0x3000);
     return 0;
   }
-  if (how == "fail") return 7;
-  if (how == "die") return kill(getpid(), SIGKILL);
-  if (how == "close-all") {
+  if (method == "fail") return 7;
+  if (method == "die") return kill(getpid(), SIGKILL);
+  if (method == "close-all") {
     close_range(3, ~0U, 0);
     allocate(0x2000);
     return 0;
   }
-  if (how == "setsid") {
+  if (method == "setsid") {
     setsid();
     allocate(0x2000);
     return 0;
   }
-  if (how == "child-outlives") {  // The child runs only for a moment longer.
+  if (method == "child-outlives") {  // The child runs only for a moment longer.
     if (fork() != 0) return 0;
     usleep(300'000);
     allocate(0x2000);
     return 0;
   }
-  if (how == "daemon") {
+  if (method == "daemon") {
     if (fork() != 0) return 0;
     setsid();
     allocate(0x2000);
@@ -212,12 +212,12 @@ int behave(const std::string& how) {                           // NOLINT(misc-no
     usleep(20'000'000);
     return 0;
   }
-  if (how == "wait-for-signal") {  // Waits until a signal ends the process.
+  if (method == "wait-for-signal") {  // Waits until a signal ends the process.
     printf("ready\n");
     fflush(stdout);
     forever();
   }
-  if (how == "handle-interrupt") {
+  if (method == "handle-interrupt") {
     signal(SIGINT, [](int) {
       allocate(0x3000);
       _exit(9);
@@ -226,8 +226,8 @@ int behave(const std::string& how) {                           // NOLINT(misc-no
     fflush(stdout);
     forever();
   }
-  if (how == "print-signals") return print_signals();
-  if (how == "signals") {  // The signal state must be the same as without the recorder.
+  if (method == "print-signals") return print_signals();
+  if (method == "signals") {  // The signal state must be the same as without the recorder.
     sigset_t blocked;
     sigprocmask(SIG_BLOCK, nullptr, &blocked);
     for (int number = 1; number < 32; ++number) {
@@ -237,7 +237,7 @@ int behave(const std::string& how) {                           // NOLINT(misc-no
     }
     return 0;
   }
-  if (how == "descriptors") {
+  if (method == "descriptors") {
     for (int number = 3; number < 1000; ++number) {
       if (fcntl(number, F_GETFD) >= 0) return 1;
     }

@@ -30,15 +30,17 @@ class record_test : public sluice_program {
     return begin_sluice(arguments);
   }
 
-  outcome end(pid_t child) { return end_sluice(child); }
+  program_result end(pid_t child) { return end_sluice(child); }
 
-  outcome run(const std::vector<std::string>& arguments) { return end(begin(arguments)); }
+  program_result run(const std::vector<std::string>& arguments) { return end(begin(arguments)); }
 
   /// Replaces the recording of an earlier run in the same test.
-  outcome run_guest(const std::string& how) { return run({"-o", "t.sluice", "--force", "--", guest, how}); }
+  program_result run_guest(const std::string& method) {
+    return run({"-o", "t.sluice", "--force", "--", guest, method});
+  }
 
   void wait_until_ready() {
-    while (content_of(folder_.file("out")).find("ready") == std::string::npos) usleep(2000);
+    while (make_content(folder_.file("out")).find("ready") == std::string::npos) usleep(2000);
   }
 
   /// Reads the recording `name`, which must be complete.
@@ -50,7 +52,7 @@ class record_test : public sluice_program {
 };
 
 TEST_F(record_test, status_is_the_commands) {
-  const outcome good = run_guest("succeed");
+  const program_result good = run_guest("succeed");
   EXPECT_EQ(good.status, 0) << good.err;
   EXPECT_EQ(good.out, "");
   EXPECT_THAT(good.err, HasSubstr("t.sluice: "));
@@ -86,7 +88,7 @@ TEST_F(record_test, each_process_of_a_set_may_have_a_recording_of_its_own) {
   EXPECT_TRUE(exists("t-" + std::string(host) + ".sluice"));
 
   for (const char* name : {"t-%r.sluice", "50%.sluice", "50%"}) {
-    const outcome refused = run({"-o", name, "--", guest, "succeed"});
+    const program_result refused = run({"-o", name, "--", guest, "succeed"});
     EXPECT_EQ(refused.status, 125) << name;
     EXPECT_THAT(refused.err, HasSubstr(name));
     EXPECT_EQ(std::count(refused.err.begin(), refused.err.end(), '\n'), 1) << refused.err;
@@ -96,7 +98,7 @@ TEST_F(record_test, each_process_of_a_set_may_have_a_recording_of_its_own) {
 
 TEST_F(record_test, a_missing_command_is127_and_makes_no_file) {
   for (const char* command : {"no-such-command-anywhere", "./nothing", "/nothing/at/all"}) {
-    const outcome missing = run({"-o", "t.sluice", "--", command});
+    const program_result missing = run({"-o", "t.sluice", "--", command});
     EXPECT_EQ(missing.status, 127);
     EXPECT_THAT(missing.err, HasSubstr("no such command"));
     EXPECT_EQ(std::count(missing.err.begin(), missing.err.end(), '\n'), 1);
@@ -111,7 +113,7 @@ TEST_F(record_test, a_missing_command_is127_and_makes_no_file) {
 TEST_F(record_test, what_cannot_be_executed_is126) {
   write("data", "no program");
   for (const char* command : {"./data", "/"}) {
-    const outcome refused = run({"-o", "t.sluice", "--", command});
+    const program_result refused = run({"-o", "t.sluice", "--", command});
     EXPECT_EQ(refused.status, 126) << command;
     EXPECT_THAT(refused.err, HasSubstr("cannot be executed"));
     EXPECT_FALSE(exists("t.sluice"));
@@ -119,7 +121,7 @@ TEST_F(record_test, what_cannot_be_executed_is126) {
 }
 
 TEST_F(record_test, a_recording_that_cannot_begin_is125_and_the_command_is_not_started) {
-  const outcome nowhere = run({"-o", "/no/such/folder/t.sluice", "--", "touch", "ran"});
+  const program_result nowhere = run({"-o", "/no/such/folder/t.sluice", "--", "touch", "ran"});
   EXPECT_EQ(nowhere.status, 125);
   EXPECT_THAT(nowhere.err, HasSubstr("/no/such/folder/t.sluice"));
   EXPECT_EQ(run({"-o", "/dev/full", "--", "touch", "ran"}).status, 125);
@@ -139,9 +141,9 @@ TEST_F(record_test, a_disk_that_fills_up_is125_only_if_the_command_succeeded) {
                              " && ./limited " SLUICE_BINARY_DIR "/sluice record --force -o t.sluice -- " + command +
                              " 2>err";
     const int status = std::system(line.c_str());
-    return outcome{WEXITSTATUS(status), "", content_of(folder_.file("err"))};
+    return program_result{WEXITSTATUS(status), "", make_content(folder_.file("err"))};
   };
-  const outcome full = run_limited("true");
+  const program_result full = run_limited("true");
   EXPECT_EQ(full.status, 125);
   EXPECT_THAT(full.err, HasSubstr("t.sluice: "));
   EXPECT_THAT(full.err, HasSubstr("free some space"));
@@ -151,12 +153,12 @@ TEST_F(record_test, a_disk_that_fills_up_is125_only_if_the_command_succeeded) {
 
 TEST_F(record_test, replaces_a_recording_if_forced_and_nothing_else_ever) {
   write("train.py", "print('hours of work')\n");
-  const outcome slip = run({"--force", "-o", "train.py", "--", "touch", "ran"});
+  const program_result slip = run({"--force", "-o", "train.py", "--", "touch", "ran"});
   EXPECT_EQ(slip.status, 125);
   EXPECT_THAT(slip.err, HasSubstr("train.py: exists and is not a recording"));
-  EXPECT_EQ(content_of(folder_.file("train.py")), "print('hours of work')\n");
+  EXPECT_EQ(make_content(folder_.file("train.py")), "print('hours of work')\n");
   EXPECT_EQ(run_guest("succeed").status, 0);
-  const outcome again = run({"-o", "t.sluice", "--", "touch", "ran"});
+  const program_result again = run({"-o", "t.sluice", "--", "touch", "ran"});
   EXPECT_EQ(again.status, 125);
   EXPECT_THAT(again.err, HasSubstr("--force"));
   EXPECT_FALSE(exists("ran"));
@@ -178,12 +180,12 @@ TEST_F(record_test, a_ring_keeps_the_last_part_and_what_lives_in_it) {
   std::uintmax_t largest = 0;
   for (int status = 0; waitpid(child, &status, WNOHANG | WNOWAIT) == 0; usleep(10'000)) {
     std::error_code none;
-    std::uintmax_t all = 0;
+    std::uintmax_t uintmax = 0;
     for (const auto& each : std::filesystem::directory_iterator(folder_.file("."), none)) {
       const auto size = each.file_size(none);
-      if (each.path().filename().string().starts_with("t.sluice") && !none) all += size;
+      if (each.path().filename().string().starts_with("t.sluice") && !none) uintmax += size;
     }
-    largest = std::max(largest, all);
+    largest = std::max(largest, uintmax);
   }
   EXPECT_EQ(end(child).status, 0);
   EXPECT_LE(largest, std::uintmax_t{1} << 20) << "the limit includes the copy that is made when the recording is cut";
@@ -203,7 +205,7 @@ TEST_F(record_test, a_ring_keeps_the_last_part_and_what_lives_in_it) {
 }
 
 TEST_F(record_test, a_failed_allocation_dumps_a_ring) {
-  const outcome failed = run({"-o", "t.sluice", "--ring", "1MiB", "--", guest, "fail-to-allocate"});
+  const program_result failed = run({"-o", "t.sluice", "--ring", "1MiB", "--", guest, "fail-to-allocate"});
   EXPECT_EQ(failed.status, 0);
   EXPECT_THAT(failed.err, HasSubstr("an allocation failed in process"));
   const writer::recorded dump = trace("t-dump1.sluice");
@@ -212,7 +214,7 @@ TEST_F(record_test, a_failed_allocation_dumps_a_ring) {
 }
 
 TEST_F(record_test, on_oom_keeps_what_led_to_a_failure) {
-  const outcome failed = run({"-o", "t.sluice", "--on-oom", "--ring", "1MiB", "--", guest, "run-out"});
+  const program_result failed = run({"-o", "t.sluice", "--on-oom", "--ring", "1MiB", "--", guest, "run-out"});
   EXPECT_EQ(failed.status, 9) << "the status of the command";
   EXPECT_THAT(failed.err, HasSubstr("out of memory: 1.00 GiB requested with cuMemAlloc"));
   EXPECT_THAT(failed.err, HasSubstr("KiB in use; the recording is t.sluice\n"));
@@ -229,10 +231,10 @@ TEST_F(record_test, on_oom_keeps_what_led_to_a_failure) {
 }
 
 TEST_F(record_test, on_oom_keeps_nothing_of_a_command_that_got_its_memory) {
-  for (const std::string how : {"churn", "retry"}) {
-    const outcome all_well = run({"-o", "t.sluice", "--on-oom", "--", guest, how});
+  for (const std::string method : {"churn", "retry"}) {
+    const program_result all_well = run({"-o", "t.sluice", "--on-oom", "--", guest, method});
     EXPECT_EQ(all_well.status, 0);
-    EXPECT_EQ(all_well.err, "sluice: no allocation failed; nothing was kept\n") << how;
+    EXPECT_EQ(all_well.err, "sluice: no allocation failed; nothing was kept\n") << method;
     EXPECT_FALSE(exists("t.sluice"));
   }
   // The recording of an earlier failure is kept.
@@ -242,7 +244,8 @@ TEST_F(record_test, on_oom_keeps_nothing_of_a_command_that_got_its_memory) {
 }
 
 TEST_F(record_test, on_oom_saves_a_failure_that_the_command_survives_before_the_ring_loses_it) {
-  const outcome survived = run({"-o", "t.sluice", "--on-oom", "--ring", "1MiB", "--", guest, "run-out-and-go-on"});
+  const program_result survived =
+      run({"-o", "t.sluice", "--on-oom", "--ring", "1MiB", "--", guest, "run-out-and-go-on"});
   EXPECT_EQ(survived.status, 0);
   EXPECT_THAT(survived.err, HasSubstr("out of memory: 1.00 GiB requested"));
   EXPECT_THAT(survived.err, HasSubstr("the recording is t-dump1.sluice\n"));
@@ -286,7 +289,7 @@ TEST_F(record_test, a_duration_ends_the_recording_and_not_the_command) {
 TEST_F(record_test, attaching_is_refused_with_a_reason) {
   const std::string line = "cd " + folder_.file(".") + " && " SLUICE_BINARY_DIR "/sluice attach 1 2>err";
   EXPECT_EQ(WEXITSTATUS(std::system(line.c_str())), 1);
-  const std::string said = content_of(folder_.file("err"));
+  const std::string said = make_content(folder_.file("err"));
   EXPECT_THAT(said, HasSubstr("cannot be recorded safely"));
   EXPECT_THAT(said, HasSubstr("sluice record"));
   EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1);
@@ -309,13 +312,13 @@ TEST_F(record_test, stacks_are_as_asked_for) {
     GTEST_SKIP() << "skipped: built without CUDA";
   EXPECT_EQ(run({"-o", "t.sluice", "--", "sh", "-c", "echo $SLUICE_STACKS"}).out, "python\n");
   EXPECT_EQ(run({"-o", "u.sluice", "--stacks", "all", "--", "sh", "-c", "echo $SLUICE_STACKS"}).out, "all\n");
-  const outcome wrong = run({"-o", "t.sluice", "--stacks=ruby", "--", "true"});
+  const program_result wrong = run({"-o", "t.sluice", "--stacks=ruby", "--", "true"});
   EXPECT_EQ(wrong.status, 125);
   EXPECT_THAT(wrong.err, HasSubstr("--stacks"));
 }
 
 TEST_F(record_test, a_command_without_cuda_makes_a_valid_file) {
-  const outcome plain = run({"-o", "t.sluice", "--", "sh", "-c", "echo hello; exit 3"});
+  const program_result plain = run({"-o", "t.sluice", "--", "sh", "-c", "echo hello; exit 3"});
   EXPECT_EQ(plain.status, 3);
   EXPECT_EQ(plain.out, "hello\n");
   EXPECT_THAT(plain.err, HasSubstr("no CUDA activity was seen"));
@@ -339,7 +342,7 @@ TEST_F(record_test, waits_for_children_that_outlive_the_command) {
 }
 
 TEST_F(record_test, does_not_wait_for_a_daemon_for_ever) {
-  const outcome left = run({"--linger", "0.3", "-o", "t.sluice", "--", guest, "daemon"});
+  const program_result left = run({"--linger", "0.3", "-o", "t.sluice", "--", guest, "daemon"});
   EXPECT_EQ(left.status, 0);
   EXPECT_EQ(trace().all<alloc_event>().size(), 2u);
 }

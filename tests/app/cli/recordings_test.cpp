@@ -14,7 +14,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-struct outcome {
+struct program_result {
   int status = -1;
   std::string said;  ///< Standard output and standard error.
 };
@@ -27,13 +27,13 @@ class recordings : public ::testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
-  static outcome sluice(const std::string& arguments) {
-    outcome made;
+  static program_result sluice(const std::string& arguments) {
+    program_result output;
     FILE* pipe = ::popen((SLUICE_BINARY_DIR "/sluice " + arguments + " 2>&1").c_str(), "r");
     char buffer[4096];
-    for (std::size_t got = 0; (got = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) made.said.append(buffer, got);
-    made.status = WEXITSTATUS(::pclose(pipe));
-    return made;
+    for (std::size_t got = 0; (got = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) output.said.append(buffer, got);
+    output.status = WEXITSTATUS(::pclose(pipe));
+    return output;
   }
   [[nodiscard]] std::string file(const std::string& name) const { return (folder_ / name).string(); }
 
@@ -44,10 +44,10 @@ const std::string leak = SLUICE_SOURCE_DIR "/assets/recordings/leak.sluice";
 const std::string overlap = SLUICE_SOURCE_DIR "/assets/recordings/overlap.sluice";
 
 TEST_F(recordings, are_generated_the_same_for_a_seed_and_repeated) {
-  const auto made =
+  const auto output =
       sluice("generate --events 20000 --seed 5 --pattern inference --stacks all --processes 2 -o " + file("a.sluice"));
-  EXPECT_EQ(made.status, 0) << made.said;
-  EXPECT_THAT(made.said, HasSubstr("bytes per event"));
+  EXPECT_EQ(output.status, 0) << output.said;
+  EXPECT_THAT(output.said, HasSubstr("bytes per event"));
   EXPECT_EQ(sluice("report " + file("a.sluice")).status, 0);
   EXPECT_EQ(sluice("generate --tile " + leak + " --events 5000 -o " + file("b.sluice")).status, 0);
   EXPECT_EQ(sluice("report " + file("b.sluice")).status, 0);

@@ -81,8 +81,9 @@ TEST(report_on_ranks, shows_all_of_a_few) {
 
 TEST(report_on_ranks, shows_of_many_the_one_that_needs_most_memory) {
   const std::string text = job(8).text();
-  EXPECT_THAT(text,
-              HasSubstr("8 ranks. Data of one device or process below is from rank 5, which needs the most memory"));
+  EXPECT_THAT(
+      text,
+      HasSubstr("8 ranks. The tables about a single device or process are for rank 5, which needs the most memory"));
   EXPECT_THAT(text, HasSubstr("H100 (GPU 5)"));
   EXPECT_THAT(text, HasSubstr("GPU 5  driver: device  4.00 GiB"));
   EXPECT_THAT(text, HasSubstr("(pid 105), rank 5"));
@@ -93,7 +94,7 @@ TEST(report_on_ranks, shows_of_many_the_one_that_needs_most_memory) {
 
 TEST(report_on_ranks, shows_the_rank_that_is_asked_for) {
   const std::string text = job(8).text(2);
-  EXPECT_THAT(text, HasSubstr("from rank 2; --rank selects another"));
+  EXPECT_THAT(text, HasSubstr("for rank 2; --rank selects another rank"));
   EXPECT_THAT(text, HasSubstr("GPU 2  driver: device  2.00 GiB"));
   EXPECT_THAT(text, Not(HasSubstr("GPU 5  driver: device")));
 }
@@ -115,15 +116,15 @@ TEST(report_on_ranks, knows_no_rank_that_is_not_there) {
 
 TEST(report_on_ranks, keeps_what_ranks_share) {
   job eight(8);
-  metrics::report all = eight.of();
+  metrics::report whole_report = eight.of();
   metrics::memory_peak pinned;
   pinned.kind = trace::memory_kind::pinned;
-  all.peaks.push_back(pinned);
-  ASSERT_TRUE(metrics::keep_rank(all, eight.tables(), 5));
-  ASSERT_EQ(all.peaks.size(), 2U);
-  EXPECT_EQ(all.peaks[0].device, trace::device_id{6});
-  EXPECT_EQ(all.peaks[1].device, trace::device_id::none) << "host memory";
-  EXPECT_EQ(all.waste.ranks.size(), 8U);
+  whole_report.peaks.push_back(pinned);
+  ASSERT_TRUE(metrics::keep_rank(whole_report, eight.tables(), 5));
+  ASSERT_EQ(whole_report.peaks.size(), 2U);
+  EXPECT_EQ(whole_report.peaks[0].device, trace::device_id{6});
+  EXPECT_EQ(whole_report.peaks[1].device, trace::device_id::none) << "host memory";
+  EXPECT_EQ(whole_report.waste.ranks.size(), 8U);
 }
 
 TEST(report_on_ranks, compares_very_many_by_the_lowest_the_median_and_the_highest) {

@@ -35,46 +35,46 @@ using trace::layer;
 using trace::memory_kind;
 
 /// Records a training that has something for every part of a report.
-void tell_a_training(recording& made) {
-  made.standard_tables();
+void tell_a_training(recording& recorded) {
+  recorded.standard_tables();
   trace::pool_row pool;
   pool.id = trace::pool_id{1};
   pool.device = trace::device_id{1};
-  pool.name = made.text("default pool");
-  made.writer().add(pool);
-  made.add_alloc(1 * ms, 1, 4 * gib);
-  made.add_alloc(2 * ms, 2, 1 * gib, memory_kind::device, layer::driver, "cuMemAllocPitch_v2");
-  made.add_alloc(3 * ms, 3, 512 * mib, memory_kind::pinned, layer::driver, "cuMemHostAlloc");
-  made.add_alloc(4 * ms, 4, 3 * gib, memory_kind::device, layer::framework, "optimizer state");
-  made.add_free(700 * ms, 1);
-  made.add_free(701 * ms, 3);
-  made.add_free(699 * ms, 4, layer::framework);
+  pool.name = recorded.text("default pool");
+  recorded.writer().add(pool);
+  recorded.add_alloc(1 * ms, 1, 4 * gib);
+  recorded.add_alloc(2 * ms, 2, 1 * gib, memory_kind::device, layer::driver, "cuMemAllocPitch_v2");
+  recorded.add_alloc(3 * ms, 3, 512 * mib, memory_kind::pinned, layer::driver, "cuMemHostAlloc");
+  recorded.add_alloc(4 * ms, 4, 3 * gib, memory_kind::device, layer::framework, "optimizer state");
+  recorded.add_free(700 * ms, 1);
+  recorded.add_free(701 * ms, 3);
+  recorded.add_free(699 * ms, 4, layer::framework);
   for (int i = 0; i < 4; ++i) {
     const trace::time_ns begin = i * 150 * ms + 10 * ms;
-    made.add_copy(begin, begin + 20 * ms, 200'000'000, direction::h2d, memory_kind::host);
-    made.add_copy(begin + 25 * ms, begin + 35 * ms, 500'000'000);
-    made.add_kernel(begin + 30 * ms, begin + 90 * ms, "_Z4gemmPfi");
-    made.add_kernel(begin + 90 * ms, begin + 95 * ms, "relu");
-    made.add_copy(begin + 95 * ms, begin + 100 * ms, 100'000'000, direction::d2h);
-    made.add_call(begin - 1 * ms, begin, "cuLaunchKernel");
-    made.add_call(begin + 1 * ms, begin + 100 * ms, "cuStreamSynchronize");
-    made.add_device_memory(begin, 134 * gib, 140 * gib, 14 * mib);
-    auto state = made.event<trace::pool_event>(begin);
+    recorded.add_copy(begin, begin + 20 * ms, 200'000'000, direction::h2d, memory_kind::host);
+    recorded.add_copy(begin + 25 * ms, begin + 35 * ms, 500'000'000);
+    recorded.add_kernel(begin + 30 * ms, begin + 90 * ms, "_Z4gemmPfi");
+    recorded.add_kernel(begin + 90 * ms, begin + 95 * ms, "relu");
+    recorded.add_copy(begin + 95 * ms, begin + 100 * ms, 100'000'000, direction::d2h);
+    recorded.add_call(begin - 1 * ms, begin, "cuLaunchKernel");
+    recorded.add_call(begin + 1 * ms, begin + 100 * ms, "cuStreamSynchronize");
+    recorded.add_device_memory(begin, 134 * gib, 140 * gib, 14 * mib);
+    auto state = recorded.event<trace::pool_event>(begin);
     state.pool = pool.id;
     state.reserved = 256 * mib;
     state.used = static_cast<std::uint64_t>(i) * 32 * mib;
-    made.writer().add(state);
-    auto step = made.event<trace::host_range_event>(begin);
+    recorded.writer().add(state);
+    auto step = recorded.event<trace::host_range_event>(begin);
     step.end = begin + 100 * ms;
-    step.name = made.text("step");
-    made.writer().add(step);
+    step.name = recorded.text("step");
+    recorded.writer().add(step);
   }
-  auto failed = made.event<trace::alloc_failed_event>(650 * ms);
+  auto failed = recorded.event<trace::alloc_failed_event>(650 * ms);
   failed.bytes = 200 * gib;
   failed.error = 2;
   failed.kind = memory_kind::device;
-  failed.name = made.text("cuMemAlloc_v2");
-  made.writer().add(failed);
+  failed.name = recorded.text("cuMemAlloc_v2");
+  recorded.writer().add(failed);
 }
 
 void gather_members(const nlohmann::json& value, std::set<std::string>& into) {
@@ -96,9 +96,9 @@ class report : public ::testing::Test {
     all_.emplace(made_.open());
   }
   metrics::report summary(std::optional<time_range> range = std::nullopt) {
-    metrics::report all = metrics::make_report(all_->index, *all_->snapshot, range);
-    all.file_bytes = 4321;  // The real size depends on the compressor's version.
-    return all;
+    metrics::report whole_report = metrics::make_report(all_->index, *all_->snapshot, range);
+    whole_report.file_bytes = 4321;  // The real size depends on the compressor's version.
+    return whole_report;
   }
 
   /// Compares `text` with the golden file `name`. With SLUICE_WRITE_GOLDEN=1, writes the file instead.
@@ -115,9 +115,10 @@ class report : public ::testing::Test {
         << "if the change is intended, run again with SLUICE_WRITE_GOLDEN=1 and review the diff";
   }
 
-  void expect_described(const metrics::report& all) {
+  void expect_described(const metrics::report& whole_report) {
     std::set<std::string> members;
-    gather_members(nlohmann::json::parse(report_json({all, all_->snapshot->tables(), "train.sluice"})), members);
+    gather_members(nlohmann::json::parse(report_json({whole_report, all_->snapshot->tables(), "train.sluice"})),
+                   members);
     EXPECT_GT(members.size(), 80U);
     std::ifstream in(std::string(SLUICE_SOURCE_DIR) + "/app/cli/report_schema.md");
     std::stringstream text;
@@ -133,26 +134,26 @@ class report : public ::testing::Test {
 };
 
 TEST_F(report, prints_text) {
-  const metrics::report all = summary();
-  expect_golden(report_text({all, all_->snapshot->tables(), "train.sluice"}), "report.txt");
+  const metrics::report whole_report = summary();
+  expect_golden(report_text({whole_report, all_->snapshot->tables(), "train.sluice"}), "report.txt");
 }
 
 TEST_F(report, prints_json) {
-  const metrics::report all = summary();
-  expect_golden(report_json({all, all_->snapshot->tables(), "train.sluice"}), "report.json");
+  const metrics::report whole_report = summary();
+  expect_golden(report_json({whole_report, all_->snapshot->tables(), "train.sluice"}), "report.json");
 }
 
 /// Expects the same text and JSON from the events and from the stored metrics.
 void expect_same_report(const std::shared_ptr<trace::file>& file) {
-  const indexed all(file);
-  const auto kept = summary::encode_stored_metrics(summary::make_stored_metrics(all.index, *all.snapshot));
+  const indexed loaded(file);
+  const auto kept = summary::encode_stored_metrics(summary::make_stored_metrics(loaded.index, *loaded.snapshot));
   ASSERT_TRUE(kept);
-  symbols::frame_cache book(symbols::options_for(*all.snapshot));
-  const metrics::report from_index = metrics::make_report(all.index, *all.snapshot);
+  symbols::frame_cache book(symbols::options_for(*loaded.snapshot));
+  const metrics::report from_index = metrics::make_report(loaded.index, *loaded.snapshot);
   const metrics::report from_stored_metrics =
-      metrics::make_report(summary::decode_stored_metrics(*kept).value().metrics, *all.snapshot, {book});
-  const report_subject one{from_index, all.snapshot->tables(), "file"};
-  const report_subject other{from_stored_metrics, all.snapshot->tables(), "file"};
+      metrics::make_report(summary::decode_stored_metrics(*kept).value().metrics, *loaded.snapshot, {book});
+  const report_subject one{from_index, loaded.snapshot->tables(), "file"};
+  const report_subject other{from_stored_metrics, loaded.snapshot->tables(), "file"};
   EXPECT_EQ(report_text(one), report_text(other));
   EXPECT_EQ(report_json(one), report_json(other));
 }
@@ -167,8 +168,8 @@ TEST_F(report, is_the_same_from_a_stored_metrics) {
 }
 
 TEST_F(report, prints_a_range) {
-  const metrics::report all = summary(time_range{0, 100 * ms});
-  expect_golden(report_text({all, all_->snapshot->tables(), "train.sluice"}), "report_range.txt");
+  const metrics::report whole_report = summary(time_range{0, 100 * ms});
+  expect_golden(report_text({whole_report, all_->snapshot->tables(), "train.sluice"}), "report_range.txt");
 }
 
 /// Fixture with a training whose events have call stacks.
@@ -248,13 +249,13 @@ class report_of_stacks : public report {
 };
 
 TEST_F(report_of_stacks, names_the_line_that_holds_the_memory_and_the_copy_that_the_device_waits_for) {
-  const metrics::report all = summary();
-  expect_golden(report_text({all, all_->snapshot->tables(), "train.sluice"}), "report_stacks.txt");
+  const metrics::report whole_report = summary();
+  expect_golden(report_text({whole_report, all_->snapshot->tables(), "train.sluice"}), "report_stacks.txt");
 }
 
 TEST_F(report_of_stacks, holds_whole_stacks_in_json) {
-  const metrics::report all = summary();
-  const auto json = nlohmann::json::parse(report_json({all, all_->snapshot->tables(), "train.sluice"}));
+  const metrics::report whole_report = summary();
+  const auto json = nlohmann::json::parse(report_json({whole_report, all_->snapshot->tables(), "train.sluice"}));
   const auto& memory = json["memory"].at(0)["by_line_at_maximum"];
   const auto& first = memory["lines"].at(0);
   EXPECT_EQ(first["bytes"], 4 * gib + 512 * mib) << "the blocks of line 40, whatever framework frames are below it";
@@ -278,9 +279,9 @@ TEST_F(report_of_stacks, holds_whole_stacks_in_json) {
 }
 
 TEST_F(report_of_stacks, says_by_what_it_groups_the_memory) {
-  const metrics::report all = summary();
-  expect_described(all);
-  const auto json = nlohmann::json::parse(report_json({all, all_->snapshot->tables(), "train.sluice"}));
+  const metrics::report whole_report = summary();
+  expect_described(whole_report);
+  const auto json = nlohmann::json::parse(report_json({whole_report, all_->snapshot->tables(), "train.sluice"}));
   const auto& asked = json["memory"].at(0)["asked_by_at_maximum"];
   EXPECT_EQ(asked["by"], "module");
   EXPECT_EQ(asked["chosen"], "most even");
@@ -292,9 +293,9 @@ TEST_F(report_of_stacks, says_by_what_it_groups_the_memory) {
 TEST_F(report_of_stacks, groups_by_what_the_reader_chose) {
   const auto text_by = [&](symbols::attribution by) {
     symbols::frame_cache book;
-    const metrics::report all =
+    const metrics::report whole_report =
         metrics::make_report(all_->index, *all_->snapshot, std::nullopt, metrics::naming{.book = book, .by = by});
-    return report_text({all, all_->snapshot->tables(), "train.sluice"});
+    return report_text({whole_report, all_->snapshot->tables(), "train.sluice"});
   };
   EXPECT_THAT(text_by(symbols::attribution::line), HasSubstr("4.50 GiB  69 %  3 blocks  me/train.py:40, step"));
   EXPECT_THAT(text_by(symbols::attribution::caller), HasSubstr("6.50 GiB  99 %  4 blocks  me/train.py:90, <module>"));
@@ -303,13 +304,13 @@ TEST_F(report_of_stacks, groups_by_what_the_reader_chose) {
 }
 
 TEST_F(report_of_stacks, says_first_for_which_line_the_device_waited) {
-  const metrics::report all = summary(time_range{0, 48 * ms});
-  EXPECT_THAT(report_text({all, all_->snapshot->tables(), "train.sluice"}),
+  const metrics::report whole_report = summary(time_range{0, 48 * ms});
+  EXPECT_THAT(report_text({whole_report, all_->snapshot->tables(), "train.sluice"}),
               HasSubstr("The longest wait was for the copies of me/train.py:39 (step): 30.0 ms."));
 }
 
 TEST_F(report, compares_ranks_in_a_table) {
-  metrics::report all = summary();
+  metrics::report whole_report = summary();
   metrics::rank_metrics rank;
   rank.process = trace::process_id{1};
   rank.device = trace::device_id{1};
@@ -326,37 +327,37 @@ TEST_F(report, compares_ranks_in_a_table) {
   rank.shares = {{index::category::activation, 3 * gib, 10, 0}, {index::category::weight, 1 * gib, 5, 0}};
   rank.held = {{trace::stack_id{}, 3 * gib, index::category::activation, 10}};
   rank.kernels = {{trace::string_id{1}, 90 * ms}};
-  all.waste.ranks = {rank, rank};
-  all.waste.ranks[1].rank = 1;
-  all.waste.ranks[1].collectives = 0;
-  const std::string text = report_text({all, all_->snapshot->tables(), "train.sluice"});
+  whole_report.waste.ranks = {rank, rank};
+  whole_report.waste.ranks[1].rank = 1;
+  whole_report.waste.ranks[1].collectives = 0;
+  const std::string text = report_text({whole_report, all_->snapshot->tables(), "train.sluice"});
   EXPECT_THAT(text, HasSubstr("\nRanks (waits:"));
   EXPECT_THAT(text, HasSubstr("framework  4.00 GiB"));
   EXPECT_THAT(text, HasSubstr("40.0 ms        0 ns  activation 75 %, weight 25 %"));
   EXPECT_THAT(text, HasSubstr("-  activation 75 %")) << "without collectives, the waiting time is unknown";
-  const auto json = nlohmann::json::parse(report_json({all, all_->snapshot->tables(), "train.sluice"}));
+  const auto json = nlohmann::json::parse(report_json({whole_report, all_->snapshot->tables(), "train.sluice"}));
   EXPECT_EQ(json["ranks"].at(1)["rank"], 1);
   EXPECT_EQ(json["ranks"].at(0)["waiting_ns"], 40 * ms);
   EXPECT_EQ(json["ranks"].at(0)["shares"].at(1)["category"], "weight");
   EXPECT_EQ(json["ranks"].at(0)["kernels"].at(0)["total_ns"], 90 * ms);
-  expect_described(all);
+  expect_described(whole_report);
 }
 
 TEST_F(report, says_whose_memory_was_imported) {
-  metrics::report all = summary();
+  metrics::report whole_report = summary();
   index::imported_memory had;
   had.process = had.owner = trace::process_id{1};
   had.kind = memory_kind::device;
   had.blocks = 2;
   had.bytes = 3 * gib;
-  all.imports = {had, had};
-  all.imports[1].owner = trace::process_id::none;
-  all.imports[1].bytes = 0;
-  const std::string text = report_text({all, all_->snapshot->tables(), "train.sluice"});
+  whole_report.imports = {had, had};
+  whole_report.imports[1].owner = trace::process_id::none;
+  whole_report.imports[1].bytes = 0;
+  const std::string text = report_text({whole_report, all_->snapshot->tables(), "train.sluice"});
   EXPECT_THAT(text, HasSubstr("Memory of other processes (counted with its owner)\n"
                               "  2 blocks  3.00 GiB  driver: device  in python (42)  of python (42)\n"));
   EXPECT_THAT(text, HasSubstr("in python (42)  of an unknown process\n"));
-  const auto json = nlohmann::json::parse(report_json({all, all_->snapshot->tables(), "train.sluice"}));
+  const auto json = nlohmann::json::parse(report_json({whole_report, all_->snapshot->tables(), "train.sluice"}));
   EXPECT_EQ(json["imports"].at(0)["owner"], 1);
   EXPECT_EQ(json["imports"].at(1)["owner"], nullptr);
 }
@@ -407,13 +408,13 @@ class report_of_duplicates : public report_of_stacks {
 };
 
 TEST_F(report_of_duplicates, names_the_line_and_says_how_it_is_known) {
-  const metrics::report all = summary();
-  expect_golden(report_text({all, all_->snapshot->tables(), "train.sluice"}), "report_duplicates.txt");
+  const metrics::report whole_report = summary();
+  expect_golden(report_text({whole_report, all_->snapshot->tables(), "train.sluice"}), "report_duplicates.txt");
 }
 
 TEST_F(report_of_duplicates, has_the_same_metrics_in_json) {
-  const metrics::report all = summary();
-  const auto json = nlohmann::json::parse(report_json({all, all_->snapshot->tables(), "train.sluice"}));
+  const metrics::report whole_report = summary();
+  const auto json = nlohmann::json::parse(report_json({whole_report, all_->snapshot->tables(), "train.sluice"}));
   const auto& found = json["duplicates"];
   EXPECT_EQ(found["sampled"]["count"], 7);
   EXPECT_EQ(found["over_budget"]["count"], 1);
@@ -429,8 +430,8 @@ TEST_F(report_of_duplicates, has_the_same_metrics_in_json) {
 TEST_F(report_of_duplicates, has_every_member_of_its_json_described) { expect_described(summary()); }
 
 TEST_F(report, has_no_duplicates_where_nobody_looked) {
-  const metrics::report all = summary();
-  const auto json = nlohmann::json::parse(report_json({all, all_->snapshot->tables(), "train.sluice"}));
+  const metrics::report whole_report = summary();
+  const auto json = nlohmann::json::parse(report_json({whole_report, all_->snapshot->tables(), "train.sluice"}));
   EXPECT_TRUE(json["duplicates"].is_null());
 }
 
@@ -443,9 +444,9 @@ TEST_F(report, survives_names_that_are_no_utf8) {
   odd.standard_tables();
   odd.add_kernel(0, 10, "bad \xff\xfe name");
   odd.close();
-  const indexed all(odd.open());
-  const metrics::report of = metrics::make_report(all.index, *all.snapshot);
-  EXPECT_TRUE(nlohmann::json::accept(report_json({of, all.snapshot->tables(), "odd"})));
+  const indexed loaded(odd.open());
+  const metrics::report subject = metrics::make_report(loaded.index, *loaded.snapshot);
+  EXPECT_TRUE(nlohmann::json::accept(report_json({subject, loaded.snapshot->tables(), "odd"})));
 }
 
 TEST(range, is_two_times_with_units) {
@@ -470,13 +471,13 @@ TEST(text_table, aligns_columns_by_characters) {
 
 // --- the program ----------------------------------------------------------------------------------------------------
 
-struct outcome {
+struct program_result {
   int status = 0;
   std::string output;  ///< Standard output and standard error.
 };
 
-outcome run(const std::string& arguments) {
-  outcome result;
+program_result run(const std::string& arguments) {
+  program_result result;
   const std::string command = std::string(SLUICE_BINARY_DIR) + "/sluice report " + arguments + " 2>&1";
   std::FILE* pipe = ::popen(command.c_str(), "r");
   char buffer[4096];
@@ -495,15 +496,15 @@ class report_program : public ::testing::Test {
     bytes_.assign(std::istreambuf_iterator<char>(in), {});
   }
   void TearDown() override { std::filesystem::remove(other_); }
-  const std::string& file_of(const std::string& bytes) {
+  const std::string& write_file(const std::string& bytes) {
     std::ofstream(other_, std::ios::binary | std::ios::trunc)
         .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     return other_;
   }
-  static void expect_one_line(const outcome& of, const std::string& part) {
-    EXPECT_EQ(of.status, 1);
-    EXPECT_THAT(of.output, HasSubstr(part));
-    EXPECT_EQ(std::count(of.output.begin(), of.output.end(), '\n'), 1) << of.output;
+  static void expect_one_line(const program_result& subject, const std::string& part) {
+    EXPECT_EQ(subject.status, 1);
+    EXPECT_THAT(subject.output, HasSubstr(part));
+    EXPECT_EQ(std::count(subject.output.begin(), subject.output.end(), '\n'), 1) << subject.output;
   }
   recording made_;
   std::string bytes_;
@@ -511,10 +512,10 @@ class report_program : public ::testing::Test {
 };
 
 TEST_F(report_program, prints_what_it_is_asked_for) {
-  const outcome text = run(made_.path());
+  const program_result text = run(made_.path());
   EXPECT_EQ(text.status, 0) << text.output;
   EXPECT_THAT(text.output, HasSubstr("Smaller findings"));
-  const outcome json = run("--format json --range 0:100ms " + made_.path());
+  const program_result json = run("--format json --range 0:100ms " + made_.path());
   EXPECT_EQ(json.status, 0);
   EXPECT_EQ(nlohmann::json::parse(json.output)["range"]["end_ns"], 100'000'000);
 }
@@ -544,10 +545,10 @@ TEST_F(report_program, takes_the_metrics_that_the_file_has_of_the_whole) {
   recording reported;
   tell_a_training(reported);
   reported.flush();
-  const indexed all(reported.open());
-  summary::stored_metrics of = summary::make_stored_metrics(all.index, *all.snapshot);
-  of.metrics.blocks = 4711;  // This number occurs nowhere else in the report.
-  const trace::saved_row kept = summary::saved_stored_metrics(of).value();
+  const indexed loaded(reported.open());
+  summary::stored_metrics stored_metrics = summary::make_stored_metrics(loaded.index, *loaded.snapshot);
+  stored_metrics.metrics.blocks = 4711;  // This number occurs nowhere else in the report.
+  const trace::saved_row kept = summary::saved_stored_metrics(stored_metrics).value();
   reported.writer().add_summary(std::span(&kept, 1));
   reported.close();
   EXPECT_EQ(nlohmann::json::parse(run("--format json " + reported.path()).output)["blocks"], 4711);
@@ -557,36 +558,36 @@ TEST_F(report_program, takes_the_metrics_that_the_file_has_of_the_whole) {
 
 TEST_F(report_program, says_in_one_line_what_is_wrong_with_a_file) {
   expect_one_line(run("/no/such/file"), "No such file");
-  expect_one_line(run(file_of("")), "the file is empty");
-  expect_one_line(run(file_of("#!/bin/sh\necho this is a script\n")), "not a Sluice recording");
-  expect_one_line(run(file_of(bytes_.substr(0, 5))), "not a Sluice recording");
+  expect_one_line(run(write_file("")), "the file is empty");
+  expect_one_line(run(write_file("#!/bin/sh\necho this is a script\n")), "not a Sluice recording");
+  expect_one_line(run(write_file(bytes_.substr(0, 5))), "not a Sluice recording");
   trace::file_header newer{};
   std::memcpy(&newer, bytes_.data(), sizeof newer);
   newer.major = trace::format_major + 1;
   std::string of_tomorrow = bytes_;
   std::memcpy(of_tomorrow.data(), &newer, sizeof newer);
-  expect_one_line(run(file_of(of_tomorrow)), "newer Sluice");
+  expect_one_line(run(write_file(of_tomorrow)), "newer Sluice");
   expect_one_line(run("/"), "is not a regular file");
 }
 
 TEST_F(report_program, reports_what_a_cut_file_still_holds_and_warns) {
-  const outcome cut = run(file_of(bytes_.substr(0, bytes_.size() * 2 / 3)));
+  const program_result cut = run(write_file(bytes_.substr(0, bytes_.size() * 2 / 3)));
   EXPECT_EQ(cut.status, 0) << cut.output;
   EXPECT_THAT(cut.output, HasSubstr("warning: "));
 }
 
 TEST_F(report_program, explains_kinds_of_findings) {
-  const outcome one = run("--explain held_late");
+  const program_result one = run("--explain held_late");
   EXPECT_EQ(one.status, 0);
-  EXPECT_EQ(one.output, metrics::text_of(*metrics::rule_named("held_late")) + "\n");
-  const outcome all = run("--explain");
-  EXPECT_EQ(all.status, 0);
+  EXPECT_EQ(one.output, metrics::to_text(*metrics::rule_named("held_late")) + "\n");
+  const program_result whole = run("--explain");
+  EXPECT_EQ(whole.status, 0);
   for (const metrics::finding_rule& each : metrics::finding_rules())
-    EXPECT_THAT(all.output, HasSubstr(metrics::text_of(each)));
+    EXPECT_THAT(whole.output, HasSubstr(metrics::to_text(each)));
 }
 
 TEST_F(report_program, refuses_what_makes_no_sense) {
-  const outcome unknown = run("--explain waiting_host");
+  const program_result unknown = run("--explain waiting_host");
   EXPECT_EQ(unknown.status, 2);
   EXPECT_THAT(unknown.output, HasSubstr("no kind of finding named 'waiting_host'"));
   EXPECT_EQ(std::count(unknown.output.begin(), unknown.output.end(), '\n'), 1) << unknown.output;

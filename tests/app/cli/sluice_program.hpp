@@ -22,7 +22,7 @@ namespace sluice {
 /// The program that tests record: tests/app/cli/record_guest.cpp.
 inline const std::string guest = SLUICE_BINARY_DIR "/tests/app/cli/record_guest";
 
-inline std::string content_of(const std::string& path) {
+inline std::string make_content(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   std::ostringstream text;
   text << in.rdbuf();
@@ -30,7 +30,7 @@ inline std::string content_of(const std::string& path) {
 }
 
 /// How a program ended and what it printed.
-struct outcome {
+struct program_result {
   int status = -1;  ///< As in a shell: 128 + n for signal n.
   std::string out, err;
 };
@@ -75,14 +75,14 @@ class sluice_program : public testing::Test {
   }
 
   /// Waits until the process that `begin_sluice` started ends.
-  outcome end_sluice(pid_t child) {
+  program_result end_sluice(pid_t child) {
     int status = 0;
     waitpid(child, &status, 0);
-    return {WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status), content_of(folder_.file("out")),
-            content_of(folder_.file("err"))};
+    return {WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status), make_content(folder_.file("out")),
+            make_content(folder_.file("err"))};
   }
 
-  outcome run_sluice(const std::vector<std::string>& arguments, const variables& environment = {}) {
+  program_result run_sluice(const std::vector<std::string>& arguments, const variables& environment = {}) {
     return end_sluice(begin_sluice(arguments, environment));
   }
 

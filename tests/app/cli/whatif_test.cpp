@@ -18,35 +18,35 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-struct outcome {
+struct program_result {
   int status = -1;
   std::string said;
 };
 
 /// `errors`: returns standard error instead of standard output.
-outcome whatif(const std::string& arguments, bool errors = false) {
-  outcome made;
+program_result whatif(const std::string& arguments, bool errors = false) {
+  program_result output;
   const std::string to = errors ? " 2>&1 >/dev/null" : " 2>/dev/null";
   FILE* pipe = ::popen((SLUICE_BINARY_DIR "/sluice whatif " + arguments + to).c_str(), "r");
   char buffer[4096];
-  for (std::size_t got = 0; (got = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) made.said.append(buffer, got);
-  made.status = WEXITSTATUS(::pclose(pipe));
-  return made;
+  for (std::size_t got = 0; (got = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) output.said.append(buffer, got);
+  output.status = WEXITSTATUS(::pclose(pipe));
+  return output;
 }
 
 const std::string graphed = SLUICE_SOURCE_DIR "/tests/data/trainings/graphed.sluice";
 
 TEST(whatif, results_for_the_usual_policies) {
-  const outcome made = whatif(graphed + " --format json");
-  ASSERT_EQ(made.status, 0);
-  const auto all = nlohmann::json::parse(made.said);
-  ASSERT_EQ(all["policies"].size(), 10U) << "the usual settings, and empty_cache, since the recording has steps";
-  EXPECT_EQ(all["policies"][9]["policy"], "empty_cache:step");
-  EXPECT_EQ(all["policies"][9]["reserved_at_failure_bytes"], nullptr);
-  EXPECT_EQ(all["policies"][0]["policy"], "native");
-  EXPECT_EQ(all["policies"][0]["peak_reserved_bytes"], all["recorded"][0]["peak_reserved_bytes"]);
-  EXPECT_EQ(all["native_error"]["segments"], 0);
-  for (const auto& each : all["policies"]) {
+  const program_result output = whatif(graphed + " --format json");
+  ASSERT_EQ(output.status, 0);
+  const auto parse = nlohmann::json::parse(output.said);
+  ASSERT_EQ(parse["policies"].size(), 10U) << "the usual settings, and empty_cache, since the recording has steps";
+  EXPECT_EQ(parse["policies"][9]["policy"], "empty_cache:step");
+  EXPECT_EQ(parse["policies"][9]["reserved_at_failure_bytes"], nullptr);
+  EXPECT_EQ(parse["policies"][0]["policy"], "native");
+  EXPECT_EQ(parse["policies"][0]["peak_reserved_bytes"], parse["recorded"][0]["peak_reserved_bytes"]);
+  EXPECT_EQ(parse["native_error"]["segments"], 0);
+  for (const auto& each : parse["policies"]) {
     EXPECT_GE(each["peak_reserved_bytes"], each["peak_allocated_bytes"]) << each["policy"];
     EXPECT_EQ(each["devices"][0]["device"], 0);
     EXPECT_EQ(each["devices"][0]["peak_reserved_bytes"], each["peak_reserved_bytes"]);
@@ -54,44 +54,44 @@ TEST(whatif, results_for_the_usual_policies) {
 }
 
 TEST(whatif, takes_any_setting_of_pytorch) {
-  const outcome made =
+  const program_result output =
       whatif(graphed + " --policy expandable_segments:True,roundup_power2_divisions:8 --policy max_split_size_mb:77");
-  ASSERT_EQ(made.status, 0);
-  EXPECT_THAT(made.said, HasSubstr("expandable_segments:True,roundup_power2_divisions:8"));
-  EXPECT_THAT(made.said, HasSubstr("max_split_size_mb:77"));
-  EXPECT_THAT(made.said, Not(HasSubstr("best fit")));
+  ASSERT_EQ(output.status, 0);
+  EXPECT_THAT(output.said, HasSubstr("expandable_segments:True,roundup_power2_divisions:8"));
+  EXPECT_THAT(output.said, HasSubstr("max_split_size_mb:77"));
+  EXPECT_THAT(output.said, Not(HasSubstr("best fit")));
   EXPECT_EQ(whatif(graphed + " --device 0").status, 0);
 }
 
 TEST(whatif, says_where_emptying_the_cache_changes_nothing) {
-  const outcome made = whatif(graphed + " --policy empty_cache:failure");
-  EXPECT_EQ(made.status, 0);
-  EXPECT_NE(made.said.find("Note: no allocation failed: empty_cache:failure has no effect"), std::string::npos)
-      << made.said;
+  const program_result output = whatif(graphed + " --policy empty_cache:failure");
+  EXPECT_EQ(output.status, 0);
+  EXPECT_NE(output.said.find("Note: no allocation failed: empty_cache:failure has no effect"), std::string::npos)
+      << output.said;
   EXPECT_EQ(whatif(graphed + " --policy max_split_size_mb:77,empty_cache:step").said.find("Note: no steps"),
             std::string::npos);
 }
 
 TEST(whatif, says_in_a_line_what_is_wrong) {
-  const outcome unknown = whatif(graphed + " --policy max_split:3", true);
+  const program_result unknown = whatif(graphed + " --policy max_split:3", true);
   EXPECT_EQ(unknown.status, 2);
   EXPECT_THAT(unknown.said, HasSubstr("no allocator setting is called \"max_split\""));
   EXPECT_EQ(whatif(graphed + " --policy max_split_size_mb:3").status, 2);
   EXPECT_EQ(whatif(graphed + " --device 7").status, 2);
-  const outcome none = whatif(SLUICE_SOURCE_DIR "/tests/data/trainings/plain_cuda.sluice", true);
+  const program_result none = whatif(SLUICE_SOURCE_DIR "/tests/data/trainings/plain_cuda.sluice", true);
   EXPECT_EQ(none.status, 1);
   EXPECT_THAT(none.said, HasSubstr("no PyTorch allocations"));
 }
 
 TEST(whatif, says_which_cached_segments_no_request_explains) {
-  testing::recording made;
-  made.standard_tables();
+  testing::recording recorded;
+  recorded.standard_tables();
   trace::pool_row pool;
   pool.id = trace::pool_id{1};
   pool.layer = trace::layer::framework;
-  made.writer().add(pool);
+  recorded.writer().add(pool);
   const auto add = [&](std::uint64_t block, trace::layer layer, std::uint64_t bytes, std::uint64_t parent) {
-    auto row = made.event<trace::alloc_event>(static_cast<trace::time_ns>(block));
+    auto row = recorded.event<trace::alloc_event>(static_cast<trace::time_ns>(block));
     row.block = trace::block_id{block};
     row.parent = trace::block_id{parent};
     row.layer = layer;
@@ -100,19 +100,19 @@ TEST(whatif, says_which_cached_segments_no_request_explains) {
     row.pool = pool.id;
     row.address = block << 40;
     row.bytes = bytes;
-    made.writer().add(row);
+    recorded.writer().add(row);
   };
   add(1, trace::layer::driver, 20 * testing::mib, 0);
   add(2, trace::layer::framework, 8 * testing::mib, 1);
   add(3, trace::layer::driver, 50 * testing::mib, 0);
-  made.close();
-  const std::string said = whatif(made.path() + " --policy native").said;
+  recorded.close();
+  const std::string said = whatif(recorded.path() + " --policy native").said;
   EXPECT_THAT(said, HasSubstr("Recorded: peak 70.0 MiB reserved"));
   EXPECT_THAT(said, HasSubstr("Note: 1 segment of 50.0 MiB had no blocks during the recording"));
   EXPECT_THAT(said, Not(HasSubstr("the native model differs")));
-  const auto all = nlohmann::json::parse(whatif(made.path() + " --policy native --format json").said);
-  EXPECT_EQ(all["recorded"][0]["segments"], 2);
-  EXPECT_EQ(all["recorded"][0]["empty_segments"], 1);
+  const auto parse = nlohmann::json::parse(whatif(recorded.path() + " --policy native --format json").said);
+  EXPECT_EQ(parse["recorded"][0]["segments"], 2);
+  EXPECT_EQ(parse["recorded"][0]["empty_segments"], 1);
 }
 
 // --- other batch sizes ------------------------------------------------------------------------------------------------
@@ -138,69 +138,70 @@ class trainings {
 };
 
 nlohmann::json asked(const std::string& arguments) {
-  const outcome made = whatif(arguments + " --format json");
-  EXPECT_EQ(made.status, 0) << whatif(arguments, true).said;
-  return nlohmann::json::parse(made.said, nullptr, false);
+  const program_result output = whatif(arguments + " --format json");
+  EXPECT_EQ(output.status, 0) << whatif(arguments, true).said;
+  return nlohmann::json::parse(output.said, nullptr, false);
 }
 
 TEST(whatif_batch, of_two_recordings_is_foretold_exactly_where_all_blocks_keep_a_law) {
-  const trainings of{16, 32, 64};
-  const auto all = asked(of.path(0) + "@16 " + of.path(1) + "@32 --batch 4x --policy native");
-  EXPECT_EQ(all["policies"][0]["peak_reserved_bytes"], of.peak(2));
-  EXPECT_EQ(all["policies"][0]["fits"], true);
-  EXPECT_EQ(all["batch"]["from"], 16);
-  EXPECT_EQ(all["batch"]["to"], 64);
-  EXPECT_EQ(all["batch"]["law"], "block");
-  EXPECT_EQ(all["batch"]["error"], 0.0);
-  ASSERT_EQ(all["batch"]["checks"].size(), 1U);
-  EXPECT_EQ(all["batch"]["checks"][0]["recorded_reserved_bytes"], of.peak(1));
+  const trainings subject{16, 32, 64};
+  const auto whole = asked(subject.path(0) + "@16 " + subject.path(1) + "@32 --batch 4x --policy native");
+  EXPECT_EQ(whole["policies"][0]["peak_reserved_bytes"], subject.peak(2));
+  EXPECT_EQ(whole["policies"][0]["fits"], true);
+  EXPECT_EQ(whole["batch"]["from"], 16);
+  EXPECT_EQ(whole["batch"]["to"], 64);
+  EXPECT_EQ(whole["batch"]["law"], "block");
+  EXPECT_EQ(whole["batch"]["error"], 0.0);
+  ASSERT_EQ(whole["batch"]["checks"].size(), 1U);
+  EXPECT_EQ(whole["batch"]["checks"][0]["recorded_reserved_bytes"], subject.peak(1));
 }
 
 TEST(whatif_batch, sizes_follow_from_the_input_blocks) {
-  const trainings of{16, 32, 64};
-  const auto all = asked(of.path(0) + " " + of.path(1) + " --batch 4 --policy native");
-  EXPECT_EQ(all["policies"][0]["peak_reserved_bytes"], of.peak(2));
-  EXPECT_EQ(all["batch"]["from"], nullptr);
-  EXPECT_EQ(all["batch"]["checks"][0]["batch"], 2.0);
+  const trainings subject{16, 32, 64};
+  const auto whole = asked(subject.path(0) + " " + subject.path(1) + " --batch 4 --policy native");
+  EXPECT_EQ(whole["policies"][0]["peak_reserved_bytes"], subject.peak(2));
+  EXPECT_EQ(whole["batch"]["from"], nullptr);
+  EXPECT_EQ(whole["batch"]["checks"][0]["batch"], 2.0);
 }
 
 TEST(whatif_batch, leaves_each_of_three_recordings_out_to_know_its_error) {
-  const trainings of{16, 32, 64};
-  const auto all = asked(of.path(0) + "@16 " + of.path(1) + "@32 " + of.path(2) + "@64 --batch 0.5x --policy native");
-  EXPECT_EQ(all["batch"]["left_out"], true);
-  EXPECT_EQ(all["batch"]["checks"].size(), 2U);
-  EXPECT_EQ(all["batch"]["error"], 0.0);
+  const trainings subject{16, 32, 64};
+  const auto whole =
+      asked(subject.path(0) + "@16 " + subject.path(1) + "@32 " + subject.path(2) + "@64 --batch 0.5x --policy native");
+  EXPECT_EQ(whole["batch"]["left_out"], true);
+  EXPECT_EQ(whole["batch"]["checks"].size(), 2U);
+  EXPECT_EQ(whole["batch"]["error"], 0.0);
 }
 
 TEST(whatif_batch, of_one_recording_says_what_it_assumes) {
-  const trainings of{16};
-  const auto all = asked(of.path(0) + " --batch 2x --policy native");
-  EXPECT_EQ(all["batch"]["law"], "assumed");
-  EXPECT_EQ(all["batch"]["error"], nullptr);
-  for (const auto& each : all["batch"]["categories"]) {
+  const trainings subject{16};
+  const auto whole = asked(subject.path(0) + " --batch 2x --policy native");
+  EXPECT_EQ(whole["batch"]["law"], "assumed");
+  EXPECT_EQ(whole["batch"]["error"], nullptr);
+  for (const auto& each : whole["batch"]["categories"]) {
     const bool stays = each["category"] == "weight" || each["category"] == "gradient";
     EXPECT_EQ(each["foretold_bytes"], each["recorded_bytes"].get<std::uint64_t>() * (stays ? 1 : 2))
         << each["category"];
   }
-  EXPECT_THAT(whatif(of.path(0) + " --batch 2x").said, HasSubstr("The error is unknown."));
+  EXPECT_THAT(whatif(subject.path(0) + " --batch 2x").said, HasSubstr("The error is unknown."));
 }
 
 TEST(whatif_batch, of_sizes_beyond_all_memory_is_the_largest_number) {
-  testing::recording made;
-  made.standard_tables();
+  testing::recording recorded;
+  recorded.standard_tables();
   for (std::uint64_t block = 1; block <= 3; ++block)
-    made.add_alloc(static_cast<trace::time_ns>(block) * testing::ms, block, std::uint64_t{1} << 53,
-                   trace::memory_kind::device, trace::layer::framework);
-  made.close();
-  const auto all = asked(made.path() + " --batch 900000x");
-  ASSERT_FALSE(all["batch"]["categories"].empty());
-  for (const auto& each : all["batch"]["categories"])
+    recorded.add_alloc(static_cast<trace::time_ns>(block) * testing::ms, block, std::uint64_t{1} << 53,
+                       trace::memory_kind::device, trace::layer::framework);
+  recorded.close();
+  const auto whole = asked(recorded.path() + " --batch 900000x");
+  ASSERT_FALSE(whole["batch"]["categories"].empty());
+  for (const auto& each : whole["batch"]["categories"])
     EXPECT_GE(each["foretold_bytes"].get<std::int64_t>(), each["recorded_bytes"].get<std::int64_t>()) << each;
 }
 
 TEST(whatif_batch, says_whether_it_fits) {
-  const trainings of{16, 32};
-  const std::string files = of.path(0) + "@16 " + of.path(1) + "@32 ";
+  const trainings subject{16, 32};
+  const std::string files = subject.path(0) + "@16 " + subject.path(1) + "@32 ";
   EXPECT_EQ(asked(files + "--batch 4x --memory 100MiB")["policies"][0]["fits"], false);
   EXPECT_EQ(asked(files + "--batch 4x --memory 1GiB")["policies"][0]["fits"], true);
   EXPECT_THAT(whatif(files + "--batch 4x --memory 100MiB").said, HasSubstr("It does not fit under native"));
@@ -208,13 +209,14 @@ TEST(whatif_batch, says_whether_it_fits) {
 }
 
 TEST(whatif_batch, says_in_a_line_what_is_wrong) {
-  const trainings of{16, 16};
-  EXPECT_THAT(whatif(of.path(0) + " --batch cow", true).said, HasSubstr("invalid batch scale 'cow'"));
-  EXPECT_EQ(whatif(of.path(0) + " --batch 0x").status, 2);
-  EXPECT_THAT(whatif(of.path(0) + " " + of.path(1) + " --batch 2x", true).said, HasSubstr("the same batch size"));
-  EXPECT_THAT(whatif(of.path(0) + " " + of.path(1), true).said, HasSubstr("require --batch"));
-  EXPECT_THAT(whatif(of.path(0) + " " + of.path(1) + "@32 --batch 2x", true).said, HasSubstr("as FILE@N"));
-  EXPECT_EQ(whatif(of.path(0) + " --memory 1GiB").status, 2);
+  const trainings subject{16, 16};
+  EXPECT_THAT(whatif(subject.path(0) + " --batch cow", true).said, HasSubstr("invalid batch scale 'cow'"));
+  EXPECT_EQ(whatif(subject.path(0) + " --batch 0x").status, 2);
+  EXPECT_THAT(whatif(subject.path(0) + " " + subject.path(1) + " --batch 2x", true).said,
+              HasSubstr("the same batch size"));
+  EXPECT_THAT(whatif(subject.path(0) + " " + subject.path(1), true).said, HasSubstr("require --batch"));
+  EXPECT_THAT(whatif(subject.path(0) + " " + subject.path(1) + "@32 --batch 2x", true).said, HasSubstr("as FILE@N"));
+  EXPECT_EQ(whatif(subject.path(0) + " --memory 1GiB").status, 2);
 }
 
 }  // namespace

@@ -55,8 +55,8 @@ std::shared_ptr<const trace::snapshot> record(const std::string& name) {
 
 /// The recording of a demo, made on first use and shared by many tests.
 std::shared_ptr<const trace::snapshot> recorded(const std::string& name) {
-  static std::map<std::string, std::shared_ptr<const trace::snapshot>> all;
-  const auto [place, fresh] = all.try_emplace(name);
+  static std::map<std::string, std::shared_ptr<const trace::snapshot>> recordings;
+  const auto [place, fresh] = recordings.try_emplace(name);
   if (fresh) place->second = record(name);
   return place->second;
 }
@@ -173,7 +173,7 @@ TEST(demos, can_be_paced_and_stopped_in_the_middle) {
   EXPECT_TRUE(outcome->stopped);
 }
 
-// --- what each demo claims to show ------------------------------------------------------------------------
+// --- the claims of each demo -------------------------------------------------------------------------------
 
 struct interval {
   trace::time_ns begin, end;
@@ -197,7 +197,7 @@ std::vector<interval> busy(const trace::snapshot& s, trace::direction way, inter
 }
 
 // The total time during which intervals of `a` and `b` overlap.
-trace::time_ns overlap_of(const std::vector<interval>& a, const std::vector<interval>& b) {
+trace::time_ns measure_overlap(const std::vector<interval>& a, const std::vector<interval>& b) {
   trace::time_ns sum = 0;
   for (const interval& x : a) {
     for (const interval& y : b) sum += std::max<trace::time_ns>(0, std::min(x.end, y.end) - std::max(x.begin, y.begin));
@@ -215,8 +215,8 @@ TEST(shows, overlap_of_both_directions_on_two_streams_and_none_on_one) {
   const auto s = recorded("overlap");
   const auto serial = range_named(*s, "serial"), two = range_named(*s, "two streams");
   const auto up = trace::direction::h2d, down = trace::direction::d2h;
-  EXPECT_EQ(overlap_of(busy(*s, up, serial), busy(*s, down, serial)), 0);
-  EXPECT_GT(overlap_of(busy(*s, up, two), busy(*s, down, two)), total(busy(*s, up, two)) / 4);
+  EXPECT_EQ(measure_overlap(busy(*s, up, serial), busy(*s, down, serial)), 0);
+  EXPECT_GT(measure_overlap(busy(*s, up, two), busy(*s, down, two)), total(busy(*s, up, two)) / 4);
   EXPECT_LT(two.end - two.begin, (serial.end - serial.begin) * 2 / 3);
 }
 
@@ -224,8 +224,8 @@ TEST(shows, a_file_pipeline_that_overlaps_and_a_loop_that_does_not) {
   const auto s = recorded("chunked-file");
   const auto plain = range_named(*s, "plain loop"), piped = range_named(*s, "pipeline");
   const auto up = trace::direction::h2d, down = trace::direction::d2h;
-  EXPECT_EQ(overlap_of(busy(*s, up, plain), busy(*s, down, plain)), 0);
-  EXPECT_GT(overlap_of(busy(*s, up, piped), busy(*s, down, piped)), 0);
+  EXPECT_EQ(measure_overlap(busy(*s, up, plain), busy(*s, down, plain)), 0);
+  EXPECT_GT(measure_overlap(busy(*s, up, piped), busy(*s, down, piped)), 0);
   EXPECT_LT(piped.end - piped.begin, (plain.end - plain.begin) / 3);
   std::set<trace::thread_id> readers;
   for (const auto& io : all_of<trace::file_io_event>(*s)) {
@@ -383,7 +383,7 @@ TEST(shows, a_stencil_that_stages_through_shared_memory) {
 TEST(shows, the_same_in_every_run) {
   for (const std::string name : {"graph-replay", "priority-streams", "mapped-memory", "stencil", "leak", "pool-churn",
                                  "overlap", "pinned-vs-pageable", "managed-migration"}) {
-    const auto of = [](const trace::snapshot& s) {
+    const auto subject = [](const trace::snapshot& s) {
       std::vector<std::tuple<trace::time_ns, trace::time_ns, std::uint64_t, std::uint64_t>> rows;
       for (const auto& t : all_of<trace::transfer_event>(s))
         rows.emplace_back(t.time, t.end, t.bytes, t.destination_address);
@@ -391,7 +391,7 @@ TEST(shows, the_same_in_every_run) {
       for (const auto& k : all_of<trace::kernel_event>(s)) rows.emplace_back(k.time, k.end, k.grid_x, 0);
       return rows;
     };
-    EXPECT_EQ(of(*recorded(name)), of(*record(name))) << name;
+    EXPECT_EQ(subject(*recorded(name)), subject(*record(name))) << name;
   }
 }
 

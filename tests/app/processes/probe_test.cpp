@@ -28,10 +28,10 @@ std::string never() {
 
 /// Runs `query` in a child process and returns the error.
 std::string trouble_with(const std::function<std::string()>& query, probe_limits limits = {.timeout = long_enough}) {
-  const auto made = probe(query, limits);
-  if (made) return "it answered: " + *made;
-  EXPECT_EQ(made.error().code, error_code::unavailable);
-  return made.error().to_string();
+  const auto output = probe(query, limits);
+  if (output) return "it answered: " + *output;
+  EXPECT_EQ(output.error().code, error_code::unavailable);
+  return output.error().to_string();
 }
 
 TEST(probe, returns_the_childs_result) {
@@ -127,9 +127,9 @@ class pipe_watcher final : public probe_watcher {
 TEST(probe, can_be_given_up) {
   pipe_watcher watcher;
   for (const char word : {'a', 'b', 'x', 'c'}) watcher.say(word);
-  const auto made = probe(never, {.timeout = long_enough}, &watcher);
-  ASSERT_FALSE(made);
-  EXPECT_EQ(made.error().code, error_code::cancelled);
+  const auto output = probe(never, {.timeout = long_enough}, &watcher);
+  ASSERT_FALSE(output);
+  EXPECT_EQ(output.error().code, error_code::cancelled);
   EXPECT_EQ(watcher.heard, "abx");
 }
 

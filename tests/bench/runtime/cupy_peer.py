@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The cost of an allocation and its free in CuPy's memory pool, from Python, without the cost of the empty loop. Prints
-lines like Google Benchmark's, which runtime_table.py puts beside the runtime's own."""
+"""Measures the cost of an allocation and its free in CuPy's memory pool, from Python, without the cost of the empty
+loop. Prints lines like Google Benchmark's, which runtime_table.py shows beside the runtime's own lines."""
 import json
 import sys
 import time
@@ -26,10 +26,10 @@ def line(what, pool, size, times=20000):
     def work(times):
         malloc = pool.malloc
         for _ in range(times):
-            malloc(size)  # Freed at once, when the reference is dropped.
+            malloc(size)  # The memory is freed at once, when the reference is dropped.
     work(100)
     return {"name": what, "run_name": what, "run_type": "iteration", "real_time": best(work, times) - best(empty, times), "time_unit": "ns",
-            "label": "from Python, the empty loop taken off"}
+            "label": "from Python, without the empty loop"}
 
 
 def main():

@@ -27,7 +27,7 @@ using namespace sluice::runtime;
 namespace fs = std::filesystem;
 
 constexpr std::size_t mib = 1u << 20;
-constexpr std::size_t plain_chunk = 64 * mib;  // typical for such loops; larger chunks are no faster
+constexpr std::size_t plain_chunk = 64 * mib;  // typical for loops of this kind; larger chunks are not faster
 
 // The files of all lines of one device, created on first use and deleted at the end.
 class files {
@@ -61,13 +61,13 @@ class files {
   }
   // Writes every page, so that all of them are in the cache.
   static void fill(mapped_file& file) {
-    const std::span<std::byte> all = file.writable_bytes();
+    const std::span<std::byte> items = file.writable_bytes();
     std::vector<std::thread> threads;
     const std::size_t count = std::max(1u, std::thread::hardware_concurrency());
     for (std::size_t t = 0; t < count; ++t) {
       threads.emplace_back([=] {
-        auto* words = reinterpret_cast<std::uint64_t*>(all.data());
-        const std::size_t n = all.size() / 8;
+        auto* words = reinterpret_cast<std::uint64_t*>(items.data());
+        const std::size_t n = items.size() / 8;
         for (std::size_t i = n * t / count; i < n * (t + 1) / count; ++i) words[i] = i * 0x9E3779B97F4A7C15u;
       });
     }
@@ -81,9 +81,9 @@ class files {
 
 using files_ptr = std::shared_ptr<std::unique_ptr<files>>;
 
-const files& made(const files_ptr& all, const device_ref& device) {
-  if (!*all) *all = std::make_unique<files>(device);
-  return **all;
+const files& made(const files_ptr& ptr, const device_ref& device) {
+  if (!*ptr) *ptr = std::make_unique<files>(device);
+  return **ptr;
 }
 
 void set_rate(benchmark::State& state, std::uint64_t bytes) {
@@ -101,16 +101,17 @@ unsigned number(const char* variable, unsigned otherwise) {
   return said ? static_cast<unsigned>(std::strtoul(said, nullptr, 10)) : otherwise;
 }
 
-// A reader for each core, up to 16, and 64 MiB in flight, in copies long enough for the link: more in flight does not
-// fit in the CPU's cache and is slower. SLUICE_BENCH_READERS, _DEPTH and _CHUNK_BYTES override this.
-chunk_options options_of(const files& all, chunk_source source) {
+// A reader for each core, up to 16, and 64 MiB in flight, in copies that are long enough for the link. More data in
+// flight would not fit into the CPU's cache, and would be slower. SLUICE_BENCH_READERS, _DEPTH and _CHUNK_BYTES
+// override this.
+chunk_options find_options(const files& whole, chunk_source source) {
   chunk_options out;
   out.source = source;
   out.readers = number("SLUICE_BENCH_READERS", std::clamp(std::thread::hardware_concurrency(), 4u, 16u));
   out.depth = number("SLUICE_BENCH_DEPTH", 4);
   out.chunk_bytes = number("SLUICE_BENCH_CHUNK_BYTES", 16u << 20);
   // A small file still has enough pieces for a trial.
-  while (out.chunk_bytes > 64u << 10 && all.bytes() / out.chunk_bytes < 4 * out.depth) out.chunk_bytes /= 2;
+  while (out.chunk_bytes > 64u << 10 && whole.bytes() / out.chunk_bytes < 4 * out.depth) out.chunk_bytes /= 2;
   return out;
 }
 
@@ -133,9 +134,9 @@ void link(benchmark::State& state, const device_ref& device) {
   set_rate(state, 4 * bytes);
 }
 
-void to_device_piped(benchmark::State& state, const device_ref& device, const files& all, chunk_source source) {
-  const mapped_file in = all.in();
-  const chunk_pipeline pipeline(options_of(all, source), device);
+void to_device_piped(benchmark::State& state, const device_ref& device, const files& whole, chunk_source source) {
+  const mapped_file in = whole.in();
+  const chunk_pipeline pipeline(find_options(whole, source), device);
   const auto run = [&] { return pipeline.run(in, nullptr, [](const chunk&, const stream_ref&) {}); };
   chunk_report report = run();  // untimed, to warm the caches, as in all of these benchmarks
   for (auto _ : state) report = run();
@@ -144,43 +145,43 @@ void to_device_piped(benchmark::State& state, const device_ref& device, const fi
 }
 
 // Registers a mapping once and copies from it often.
-void to_device_pinned(benchmark::State& state, const device_ref& device, const files& all) {
-  const mapped_file in = all.in();
+void to_device_pinned(benchmark::State& state, const device_ref& device, const files& whole) {
+  const mapped_file in = whole.in();
   const auto pinned = in.pin();
-  const chunk_pipeline pipeline(options_of(all, chunk_source::automatic), device);
+  const chunk_pipeline pipeline(find_options(whole, chunk_source::automatic), device);
   const auto run = [&] { (void)pipeline.run(in, nullptr, [](const chunk&, const stream_ref&) {}); };
   run();
   for (auto _ : state) run();
-  set_rate(state, all.bytes());
+  set_rate(state, whole.bytes());
 }
 
-void to_device_plain(benchmark::State& state, const device_ref& device, const files& all) {
+void to_device_plain(benchmark::State& state, const device_ref& device, const files& whole) {
   const stream s(device);
-  const mapped_file in = all.in();
+  const mapped_file in = whole.in();
   const device_buffer there(plain_chunk, s);
   const auto run = [&] {
-    for (std::size_t at = 0; at < all.bytes(); at += plain_chunk) {
-      copy(there.data(), in.bytes().data() + at, std::min<std::size_t>(plain_chunk, all.bytes() - at), s);
+    for (std::size_t at = 0; at < whole.bytes(); at += plain_chunk) {
+      copy(there.data(), in.bytes().data() + at, std::min<std::size_t>(plain_chunk, whole.bytes() - at), s);
     }
   };
   run();
   for (auto _ : state) run();
-  set_rate(state, all.bytes());
+  set_rate(state, whole.bytes());
 }
 
 // Every word of the output is the result for the corresponding input word.
-void check(benchmark::State& state, const files& all, const mapped_file& out) {
-  const mapped_file in = all.in();
-  const auto from = in.as<std::uint32_t>(), to = out.as<std::uint32_t>();
+void check(benchmark::State& state, const files& whole, const mapped_file& out) {
+  const mapped_file in = whole.in();
+  const auto t = in.as<std::uint32_t>(), to = out.as<std::uint32_t>();
   std::size_t wrong = 0;
-  for (std::size_t i = 0; i < from.size(); ++i) wrong += to[i] != from[i] * 3 + 1;
+  for (std::size_t i = 0; i < t.size(); ++i) wrong += to[i] != t[i] * 3 + 1;
   if (wrong != 0) state.SkipWithError(fmt::format("{} words of the result are wrong", wrong).c_str());
 }
 
-void round_trip_piped(benchmark::State& state, const device_ref& device, const files& all) {
-  const mapped_file in = all.in();
-  mapped_file out = all.out("piped");
-  const chunk_pipeline pipeline(options_of(all, chunk_source::automatic), device);
+void round_trip_piped(benchmark::State& state, const device_ref& device, const files& whole) {
+  const mapped_file in = whole.in();
+  mapped_file out = whole.out("piped");
+  const chunk_pipeline pipeline(find_options(whole, chunk_source::automatic), device);
   const auto run = [&] {
     return pipeline.run(in, &out, [](const chunk& c, const stream_ref& s) { compute(c.device, s); });
   };
@@ -188,17 +189,17 @@ void round_trip_piped(benchmark::State& state, const device_ref& device, const f
   for (auto _ : state) report = run();
   set_rate(state, report.bytes);
   tell(state, report);
-  check(state, all, out);
+  check(state, whole, out);
 }
 
 // Equivalent to `there = cupy.asarray(file[i:j]); compute; out[i:j] = there.get()`, without Python.
-void round_trip_plain(benchmark::State& state, const device_ref& device, const files& all) {
+void round_trip_plain(benchmark::State& state, const device_ref& device, const files& whole) {
   const stream s(device);
-  const mapped_file in = all.in();
-  mapped_file out = all.out("plain");
+  const mapped_file in = whole.in();
+  mapped_file out = whole.out("plain");
   const auto run = [&] {
-    for (std::size_t at = 0; at < all.bytes(); at += plain_chunk) {
-      const std::size_t bytes = std::min<std::size_t>(plain_chunk, all.bytes() - at);
+    for (std::size_t at = 0; at < whole.bytes(); at += plain_chunk) {
+      const std::size_t bytes = std::min<std::size_t>(plain_chunk, whole.bytes() - at);
       const device_buffer there(bytes, s);
       copy(there.data(), in.bytes().data() + at, bytes, s);
       compute(there.as<std::byte>(), s);
@@ -209,18 +210,18 @@ void round_trip_plain(benchmark::State& state, const device_ref& device, const f
   };
   run();
   for (auto _ : state) run();
-  set_rate(state, all.bytes());
-  check(state, all, out);
+  set_rate(state, whole.bytes());
+  check(state, whole, out);
 }
 
 const bench::topic_lines lines([](const device_ref& device) {
-  const auto all = std::make_shared<std::unique_ptr<files>>();
+  const auto whole = std::make_shared<std::unique_ptr<files>>();
   const auto add = [&](const std::string& name, const char* bar, auto run) {
     bench::line(device, "files/" + name,
                 [=](benchmark::State& state) {
                   // The targets concern real links and CPUs.
                   if (!device.simulated()) state.SetLabel(bar);
-                  run(state, device, made(all, device));
+                  run(state, device, made(whole, device));
                 })
         ->Unit(benchmark::kMillisecond)
         ->Iterations(name.ends_with("plain") ? 1 : 5)

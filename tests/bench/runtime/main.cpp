@@ -9,8 +9,8 @@ namespace sluice::bench {
 namespace {
 
 std::vector<topic>& topics() {
-  static std::vector<topic> all;
-  return all;
+  static std::vector<topic> items;
+  return items;
 }
 
 }  // namespace

@@ -55,8 +55,8 @@ class torch_resource final : public memory_resource {
 
 }  // namespace
 
-std::vector<peer> peers_of(const device_ref& device) {
-  std::vector<peer> all = {
+std::vector<peer> find_peers(const device_ref& device) {
+  std::vector<peer> peers = {
       {"sluice",
        [device]() -> resource_ptr {
          return std::make_shared<pool_memory_resource>(std::make_shared<device_memory_resource>(device));
@@ -71,9 +71,9 @@ std::vector<peer> peers_of(const device_ref& device) {
        }},
   };
   if (!device.simulated() && torch().allocate != nullptr) {
-    all.push_back({"PyTorch's c10", [device]() -> resource_ptr { return std::make_shared<torch_resource>(device); }});
+    peers.push_back({"PyTorch's c10", [device]() -> resource_ptr { return std::make_shared<torch_resource>(device); }});
   }
-  return all;
+  return peers;
 }
 
 }  // namespace sluice::bench

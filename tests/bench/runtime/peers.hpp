@@ -20,6 +20,6 @@ struct peer {
 
 /// Sluice's pool first, then the driver's allocators, then PyTorch's allocator if SLUICE_BENCH_TORCH names a library
 /// that exports it (runtime_table.py builds one if PyTorch is installed).
-[[nodiscard]] std::vector<peer> peers_of(const runtime::device_ref& device);
+[[nodiscard]] std::vector<peer> find_peers(const runtime::device_ref& device);
 
 }  // namespace sluice::bench

@@ -112,16 +112,16 @@ void min_of_a_recorded_pair(benchmark::State& state, const device_ref& device, s
 }
 
 const bench::topic_lines lines([](const device_ref& device) {
-  for (const size& of : sizes) {
-    for (const bench::peer& who : bench::peers_of(device)) {
-      bench::line(device, fmt::format("pool/alloc_free/{}/{}", of.name, who.name),
-                  [device, who, bytes = of.bytes](benchmark::State& state) {
+  for (const size& subject : sizes) {
+    for (const bench::peer& who : bench::find_peers(device)) {
+      bench::line(device, fmt::format("pool/alloc_free/{}/{}", subject.name, who.name),
+                  [device, who, bytes = subject.bytes](benchmark::State& state) {
                     alloc_free(state, *who.make(), device, bytes, false);
                     if (who.name == "sluice") state.SetLabel("time <= 25 ns");
                   });
     }
-    bench::line(device, fmt::format("pool/alloc_free/{}/sluice, recorded", of.name),
-                [device, bytes = of.bytes](benchmark::State& state) {
+    bench::line(device, fmt::format("pool/alloc_free/{}/sluice, recorded", subject.name),
+                [device, bytes = subject.bytes](benchmark::State& state) {
                   alloc_free_recorded(state, device, bytes);
                   state.SetLabel("time <= 65 ns");
                 })
@@ -130,10 +130,10 @@ const bench::topic_lines lines([](const device_ref& device) {
   bench::line(device, "pool/alloc_free/clock/read twice", two_clock_reads);
   bench::line(device, "pool/alloc_free/clock/and a hit of 1 KiB and 160 bytes written",
               [device](benchmark::State& state) { min_of_a_recorded_pair(state, device, sizes[0].bytes); });
-  for (const size& of : sizes) {
-    for (const bench::peer& who : bench::peers_of(device)) {
-      bench::line(device, fmt::format("pool/alloc_free_sync/{}/{}", of.name, who.name),
-                  [device, who, bytes = of.bytes](benchmark::State& state) {
+  for (const size& target : sizes) {
+    for (const bench::peer& who : bench::find_peers(device)) {
+      bench::line(device, fmt::format("pool/alloc_free_sync/{}/{}", target.name, who.name),
+                  [device, who, bytes = target.bytes](benchmark::State& state) {
                     alloc_free(state, *who.make(), device, bytes, true);
                   });
     }

@@ -68,7 +68,7 @@ void run(const std::vector<operation>& operations, memory_resource& resource, co
 
 const bench::topic_lines lines([](const device_ref& device) {
   for (const std::size_t allocations : {1'000, 10'000, 100'000}) {
-    for (const bench::peer& who : bench::peers_of(device)) {
+    for (const bench::peer& who : bench::find_peers(device)) {
       // At tens of microseconds per operation, cudaMalloc would take most of the run.
       if (who.name == "cudaMalloc" && allocations > 1'000) continue;
       bench::line(device, fmt::format("pool/mix/{}k/{}", allocations / 1000, who.name), [=](benchmark::State& state) {

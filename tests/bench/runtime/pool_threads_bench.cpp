@@ -30,9 +30,9 @@ double rate(int threads, const loop_maker& make) {
   std::atomic<int> ready{0};
   std::atomic<bool> go{false}, stop{false};
   std::vector<double> rates(static_cast<std::size_t>(threads));
-  std::vector<std::thread> all;
+  std::vector<std::thread> items;
   for (int t = 0; t < threads; ++t) {
-    all.emplace_back([&, t] {
+    items.emplace_back([&, t] {
       const loop work = make();
       work(rounds_a_look);
       ++ready;
@@ -51,7 +51,7 @@ double rate(int threads, const loop_maker& make) {
   go = true;
   std::this_thread::sleep_for(window);
   stop = true;
-  for (auto& t : all) t.join();
+  for (auto& t : items) t.join();
   return std::accumulate(rates.begin(), rates.end(), 0.0);
 }
 
@@ -81,8 +81,8 @@ loop nothing() {
   };
 }
 
-/// Takes about as long as a hit, also with four or more instructions per cycle, so that two threads that share a core's
-/// units lose as much speed as with hits.
+/// Takes about as long as a hit, even on a core that runs four or more instructions per cycle, so that two threads that
+/// share a core's units lose as much speed as with hits.
 loop nothing_at_full_width() {
   return [](int times) {
     const auto mixed = [](std::uint64_t value) { return (value << 7 ^ value >> 9) + 0x9e3779b9; };
@@ -94,8 +94,8 @@ loop nothing_at_full_width() {
         c = mixed(c);
         d = mixed(d);
       }
-      std::uint64_t all = a ^ b ^ c ^ d;
-      benchmark::DoNotOptimize(all);
+      std::uint64_t total = a ^ b ^ c ^ d;
+      benchmark::DoNotOptimize(total);
     }
   };
 }
@@ -137,7 +137,7 @@ const bench::topic_lines lines([](const device_ref& device) {
         [threads](benchmark::State& state) { scaling(state, threads, [] { return allocations_of_its_own(512); }); })
         ->UseManualTime()
         ->Iterations(3);
-    for (const bench::peer& who : bench::peers_of(device)) {
+    for (const bench::peer& who : bench::find_peers(device)) {
       // The driver's allocators would take minutes here, and are known not to scale.
       if (who.name == "cudaMalloc") continue;
       bench::line(device, group + who.name,

@@ -17,9 +17,9 @@ std::string reference(int number) {
 /// A<x, x>, A<A<x, x>, A<x, x>>, ...: each type contains the previous one twice. `first` is the number of the first
 /// type.
 std::string doubled(int times, int first) {
-  std::string all;
-  for (int n = first; n < first + times; ++n) all += "S_I" + reference(n) + reference(n) + "E";
-  return all;
+  std::string text;
+  for (int n = first; n < first + times; ++n) text += "S_I" + reference(n) + reference(n) + "E";
+  return text;
 }
 
 TEST(demangle, says_what_symbols_stand_for) {

@@ -12,16 +12,16 @@ namespace {
 std::string nested(std::size_t levels) { return std::string(levels, '[') + std::string(levels, ']'); }
 
 std::string objects_within(std::size_t levels) {
-  std::string made;
-  for (std::size_t i = 0; i < levels; ++i) made += "{\"a\":";
-  return made + "1" + std::string(levels, '}');
+  std::string text;
+  for (std::size_t i = 0; i < levels; ++i) text += "{\"a\":";
+  return text + "1" + std::string(levels, '}');
 }
 
-std::string object_of(std::size_t members) {
-  std::string made = "{";
+std::string make_object(std::size_t members) {
+  std::string text = "{";
   for (std::size_t i = 0; i < members; ++i)
-    made.append(i == 0 ? "" : ",").append("\"").append(std::to_string(i)).append("\":[]");
-  return made + "}";
+    text.append(i == 0 ? "" : ",").append("\"").append(std::to_string(i)).append("\":[]");
+  return text + "}";
 }
 
 void expect_refused(const std::string& text, const std::string& why, std::uint64_t offset) {
@@ -61,11 +61,11 @@ TEST(json_text, may_have_any_number_of_brackets_in_texts_and_beside_one_another)
 
 // nlohmann's parser compares each name with all previous names, so a million names would take an hour.
 TEST(json_text, has_no_object_of_more_members_than_it_may) {
-  EXPECT_TRUE(parse_json(object_of(max_json_members)));
-  const std::string large = object_of(max_json_members + 1);
+  EXPECT_TRUE(parse_json(make_object(max_json_members)));
+  const std::string large = make_object(max_json_members + 1);
   expect_refused(large, "more than 256 members", large.rfind(':'));
-  EXPECT_TRUE(parse_json("[" + object_of(max_json_members) + "," + object_of(max_json_members) + "]"));
-  EXPECT_FALSE(parse_json("[{\"x\":{}}," + object_of(500'000) + "]"));
+  EXPECT_TRUE(parse_json("[" + make_object(max_json_members) + "," + make_object(max_json_members) + "]"));
+  EXPECT_FALSE(parse_json("[{\"x\":{}}," + make_object(500'000) + "]"));
 }
 
 TEST(json_text, has_no_more_values_than_memory_is_set_aside_for) {

@@ -28,8 +28,8 @@ class local_files_test : public testing::Test {
     std::ofstream(root_ / name) << text;
   }
   /// The content of `path`, or the error code as text if it cannot be read.
-  static std::string read(const local_files& of, const std::string& path) {
-    const auto opened = of.open(path, 100);
+  static std::string read(const local_files& files, const std::string& path) {
+    const auto opened = files.open(path, 100);
     if (opened) return opened->file.read().value_or("cannot be read");
     return opened.error().code == error_code::unavailable ? "untrusted" : opened.error().message;
   }

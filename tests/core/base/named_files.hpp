@@ -11,9 +11,10 @@ namespace sluice::testing {
 inline std::size_t files_named_after(const std::string& path) {
   const std::filesystem::path place = std::filesystem::absolute(path);
   const std::string name = place.filename().string();
-  const std::filesystem::directory_iterator all(place.parent_path());
-  return static_cast<std::size_t>(std::count_if(
-      begin(all), end(all), [&](const auto& each) { return each.path().filename().string().starts_with(name); }));
+  const std::filesystem::directory_iterator iterator(place.parent_path());
+  return static_cast<std::size_t>(std::count_if(begin(iterator), end(iterator), [&](const auto& each) {
+    return each.path().filename().string().starts_with(name);
+  }));
 }
 
 }  // namespace sluice::testing

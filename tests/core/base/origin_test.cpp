@@ -101,10 +101,10 @@ TEST_F(origin_test, does_not_come_along_with_a_copy_of_the_attribute) {
   write("mine", "rows");
   mark("mine");
   write("copy", "rows");
-  const open_file from(folder_ / "mine");
+  const open_file file(folder_ / "mine");
   const open_file to(folder_ / "copy");
   std::array<char, 64> value{};
-  const ssize_t bytes = ::fgetxattr(from.number, "user.sluice.origin", value.data(), value.size());
+  const ssize_t bytes = ::fgetxattr(file.number, "user.sluice.origin", value.data(), value.size());
   ASSERT_EQ(bytes, 16);
   ASSERT_EQ(::fsetxattr(to.number, "user.sluice.origin", value.data(), static_cast<std::size_t>(bytes), 0), 0);
   EXPECT_FALSE(is_marked("copy"));

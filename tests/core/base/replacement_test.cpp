@@ -27,12 +27,12 @@ namespace {
 std::atomic<bool> replaces_always{false};
 }  // namespace
 
-extern "C" int renameat2(int from, const char* old, int to, const char* name, unsigned flags) noexcept {
+extern "C" int renameat2(int begin, const char* old, int to, const char* name, unsigned flags) noexcept {
   if (flags != 0 && replaces_always) {
     errno = EINVAL;
     return -1;
   }
-  return static_cast<int>(syscall(SYS_renameat2, from, old, to, name, flags));
+  return static_cast<int>(syscall(SYS_renameat2, begin, old, to, name, flags));
 }
 
 namespace sluice {
@@ -54,8 +54,8 @@ class replacement_test : public testing::Test {
   [[nodiscard]] std::size_t files() const {
     return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder_.path()), fs::directory_iterator()));
   }
-  static void fill(replacement& made, const std::string& text) {
-    ASSERT_EQ(::write(made.descriptor(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
+  static void fill(replacement& output, const std::string& text) {
+    ASSERT_EQ(::write(output.descriptor(), text.data(), text.size()), static_cast<ssize_t>(text.size()));
   }
 
   scratch_folder folder_;
@@ -63,11 +63,11 @@ class replacement_test : public testing::Test {
 
 TEST_F(replacement_test, takes_its_place_when_it_is_committed) {
   write("a", "old");
-  auto made = replacement::of_file(file("a"));
-  ASSERT_TRUE(made);
-  fill(*made, "new");
+  auto output = replacement::of_file(file("a"));
+  ASSERT_TRUE(output);
+  fill(*output, "new");
   EXPECT_EQ(text("a"), "old");
-  ASSERT_TRUE(made->commit());
+  ASSERT_TRUE(output->commit());
   EXPECT_EQ(text("a"), "new");
   EXPECT_EQ(files(), 1U);
 }
@@ -75,8 +75,8 @@ TEST_F(replacement_test, takes_its_place_when_it_is_committed) {
 TEST_F(replacement_test, is_removed_when_it_is_not_committed) {
   write("a", "old");
   {
-    const auto made = replacement::of_file(file("a"));
-    ASSERT_TRUE(made);
+    const auto output = replacement::of_file(file("a"));
+    ASSERT_TRUE(output);
     EXPECT_EQ(files(), 2U);
   }
   EXPECT_EQ(text("a"), "old");
@@ -86,35 +86,35 @@ TEST_F(replacement_test, is_removed_when_it_is_not_committed) {
 TEST_F(replacement_test, keeps_the_permissions_of_what_it_replaces) {
   write("a", "old");
   ::chmod(file("a").c_str(), 0640);
-  auto made = replacement::of_file(file("a"));
-  ASSERT_TRUE(made && made->commit());
+  auto output = replacement::of_file(file("a"));
+  ASSERT_TRUE(output && output->commit());
   EXPECT_EQ(fs::status(file("a")).permissions(), fs::perms(0640));
 }
 
 TEST_F(replacement_test, asks_the_mask_for_the_permissions_of_a_new_file) {
   const mode_t before = ::umask(027);
-  auto made = replacement::of_file(file("a"));
+  auto output = replacement::of_file(file("a"));
   ::umask(before);
-  ASSERT_TRUE(made && made->commit());
+  ASSERT_TRUE(output && output->commit());
   EXPECT_EQ(fs::status(file("a")).permissions(), fs::perms(0640));
 }
 
 TEST_F(replacement_test, leaves_a_link_and_replaces_the_file_that_it_leads_to) {
   write("a", "old");
   fs::create_symlink("a", file("link"));
-  auto made = replacement::of_file(file("link"));
-  ASSERT_TRUE(made);
-  fill(*made, "new");
-  ASSERT_TRUE(made->commit());
+  auto output = replacement::of_file(file("link"));
+  ASSERT_TRUE(output);
+  fill(*output, "new");
+  ASSERT_TRUE(output->commit());
   EXPECT_TRUE(fs::is_symlink(file("link")));
   EXPECT_EQ(text("a"), "new");
 }
 
 TEST_F(replacement_test, refuses_a_link_that_leads_nowhere) {
   fs::create_symlink("nowhere", file("link"));
-  const auto made = replacement::of_file(file("link"));
-  ASSERT_FALSE(made);
-  EXPECT_EQ(made.error().code, error_code::invalid_argument);
+  const auto output = replacement::of_file(file("link"));
+  ASSERT_FALSE(output);
+  EXPECT_EQ(output.error().code, error_code::invalid_argument);
   EXPECT_FALSE(fs::exists(file("nowhere")));
 }
 
@@ -129,9 +129,9 @@ TEST_F(replacement_test, refuses_a_link_of_another_user) {
 TEST_F(replacement_test, refuses_what_is_not_a_regular_file) {
   ASSERT_EQ(::mkfifo(file("pipe").c_str(), 0600), 0);
   for (const std::string& name : {file("pipe"), folder_.path(), std::string("/dev/null")}) {
-    const auto made = replacement::of_file(name);
-    ASSERT_FALSE(made) << name;
-    EXPECT_EQ(made.error().code, error_code::invalid_argument);
+    const auto output = replacement::of_file(name);
+    ASSERT_FALSE(output) << name;
+    EXPECT_EQ(output.error().code, error_code::invalid_argument);
   }
 }
 
@@ -142,10 +142,10 @@ TEST_F(replacement_test, takes_no_place_that_something_else_has_taken_meanwhile)
   EXPECT_EQ(text("fresh"), "somebody's");
 
   write("old", "old");
-  auto made = replacement::of_file(file("old"));
+  auto output = replacement::of_file(file("old"));
   write("other", "somebody's");
   fs::rename(file("other"), file("old"));
-  EXPECT_FALSE(made->commit());
+  EXPECT_FALSE(output->commit());
   EXPECT_EQ(text("old"), "somebody's");
 }
 
@@ -161,10 +161,10 @@ TEST_F(replacement_test, has_a_name_that_is_new_each_time_and_never_too_long) {
 
 TEST_F(replacement_test, may_be_a_folder_in_place_of_an_empty_one) {
   fs::create_directory(file("f"));
-  auto made = replacement::of_folder(file("f") + "/");
-  ASSERT_TRUE(made);
-  std::ofstream(made->path() + "/a") << "new";
-  ASSERT_TRUE(made->commit());
+  auto folder = replacement::of_folder(file("f") + "/");
+  ASSERT_TRUE(folder);
+  std::ofstream(folder->path() + "/a") << "new";
+  ASSERT_TRUE(folder->commit());
   EXPECT_EQ(text("f/a"), "new");
   EXPECT_FALSE(replacement::of_folder(file("f"))) << "it is no longer empty";
 }
@@ -172,8 +172,8 @@ TEST_F(replacement_test, may_be_a_folder_in_place_of_an_empty_one) {
 TEST_F(replacement_test, of_a_symlinked_folder_is_made_in_that_folder) {
   fs::create_directory(file("f"));
   fs::create_symlink("f", file("link"));
-  auto made = replacement::of_file(file("link") + "/a");
-  ASSERT_TRUE(made && made->commit());
+  auto output = replacement::of_file(file("link") + "/a");
+  ASSERT_TRUE(output && output->commit());
   EXPECT_TRUE(fs::exists(file("f/a")));
 }
 
@@ -196,13 +196,13 @@ TEST_F(replacement_test, is_removed_when_a_signal_ends_the_program) {
   for (const int signal : {SIGHUP, SIGINT, SIGQUIT, SIGPIPE, SIGTERM, SIGXCPU}) {
     write("a", "old");
     const int ended = ended_by(signal, [&] {
-      auto* made = new result<replacement>(replacement::of_file(file("a")));
+      auto* output = new result<replacement>(replacement::of_file(file("a")));
       auto* folder = new result<replacement>(replacement::of_folder(file("f")));
       const std::string inner = (*folder)->path() + "/inner";
       fs::create_directories(inner + "/deeper");
       for (int i = 0; i < 300; ++i) std::ofstream((*folder)->path() + "/" + std::to_string(i)) << "new";
       for (const char* each : {"/a", "/deeper/b"}) std::ofstream(inner + each) << "new";
-      if (!*made) ::_exit(1);
+      if (!*output) ::_exit(1);
     });
     EXPECT_EQ(ended, signal);
     EXPECT_EQ(files(), 1U) << signal;
@@ -219,15 +219,15 @@ TEST_F(replacement_test, takes_a_new_name_once) {
     for (int round = 0; round < rounds && !HasFailure(); ++round) {
       std::array<bool, takers> took{};
       std::barrier together(takers);
-      std::vector<std::thread> all;
+      std::vector<std::thread> threads;
       for (std::size_t i = 0; i < takers; ++i)
-        all.emplace_back([&, i] {
-          auto made = replacement::of_file(file("a"));
-          const bool written = made && ::write(made->descriptor(), &i, sizeof i) == sizeof i;
+        threads.emplace_back([&, i] {
+          auto output = replacement::of_file(file("a"));
+          const bool written = output && ::write(output->descriptor(), &i, sizeof i) == sizeof i;
           together.arrive_and_wait();
-          took[i] = written && made->commit().has_value();
+          took[i] = written && output->commit().has_value();
         });
-      for (std::thread& each : all) each.join();
+      for (std::thread& each : threads) each.join();
       EXPECT_EQ(std::count(took.begin(), took.end(), true), 1) << (always ? "without" : "with") << " such a rename";
       std::size_t content = takers;
       std::ifstream(file("a"), std::ios::binary).read(reinterpret_cast<char*>(&content), sizeof content);
@@ -255,9 +255,9 @@ TEST_F(replacement_test, claims_what_it_replaces_for_itself) {
 
 /// Runs `what` in a child process. Returns its exit status; 128 + n if signal n ended it.
 template <class What>
-int in_child(What&& what) {
+int in_child(What&& subject) {
   const pid_t child = ::fork();
-  if (child == 0) ::_exit(what());
+  if (child == 0) ::_exit(subject());
   int status = 0;
   ::waitpid(child, &status, 0);
   return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
@@ -292,9 +292,9 @@ TEST_F(replacement_test, a_limit_on_the_size_of_files_is_like_a_full_disk) {
   const rlimit small{4096, 4096};
   const std::string bytes(10'000, 'x');
   const auto write_too_much = [&] {
-    auto made = replacement::of_file(file("a"));
-    if (!made || ::write(made->descriptor(), bytes.data(), bytes.size()) != 4096) return 1;
-    return ::write(made->descriptor(), bytes.data(), bytes.size()) == -1 && errno == EFBIG ? 0 : 2;
+    auto output = replacement::of_file(file("a"));
+    if (!output || ::write(output->descriptor(), bytes.data(), bytes.size()) != 4096) return 1;
+    return ::write(output->descriptor(), bytes.data(), bytes.size()) == -1 && errno == EFBIG ? 0 : 2;
   };
   EXPECT_EQ(in_child([&] {
               std::signal(SIGXFSZ, SIG_DFL);
@@ -316,15 +316,15 @@ TEST_F(replacement_test, a_limit_on_the_size_of_files_is_like_a_full_disk) {
 
 TEST_F(replacement_test, without_a_name_is_in_no_folder_until_it_is_committed) {
   for (const bool replaces : {false, true}) {
-    auto made = replacement::of_unnamed_file(file("a"));
-    ASSERT_TRUE(made);
+    auto output = replacement::of_unnamed_file(file("a"));
+    ASSERT_TRUE(output);
     EXPECT_EQ(files(), replaces ? 1U : 0U);
-    const int other = made->take_descriptor();
+    const int other = output->take_descriptor();
     ASSERT_EQ(::write(other, "new", 3), 3);
     ::close(other);
-    std::ifstream in(made->path());
+    std::ifstream in(output->path());
     EXPECT_EQ(std::string(std::istreambuf_iterator<char>(in), {}), "new");
-    ASSERT_TRUE(made->commit());
+    ASSERT_TRUE(output->commit());
     EXPECT_EQ(text("a"), "new");
     EXPECT_EQ(files(), 1U);
     write("a", "old");
@@ -334,8 +334,8 @@ TEST_F(replacement_test, without_a_name_is_in_no_folder_until_it_is_committed) {
 TEST_F(replacement_test, without_a_name_keeps_the_permissions_of_what_it_replaces) {
   write("a", "old");
   ::chmod(file("a").c_str(), 0640);
-  auto made = replacement::of_unnamed_file(file("a"));
-  ASSERT_TRUE(made && made->commit());
+  auto output = replacement::of_unnamed_file(file("a"));
+  ASSERT_TRUE(output && output->commit());
   EXPECT_EQ(fs::status(file("a")).permissions(), fs::perms(0640));
 }
 
@@ -345,10 +345,10 @@ TEST_F(replacement_test, without_a_name_takes_no_place_that_something_else_has_t
   EXPECT_FALSE(fresh->commit());
   EXPECT_EQ(text("fresh"), "somebody's");
 
-  auto made = replacement::of_unnamed_file(file("fresh"));
+  auto output = replacement::of_unnamed_file(file("fresh"));
   write("other", "somebody else's");
   fs::rename(file("other"), file("fresh"));
-  EXPECT_FALSE(made->commit());
+  EXPECT_FALSE(output->commit());
   EXPECT_EQ(text("fresh"), "somebody else's");
   EXPECT_EQ(files(), 1U);
 }
@@ -356,8 +356,8 @@ TEST_F(replacement_test, without_a_name_takes_no_place_that_something_else_has_t
 TEST_F(replacement_test, without_a_name_leaves_nothing_when_the_program_is_killed) {
   write("a", "old");
   const int ended = ended_by(SIGKILL, [&] {
-    auto* made = new result<replacement>(replacement::of_unnamed_file(file("a")));
-    if (!*made || ::write((*made)->descriptor(), "new", 3) != 3) ::_exit(1);
+    auto* output = new result<replacement>(replacement::of_unnamed_file(file("a")));
+    if (!*output || ::write((*output)->descriptor(), "new", 3) != 3) ::_exit(1);
   });
   EXPECT_EQ(ended, SIGKILL);
   EXPECT_EQ(files(), 1U);
@@ -365,9 +365,9 @@ TEST_F(replacement_test, without_a_name_leaves_nothing_when_the_program_is_kille
 }
 
 TEST_F(replacement_test, is_not_removed_by_a_child_that_a_signal_ends) {
-  auto made = replacement::of_file(file("a"));
+  auto output = replacement::of_file(file("a"));
   EXPECT_EQ(ended_by(SIGTERM, [] {}), SIGTERM);
-  EXPECT_TRUE(made->commit());
+  EXPECT_TRUE(output->commit());
 }
 
 TEST_F(replacement_test, leaves_signals_alone_that_are_ignored) {
@@ -382,9 +382,9 @@ TEST_F(replacement_test, leaves_signals_alone_that_are_ignored) {
 TEST(scratch_folder, is_for_its_owner_and_goes_with_all_that_it_holds) {
   std::string path;
   {
-    const auto made = scratch_folder::make();
-    ASSERT_TRUE(made);
-    path = made->path();
+    const auto output = scratch_folder::make();
+    ASSERT_TRUE(output);
+    path = output->path();
     EXPECT_EQ(fs::status(path).permissions(), fs::perms::owner_all);
     std::ofstream(path + "/a") << "a";
   }

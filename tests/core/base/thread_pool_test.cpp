@@ -11,11 +11,11 @@ namespace sluice {
 namespace {
 
 TEST(thread_pool, does_work_of_one_kind_on_one_thread_in_the_order_in_which_it_came) {
-  thread_pool all(2);
+  thread_pool pool(2);
   std::vector<std::thread::id> by;
   std::vector<std::future<int>> results;
   for (int i = 0; i < 50; ++i)
-    results.push_back(all.start(1, [&by, i] {
+    results.push_back(pool.start(1, [&by, i] {
       by.push_back(std::this_thread::get_id());
       return i;
     }));
@@ -27,25 +27,25 @@ TEST(thread_pool, does_work_of_one_kind_on_one_thread_in_the_order_in_which_it_c
 TEST(thread_pool, ends_when_all_work_is_done) {
   int done = 0;
   {
-    thread_pool all(1);
-    for (int i = 0; i < 20; ++i) static_cast<void>(all.start(0, [&done] { ++done; }));
+    thread_pool pool(1);
+    for (int i = 0; i < 20; ++i) static_cast<void>(pool.start(0, [&done] { ++done; }));
   }
   EXPECT_EQ(done, 20);
 }
 
 TEST(thread_pool, passes_on_what_work_throws) {
-  thread_pool all(1);
-  auto result = all.start(0, [] { throw std::runtime_error("thrown"); });
+  thread_pool pool(1);
+  auto result = pool.start(0, [] { throw std::runtime_error("thrown"); });
   EXPECT_THROW(result.get(), std::runtime_error);
 }
 
 TEST(work_at_once, is_done_when_the_call_returns) {
   for (std::size_t count = 0; count < 6; ++count) {
-    thread_pool all(5);
+    thread_pool pool(5);
     std::vector<int> done(count, 0);
     std::vector<std::function<void()>> pieces;
     for (int& each : done) pieces.emplace_back([&each] { ++each; });
-    all.do_at_once(0, pieces);
+    pool.do_at_once(0, pieces);
     EXPECT_EQ(done, std::vector<int>(count, 1));
   }
 }
@@ -65,7 +65,7 @@ TEST(work_at_once, runs_at_the_same_time_and_its_last_piece_on_the_calling_threa
 
 TEST(work_at_once, passes_on_what_a_piece_throws_after_all_have_ended) {
   for (std::size_t thrower = 0; thrower < 3; ++thrower) {
-    thread_pool all(2);
+    thread_pool pool(2);
     std::vector<int> ended(3, 0);
     std::vector<std::function<void()>> pieces;
     for (std::size_t i = 0; i < ended.size(); ++i)
@@ -73,7 +73,7 @@ TEST(work_at_once, passes_on_what_a_piece_throws_after_all_have_ended) {
         ended[i] = 1;
         if (i == thrower) throw std::runtime_error("thrown");
       });
-    EXPECT_THROW(all.do_at_once(0, pieces), std::runtime_error);
+    EXPECT_THROW(pool.do_at_once(0, pieces), std::runtime_error);
     EXPECT_EQ(ended, std::vector<int>(3, 1));
   }
 }

@@ -35,11 +35,11 @@ class export_test : public ::testing::Test {
 
   std::string place(const char* name) const { return (folder_ / name).string(); }
 
-  static std::string text_of(const std::string& path) {
+  static std::string to_text(const std::string& path) {
     std::ifstream in(path);
-    std::stringstream all;
-    all << in.rdbuf();
-    return all.str();
+    std::stringstream stringstream;
+    stringstream << in.rdbuf();
+    return stringstream.str();
   }
 
   /// The lines of table `name` without the heading.
@@ -48,12 +48,12 @@ class export_test : public ::testing::Test {
     const std::string path = place("table.csv");
     const auto done = write(*file_->latest(), *find_format("csv"), path, wanted);
     EXPECT_TRUE(done) << done.error().to_string();
-    std::istringstream in(text_of(path));
-    std::vector<std::string> all;
-    for (std::string line; std::getline(in, line);) all.push_back(line);
-    EXPECT_FALSE(all.empty());
-    all.erase(all.begin());
-    return all;
+    std::istringstream in(to_text(path));
+    std::vector<std::string> strings;
+    for (std::string line; std::getline(in, line);) strings.push_back(line);
+    EXPECT_FALSE(strings.empty());
+    strings.erase(strings.begin());
+    return strings;
   }
 
   fs::path folder_;
@@ -126,7 +126,7 @@ TEST_F(export_test, leaves_nothing_behind_when_cancelled) {
   const auto done = write(*file_->latest(), *find_format("csv"), place("kept.csv"), wanted);
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().code, error_code::cancelled);
-  EXPECT_EQ(text_of(place("kept.csv")), "as it was");
+  EXPECT_EQ(to_text(place("kept.csv")), "as it was");
   EXPECT_EQ(std::distance(fs::directory_iterator(folder_), fs::directory_iterator{}), 1);
 }
 

@@ -31,19 +31,19 @@ struct own_metrics {
   trace::time_ns computing = 0;
 };
 
-bool is_collective(const trace::snapshot& of, const trace::kernel_event& row) {
-  return of.tables().text(row.name).starts_with("nccl");
+bool is_collective(const trace::snapshot& recording, const trace::kernel_event& row) {
+  return recording.tables().text(row.name).starts_with("nccl");
 }
 
-own_metrics metrics_of(const trace::snapshot& of) {
+own_metrics compute_metrics(const trace::snapshot& recording) {
   own_metrics own;
   index::growing_index index;
-  index.absorb(of, SIZE_MAX);
-  const auto all = metrics::measure(index, of.tables(), index::time_range_of(of));
-  for (const auto& each : all.memory)
+  index.absorb(recording, SIZE_MAX);
+  const auto measure = metrics::measure(index, recording.tables(), index::recorded_range(recording));
+  for (const auto& each : measure.memory)
     if (each.layer == trace::layer::framework) own.peak = std::max(own.peak, each.maximum);
-  for (const auto& row : rows<trace::kernel_event>(of)) {
-    if (is_collective(of, row))
+  for (const auto& row : rows<trace::kernel_event>(recording)) {
+    if (is_collective(recording, row))
       ++own.collectives;
     else
       own.computing += row.end - row.time;
@@ -60,19 +60,19 @@ class many_ranks : public ::testing::Test {
     for (std::int64_t rank = 0; rank < rank_count; ++rank) {
       files.emplace_back("many-ranks-" + std::to_string(rank));
       const std::uint64_t kept = rank == large ? 4'000 : 0;
-      const generate::generate_options what{.events = 20'000 + kept,
-                                            .stacks = generate::stack_choice::none,
-                                            .first_rank = rank,
-                                            .slow_rank = slow,
-                                            .kept_blocks = kept};
-      ASSERT_TRUE(generate::generate(what, files.back().path()));
+      const generate::generate_options options{.events = 20'000 + kept,
+                                               .stacks = generate::stack_choice::none,
+                                               .first_rank = rank,
+                                               .slow_rank = slow,
+                                               .kept_blocks = kept};
+      ASSERT_TRUE(generate::generate(options, files.back().path()));
       parts.push_back(read(files.back().path()));
-      own_[rank] = metrics_of(*parts.back());
+      own_[rank] = compute_metrics(*parts.back());
     }
     const temporary whole("many-ranks");
-    auto made = merge(parts, whole.path());
-    ASSERT_TRUE(made) << made.error().to_string();
-    made_ = std::move(*made);
+    auto output = merge(parts, whole.path());
+    ASSERT_TRUE(output) << output.error().to_string();
+    made_ = std::move(*output);
     trace_ = read(whole.path());
     const auto stored = summary::find_stored_metrics(*trace_);
     ASSERT_NE(stored, nullptr);
@@ -84,7 +84,7 @@ class many_ranks : public ::testing::Test {
     names_.reset();
   }
 
-  static std::vector<std::string> texts_of(metrics::finding_kind kind) {
+  static std::vector<std::string> get_texts(metrics::finding_kind kind) {
     std::vector<std::string> texts;
     for (const metrics::finding& each : report_.findings)
       if (each.kind == kind) texts.push_back(each.text);
@@ -102,28 +102,28 @@ TEST_F(many_ranks, have_the_metrics_of_their_own_recordings) {
   const auto& ranks = report_.waste.ranks;
   ASSERT_EQ(ranks.size(), static_cast<std::size_t>(rank_count));
   for (std::int64_t rank = 0; rank < rank_count; ++rank) {
-    const metrics::rank_metrics& of = ranks[static_cast<std::size_t>(rank)];
-    EXPECT_EQ(of.rank, rank);
-    EXPECT_EQ(of.peak, own_[rank].peak) << "rank " << rank;
-    EXPECT_EQ(of.collectives, own_[rank].collectives) << "rank " << rank;
-    EXPECT_EQ(of.computing, own_[rank].computing) << "rank " << rank;
+    const metrics::rank_metrics& rank_metrics = ranks[static_cast<std::size_t>(rank)];
+    EXPECT_EQ(rank_metrics.rank, rank);
+    EXPECT_EQ(rank_metrics.peak, own_[rank].peak) << "rank " << rank;
+    EXPECT_EQ(rank_metrics.collectives, own_[rank].collectives) << "rank " << rank;
+    EXPECT_EQ(rank_metrics.computing, own_[rank].computing) << "rank " << rank;
   }
   EXPECT_TRUE(trace_->warnings().empty());
 }
 
 TEST_F(many_ranks, wait_for_the_slow_one) {
   const auto& ranks = report_.waste.ranks;
-  for (const metrics::rank_metrics& of : ranks) {
-    if (of.rank == slow) {
-      EXPECT_LT(of.waiting, of.collective_time / 10);
+  for (const metrics::rank_metrics& rank_metrics : ranks) {
+    if (rank_metrics.rank == slow) {
+      EXPECT_LT(rank_metrics.waiting, rank_metrics.collective_time / 10);
     } else {
-      EXPECT_GT(of.waiting, of.collective_time / 2) << "rank " << of.rank;
+      EXPECT_GT(rank_metrics.waiting, rank_metrics.collective_time / 2) << "rank " << rank_metrics.rank;
     }
   }
 }
 
 TEST_F(many_ranks, are_named_if_they_need_more_memory_or_make_the_others_wait) {
-  const std::vector<std::string> texts = texts_of(metrics::finding_kind::rank_imbalance);
+  const std::vector<std::string> texts = get_texts(metrics::finding_kind::rank_imbalance);
   ASSERT_EQ(texts.size(), 2U);
   const auto any = [&](const std::string& part) {
     return std::any_of(texts.begin(), texts.end(), [&](const auto& text) { return text.find(part) != text.npos; });
@@ -143,12 +143,12 @@ TEST_F(many_ranks, are_on_one_clock_whose_error_is_reported) {
     EXPECT_EQ(clock.from, clock_offset::basis::collectives);
     EXPECT_EQ(clock.matched, ends[0].size());
     EXPECT_LT(clock.error, us);
-    auto& of = ends[static_cast<std::int64_t>(i)];
-    std::sort(of.begin(), of.end());
-    ASSERT_EQ(of.size(), ends[0].size());
+    auto& subject = ends[static_cast<std::int64_t>(i)];
+    std::sort(subject.begin(), subject.end());
+    ASSERT_EQ(subject.size(), ends[0].size());
     std::size_t near = 0;
-    for (std::size_t k = 0; k < of.size(); ++k) near += std::abs(of[k] - ends[0][k]) <= clock.error ? 1U : 0U;
-    EXPECT_GE(near * 10, of.size() * 9) << "rank " << i;
+    for (std::size_t k = 0; k < subject.size(); ++k) near += std::abs(subject[k] - ends[0][k]) <= clock.error ? 1U : 0U;
+    EXPECT_GE(near * 10, subject.size() * 9) << "rank " << i;
   }
   std::size_t reported = 0;
   for (const auto& row : rows<trace::message_event>(*trace_))

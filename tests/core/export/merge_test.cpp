@@ -36,24 +36,24 @@ struct rank {
   std::string host = "machine";
 };
 
-void record(const rank& of, const std::string& path) {
-  trace::writer_options how;
-  how.realtime_origin = of.origin;
-  auto to = std::move(trace::file_writer::create(path, how).value());
+void record(const rank& subject, const std::string& path) {
+  trace::writer_options options;
+  options.realtime_origin = subject.origin;
+  auto to = std::move(trace::file_writer::create(path, options).value());
   trace::host_row host;
   host.id = trace::host_id{1};
-  host.name = to.intern(of.host);
+  host.name = to.intern(subject.host);
   to.add(host);
   trace::process_row process;
   process.id = trace::process_id{1};
   process.host = host.id;
-  process.rank = of.number;
+  process.rank = subject.number;
   process.begin = 5;
   to.add(process);
-  to.add(trace::thread_row{trace::thread_id{1}, process.id, 10, to.intern("main " + std::to_string(of.number))});
+  to.add(trace::thread_row{trace::thread_id{1}, process.id, 10, to.intern("main " + std::to_string(subject.number))});
   trace::device_row device;
   device.id = trace::device_id{1};
-  device.uuid_low = of.uuid;
+  device.uuid_low = subject.uuid;
   device.name = to.intern("GPU");
   to.add(device);
   trace::alloc_event alloc;
@@ -66,14 +66,15 @@ void record(const rank& of, const std::string& path) {
   alloc.bytes = 1000;
   alloc.name = to.intern("cuMemAlloc");
   to.add(alloc);
-  for (std::size_t i = 0; i < of.collectives; ++i) {
+  for (std::size_t i = 0; i < subject.collectives; ++i) {
     trace::kernel_event kernel;
     kernel.process = process.id;
     kernel.device = device.id;
     // In true time, the collectives end at section + 1 s and later, give or take 100 ns.
     const std::int64_t since =
-        1'000'000'000 + static_cast<std::int64_t>(i) * of.apart + static_cast<std::int64_t>(i * 37 % 100);
-    kernel.end = section + since + of.clock_error + std::llround(of.drift * static_cast<double>(since)) - of.origin;
+        1'000'000'000 + static_cast<std::int64_t>(i) * subject.apart + static_cast<std::int64_t>(i * 37 % 100);
+    kernel.end = section + since + subject.clock_error + std::llround(subject.drift * static_cast<double>(since)) -
+                 subject.origin;
     kernel.time = kernel.end - 5'000;
     kernel.name = to.intern(i % 2 == 0 ? "ncclDevKernel_AllReduce_Sum_f32_RING_LL" : "ncclDevKernel_Broadcast_RING_LL");
     to.add(kernel);
@@ -87,14 +88,14 @@ TEST(merge, puts_ranks_on_one_clock_by_what_they_end_together) {
   // A recording that began 300 ms later, on a machine whose clock is 2 ms ahead.
   record({.number = 1, .origin = section + 300'000'000, .clock_error = 2'000'000, .uuid = 2, .host = "other"},
          b.path());
-  const auto made = merge({read(a.path()), read(b.path())}, whole.path());
-  ASSERT_TRUE(made) << made.error().to_string();
-  ASSERT_EQ(made->clocks.size(), 2U);
-  EXPECT_EQ(made->clocks[1].from, clock_offset::basis::collectives);
-  EXPECT_EQ(made->clocks[1].matched, 20U);
-  EXPECT_EQ(made->clocks[1].offset, 298'000'000);
-  EXPECT_EQ(made->clocks[1].corrected, -2'000'000);
-  EXPECT_LT(made->clocks[1].error, 200);
+  const auto output = merge({read(a.path()), read(b.path())}, whole.path());
+  ASSERT_TRUE(output) << output.error().to_string();
+  ASSERT_EQ(output->clocks.size(), 2U);
+  EXPECT_EQ(output->clocks[1].from, clock_offset::basis::collectives);
+  EXPECT_EQ(output->clocks[1].matched, 20U);
+  EXPECT_EQ(output->clocks[1].offset, 298'000'000);
+  EXPECT_EQ(output->clocks[1].corrected, -2'000'000);
+  EXPECT_LT(output->clocks[1].error, 200);
   const auto now = read(whole.path());
   std::map<std::uint64_t, std::vector<trace::time_ns>> ends;
   for (const auto& row : rows<trace::kernel_event>(*now)) ends[raw(row.process)].push_back(row.end);
@@ -122,12 +123,12 @@ TEST(merge, follows_a_clock_that_drifts) {
           .apart = 50'000'000,
           .drift = 80e-6},
          b.path());
-  const auto made = merge({read(a.path()), read(b.path())}, whole.path());
-  ASSERT_TRUE(made) << made.error().to_string();
-  EXPECT_NEAR(made->clocks[1].drift, -80e-6, 1e-8);
-  EXPECT_EQ(made->clocks[1].matched, 400U);
-  EXPECT_LE(made->clocks[1].error, 2);
-  EXPECT_NE(made->said[1].find("-79.99 us a second"), std::string::npos) << made->said[1];
+  const auto output = merge({read(a.path()), read(b.path())}, whole.path());
+  ASSERT_TRUE(output) << output.error().to_string();
+  EXPECT_NEAR(output->clocks[1].drift, -80e-6, 1e-8);
+  EXPECT_EQ(output->clocks[1].matched, 400U);
+  EXPECT_LE(output->clocks[1].error, 2);
+  EXPECT_NE(output->said[1].find("-79.99 us a second"), std::string::npos) << output->said[1];
   std::map<std::uint64_t, std::vector<trace::time_ns>> ends;
   for (const auto& row : rows<trace::kernel_event>(*read(whole.path()))) ends[raw(row.process)].push_back(row.end);
   ASSERT_EQ(ends.size(), 2U);
@@ -218,11 +219,11 @@ TEST(merge, goes_by_realtime_where_nothing_ends_together) {
   const temporary a("merge-clock-a"), b("merge-clock-b"), whole("merge-clock");
   record({.number = 0, .origin = section + 50'000, .collectives = 0}, a.path());
   record({.number = 1, .origin = section, .collectives = 3}, b.path());  // This recording began first.
-  const auto made = merge({read(a.path()), read(b.path())}, whole.path());
-  ASSERT_TRUE(made);
-  EXPECT_EQ(made->clocks[0].offset, 50'000);
-  EXPECT_EQ(made->clocks[0].from, clock_offset::basis::realtime);
-  EXPECT_EQ(made->clocks[1].offset, 0);
+  const auto output = merge({read(a.path()), read(b.path())}, whole.path());
+  ASSERT_TRUE(output);
+  EXPECT_EQ(output->clocks[0].offset, 50'000);
+  EXPECT_EQ(output->clocks[0].from, clock_offset::basis::realtime);
+  EXPECT_EQ(output->clocks[1].offset, 0);
   const auto now = read(whole.path());
   EXPECT_EQ(now->tables().devices.rows().size(), 1U) << "one UUID is one device";
   EXPECT_EQ(now->tables().hosts.rows().size(), 1U);
@@ -246,10 +247,10 @@ TEST(merge, says_so_where_no_clock_is_known) {
   const temporary a("merge-none-a"), b("merge-none-b"), whole("merge-none");
   record({.origin = 0, .collectives = 0}, a.path());
   record({.origin = 0, .collectives = 0}, b.path());
-  const auto made = merge({read(a.path()), read(b.path())}, whole.path());
-  ASSERT_TRUE(made);
-  EXPECT_EQ(made->clocks[1].from, clock_offset::basis::none);
-  EXPECT_NE(made->said[1].find("no common clock"), std::string::npos);
+  const auto output = merge({read(a.path()), read(b.path())}, whole.path());
+  ASSERT_TRUE(output);
+  EXPECT_EQ(output->clocks[1].from, clock_offset::basis::none);
+  EXPECT_NE(output->said[1].find("no common clock"), std::string::npos);
 }
 
 /// The metrics of each process are the same as in its own recording.
@@ -258,17 +259,17 @@ TEST(merge, keeps_every_event_and_what_it_names) {
   ASSERT_TRUE(generate::generate({.events = 30'000, .seed = 1}, a.path()));
   ASSERT_TRUE(
       generate::generate({.events = 30'000, .seed = 2, .pattern = generate::program_pattern::inference}, b.path()));
-  const auto made = merge({read(a.path()), read(b.path())}, whole.path());
-  ASSERT_TRUE(made) << made.error().to_string();
+  const auto output = merge({read(a.path()), read(b.path())}, whole.path());
+  ASSERT_TRUE(output) << output.error().to_string();
   const auto now = read(whole.path());
   const generate::testing::lives known(*now);
   known.expect_sound();
   generate::testing::expect_work_after_calls(*now);
   generate::testing::expect_touches_of_the_living(*now, known);
   generate::testing::expect_own_ids(*now);
-  for (const auto& of : {read(a.path()), read(b.path())}) {
+  for (const auto& subject : {read(a.path()), read(b.path())}) {
     std::map<std::string, std::uint64_t> before;
-    for (const auto& row : rows<trace::kernel_event>(*of)) ++before[std::string(of->tables().text(row.name))];
+    for (const auto& row : rows<trace::kernel_event>(*subject)) ++before[std::string(subject->tables().text(row.name))];
     std::map<std::string, std::uint64_t> after;
     for (const auto& row : rows<trace::kernel_event>(*now)) ++after[std::string(now->tables().text(row.name))];
     for (const auto& [name, count] : before) EXPECT_GE(after[name], count) << name;
@@ -291,7 +292,7 @@ TEST(merge, of_many_ranks_says_of_each_what_its_own_recording_says) {
     parts.push_back(read(files.back().path()));
     index::growing_index own;
     own.absorb(*parts.back(), SIZE_MAX);
-    const auto metrics = metrics::measure(own, parts.back()->tables(), index::time_range_of(*parts.back()));
+    const auto metrics = metrics::measure(own, parts.back()->tables(), index::recorded_range(*parts.back()));
     for (const auto& each : metrics.memory)
       if (each.layer == trace::layer::framework) peaks[rank] = std::max(peaks[rank], each.maximum);
     for (const auto& each : metrics.transfers)
@@ -299,8 +300,8 @@ TEST(merge, of_many_ranks_says_of_each_what_its_own_recording_says) {
     kernels[rank] = rows<trace::kernel_event>(*parts.back()).size();
   }
   const temporary whole("merge-ranks");
-  const auto made = merge(parts, whole.path());
-  ASSERT_TRUE(made) << made.error().to_string();
+  const auto output = merge(parts, whole.path());
+  ASSERT_TRUE(output) << output.error().to_string();
   const auto now = read(whole.path());
   const auto stored = summary::find_stored_metrics(*now);
   ASSERT_NE(stored, nullptr);
@@ -439,10 +440,10 @@ TEST(merge, refuses_ids_that_it_cannot_renumber) {
   write(a.path(), 1, 1);
   for (const auto& [event, thread] : {std::pair(3UL << 60, 1UL), std::pair(1UL, 1UL << 62)}) {
     write(b.path(), event, thread);
-    const auto made = merge({read(a.path()), read(b.path())}, whole.path());
-    ASSERT_FALSE(made);
-    EXPECT_EQ(made.error().code, error_code::invalid_argument);
-    EXPECT_EQ(made.error().file, b.path());
+    const auto output = merge({read(a.path()), read(b.path())}, whole.path());
+    ASSERT_FALSE(output);
+    EXPECT_EQ(output.error().code, error_code::invalid_argument);
+    EXPECT_EQ(output.error().file, b.path());
   }
 }
 

@@ -110,14 +110,14 @@ struct perfetto {
   }
   void read_track(protozero::pbf_reader about) {
     std::uint64_t id = 0;
-    track made;
+    track output;
     while (about.next()) {
       switch (about.tag()) {
         case 1:
           id = about.get_uint64();
           break;
         case 2:
-          made.name = about.get_string();
+          output.name = about.get_string();
           break;
         case 3:
         case 4: {
@@ -125,30 +125,30 @@ struct perfetto {
           protozero::pbf_reader part = about.get_message();
           while (part.next()) {
             if (part.tag() == (process ? 6U : 5U))
-              made.name = part.get_string();
+              output.name = part.get_string();
             else
               part.skip();
           }
           break;
         }
         case 5:
-          made.parent = about.get_uint64();
+          output.parent = about.get_uint64();
           break;
         case 8: {
-          made.counter = true;
+          output.counter = true;
           protozero::pbf_reader counter = about.get_message();
-          while (counter.next(3)) made.unit = static_cast<std::uint64_t>(counter.get_enum());
+          while (counter.next(3)) output.unit = static_cast<std::uint64_t>(counter.get_enum());
           break;
         }
         default:
           about.skip();
       }
     }
-    EXPECT_TRUE(tracks.try_emplace(id, made).second) << "a track is described twice: " << made.name;
+    EXPECT_TRUE(tracks.try_emplace(id, output).second) << "a track is described twice: " << output.name;
   }
   void read_event(std::uint64_t time, protozero::pbf_reader event) {
     std::uint64_t type = 0, id = 0;
-    slice made;
+    slice new_slice;
     double value = 0;
     while (event.next()) {
       switch (event.tag()) {
@@ -156,7 +156,7 @@ struct perfetto {
           type = static_cast<std::uint64_t>(event.get_enum());
           break;
         case 10:
-          made.name = names_.at({2, event.get_uint64()});
+          new_slice.name = names_.at({2, event.get_uint64()});
           break;
         case 11:
           id = event.get_uint64();
@@ -168,26 +168,26 @@ struct perfetto {
           value = event.get_double();
           break;
         case 6:
-          read_legacy(event.get_message(), made);
+          read_legacy(event.get_message(), new_slice);
           break;
         case 47:
-          flows_[event.get_fixed64()] = made.name;
+          flows_[event.get_fixed64()] = new_slice.name;
           break;
         case 48:
-          end_arrow(flows_, event.get_fixed64(), made.name, true);
+          end_arrow(flows_, event.get_fixed64(), new_slice.name, true);
           break;
         default:
           event.skip();
       }
     }
     ASSERT_TRUE(tracks.contains(id)) << "an event on a track without a description";
-    made.track = tracks[id].name;
-    made.begin = time;
+    new_slice.track = tracks[id].name;
+    new_slice.begin = time;
     std::vector<std::size_t>& open = open_[id];
     if (type == 1) {
-      made.depth = open.size();
+      new_slice.depth = open.size();
       open.push_back(slices.size());
-      slices.push_back(made);
+      slices.push_back(new_slice);
     } else if (type == 2) {
       if (open.empty()) {
         ++loose_ends;
@@ -196,9 +196,9 @@ struct perfetto {
       slices[open.back()].end = time;
       open.pop_back();
     } else if (type == 3) {
-      instants.push_back(made.name);
+      instants.push_back(new_slice.name);
     } else {
-      counters[made.track].push_back(value);
+      counters[new_slice.track].push_back(value);
     }
   }
 

@@ -60,7 +60,7 @@ class sqlite_export : public query::sql_test {
     sqlite3_stmt* rows = nullptr;
     EXPECT_EQ(sqlite3_prepare_v2(db, text.c_str(), -1, &rows, nullptr), SQLITE_OK)
         << text << ": " << sqlite3_errmsg(db);
-    std::vector<std::string> all;
+    std::vector<std::string> strings;
     while (sqlite3_step(rows) == SQLITE_ROW) {
       std::string line;
       for (int i = 0; i < sqlite3_column_count(rows); ++i) {
@@ -71,13 +71,13 @@ class sqlite_export : public query::sql_test {
           value = {query::cell::kind::real, 0, sqlite3_column_double(rows, i), {}};
         if (sqlite3_column_type(rows, i) == SQLITE_TEXT)
           value = {query::cell::kind::text, 0, 0, reinterpret_cast<const char*>(sqlite3_column_text(rows, i))};
-        line.append(i == 0 ? "" : "|").append(query::text_of(value));
+        line.append(i == 0 ? "" : "|").append(query::to_text(value));
       }
-      all.push_back(line);
+      strings.push_back(line);
     }
     sqlite3_finalize(rows);
     sqlite3_close(db);
-    return all;
+    return strings;
   }
 
   void expect_same(const std::string& text) {
@@ -152,9 +152,9 @@ TEST_F(sqlite_export, redacts_tables_and_metrics) {
   EXPECT_EQ(ask_file("SELECT line FROM allocations").size(), 1U);
   EXPECT_NE(ask_file("SELECT line FROM allocations")[0].find("train.py:3"), std::string::npos);
   std::ifstream in(place_, std::ios::binary);
-  const std::string all{std::istreambuf_iterator<char>(in), {}};
-  EXPECT_EQ(all.find("/ada"), std::string::npos);
-  EXPECT_EQ(all.find("secret"), std::string::npos);
+  const std::string text{std::istreambuf_iterator<char>(in), {}};
+  EXPECT_EQ(text.find("/ada"), std::string::npos);
+  EXPECT_EQ(text.find("secret"), std::string::npos);
 }
 
 TEST_F(sqlite_export, of_a_table_only) {
@@ -210,11 +210,11 @@ class folded : public query::sql_test {
     const auto done = write(*trace_, *find_format("folded"), place, wanted);
     if (!done) return {done.error().to_string()};
     std::ifstream in(place);
-    std::vector<std::string> all;
-    for (std::string line; std::getline(in, line);) all.push_back(line);
+    std::vector<std::string> strings;
+    for (std::string line; std::getline(in, line);) strings.push_back(line);
     fs::remove(place);
-    std::sort(all.begin(), all.end());
-    return all;
+    std::sort(strings.begin(), strings.end());
+    return strings;
   }
 };
 

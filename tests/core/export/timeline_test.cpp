@@ -12,16 +12,16 @@
 namespace sluice::exports::timeline {
 namespace {
 
+using testing::get_rows;
 using testing::own_folder;
-using testing::rows_of;
 
 /// A small recording with an event of each kind that the formats support.
 std::string recording(const own_folder& folder) {
   trace::writer_options options;
   options.realtime_origin = 1'790'857'026'000'000'000;
   const std::string path = folder.file("made.sluice");
-  auto made = trace::file_writer::create(path, options);
-  trace::file_writer& out = *made;
+  auto output = trace::file_writer::create(path, options);
+  trace::file_writer& out = *output;
   const auto process = static_cast<trace::process_id>(1);
   const auto thread = static_cast<trace::thread_id>(1);
   const auto device = static_cast<trace::device_id>(1);
@@ -132,49 +132,50 @@ std::string recording(const own_folder& folder) {
   return path;
 }
 
-void write_as(const trace::file& from, const char* name, const std::string& path, const options& wanted = {}) {
-  const auto done = write(*from.latest(), *find_format(name), path, wanted);
+void write_as(const trace::file& file, const char* name, const std::string& path, const options& wanted = {}) {
+  const auto done = write(*file.latest(), *find_format(name), path, wanted);
   ASSERT_TRUE(done) << done.error().to_string();
 }
 
 /// Metrics that must survive the round trip, by name: counts, and sums of times and bytes.
 using metrics = std::map<std::string, std::int64_t>;
-metrics metrics_of(const trace::file& file) {
-  metrics all;
+metrics compute_metrics(const trace::file& file) {
+  metrics whole;
   const auto snapshot = file.latest();
-  const auto name_of = [&](trace::string_id id) { return std::string(snapshot->tables().text(id)); };
+  const auto get_name = [&](trace::string_id id) { return std::string(snapshot->tables().text(id)); };
   const auto lasting = [&](const std::string& kind, const auto& row) {
-    ++all[kind];
-    all[kind + " begin"] += snapshot->realtime_origin() % 1'000'000'000 + row.time;
-    all[kind + " ns"] += row.end - row.time;
+    ++whole[kind];
+    whole[kind + " begin"] += snapshot->realtime_origin() % 1'000'000'000 + row.time;
+    whole[kind + " ns"] += row.end - row.time;
   };
-  for (const auto& row : rows_of<trace::host_range_event>(file))
-    lasting("range " + name_of(row.name) + " of " + name_of(row.domain), row);
-  for (const auto& row : rows_of<trace::api_call_event>(file)) lasting("call " + name_of(row.name), row);
-  for (const auto& row : rows_of<trace::kernel_event>(file)) {
-    lasting("kernel " + name_of(row.name), row);
-    all["threads"] += row.grid_x * row.grid_y * row.grid_z * row.block_x;
-    if (row.call != trace::event_id::none) ++all["kernels with a call"];
+  for (const auto& row : get_rows<trace::host_range_event>(file))
+    lasting("range " + get_name(row.name) + " of " + get_name(row.domain), row);
+  for (const auto& row : get_rows<trace::api_call_event>(file)) lasting("call " + get_name(row.name), row);
+  for (const auto& row : get_rows<trace::kernel_event>(file)) {
+    lasting("kernel " + get_name(row.name), row);
+    whole["threads"] += row.grid_x * row.grid_y * row.grid_z * row.block_x;
+    if (row.call != trace::event_id::none) ++whole["kernels with a call"];
   }
-  for (const auto& row : rows_of<trace::transfer_event>(file)) {
+  for (const auto& row : get_rows<trace::transfer_event>(file)) {
     lasting("copy " + std::to_string(static_cast<int>(row.direction)), row);
-    all["copied"] += static_cast<std::int64_t>(row.bytes);
-    all["from " + std::to_string(static_cast<int>(row.source_kind)) + " to " +
-        std::to_string(static_cast<int>(row.destination_kind))] += 1;
+    whole["copied"] += static_cast<std::int64_t>(row.bytes);
+    whole["from " + std::to_string(static_cast<int>(row.source_kind)) + " to " +
+          std::to_string(static_cast<int>(row.destination_kind))] += 1;
   }
-  for (const auto& row : rows_of<trace::memset_event>(file)) {
+  for (const auto& row : get_rows<trace::memset_event>(file)) {
     lasting("memset", row);
-    all["set"] += static_cast<std::int64_t>(row.bytes);
+    whole["set"] += static_cast<std::int64_t>(row.bytes);
   }
-  for (const auto& row : rows_of<trace::marker_event>(file)) ++all["mark " + name_of(row.name)];
-  for (const auto& row : rows_of<trace::alloc_event>(file)) {
+  for (const auto& row : get_rows<trace::marker_event>(file)) ++whole["mark " + get_name(row.name)];
+  for (const auto& row : get_rows<trace::alloc_event>(file)) {
     if (row.layer != trace::layer::framework) continue;
-    ++all["blocks"];
-    all["block bytes"] += static_cast<std::int64_t>(row.bytes);
-    all["block addresses"] += static_cast<std::int64_t>(row.address % 1'000'003);
+    ++whole["blocks"];
+    whole["block bytes"] += static_cast<std::int64_t>(row.bytes);
+    whole["block addresses"] += static_cast<std::int64_t>(row.address % 1'000'003);
   }
-  for (const auto& row : rows_of<trace::link_event>(file)) all["arrows"] += row.kind == trace::link_kind::flow ? 1 : 0;
-  return all;
+  for (const auto& row : get_rows<trace::link_event>(file))
+    whole["arrows"] += row.kind == trace::link_kind::flow ? 1 : 0;
+  return whole;
 }
 
 void expect_round_trip(const trace::file& first, const own_folder& folder, const char* format, const char* name) {
@@ -184,10 +185,10 @@ void expect_round_trip(const trace::file& first, const own_folder& folder, const
   const auto imported = importing::import_file(text, again);
   ASSERT_TRUE(imported) << imported.error().to_string();
   for (const importing::count& each : imported->not_understood)
-    EXPECT_EQ(each.what, "kernels, copies and memsets whose call is not in the file");
+    EXPECT_EQ(each.label, "kernels, copies and memsets whose call is not in the file");
   const auto second = trace::file::open(again);
   ASSERT_TRUE(second);
-  const metrics before = metrics_of(first), after = metrics_of(**second);
+  const metrics before = compute_metrics(first), after = compute_metrics(**second);
   for (const auto& [metric, value] : before) EXPECT_EQ(after.contains(metric) ? after.at(metric) : 0, value) << metric;
   EXPECT_EQ(before.size(), after.size());
 }
@@ -222,10 +223,10 @@ TEST(chrome_export, of_a_range_has_what_overlaps_it) {
   ASSERT_TRUE(importing::import_file(folder.file("part.json"), folder.file("part.sluice")));
   const auto part = trace::file::open(folder.file("part.sluice"));
   ASSERT_TRUE(part);
-  EXPECT_EQ(rows_of<trace::host_range_event>(**part).size(), 2U);
-  EXPECT_EQ(rows_of<trace::kernel_event>(**part).size(), 1U);
-  EXPECT_EQ(rows_of<trace::transfer_event>(**part).size(), 1U);
-  EXPECT_EQ(rows_of<trace::memset_event>(**part).size(), 0U);
+  EXPECT_EQ(get_rows<trace::host_range_event>(**part).size(), 2U);
+  EXPECT_EQ(get_rows<trace::kernel_event>(**part).size(), 1U);
+  EXPECT_EQ(get_rows<trace::transfer_event>(**part).size(), 1U);
+  EXPECT_EQ(get_rows<trace::memset_event>(**part).size(), 0U);
 }
 
 // --- Perfetto ------------------------------------------------------------------------------------------------------------
@@ -235,12 +236,12 @@ TEST(perfetto_export, slices_end_when_they_end_also_where_they_overlap) {
   const auto first = trace::file::open(recording(folder));
   ASSERT_TRUE(first);
   write_as(**first, "perfetto", folder.file("out.pftrace"));
-  const perfetto made(testing::read_file(folder.file("out.pftrace")));
-  const auto* outer = made.find("range \"0\"\n");
-  const auto* inner = made.find("range \"1\"\n");
-  const auto* overlapping = made.find("range \"2\"\n");
-  const auto* kernel = made.find("kernel<float>");
-  const auto* call = made.find("cudaLaunchKernel");
+  const perfetto exported(testing::read_file(folder.file("out.pftrace")));
+  const auto* outer = exported.find("range \"0\"\n");
+  const auto* inner = exported.find("range \"1\"\n");
+  const auto* overlapping = exported.find("range \"2\"\n");
+  const auto* kernel = exported.find("kernel<float>");
+  const auto* call = exported.find("cudaLaunchKernel");
   ASSERT_TRUE(outer && inner && overlapping && kernel && call);
   EXPECT_EQ(outer->end - outer->begin, 1000U);
   EXPECT_EQ(inner->end - inner->begin, 300U);
@@ -248,24 +249,24 @@ TEST(perfetto_export, slices_end_when_they_end_also_where_they_overlap) {
   EXPECT_EQ(overlapping->end - overlapping->begin, 400U);
   EXPECT_EQ(overlapping->depth, 0U);  // It is on a track of its own.
   EXPECT_EQ(kernel->end - kernel->begin, 100U);
-  EXPECT_EQ(made.loose_ends, 0U);
+  EXPECT_EQ(exported.loose_ends, 0U);
   // Arrows, clocks, counters with units, marks.
-  EXPECT_THAT(made.arrows, ::testing::UnorderedElementsAre(std::pair("cudaLaunchKernel", "kernel<float>"),
-                                                           std::pair("range \"0\"\n", "range \"2\"\n")));
-  EXPECT_EQ(made.loose_arrows, 0U);
-  EXPECT_EQ(made.clocks.at(1), 1'790'857'026'000'000'000U);
-  EXPECT_EQ(made.counters.at("framework device"), (std::vector<double>{1000, 0}));
-  EXPECT_EQ(made.counters.at("driver device"), (std::vector<double>{2000, 0}));
-  EXPECT_EQ(made.counters.at("queue bytes"), std::vector<double>{2.5});
-  for (const auto& [id, track] : made.tracks)
+  EXPECT_THAT(exported.arrows, ::testing::UnorderedElementsAre(std::pair("cudaLaunchKernel", "kernel<float>"),
+                                                               std::pair("range \"0\"\n", "range \"2\"\n")));
+  EXPECT_EQ(exported.loose_arrows, 0U);
+  EXPECT_EQ(exported.clocks.at(1), 1'790'857'026'000'000'000U);
+  EXPECT_EQ(exported.counters.at("framework device"), (std::vector<double>{1000, 0}));
+  EXPECT_EQ(exported.counters.at("driver device"), (std::vector<double>{2000, 0}));
+  EXPECT_EQ(exported.counters.at("queue bytes"), std::vector<double>{2.5});
+  for (const auto& [id, track] : exported.tracks)
     if (track.counter) {
       EXPECT_EQ(track.unit, 3U) << track.name;
       // Viewers show child tracks below their parent's name.
-      ASSERT_TRUE(made.tracks.contains(track.parent)) << track.name;
-      EXPECT_EQ(made.tracks.at(track.parent).name,
+      ASSERT_TRUE(exported.tracks.contains(track.parent)) << track.name;
+      EXPECT_EQ(exported.tracks.at(track.parent).name,
                 track.name.ends_with(" device") ? "Memory of NVIDIA H200 (GPU 0)" : "python train.py");
     }
-  EXPECT_EQ(made.instants, std::vector<std::string>{"here"});
+  EXPECT_EQ(exported.instants, std::vector<std::string>{"here"});
 }
 
 TEST(perfetto_export, of_a_range_begins_with_the_memory_that_is_in_use_then) {
@@ -275,11 +276,11 @@ TEST(perfetto_export, of_a_range_begins_with_the_memory_that_is_in_use_then) {
   options wanted;
   wanted.range = time_range{150, 650};
   write_as(**first, "perfetto", folder.file("out.pftrace"), wanted);
-  const perfetto made(testing::read_file(folder.file("out.pftrace")));
-  EXPECT_EQ(made.counters.at("framework device"), std::vector<double>{1000});
-  EXPECT_EQ(made.counters.at("driver device"), (std::vector<double>{0, 2000}));
-  EXPECT_EQ(made.find("cudaLaunchKernel"), nullptr);
-  EXPECT_NE(made.find("kernel<float>"), nullptr);
+  const perfetto exported(testing::read_file(folder.file("out.pftrace")));
+  EXPECT_EQ(exported.counters.at("framework device"), std::vector<double>{1000});
+  EXPECT_EQ(exported.counters.at("driver device"), (std::vector<double>{0, 2000}));
+  EXPECT_EQ(exported.find("cudaLaunchKernel"), nullptr);
+  EXPECT_NE(exported.find("kernel<float>"), nullptr);
 }
 
 TEST(perfetto_export, of_a_real_trace_has_every_slice_with_its_length) {
@@ -290,28 +291,28 @@ TEST(perfetto_export, of_a_real_trace_has_every_slice_with_its_length) {
   const auto first = trace::file::open(folder.file("first.sluice"));
   ASSERT_TRUE(first);
   write_as(**first, "perfetto", folder.file("out.pftrace"));
-  const perfetto made(testing::read_file(folder.file("out.pftrace")));
+  const perfetto exported(testing::read_file(folder.file("out.pftrace")));
   std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> ours, theirs;
   const auto count = [&](const auto& row) {
     auto& [number, ns] = ours[readable_name((*first)->latest()->tables().text(row.name))];
     ++number;
     ns += static_cast<std::uint64_t>(row.end - row.time);
   };
-  for (const auto& row : rows_of<trace::host_range_event>(**first)) count(row);
-  for (const auto& row : rows_of<trace::kernel_event>(**first)) count(row);
-  for (const auto& row : rows_of<trace::api_call_event>(**first)) count(row);
-  for (const auto& each : made.slices) {
+  for (const auto& row : get_rows<trace::host_range_event>(**first)) count(row);
+  for (const auto& row : get_rows<trace::kernel_event>(**first)) count(row);
+  for (const auto& row : get_rows<trace::api_call_event>(**first)) count(row);
+  for (const auto& each : exported.slices) {
     if (each.name.starts_with("Copy") || each.name == "Memset") continue;
     auto& [number, ns] = theirs[each.name];
     ++number;
     ns += each.end - each.begin;
   }
   EXPECT_EQ(ours, theirs);
-  EXPECT_EQ(made.loose_ends, 0U);
-  EXPECT_EQ(made.loose_arrows, 0U);
-  EXPECT_EQ(made.arrows.size(),
+  EXPECT_EQ(exported.loose_ends, 0U);
+  EXPECT_EQ(exported.loose_arrows, 0U);
+  EXPECT_EQ(exported.arrows.size(),
             1522U + 840U);  // From calls to their work, and from forward operations to backward ones.
-  EXPECT_EQ(made.counters.at("PyTorch allocator used").back(), 68157440);
+  EXPECT_EQ(exported.counters.at("PyTorch allocator used").back(), 68157440);
 }
 
 }  // namespace

@@ -15,25 +15,25 @@ namespace sluice::exports {
 namespace {
 
 using nlohmann::json;
-using testing::block_of;
 using testing::entry;
+using testing::get_rows;
+using testing::get_segment;
 using testing::mib;
 using testing::ms;
 using testing::own_folder;
-using testing::rows_of;
-using testing::segment_of;
+using testing::select_block;
 
-std::shared_ptr<trace::file> imported(const std::string& from, const std::string& to) {
-  const auto done = importing::import_file(from, to);
+std::shared_ptr<trace::file> imported(const std::string& source, const std::string& to) {
+  const auto done = importing::import_file(source, to);
   EXPECT_TRUE(done) << done.error().to_string();
   if (done) {
-    for (const auto& each : done->not_understood) ADD_FAILURE() << each.number << " " << each.what;
+    for (const auto& each : done->not_understood) ADD_FAILURE() << each.number << " " << each.label;
   }
   return trace::file::open(to).value();
 }
 
-void exported(const trace::file& from, const std::string& to, const options& wanted = {}) {
-  const auto done = write(*from.latest(), *find_format("torch-snapshot"), to, wanted);
+void exported(const trace::file& file, const std::string& to, const options& wanted = {}) {
+  const auto done = write(*file.latest(), *find_format("torch-snapshot"), to, wanted);
   EXPECT_TRUE(done) << done.error().to_string();
 }
 
@@ -55,33 +55,34 @@ std::multiset<std::string> said_by(const trace::file& file) {
     return row == nullptr ? 0 : row->handle;
   };
   std::map<trace::event_id, std::string> attributes;
-  for (const auto& row : rows_of<trace::attribute_event>(file)) {
+  for (const auto& row : get_rows<trace::attribute_event>(file)) {
     attributes[row.target] += "," + std::string(tables.text(row.key)) + "=" + std::string(tables.text(row.text)) +
                               std::to_string(row.integer) + " " + std::to_string(row.real);
   }
-  std::multiset<std::string> all;
+  std::multiset<std::string> strings;
   std::map<trace::block_id, trace::alloc_event> blocks;
-  for (const auto& row : rows_of<trace::alloc_event>(file)) {
+  for (const auto& row : get_rows<trace::alloc_event>(file)) {
     blocks[row.block] = row;
     const auto* pool = tables.pools.find(row.pool);
-    all.insert(
+    strings.insert(
         fmt::format("alloc {} at {} of {} takes {} layer {} kind {} stream {} flags {} source {} pool {} name {}{}{}",
                     row.address, row.time, row.bytes, row.reserved_bytes, int(row.layer), int(row.kind),
                     stream(row.stream), row.flags, int(row.source), pool == nullptr ? "" : tables.text(pool->name),
                     tables.text(row.name), stack(row.stack), attributes[row.id]));
   }
-  for (const auto& row : rows_of<trace::free_event>(file)) {
-    all.insert(fmt::format("free of {} at {} until {}{}", row.address, row.time, row.completed, attributes[row.id]));
+  for (const auto& row : get_rows<trace::free_event>(file)) {
+    strings.insert(
+        fmt::format("free of {} at {} until {}{}", row.address, row.time, row.completed, attributes[row.id]));
     EXPECT_TRUE(blocks.contains(row.block));
   }
-  for (const auto& row : rows_of<trace::alloc_failed_event>(file))
-    all.insert(fmt::format("failed {} at {}{}{}", row.bytes, row.time, stack(row.stack), attributes[row.id]));
-  for (const auto& row : rows_of<trace::host_range_event>(file))
-    all.insert(fmt::format("range {} from {} to {}", tables.text(row.name), row.time, row.end));
-  for (const auto& row : rows_of<trace::marker_event>(file))
-    all.insert(fmt::format("mark {} at {}{}", tables.text(row.name), row.time, attributes[row.id]));
-  all.insert(fmt::format("clock {}", snapshot->realtime_origin()));
-  return all;
+  for (const auto& row : get_rows<trace::alloc_failed_event>(file))
+    strings.insert(fmt::format("failed {} at {}{}{}", row.bytes, row.time, stack(row.stack), attributes[row.id]));
+  for (const auto& row : get_rows<trace::host_range_event>(file))
+    strings.insert(fmt::format("range {} from {} to {}", tables.text(row.name), row.time, row.end));
+  for (const auto& row : get_rows<trace::marker_event>(file))
+    strings.insert(fmt::format("mark {} at {}{}", tables.text(row.name), row.time, attributes[row.id]));
+  strings.insert(fmt::format("clock {}", snapshot->realtime_origin()));
+  return strings;
 }
 
 void expect_round_trip(const std::string& snapshot) {
@@ -103,14 +104,14 @@ TEST(torch_export, goes_around_with_each_kind_of_entry) {
   const json frames = {{{"name", "f"}, {"filename", "a.py"}, {"line", 3}},
                        {{"name", "g"}, {"filename", "??"}, {"line", 0}}};
   const json segments = {
-      segment_of(100 * mib, 20 * mib,
-                 {block_of(100 * mib, 4 * mib, 4 * mib - 12, "active_allocated"),
-                  block_of(104 * mib, 16 * mib, 0, "inactive")}),
-      segment_of(200 * mib, 40 * mib,
-                 {block_of(200 * mib, 512, 500, "active_pending_free"),
-                  block_of(200 * mib + 512, 40 * mib - 512, 0, "inactive")},
-                 {{"is_expandable", true}}),
-      segment_of(300 * mib, 2 * mib, json::array(), {{"segment_pool_id", {0, 3}}, {"segment_type", "small"}})};
+      get_segment(100 * mib, 20 * mib,
+                  {select_block(100 * mib, 4 * mib, 4 * mib - 12, "active_allocated"),
+                   select_block(104 * mib, 16 * mib, 0, "inactive")}),
+      get_segment(200 * mib, 40 * mib,
+                  {select_block(200 * mib, 512, 500, "active_pending_free"),
+                   select_block(200 * mib + 512, 40 * mib - 512, 0, "inactive")},
+                  {{"is_expandable", true}}),
+      get_segment(300 * mib, 2 * mib, json::array(), {{"segment_pool_id", {0, 3}}, {"segment_type", "small"}})};
   const json history = {entry("segment_map", 200 * mib, 20 * mib, t0),
                         entry("segment_map", 220 * mib, 40 * mib, t0 + 1),
                         entry("segment_unmap", 240 * mib, 20 * mib, t0 + 2),
@@ -133,15 +134,16 @@ TEST(torch_export, goes_around_with_each_kind_of_entry) {
   const json notes = {{{"stage", "START"}, {"name", "s"}, {"device", 0}, {"time_us", t0}},
                       {{"stage", "END"}, {"name", "s"}, {"device", 0}, {"time_us", t0 + 4}}};
   const own_folder folder;
-  expect_round_trip(folder.write(
-      "all.pickle", testing::pickled(json{
-                        {"segments", segments},
-                        {"device_traces", {history}},
-                        {"external_annotations", notes},
-                        {"allocator_settings",
-                         {{"PYTORCH_CUDA_ALLOC_CONF", "x:y"}, {"expandable_segments", 1}, {"round", {{"1", 2}}}}},
-                        {"host_segments", {segment_of(mib, 4096, {block_of(mib, 4096, 4000, "active_allocated")})}},
-                        {"host_traces", {entry("segment_alloc", mib, 4096, t0), entry("alloc", mib, 4000, t0 + 1)}}})));
+  expect_round_trip(
+      folder.write("all.pickle",
+                   testing::pickled(json{
+                       {"segments", segments},
+                       {"device_traces", {history}},
+                       {"external_annotations", notes},
+                       {"allocator_settings",
+                        {{"PYTORCH_CUDA_ALLOC_CONF", "x:y"}, {"expandable_segments", 1}, {"round", {{"1", 2}}}}},
+                       {"host_segments", {get_segment(mib, 4096, {select_block(mib, 4096, 4000, "active_allocated")})}},
+                       {"host_traces", {entry("segment_alloc", mib, 4096, t0), entry("alloc", mib, 4000, t0 + 1)}}})));
 }
 
 TEST(torch_export, goes_around_with_real_snapshots) {
@@ -170,16 +172,16 @@ int ask_python(const std::string& path, const std::string& condition) {
 
 TEST(torch_export, is_what_python_reads) {
   if (std::system("python3 -c pass 2>/dev/null") != 0) GTEST_SKIP() << "there is no python3";
-  testing::recording made;
-  made.standard_tables();
+  testing::recording recorded;
+  recorded.standard_tables();
   // A program without a framework: each driver allocation is both segment and block. More entries than fit into one
   // batch.
-  for (std::uint64_t i = 1; i <= 3000; ++i) made.add_alloc(static_cast<trace::time_ns>(i) * ms, i, i * 1000);
-  for (std::uint64_t i = 1; i <= 2990; ++i) made.add_free(static_cast<trace::time_ns>(3000 + i) * ms, i);
-  made.close();
+  for (std::uint64_t i = 1; i <= 3000; ++i) recorded.add_alloc(static_cast<trace::time_ns>(i) * ms, i, i * 1000);
+  for (std::uint64_t i = 1; i <= 2990; ++i) recorded.add_free(static_cast<trace::time_ns>(3000 + i) * ms, i);
+  recorded.close();
   const own_folder folder;
   const std::string path = folder.file("out.pickle");
-  exported(*made.open(), path);
+  exported(*recorded.open(), path);
   EXPECT_EQ(ask_python(path, "len(s['device_traces'][0]) == 3000 * 2 + 2990 * 3"), 0);
   EXPECT_EQ(ask_python(path, "sum(x['total_size'] for x in s['segments']) == sum(i * 1000 for i in range(2991, 3001))"),
             0);
@@ -192,12 +194,12 @@ TEST(torch_export, is_what_python_reads) {
 
 TEST(torch_export, uses_opcodes_that_the_viewer_knows) {  // torch/utils/viz/MemoryViz.js has its own reader
   const own_folder folder;
-  testing::recording made;
-  made.standard_tables();
-  for (std::uint64_t i = 1; i <= 300; ++i) made.add_alloc(static_cast<trace::time_ns>(i) * ms, i, i * mib);
-  made.close();
+  testing::recording recorded;
+  recorded.standard_tables();
+  for (std::uint64_t i = 1; i <= 300; ++i) recorded.add_alloc(static_cast<trace::time_ns>(i) * ms, i, i * mib);
+  recorded.close();
   const std::string path = folder.file("out.pickle");
-  exported(*made.open(), path);
+  exported(*recorded.open(), path);
   const std::string known =
       "APPENDS BINGET BININT BININT1 BININT2 BINUNICODE EMPTY_DICT EMPTY_LIST LONG1 LONG_BINGET MARK MEMOIZE NEWFALSE "
       "NEWTRUE NONE PROTO SETITEMS SHORT_BINUNICODE STOP TUPLE2 BINFLOAT";
@@ -208,32 +210,32 @@ TEST(torch_export, uses_opcodes_that_the_viewer_knows) {  // torch/utils/viz/Mem
 }
 
 TEST(torch_export, completes_frees_of_which_only_the_request_is_known) {  // Sluice's own recordings of PyTorch
-  testing::recording made;
-  made.standard_tables();
-  made.add_alloc(1 * ms, 1, 4096);
-  made.add_alloc(2 * ms, 2, 1024, trace::memory_kind::device, trace::layer::framework);
-  made.add_free(3 * ms, 2, trace::layer::framework);
-  made.close();
+  testing::recording recorded;
+  recorded.standard_tables();
+  recorded.add_alloc(1 * ms, 1, 4096);
+  recorded.add_alloc(2 * ms, 2, 1024, trace::memory_kind::device, trace::layer::framework);
+  recorded.add_free(3 * ms, 2, trace::layer::framework);
+  recorded.close();
   const own_folder folder;
-  exported(*made.open(), folder.file("out.pickle"));
+  exported(*recorded.open(), folder.file("out.pickle"));
   const auto again = imported(folder.file("out.pickle"), folder.file("again.sluice"));
-  const auto frees = rows_of<trace::free_event>(*again);
+  const auto frees = get_rows<trace::free_event>(*again);
   ASSERT_EQ(frees.size(), 1U);
   EXPECT_EQ(frees[0].completed, frees[0].time);
 }
 
 TEST(torch_export, writes_texts_that_python_reads) {
   if (std::system("python3 -c pass 2>/dev/null") != 0) GTEST_SKIP() << "there is no python3";
-  testing::recording made;
-  made.standard_tables();
-  made.add_alloc(1 * ms, 1, 1000);
-  auto range = made.event<trace::host_range_event>(1 * ms);
+  testing::recording recorded;
+  recorded.standard_tables();
+  recorded.add_alloc(1 * ms, 1, 1000);
+  auto range = recorded.event<trace::host_range_event>(1 * ms);
   range.end = 2 * ms;
-  range.name = made.text("r\xc3\xb6\xff\xfe" + std::string(300, 'x'));
-  made.writer().add(range);
-  made.close();
+  range.name = recorded.text("r\xc3\xb6\xff\xfe" + std::string(300, 'x'));
+  recorded.writer().add(range);
+  recorded.close();
   const own_folder folder;
-  exported(*made.open(), folder.file("out.pickle"));
+  exported(*recorded.open(), folder.file("out.pickle"));
   EXPECT_EQ(ask_python(folder.file("out.pickle"),
                        "s['external_annotations'][0]['name'] == 'r\u00f6\ufffd\ufffd' + 'x' * 300"),
             0);
@@ -241,50 +243,50 @@ TEST(torch_export, writes_texts_that_python_reads) {
 
 TEST(torch_export, gives_blocks_without_addresses_one_each) {
   const own_folder folder;
-  testing::recording made;
-  made.standard_tables();
+  testing::recording recorded;
+  recorded.standard_tables();
   const auto layer = trace::layer::framework;
   for (std::uint64_t block = 1; block <= 3; ++block) {
-    auto row = made.event<trace::alloc_event>(static_cast<time_ns>(block) * ms);
+    auto row = recorded.event<trace::alloc_event>(static_cast<time_ns>(block) * ms);
     row.block = trace::block_id{block};
     row.layer = layer;
     row.kind = trace::memory_kind::device;
     row.device = trace::device_id{1};
     row.bytes = block * mib;
-    made.writer().add(row);
+    recorded.writer().add(row);
   }
-  made.add_free(4 * ms, 1, layer);
-  made.add_free(5 * ms, 2, layer);
-  made.close();
-  const auto done = write(*made.open()->latest(), *find_format("torch-snapshot"), folder.file("out.pickle"), {});
+  recorded.add_free(4 * ms, 1, layer);
+  recorded.add_free(5 * ms, 2, layer);
+  recorded.close();
+  const auto done = write(*recorded.open()->latest(), *find_format("torch-snapshot"), folder.file("out.pickle"), {});
   ASSERT_TRUE(done) << done.error().to_string();
   EXPECT_NE(std::find(done->notes.begin(), done->notes.end(),
-                      "3 blocks have no address in the recording: each got a unique one in the snapshot"),
+                      "3 blocks have no address in the recording, so each got a unique one in the snapshot"),
             done->notes.end());
   const auto again = imported(folder.file("out.pickle"), folder.file("again.sluice"));
   std::set<std::uint64_t> addresses;
-  for (const auto& row : rows_of<trace::alloc_event>(*again))
+  for (const auto& row : get_rows<trace::alloc_event>(*again))
     if (row.layer == layer) addresses.insert(row.address);
   EXPECT_EQ(addresses.size(), 3U);
   EXPECT_FALSE(addresses.contains(0));
-  EXPECT_EQ(rows_of<trace::free_event>(*again).size(), 2U);
+  EXPECT_EQ(get_rows<trace::free_event>(*again).size(), 2U);
 }
 
 TEST(torch_export, takes_a_range) {
-  testing::recording made;
-  made.standard_tables();
-  made.add_alloc(1 * ms, 1, 1000);
-  made.add_alloc(2 * ms, 2, 2000);
-  made.add_free(3 * ms, 1);
-  made.add_alloc(5 * ms, 3, 3000);
-  made.close();
+  testing::recording recorded;
+  recorded.standard_tables();
+  recorded.add_alloc(1 * ms, 1, 1000);
+  recorded.add_alloc(2 * ms, 2, 2000);
+  recorded.add_free(3 * ms, 1);
+  recorded.add_alloc(5 * ms, 3, 3000);
+  recorded.close();
   const own_folder folder;
   options wanted;
   wanted.range = time_range{2 * ms - 1, 4 * ms};
-  exported(*made.open(), folder.file("part.pickle"), wanted);
+  exported(*recorded.open(), folder.file("part.pickle"), wanted);
   const auto part = imported(folder.file("part.pickle"), folder.file("part.sluice"));
   std::map<std::uint64_t, std::uint64_t> blocks;  // by size, and whether it was allocated before the recording
-  for (const auto& row : rows_of<trace::alloc_event>(*part)) {
+  for (const auto& row : get_rows<trace::alloc_event>(*part)) {
     if (row.layer == trace::layer::framework) blocks[row.bytes] = row.flags;
   }
   EXPECT_EQ(blocks, (std::map<std::uint64_t, std::uint64_t>{{1000, trace::born_before}, {2000, 0}}));

@@ -23,108 +23,111 @@ using generate::testing::temporary;
 using trace::raw;
 
 /// Every metric of a range, as text.
-std::string metrics(const trace::snapshot& of, time_range range) {
+std::string metrics(const trace::snapshot& recording, time_range range) {
   index::growing_index index;
-  while (!index.absorb(of, 1 << 20)) {
+  while (!index.absorb(recording, 1 << 20)) {
   }
-  const auto all = metrics::measure(index, of.tables(), range);
+  const auto measure = metrics::measure(index, recording.tables(), range);
   std::ostringstream out;
-  const auto names = [&](const char* what, const auto& list) {
+  const auto names = [&](const char* subject, const auto& list) {
     for (const auto& each : list)
-      out << what << of.tables().text(each.name) << ' ' << each.count << ' ' << each.total << ' ' << each.longest << ' '
-          << raw(each.longest_event) << '\n';
+      out << subject << recording.tables().text(each.name) << ' ' << each.count << ' ' << each.total << ' '
+          << each.longest << ' ' << raw(each.longest_event) << '\n';
   };
-  for (const auto& m : all.memory) {
+  for (const auto& m : measure.memory) {
     out << "memory " << raw(m.device) << ' ' << int(m.layer) << ' ' << int(m.kind) << ' ' << m.at_begin << ' '
         << m.at_end << ' ' << m.minimum << ' ' << m.maximum << ' ' << m.maximum_time << ' ' << m.mean << ' '
         << m.allocations << ' ' << m.allocated_bytes << ' ' << m.frees << ' ' << m.freed_bytes << '\n';
   }
   // A sample before the range measured untracked memory relative to the memory that was tracked at the time of the
   // sample.
-  for (const auto& u : all.untracked)
+  for (const auto& u : measure.untracked)
     out << "untracked " << u.samples << ' ' << u.recorder << ' ' << u.used_maximum << '\n';
-  for (const auto& p : all.pools)
+  for (const auto& p : measure.pools)
     out << "pool " << raw(p.pool) << ' ' << p.states << ' ' << p.reserved_maximum << ' ' << p.reserved_at_end << ' '
         << p.used_maximum << ' ' << p.used_at_end << ' ' << p.used_share << '\n';
-  for (const auto& t : all.transfers) {
+  for (const auto& t : measure.transfers) {
     out << "transfers " << raw(t.device) << ' ' << int(t.direction) << ' ' << t.count << ' ' << t.migrations << ' '
         << t.bytes << ' ' << t.busy << ' ' << t.total << ' ' << t.mean_bandwidth << ' ' << t.maximum_bandwidth << ' '
         << t.fastest_bandwidth << ' ' << raw(t.fastest) << ' ' << t.parts.size() << '\n';
   }
-  for (const auto& d : all.devices) {
+  for (const auto& d : measure.devices) {
     out << "device " << raw(d.device) << ' ' << d.kernels << ' ' << d.kernel_total << ' ' << d.kernel_busy << ' '
         << d.copy_busy << ' ' << d.copy_only << ' ' << d.overlap << ' ' << d.busy << ' ' << d.first << ' ' << d.last
         << ' ' << d.memsets << ' ' << d.memset_busy << '\n';
   }
-  names("kernel ", all.kernels);
-  names("call ", all.calls);
-  names("range ", all.ranges);
-  for (const auto& t : all.threads)
+  names("kernel ", measure.kernels);
+  names("call ", measure.calls);
+  names("range ", measure.ranges);
+  for (const auto& t : measure.threads)
     out << "thread " << raw(t.thread) << ' ' << t.calls << ' ' << t.call_busy << ' ' << t.wait_busy << ' '
         << t.file_operations << ' ' << t.file_bytes << '\n';
-  out << all.kernel_names << ' ' << all.failed_allocations << ' ' << all.lost_events << ' ' << all.lost_memory_events
-      << '\n';
+  out << measure.kernel_names << ' ' << measure.failed_allocations << ' ' << measure.lost_events << ' '
+      << measure.lost_memory_events << '\n';
   return out.str();
 }
 
 /// Expects that the tables contain everything that rows refer to.
-void expect_complete_tables(const trace::snapshot& of) {
+void expect_complete_tables(const trace::snapshot& recording) {
   std::set<std::string> missing;
-  const auto need = [&](const char* what, bool there, std::uint64_t id) {
-    if (id != 0 && !there) missing.insert(std::string(what) + " " + std::to_string(id));
+  const auto need = [&](const char* subject, bool there, std::uint64_t id) {
+    if (id != 0 && !there) missing.insert(std::string(subject) + " " + std::to_string(id));
   };
-  const trace::tables& all = of.tables();
-  for (std::size_t chunk = 0; chunk < of.chunks().size(); ++chunk) {
-    ASSERT_TRUE(trace::visit_events(of, chunk, [&](const auto& row) {
-      need("process", all.processes.find(row.process) != nullptr, raw(row.process));
-      need("thread", all.threads.find(row.thread) != nullptr, raw(row.thread));
-      if constexpr (requires { row.name; }) need("string", all.strings.find(row.name) != nullptr, raw(row.name));
-      if constexpr (requires { row.stack; }) need("stack", all.stacks.find(row.stack) != nullptr, raw(row.stack));
-      if constexpr (requires { row.stream; }) need("stream", all.streams.find(row.stream) != nullptr, raw(row.stream));
-      if constexpr (requires { row.device; }) need("device", all.devices.find(row.device) != nullptr, raw(row.device));
+  const trace::tables& all_tables = recording.tables();
+  for (std::size_t chunk = 0; chunk < recording.chunks().size(); ++chunk) {
+    ASSERT_TRUE(trace::visit_events(recording, chunk, [&](const auto& row) {
+      need("process", all_tables.processes.find(row.process) != nullptr, raw(row.process));
+      need("thread", all_tables.threads.find(row.thread) != nullptr, raw(row.thread));
+      if constexpr (requires { row.name; }) need("string", all_tables.strings.find(row.name) != nullptr, raw(row.name));
+      if constexpr (requires { row.stack; })
+        need("stack", all_tables.stacks.find(row.stack) != nullptr, raw(row.stack));
+      if constexpr (requires { row.stream; })
+        need("stream", all_tables.streams.find(row.stream) != nullptr, raw(row.stream));
+      if constexpr (requires { row.device; })
+        need("device", all_tables.devices.find(row.device) != nullptr, raw(row.device));
     }));
   }
-  for (const auto& row : all.stacks.rows()) {
-    need("stack", all.stacks.find(row.parent) != nullptr, raw(row.parent));
-    need("frame", all.frames.find(row.frame) != nullptr, raw(row.frame));
+  for (const auto& row : all_tables.stacks.rows()) {
+    need("stack", all_tables.stacks.find(row.parent) != nullptr, raw(row.parent));
+    need("frame", all_tables.frames.find(row.frame) != nullptr, raw(row.frame));
   }
-  for (const auto& row : all.frames.rows())
-    need("string", all.strings.find(row.function) != nullptr, raw(row.function));
+  for (const auto& row : all_tables.frames.rows())
+    need("string", all_tables.strings.find(row.function) != nullptr, raw(row.function));
   EXPECT_TRUE(missing.empty()) << *missing.begin() << " and " << missing.size() - 1 << " more";
 }
 
 /// The recorded tags of each block that is live in a range, as text.
-std::string tags(const trace::snapshot& of, time_range range) {
+std::string tags(const trace::snapshot& recording, time_range range) {
   index::growing_index index;
-  while (!index.absorb(of, 1 << 20)) {
+  while (!index.absorb(recording, 1 << 20)) {
   }
-  const auto facts = index.tensors(of);
-  std::map<std::uint64_t, std::string> all;
+  const auto facts = index.tensors(recording);
+  std::map<std::uint64_t, std::string> texts;
   const auto blocks = index.memory().blocks();
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     const index::block_record& block = blocks[i];
     if (!block.allocated || !block.live_in(range)) continue;
-    std::string& text = all[raw(block.id)];
+    std::string& text = texts[raw(block.id)];
     if (const auto name = index.name_tags().find(raw(block.alloc)); name != index.name_tags().end())
-      text += of.tables().text(name->second);
+      text += recording.tables().text(name->second);
     if (i < facts->categories.size() && facts->categories[i].why == index::category_reason::tag)
-      text.append(" ").append(index::category_name(facts->categories[i].what));
+      text.append(" ").append(index::category_name(facts->categories[i].kind));
     if (const auto owner = index.import_owners().find(raw(block.alloc)); owner != index.import_owners().end())
       text += " imported";
   }
   std::string text;
-  for (const auto& [block, said] : all) text += std::to_string(block) + ":" + said + "\n";
+  for (const auto& [block, said] : texts) text += std::to_string(block) + ":" + said + "\n";
   return text;
 }
 
 /// Blocks allocated in a range and never freed, according to the whole recording.
 std::set<std::uint64_t> never_freed(const trace::snapshot& whole, time_range range) {
-  std::set<std::uint64_t> all;
+  std::set<std::uint64_t> values;
   for (const auto& row : rows<trace::alloc_event>(whole))
     if (row.time >= range.begin && row.time < range.end && (row.flags & (trace::born_before | trace::ipc_import)) == 0)
-      all.insert(raw(row.block));
-  for (const auto& row : rows<trace::free_event>(whole)) all.erase(raw(row.block));
-  return all;
+      values.insert(raw(row.block));
+  for (const auto& row : rows<trace::free_event>(whole)) values.erase(raw(row.block));
+  return values;
 }
 
 void expect_same_unfreed(const trace::snapshot& part, const trace::snapshot& whole, time_range range) {
@@ -138,7 +141,7 @@ void expect_same_unfreed(const trace::snapshot& part, const trace::snapshot& who
     const bool ours = block.allocated && born_here && !block.born_before() && !block.imported();
     if (ours && !block.freed() && !block.freed_after()) found.insert(raw(block.id));
   }
-  for (const auto& group : metrics::metrics_of(index, part).unfreed) count += group.count;
+  for (const auto& group : metrics::compute_metrics(index, part).unfreed) count += group.count;
   const auto known = never_freed(whole, range);
   EXPECT_EQ(found, known);
   // `count` may include blocks that were allocated before the range.
@@ -148,15 +151,15 @@ void expect_same_unfreed(const trace::snapshot& part, const trace::snapshot& who
 /// Cuts random ranges out of `path`, and compares each metric with the whole recording's metric for that range.
 void expect_same_metrics(const std::string& path, std::uint64_t seed, int cuts) {
   const auto whole = read(path);
-  const auto span = index::time_range_of(*whole);
+  const auto span = index::recorded_range(*whole);
   generate::random chance(seed);
   for (int i = 0; i < cuts; ++i) {
     const auto length = static_cast<std::uint64_t>(span.length());
     const auto begin = span.begin + static_cast<trace::time_ns>(chance.below(length - 1));
     const auto end = begin + 1 + static_cast<trace::time_ns>(chance.below(i % 3 == 0 ? 2'000'000 : length));
     const temporary cut("trimmed-" + std::to_string(seed) + "-" + std::to_string(i));
-    const auto made = trim(*whole, {.range = {begin, end}, .redact = {}}, cut.path());
-    ASSERT_TRUE(made) << made.error().to_string();
+    const auto output = trim(*whole, {.range = {begin, end}, .redact = {}}, cut.path());
+    ASSERT_TRUE(output) << output.error().to_string();
     const auto part = read(cut.path());
     EXPECT_TRUE(part->complete());
     EXPECT_EQ(metrics(*part, {begin, end}), metrics(*whole, {begin, end}))
@@ -178,9 +181,9 @@ TEST(trim, leaves_every_metric_of_the_range_as_it_was) {
       {.events = 60'000, .seed = 5, .pattern = generate::program_pattern::inference, .processes = 2},
       {.events = 60'000, .seed = 6, .timeline = false, .processes = 2}};
   for (const auto& shape : shapes) {
-    const temporary made("to-trim-" + std::to_string(shape.seed));
-    ASSERT_TRUE(generate::generate(shape, made.path()));
-    expect_same_metrics(made.path(), shape.seed, 5);
+    const temporary output("to-trim-" + std::to_string(shape.seed));
+    ASSERT_TRUE(generate::generate(shape, output.path()));
+    expect_same_metrics(output.path(), shape.seed, 5);
   }
 }
 
@@ -284,9 +287,9 @@ class small_recording {
 TEST(trim, keeps_what_the_range_needs_and_nothing_else) {
   const small_recording recording;
   const temporary cut("trim-kept");
-  const auto made = trim(*read(recording.path()), {.range = {500, 800}, .redact = {}}, cut.path());
-  ASSERT_TRUE(made) << made.error().to_string();
-  EXPECT_EQ(made->live, 1U);
+  const auto output = trim(*read(recording.path()), {.range = {500, 800}, .redact = {}}, cut.path());
+  ASSERT_TRUE(output) << output.error().to_string();
+  EXPECT_EQ(output->live, 1U);
   const auto part = read(cut.path());
   const auto live = rows<trace::live_block_event>(*part);
   ASSERT_EQ(live.size(), 1U);
@@ -401,7 +404,7 @@ TEST(trim, keeps_what_is_said_of_what_it_keeps_whenever_it_was_said) {
     }
     EXPECT_EQ(raw(index.memory().find(trace::block_id{1})->alloc), allocs[1]);
     std::uint64_t unfreed = 0;
-    for (const auto& group : metrics::metrics_of(index, part).unfreed) unfreed += group.count;
+    for (const auto& group : metrics::compute_metrics(index, part).unfreed) unfreed += group.count;
     EXPECT_EQ(unfreed, 1U) << "block 5 alone";
   };
   check(*read(cut.path()));

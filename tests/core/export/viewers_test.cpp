@@ -24,8 +24,8 @@ constexpr std::int64_t real = 1'790'857'026'000'000'000;
 std::shared_ptr<trace::file> recording(const own_folder& folder) {
   trace::writer_options options;
   options.realtime_origin = real;
-  auto made = trace::file_writer::create(folder.file("made.sluice"), options);
-  trace::file_writer& out = *made;
+  auto output = trace::file_writer::create(folder.file("made.sluice"), options);
+  trace::file_writer& out = *output;
   for (const std::uint32_t process : {1U, 2U}) {
     trace::process_row row;
     row.id = static_cast<trace::process_id>(process);
@@ -116,40 +116,40 @@ std::shared_ptr<trace::file> recording(const own_folder& folder) {
 }
 
 std::string exported(const own_folder& folder, const char* format) {
-  const auto from = recording(folder);
-  const auto done = write(*from->latest(), *find_format(format), folder.file("out"), {});
+  const auto source = recording(folder);
+  const auto done = write(*source->latest(), *find_format(format), folder.file("out"), {});
   EXPECT_TRUE(done) << done.error().to_string();
   return testing::read_file(folder.file("out"));
 }
 
 TEST(viewers, perfetto_draws_an_arrow_from_a_launch_to_all_of_its_work) {
   const own_folder folder;
-  const perfetto made(exported(folder, "perfetto"));
-  EXPECT_THAT(made.arrows, ::testing::UnorderedElementsAre(std::pair("cudaGraphLaunch", "first(float*)"),
-                                                           std::pair("cudaGraphLaunch", "second(float*)"),
-                                                           std::pair("cudaGraphLaunch", "Memset")));
-  EXPECT_EQ(made.loose_arrows, 0U);
+  const perfetto output(exported(folder, "perfetto"));
+  EXPECT_THAT(output.arrows, ::testing::UnorderedElementsAre(std::pair("cudaGraphLaunch", "first(float*)"),
+                                                             std::pair("cudaGraphLaunch", "second(float*)"),
+                                                             std::pair("cudaGraphLaunch", "Memset")));
+  EXPECT_EQ(output.loose_arrows, 0U);
 }
 
 TEST(viewers, perfetto_shows_marks_of_no_thread_below_their_process) {
   const own_folder folder;
-  const perfetto made(exported(folder, "perfetto"));
-  EXPECT_EQ(made.instants, std::vector<std::string>{"somewhere"});
+  const perfetto output(exported(folder, "perfetto"));
+  EXPECT_EQ(output.instants, std::vector<std::string>{"somewhere"});
   std::vector<std::string> parents;
-  for (const auto& [id, track] : made.tracks)
-    if (track.name == "Marks") parents.push_back(made.tracks.at(track.parent).name);
+  for (const auto& [id, track] : output.tracks)
+    if (track.name == "Marks") parents.push_back(output.tracks.at(track.parent).name);
   EXPECT_EQ(parents, std::vector<std::string>{"process 77"});
 }
 
 TEST(viewers, perfetto_shows_counters_below_what_they_are_of) {
   const own_folder folder;
-  const perfetto made(exported(folder, "perfetto"));
+  const perfetto output(exported(folder, "perfetto"));
   std::map<std::string, std::string> parents;
-  for (const auto& [id, track] : made.tracks)
-    if (track.counter) parents[track.name] = made.tracks.at(track.parent).name;
+  for (const auto& [id, track] : output.tracks)
+    if (track.counter) parents[track.name] = output.tracks.at(track.parent).name;
   EXPECT_EQ(parents, (std::map<std::string, std::string>{{"driver pinned", "Memory of the host"},
                                                          {"queue bytes", "process 77"}}));
-  EXPECT_EQ(made.counters.at("driver pinned"), (std::vector<double>{1000, 3000, 3000}));
+  EXPECT_EQ(output.counters.at("driver pinned"), (std::vector<double>{1000, 3000, 3000}));
 }
 
 class chrome_viewers : public ::testing::Test {

@@ -18,10 +18,10 @@ class generated_trace : public ::testing::TestWithParam<shape> {};
 
 TEST_P(generated_trace, could_have_been_recorded) {
   const temporary file(std::string("generated-") + GetParam().name);
-  const auto made = generate(GetParam().options, file.path());
-  ASSERT_TRUE(made) << made.error().to_string();
-  EXPECT_GE(made->events, GetParam().options.events);
-  EXPECT_LT(made->events, GetParam().options.events + 25'000 * GetParam().options.processes);
+  const auto output = generate(GetParam().options, file.path());
+  ASSERT_TRUE(output) << output.error().to_string();
+  EXPECT_GE(output->events, GetParam().options.events);
+  EXPECT_LT(output->events, GetParam().options.events + 25'000 * GetParam().options.processes);
   const auto now = read(file.path());
   EXPECT_TRUE(now->complete());
   EXPECT_EQ(now->tables().processes.rows().size(), GetParam().options.processes);
@@ -34,7 +34,7 @@ TEST_P(generated_trace, could_have_been_recorded) {
   expect_own_ids(*now);
   std::uint64_t rows_seen = 0;
   for (const auto& chunk : now->chunks()) rows_seen += trace::is_event(chunk.type) ? chunk.rows : 0;
-  EXPECT_EQ(rows_seen, made->events);
+  EXPECT_EQ(rows_seen, output->events);
 }
 
 TEST_P(generated_trace, is_the_same_to_the_byte_for_a_seed) {
@@ -67,15 +67,15 @@ INSTANTIATE_TEST_SUITE_P(
     });
 
 TEST(generate, says_where_it_cannot_write) {
-  const auto made = generate({.events = 1000}, "/nonexistent/folder/file.sluice");
-  ASSERT_FALSE(made);
-  EXPECT_EQ(made.error().code, error_code::io);
+  const auto output = generate({.events = 1000}, "/nonexistent/folder/file.sluice");
+  ASSERT_FALSE(output);
+  EXPECT_EQ(output.error().code, error_code::io);
 }
 
 TEST(generate, stops_when_the_disk_is_full) {
-  const auto made = generate({.events = 50'000'000}, "/dev/full");
-  ASSERT_FALSE(made);
-  EXPECT_EQ(made.error().code, error_code::no_space);
+  const auto output = generate({.events = 50'000'000}, "/dev/full");
+  ASSERT_FALSE(output);
+  EXPECT_EQ(output.error().code, error_code::no_space);
 }
 
 TEST(generate, refuses_too_many_processes) {
@@ -117,15 +117,15 @@ TEST(generate, puts_a_collective_at_one_end_for_all_ranks) {
 struct collectives {
   std::vector<trace::time_ns> begins, ends;
 };
-std::map<std::int64_t, collectives> collectives_of(const trace::snapshot& of) {
-  std::map<std::int64_t, collectives> all;
-  for (const auto& row : rows<trace::kernel_event>(of)) {
-    if (!of.tables().text(row.name).starts_with("nccl")) continue;
-    collectives& mine = all[of.tables().processes.find(row.process)->rank];
+std::map<std::int64_t, collectives> list_collectives(const trace::snapshot& recording) {
+  std::map<std::int64_t, collectives> table;
+  for (const auto& row : rows<trace::kernel_event>(recording)) {
+    if (!recording.tables().text(row.name).starts_with("nccl")) continue;
+    collectives& mine = table[recording.tables().processes.find(row.process)->rank];
     mine.begins.push_back(row.time);
     mine.ends.push_back(row.end);
   }
-  return all;
+  return table;
 }
 
 TEST(generate, lets_all_ranks_wait_for_a_slow_one) {
@@ -133,13 +133,14 @@ TEST(generate, lets_all_ranks_wait_for_a_slow_one) {
   ASSERT_TRUE(generate({.events = 60'000, .processes = 3, .slow_rank = 1}, file.path()));
   const auto now = read(file.path());
   lives(*now).expect_sound();
-  const auto all = collectives_of(*now);
-  ASSERT_EQ(all.size(), 3U);
+  const auto collectives = list_collectives(*now);
+  ASSERT_EQ(collectives.size(), 3U);
   for (const std::int64_t rank : {0, 2}) {
-    ASSERT_EQ(all.at(rank).begins.size(), all.at(1).begins.size());
+    ASSERT_EQ(collectives.at(rank).begins.size(), collectives.at(1).begins.size());
     // Setup before the first collective takes one rank longer than another.
-    for (std::size_t i = 1; i < all.at(rank).begins.size(); ++i)
-      EXPECT_GT(all.at(1).begins[i] - all.at(rank).begins[i], 1'000'000) << "collective " << i << " of rank " << rank;
+    for (std::size_t i = 1; i < collectives.at(rank).begins.size(); ++i)
+      EXPECT_GT(collectives.at(1).begins[i] - collectives.at(rank).begins[i], 1'000'000)
+          << "collective " << i << " of rank " << rank;
   }
 }
 
@@ -147,7 +148,8 @@ TEST(generate, lets_a_rank_wait_for_a_slow_one_that_is_recorded_elsewhere) {
   const temporary of_one("slow-one"), of_other("slow-other");
   ASSERT_TRUE(generate({.events = 20'000, .first_rank = 4, .slow_rank = 4}, of_one.path()));
   ASSERT_TRUE(generate({.events = 20'000, .first_rank = 7, .slow_rank = 4}, of_other.path()));
-  const auto slow = collectives_of(*read(of_one.path())).at(4), other = collectives_of(*read(of_other.path())).at(7);
+  const auto slow = list_collectives(*read(of_one.path())).at(4),
+             other = list_collectives(*read(of_other.path())).at(7);
   const std::size_t count = std::min(slow.ends.size(), other.ends.size());
   ASSERT_GT(count, 5U);
   for (std::size_t i = 1; i < count; ++i) {
@@ -178,8 +180,8 @@ TEST(generate, writes_device_work_late) {
 /// Compares the bytes per event of real recordings with those of generated traces that resemble them.
 TEST(generate, takes_about_as_many_bytes_an_event_as_a_recording) {
   const temporary file("bytes");
-  const auto made = generate({.events = 340'000}, file.path());
-  ASSERT_TRUE(made);
+  const auto output = generate({.events = 340'000}, file.path());
+  ASSERT_TRUE(output);
   const auto real = read(SLUICE_SOURCE_DIR "/assets/recordings/pytorch-training.sluice");
   std::uint64_t events = 0;
   std::uint64_t bytes = 0;
@@ -191,7 +193,7 @@ TEST(generate, takes_about_as_many_bytes_an_event_as_a_recording) {
   const auto now = read(file.path());
   for (const auto& chunk : now->chunks()) generated_bytes += chunk.stored_bytes;
   const double recorded = static_cast<double>(bytes) / static_cast<double>(events);
-  EXPECT_NEAR(static_cast<double>(generated_bytes) / static_cast<double>(made->events), recorded, recorded / 10);
+  EXPECT_NEAR(static_cast<double>(generated_bytes) / static_cast<double>(output->events), recorded, recorded / 10);
 }
 
 /// The reference is a list of allocated ranges.

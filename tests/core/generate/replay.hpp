@@ -45,10 +45,10 @@ inline std::shared_ptr<const trace::snapshot> read(const std::string& path) {
 }
 
 template <class Row>
-std::vector<Row> rows(const trace::snapshot& from) {
-  std::vector<Row> all;
-  EXPECT_TRUE(from.for_each<Row>([&](const Row& row) { all.push_back(row); }));
-  return all;
+std::vector<Row> rows(const trace::snapshot& recording) {
+  std::vector<Row> items;
+  EXPECT_TRUE(recording.for_each<Row>([&](const Row& row) { items.push_back(row); }));
+  return items;
 }
 
 /// The lifetimes of all blocks, computed only from allocations and frees.
@@ -59,18 +59,18 @@ struct lives {
   };
   std::map<std::uint64_t, life> blocks;
 
-  explicit lives(const trace::snapshot& from) {
-    for (const auto& row : rows<trace::alloc_event>(from)) {
+  explicit lives(const trace::snapshot& recording) {
+    for (const auto& row : rows<trace::alloc_event>(recording)) {
       EXPECT_TRUE(blocks.emplace(raw(row.block), life{row}).second) << "block " << raw(row.block) << " is born twice";
     }
-    for (const auto& row : rows<trace::free_event>(from)) {
-      const auto of = blocks.find(raw(row.block));
-      EXPECT_NE(of, blocks.end()) << "block " << raw(row.block) << " is freed and was never born";
-      if (of == blocks.end()) continue;
-      EXPECT_EQ(of->second.died, INT64_MAX) << "block " << raw(row.block) << " is freed twice";
-      EXPECT_EQ(of->second.born.address, row.address);
-      EXPECT_GE(row.time, of->second.born.time);
-      of->second.died = row.time;
+    for (const auto& row : rows<trace::free_event>(recording)) {
+      const auto found = blocks.find(raw(row.block));
+      EXPECT_NE(found, blocks.end()) << "block " << raw(row.block) << " is freed and was never born";
+      if (found == blocks.end()) continue;
+      EXPECT_EQ(found->second.died, INT64_MAX) << "block " << raw(row.block) << " is freed twice";
+      EXPECT_EQ(found->second.born.address, row.address);
+      EXPECT_GE(row.time, found->second.born.time);
+      found->second.died = row.time;
     }
   }
 
@@ -128,10 +128,10 @@ struct lives {
 };
 
 /// Expects that each checkpoint agrees with the allocations and frees.
-inline void expect_true_checkpoints(const trace::snapshot& from, const lives& known) {
+inline void expect_true_checkpoints(const trace::snapshot& recording, const lives& known) {
   std::map<std::uint64_t, std::set<std::uint64_t>> listed;
-  for (const auto& row : rows<trace::live_block_event>(from)) listed[raw(row.checkpoint)].insert(raw(row.block));
-  const auto checkpoints = rows<trace::checkpoint_event>(from);
+  for (const auto& row : rows<trace::live_block_event>(recording)) listed[raw(row.checkpoint)].insert(raw(row.block));
+  const auto checkpoints = rows<trace::checkpoint_event>(recording);
   EXPECT_FALSE(checkpoints.empty());
   for (const auto& checkpoint : checkpoints) {
     EXPECT_EQ(checkpoint.blocks, listed[raw(checkpoint.id)].size());
@@ -140,9 +140,9 @@ inline void expect_true_checkpoints(const trace::snapshot& from, const lives& kn
 }
 
 /// Expects that GPU work refers to the call that launched it, and begins after that call.
-inline void expect_work_after_calls(const trace::snapshot& from) {
+inline void expect_work_after_calls(const trace::snapshot& recording) {
   std::map<std::uint64_t, trace::api_call_event> calls;
-  for (const auto& row : rows<trace::api_call_event>(from)) EXPECT_TRUE(calls.emplace(raw(row.id), row).second);
+  for (const auto& row : rows<trace::api_call_event>(recording)) EXPECT_TRUE(calls.emplace(raw(row.id), row).second);
   const auto check = [&](const auto& work) {
     const auto call = calls.find(raw(work.call));
     ASSERT_NE(call, calls.end());
@@ -151,27 +151,28 @@ inline void expect_work_after_calls(const trace::snapshot& from) {
     EXPECT_GE(work.time, call->second.time);
     EXPECT_GE(work.end, work.time);
   };
-  for (const auto& row : rows<trace::kernel_event>(from)) check(row);
-  for (const auto& row : rows<trace::transfer_event>(from)) check(row);
-  for (const auto& row : rows<trace::memset_event>(from)) check(row);
+  for (const auto& row : rows<trace::kernel_event>(recording)) check(row);
+  for (const auto& row : rows<trace::transfer_event>(recording)) check(row);
+  for (const auto& row : rows<trace::memset_event>(recording)) check(row);
 }
 
 /// Expects that a block is touched only while it is live.
-inline void expect_touches_of_the_living(const trace::snapshot& from, const lives& known) {
-  for (const auto& row : rows<trace::touch_event>(from)) {
-    const auto of = known.blocks.find(raw(row.block));
-    ASSERT_NE(of, known.blocks.end());
-    EXPECT_LE(of->second.born.time, row.time);
-    EXPECT_GT(of->second.died, row.time);
+inline void expect_touches_of_the_living(const trace::snapshot& recording, const lives& known) {
+  for (const auto& row : rows<trace::touch_event>(recording)) {
+    const auto found = known.blocks.find(raw(row.block));
+    ASSERT_NE(found, known.blocks.end());
+    EXPECT_LE(found->second.born.time, row.time);
+    EXPECT_GT(found->second.died, row.time);
   }
 }
 
 /// Expects that every id is unique.
-inline void expect_own_ids(const trace::snapshot& from) {
+inline void expect_own_ids(const trace::snapshot& recording) {
   std::set<std::uint64_t> seen;
   const auto take = [&]<class Row>(Row*) {
     if constexpr (trace::is_event_row<Row>) {
-      for (const Row& row : rows<Row>(from)) EXPECT_TRUE(seen.insert(raw(row.id)).second) << "event " << raw(row.id);
+      for (const Row& row : rows<Row>(recording))
+        EXPECT_TRUE(seen.insert(raw(row.id)).second) << "event " << raw(row.id);
     }
   };
 #define SLUICE_TAKE(row, kind) take(static_cast<trace::row*>(nullptr));

@@ -8,20 +8,20 @@ namespace {
 
 using namespace testing;
 
-std::uint64_t events_of(const trace::snapshot& of) {
+std::uint64_t find_events(const trace::snapshot& recording) {
   std::uint64_t count = 0;
-  for (const auto& chunk : of.chunks()) count += trace::is_event(chunk.type) ? chunk.rows : 0;
+  for (const auto& chunk : recording.chunks()) count += trace::is_event(chunk.type) ? chunk.rows : 0;
   return count;
 }
 
 TEST(tile, repeats_a_recording_one_time_after_the_other) {
   const temporary once("tile-once"), thrice("tile-thrice");
   ASSERT_TRUE(generate({.events = 30'000, .pattern = program_pattern::inference, .processes = 2}, once.path()));
-  const auto from = read(once.path());
-  const auto made = tile(once.path(), 3 * events_of(*from) - 100, thrice.path());
-  ASSERT_TRUE(made) << made.error().to_string();
+  const auto source = read(once.path());
+  const auto output = tile(once.path(), 3 * find_events(*source) - 100, thrice.path());
+  ASSERT_TRUE(output) << output.error().to_string();
   const auto now = read(thrice.path());
-  EXPECT_EQ(events_of(*now), made->events);
+  EXPECT_EQ(find_events(*now), output->events);
   const lives known(*now);
   known.expect_sound();
   expect_work_after_calls(*now);
@@ -29,17 +29,17 @@ TEST(tile, repeats_a_recording_one_time_after_the_other) {
   expect_own_ids(*now);
 
   // The result has three copies of all events, and one copy of the tables.
-  const auto count = [](const auto& all) { return all.size(); };
-  EXPECT_EQ(count(rows<trace::kernel_event>(*now)), 3 * count(rows<trace::kernel_event>(*from)));
-  EXPECT_EQ(count(rows<trace::touch_event>(*now)), 3 * count(rows<trace::touch_event>(*from)));
-  EXPECT_EQ(count(rows<trace::graph_launch_event>(*now)), 3 * count(rows<trace::graph_launch_event>(*from)));
-  EXPECT_EQ(now->tables().strings.rows().size(), from->tables().strings.rows().size());
-  EXPECT_EQ(now->tables().stacks.rows().size(), from->tables().stacks.rows().size());
+  const auto count = [](const auto& whole) { return whole.size(); };
+  EXPECT_EQ(count(rows<trace::kernel_event>(*now)), 3 * count(rows<trace::kernel_event>(*source)));
+  EXPECT_EQ(count(rows<trace::touch_event>(*now)), 3 * count(rows<trace::touch_event>(*source)));
+  EXPECT_EQ(count(rows<trace::graph_launch_event>(*now)), 3 * count(rows<trace::graph_launch_event>(*source)));
+  EXPECT_EQ(now->tables().strings.rows().size(), source->tables().strings.rows().size());
+  EXPECT_EQ(now->tables().stacks.rows().size(), source->tables().stacks.rows().size());
   EXPECT_EQ(now->tables().processes.rows().size(), 2U);
 
   // Blocks that are live at the end of a repetition are freed in the next one, so as much memory is in use at the end
   // as at the end of the original recording.
-  EXPECT_EQ(known.at(now->end()).size(), lives(*from).at(from->end()).size());
+  EXPECT_EQ(known.at(now->end()).size(), lives(*source).at(source->end()).size());
   // Step numbers continue from one repetition to the next.
   std::int64_t last = -1;
   std::uint64_t steps = 0;
@@ -47,7 +47,7 @@ TEST(tile, repeats_a_recording_one_time_after_the_other) {
     last = std::max(last, row.step);
     ++steps;
   }
-  EXPECT_EQ(steps, 3 * rows<trace::marker_event>(*from).size());
+  EXPECT_EQ(steps, 3 * rows<trace::marker_event>(*source).size());
   EXPECT_GT(last, 2 * static_cast<std::int64_t>(steps) / 3 / 2 - 2);
 }
 
@@ -155,12 +155,12 @@ TEST(tile, refuses_what_cannot_be_repeated) {
 TEST(tile, is_as_large_an_event_as_the_recording) {
   const temporary many("tile-real");
   const std::string recording = SLUICE_SOURCE_DIR "/assets/recordings/pytorch-training.sluice";
-  const auto made = tile(recording, 1'000'000, many.path());
-  ASSERT_TRUE(made) << made.error().to_string();
-  const auto bytes_an_event = [](const trace::snapshot& of) {
+  const auto output = tile(recording, 1'000'000, many.path());
+  ASSERT_TRUE(output) << output.error().to_string();
+  const auto bytes_an_event = [](const trace::snapshot& snapshot) {
     double bytes = 0;
-    for (const trace::chunk_info& chunk : of.chunks()) bytes += chunk.stored_bytes;
-    return bytes / static_cast<double>(events_of(of));
+    for (const trace::chunk_info& chunk : snapshot.chunks()) bytes += chunk.stored_bytes;
+    return bytes / static_cast<double>(find_events(snapshot));
   };
   const double before = bytes_an_event(*read(recording));
   EXPECT_NEAR(bytes_an_event(*read(many.path())), before, before / 10);

@@ -8,7 +8,7 @@ namespace {
 
 using testing::brought_file;
 using ::testing::HasSubstr;
-using testing::number_of;
+using testing::to_number;
 
 constexpr const char* header =
     "Component,Timestamp(us),Total Allocated(MB),Total Reserved(MB),Total Active(MB),Stream Ptr,Device Type\r\n";
@@ -45,8 +45,8 @@ TEST(memory_record, counts_lines_that_are_wrong) {
   ASSERT_TRUE(file.is_read()) << file.refusal();
   EXPECT_EQ(file.framework().maximum, mib);
   const auto& counts = file.imported().not_understood;
-  EXPECT_EQ(number_of(counts, "lines with a time before the first or more than a year after it"), 1U);
-  EXPECT_EQ(number_of(counts, "lines"), 7U);
+  EXPECT_EQ(to_number(counts, "lines with a time before the first or more than a year after it"), 1U);
+  EXPECT_EQ(to_number(counts, "lines"), 7U);
 }
 
 TEST(memory_record, may_be_empty) {

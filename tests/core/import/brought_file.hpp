@@ -46,14 +46,14 @@ class brought_file {
   }
   /// The number of kernels on all devices.
   [[nodiscard]] std::uint64_t kernels() const {
-    std::uint64_t all = 0;
-    for (const auto& each : report_.whole.devices) all += each.kernels;
-    return all;
+    std::uint64_t total = 0;
+    for (const auto& each : report_.whole.devices) total += each.kernels;
+    return total;
   }
   [[nodiscard]] std::uint64_t calls() const {
-    std::uint64_t all = 0;
-    for (const auto& each : report_.whole.threads) all += each.calls;
-    return all;
+    std::uint64_t total = 0;
+    for (const auto& each : report_.whole.threads) total += each.calls;
+    return total;
   }
   /// Statistics of the ranges with this name; all zero if there are no such ranges.
   [[nodiscard]] metrics::named_time range(std::string_view name) const {
@@ -68,14 +68,14 @@ class brought_file {
   }
   template <class Row>
   [[nodiscard]] std::vector<Row> rows() const {
-    return rows_of<Row>(*file_);
+    return get_rows<Row>(*file_);
   }
   [[nodiscard]] std::size_t ranges() const { return rows<trace::host_range_event>().size(); }
   /// All messages about the import that the user sees.
   [[nodiscard]] std::string messages() const {
-    std::string all;
-    for (const std::string& each : messages_of(*file_)) all += each + "\n";
-    return all;
+    std::string content;
+    for (const std::string& each : get_messages(*file_)) content += each + "\n";
+    return content;
   }
 
   /// Exports the recording and imports the result.

@@ -9,12 +9,12 @@ namespace {
 using testing::brought_file;
 using ::testing::HasSubstr;
 using ::testing::Not;
-using testing::number_of;
+using testing::to_number;
 
 constexpr trace::time_ns us = 1000;
 
 /// A trace of these events.
-brought_file trace_of(const std::string& events) {
+brought_file get_trace(const std::string& events) {
   return brought_file("trace.json", R"j({"displayTimeUnit":"ns","traceEvents":[)j" + events + "]}");
 }
 
@@ -25,9 +25,9 @@ const trace::device_row& only_device(const brought_file& file) {
 }
 
 trace::time_ns busy(const brought_file& file) {
-  trace::time_ns all = 0;
-  for (const auto& each : file.rows<trace::kernel_event>()) all += each.end - each.time;
-  return all;
+  trace::time_ns total = 0;
+  for (const auto& each : file.rows<trace::kernel_event>()) total += each.end - each.time;
+  return total;
 }
 
 constexpr const char* xla_names =
@@ -48,7 +48,7 @@ constexpr const char* xla_work =
     R"j({"ph":"X","pid":701,"tid":900,"ts":0,"dur":800,"name":"PjitFunction(step)"},{})j";
 
 TEST(xla_trace, has_kernels_copies_and_calls) {
-  const brought_file file = trace_of(std::string(xla_names) + "," + xla_work);
+  const brought_file file = get_trace(std::string(xla_names) + "," + xla_work);
   ASSERT_TRUE(file.is_read()) << file.refusal();
   EXPECT_EQ(only_device(file).ordinal, 1);
   const auto kernels = file.rows<trace::kernel_event>();
@@ -78,7 +78,7 @@ TEST(xla_trace, has_kernels_copies_and_calls) {
 
 /// The trace is like those that JAX 0.11 writes on an H200.
 TEST(xla_trace, rows_of_threads_hold_calls_though_they_have_the_names_of_work) {
-  const brought_file file = trace_of(
+  const brought_file file = get_trace(
       std::string(xla_names) +
       R"j(,{"ph":"X","pid":1,"tid":13,"ts":100,"dur":40,"name":"gemm","args":{"correlation_id":"7","kernel_details":"regs:32 grid:1,1,1 block:1,1,1"}},)j"
       R"j({"ph":"X","pid":1,"tid":14,"ts":20,"dur":30,"name":"MemcpyH2D","args":{"correlation_id":"8","memcpy_details":"kind_src:pinned kind_dst:device size:4096 dest:0 async:1"}},)j"
@@ -97,7 +97,7 @@ TEST(xla_trace, rows_of_threads_hold_calls_though_they_have_the_names_of_work) {
 }
 
 TEST(xla_trace, may_have_its_names_last) {
-  const brought_file file = trace_of(std::string(xla_work) + "," + xla_names);
+  const brought_file file = get_trace(std::string(xla_work) + "," + xla_names);
   ASSERT_TRUE(file.is_read()) << file.refusal();
   EXPECT_EQ(only_device(file).ordinal, 1);
   EXPECT_EQ(file.kernels(), 1U);
@@ -105,7 +105,7 @@ TEST(xla_trace, may_have_its_names_last) {
 }
 
 TEST(xla_trace, two_devices_of_one_name_stay_two) {
-  const brought_file file = trace_of(
+  const brought_file file = get_trace(
       R"j({"ph":"M","pid":1,"name":"process_name","args":{"name":"/device:GPU:0"}},)j"
       R"j({"ph":"M","pid":2,"name":"process_name","args":{"name":"/host:b/device:GPU:0"}},)j"
       R"j({"ph":"X","pid":1,"tid":3,"ts":1,"dur":1,"name":"a","args":{"correlation_id":1,"kernel_details":"regs:1"}},)j"
@@ -117,7 +117,7 @@ TEST(xla_trace, two_devices_of_one_name_stay_two) {
 }
 
 TEST(xla_trace, details_may_be_anything) {
-  const brought_file file = trace_of(
+  const brought_file file = get_trace(
       R"j({"ph":"X","pid":1,"tid":3,"ts":1,"dur":1,"name":"a","args":{"correlation_id":"x","kernel_details":"regs:1"}},)j"
       R"j({"ph":"X","pid":1,"tid":3,"ts":2,"dur":1,"name":"b","args":{"correlation_id":1,"kernel_details":"regs: grid:,, block:-1,9999999999999,z"}},)j"
       R"j({"ph":"X","pid":1,"tid":3,"ts":3,"dur":1,"name":"MemcpyD2H","args":{"correlation_id":2,"memcpy_details":"kind_src kind_dst:"}},)j"
@@ -126,18 +126,18 @@ TEST(xla_trace, details_may_be_anything) {
   ASSERT_TRUE(file.is_read()) << file.refusal();
   EXPECT_EQ(file.rows<trace::kernel_event>().size(), 1U);
   EXPECT_EQ(file.rows<trace::transfer_event>().size(), 1U);
-  EXPECT_EQ(number_of(file.imported().not_understood, "copies and memsets whose size is not in the file"), 2U);
-  EXPECT_EQ(number_of(file.imported().not_understood, "event arguments that a recording cannot represent"), 2U);
+  EXPECT_EQ(to_number(file.imported().not_understood, "copies and memsets whose size is not in the file"), 2U);
+  EXPECT_EQ(to_number(file.imported().not_understood, "event arguments that a recording cannot represent"), 2U);
 }
 
 TEST(xla_trace, operations_of_a_tpu_are_its_work) {
   const brought_file file =
-      trace_of(R"j({"ph":"M","pid":3,"name":"process_name","args":{"name":"/device:TPU:0"}},)j"
-               R"j({"ph":"M","pid":3,"tid":1,"name":"thread_name","args":{"name":"XLA Modules"}},)j"
-               R"j({"ph":"M","pid":3,"tid":2,"name":"thread_name","args":{"name":"XLA Ops"}},)j"
-               R"j({"ph":"X","pid":3,"tid":1,"ts":1,"dur":9,"name":"jit_f"},)j"
-               R"j({"ph":"X","pid":3,"tid":2,"ts":1,"dur":4,"name":"fusion.1","args":{"hlo_category":"fusion"}},)j"
-               R"j({"ph":"X","pid":3,"tid":2,"ts":5,"dur":4,"name":"fusion.2"})j");
+      get_trace(R"j({"ph":"M","pid":3,"name":"process_name","args":{"name":"/device:TPU:0"}},)j"
+                R"j({"ph":"M","pid":3,"tid":1,"name":"thread_name","args":{"name":"XLA Modules"}},)j"
+                R"j({"ph":"M","pid":3,"tid":2,"name":"thread_name","args":{"name":"XLA Ops"}},)j"
+                R"j({"ph":"X","pid":3,"tid":1,"ts":1,"dur":9,"name":"jit_f"},)j"
+                R"j({"ph":"X","pid":3,"tid":2,"ts":1,"dur":4,"name":"fusion.1","args":{"hlo_category":"fusion"}},)j"
+                R"j({"ph":"X","pid":3,"tid":2,"ts":5,"dur":4,"name":"fusion.2"})j");
   ASSERT_TRUE(file.is_read()) << file.refusal();
   EXPECT_EQ(file.kernels(), 2U);
   EXPECT_EQ(busy(file), 8 * us);
@@ -145,7 +145,7 @@ TEST(xla_trace, operations_of_a_tpu_are_its_work) {
 }
 
 TEST(xla_trace, its_allocator_tells_of_memory) {
-  const brought_file file = trace_of(
+  const brought_file file = get_trace(
       R"j({"ph":"X","pid":7,"tid":1,"ts":1,"dur":0.001,"name":"MemoryAllocation","args":{"allocator_name":"GPU_0_bfc",)j"
       R"j("allocation_bytes":"4096","addr":"1024","bytes_allocated":"4096","bytes_reserved":"1000000"}},)j"
       R"j({"ph":"X","pid":7,"tid":1,"ts":2,"dur":0.001,"name":"MemoryAllocation","args":{"allocator_name":"GPU_0_bfc",)j"
@@ -162,7 +162,7 @@ TEST(xla_trace, its_allocator_tells_of_memory) {
 TEST(unitrace_trace, has_kernels_copies_and_fills) {
   const std::string head =
       R"j({"ph":"M","name":"process_name","pid":1,"tid":0,"args":{"name":"DEVICE<Intel Max 1550>[2]"}},)j";
-  const brought_file file = trace_of(
+  const brought_file file = get_trace(
       head +
       R"j({"ph":"X","tid":2,"pid":1,"name":"f(int)[SIMD32 {8; 4; 1} {32; 1; 1}]","cat":"gpu_op","ts":100,"dur":20,"args":{"id":"0"}},)j"
       R"j({"ph":"X","tid":2,"pid":1,"name":"Tile #1: g","cat":"gpu_op","ts":130,"dur":20},)j"
@@ -183,13 +183,13 @@ TEST(unitrace_trace, has_kernels_copies_and_fills) {
   EXPECT_EQ(file.text(kernels[1].name), "g");
   EXPECT_EQ(file.copies(trace::direction::h2d).bytes, 8192);
   EXPECT_EQ(file.copies(trace::direction::d2h).count, 1U);
-  EXPECT_EQ(number_of(file.imported().not_understood, "copies and memsets whose size is not in the file"), 1U);
+  EXPECT_EQ(to_number(file.imported().not_understood, "copies and memsets whose size is not in the file"), 1U);
   EXPECT_EQ(file.rows<trace::memset_event>().size(), 1U);
   EXPECT_EQ(file.range("zeCommandListAppendBarrier").count, 1U);
 }
 
 TEST(rocprof_trace, has_kernels_copies_and_calls) {
-  const brought_file file = trace_of(
+  const brought_file file = get_trace(
       R"j({"args":{"name":"0 GPU1"},"ph":"M","pid":"6","name":"process_name"},)j"
       R"j({"ph":"X","name":"add","pid":"6","tid":"1","ts":"1000.0","dur":"20","args":{"BeginNs":"1","dev-id":"1","queue-id":"3"}},)j"
       R"j({"ph":"X","name":"CopyHostToDevice","pid":"6","tid":"1","ts":"900","dur":"20","args":{"BeginNs":"1","dev-id":"1","queue-id":"0"}},)j"
@@ -201,7 +201,7 @@ TEST(rocprof_trace, has_kernels_copies_and_calls) {
   EXPECT_EQ(file.kernels(), 1U);
   EXPECT_EQ(file.copies(trace::direction::h2d).count, 1U);
   EXPECT_EQ(file.copies(trace::direction::d2h).count, 1U);
-  EXPECT_EQ(number_of(file.imported().not_understood, "copies and memsets whose size is not in the file"), 2U);
+  EXPECT_EQ(to_number(file.imported().not_understood, "copies and memsets whose size is not in the file"), 2U);
   EXPECT_EQ(file.calls(), 1U);
   EXPECT_EQ(file.range("my range").count, 1U);
 }
@@ -222,7 +222,7 @@ TEST(ascend_trace, has_kernels_copies_and_waits) {
   EXPECT_EQ(file.kernels(), 2U);
   EXPECT_EQ(file.copies(trace::direction::h2d).bytes, 65536);
   EXPECT_EQ(file.rows<trace::transfer_event>().size(), 2U);
-  EXPECT_EQ(number_of(file.imported().not_understood, "copies and memsets whose size is not in the file"), 1U);
+  EXPECT_EQ(to_number(file.imported().not_understood, "copies and memsets whose size is not in the file"), 1U);
   EXPECT_EQ(file.range("EVENT_WAIT").count, 1U);
 }
 

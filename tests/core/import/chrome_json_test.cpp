@@ -10,9 +10,9 @@ namespace {
 using ::testing::AllOf;
 using ::testing::ElementsAre;
 using ::testing::Field;
+using testing::get_rows;
 using ::testing::HasSubstr;
-using testing::number_of;
-using testing::rows_of;
+using testing::to_number;
 
 /// A document and its imported trace.
 class imported {
@@ -30,16 +30,16 @@ class imported {
   template <class Row>
   [[nodiscard]] std::vector<Row> rows() const {
     if (file == nullptr) return {};
-    auto all = rows_of<Row>(*file);
+    auto whole = get_rows<Row>(*file);
     if constexpr (requires(Row row) { row.time; }) {
-      std::stable_sort(all.begin(), all.end(), [](const Row& a, const Row& b) { return a.time < b.time; });
+      std::stable_sort(whole.begin(), whole.end(), [](const Row& a, const Row& b) { return a.time < b.time; });
     }
-    return all;
+    return whole;
   }
   [[nodiscard]] std::string text(trace::string_id id) const { return std::string(file->latest()->tables().text(id)); }
   [[nodiscard]] const trace::tables& tables() const { return file->latest()->tables(); }
-  [[nodiscard]] std::uint64_t lost(std::string_view what) const {
-    return outcome ? number_of(outcome->not_understood, what) : 0;
+  [[nodiscard]] std::uint64_t lost(std::string_view subject) const {
+    return outcome ? to_number(outcome->not_understood, subject) : 0;
   }
 
   result<report> outcome;
@@ -56,21 +56,22 @@ TEST(chrome_json, reads_an_array_an_object_and_an_array_without_its_end) {
   for (const std::string& document :
        {"[" + event + "]", in_object(event), "[" + event, "[" + event + ",\n", "\xef\xbb\xbf [" + event + "]",
         R"({"a":{"traceEvents":[1]},"traceEvents":[)" + event + R"(],"otherData":{"x":[1,{"y":"}"}]}})"}) {
-    const imported made(document);
-    ASSERT_TRUE(made.outcome) << document << made.outcome.error().to_string();
-    const auto ranges = made.rows<trace::host_range_event>();
+    const imported import_result(document);
+    ASSERT_TRUE(import_result.outcome) << document << import_result.outcome.error().to_string();
+    const auto ranges = import_result.rows<trace::host_range_event>();
     ASSERT_EQ(ranges.size(), 1U) << document;
-    EXPECT_EQ(made.text(ranges[0].name), "work");
+    EXPECT_EQ(import_result.text(ranges[0].name), "work");
     EXPECT_EQ(ranges[0].end - ranges[0].time, 5000);
   }
 }
 
 TEST(chrome_json, times_are_decimals_and_never_doubles) {
   // The nearest doubles are microseconds away from these values.
-  const imported made(in_object(R"({"ph":"X","name":"a","pid":1,"tid":1,"ts":4320677463303514.123,"dur":0.001},)"
-                                R"({"ph":"X","name":"b","pid":1,"tid":1,"ts":4320677463303514.1244,"dur":1e-2},)"
-                                R"({"ph":"X","name":"c","pid":1,"tid":1,"ts":"4320677463303514.1246","dur":1.5E1})"));
-  const auto ranges = made.rows<trace::host_range_event>();
+  const imported import_result(
+      in_object(R"({"ph":"X","name":"a","pid":1,"tid":1,"ts":4320677463303514.123,"dur":0.001},)"
+                R"({"ph":"X","name":"b","pid":1,"tid":1,"ts":4320677463303514.1244,"dur":1e-2},)"
+                R"({"ph":"X","name":"c","pid":1,"tid":1,"ts":"4320677463303514.1246","dur":1.5E1})"));
+  const auto ranges = import_result.rows<trace::host_range_event>();
   ASSERT_EQ(ranges.size(), 3U);
   EXPECT_EQ(ranges[0].end - ranges[0].time, 1);
   EXPECT_EQ(ranges[1].time - ranges[0].time, 1);
@@ -80,89 +81,92 @@ TEST(chrome_json, times_are_decimals_and_never_doubles) {
 }
 
 TEST(chrome_json, overlapping_ranges_of_a_thread_are_all_kept) {
-  const imported made(in_object(R"({"ph":"X","name":"a","pid":1,"tid":1,"ts":0,"dur":10},)"
-                                R"({"ph":"X","name":"b","pid":1,"tid":1,"ts":5,"dur":10},)"
-                                R"({"ph":"X","name":"c","pid":1,"tid":1,"ts":5,"dur":10})"));
-  EXPECT_EQ(made.rows<trace::host_range_event>().size(), 3U);
+  const imported import_result(in_object(R"({"ph":"X","name":"a","pid":1,"tid":1,"ts":0,"dur":10},)"
+                                         R"({"ph":"X","name":"b","pid":1,"tid":1,"ts":5,"dur":10},)"
+                                         R"({"ph":"X","name":"c","pid":1,"tid":1,"ts":5,"dur":10})"));
+  EXPECT_EQ(import_result.rows<trace::host_range_event>().size(), 3U);
 }
 
 TEST(chrome_json, beginnings_and_ends_nest_per_thread) {
-  const imported made(
+  const imported import_result(
       in_object(R"({"ph":"B","name":"outer","pid":1,"tid":1,"ts":0},{"ph":"B","name":"other","pid":1,"tid":2,"ts":1},)"
                 R"({"ph":"B","name":"inner","pid":1,"tid":1,"ts":2},{"ph":"E","pid":1,"tid":1,"ts":3},)"
                 R"({"ph":"E","pid":1,"tid":1,"ts":9},{"ph":"E","pid":1,"tid":1,"ts":9})"));
-  const auto ranges = made.rows<trace::host_range_event>();
+  const auto ranges = import_result.rows<trace::host_range_event>();
   ASSERT_EQ(ranges.size(), 3U);
-  EXPECT_EQ(made.text(ranges[0].name), "outer");
+  EXPECT_EQ(import_result.text(ranges[0].name), "outer");
   EXPECT_EQ(ranges[0].end - ranges[0].time, 9000);
   EXPECT_EQ(ranges[1].end, trace::unknown_time);
-  EXPECT_EQ(made.text(ranges[2].name), "inner");
+  EXPECT_EQ(import_result.text(ranges[2].name), "inner");
   EXPECT_EQ(ranges[2].end - ranges[2].time, 1000);
-  EXPECT_EQ(made.lost("range ends without a start"), 1U);
-  EXPECT_EQ(made.lost("ranges that never ended"), 1U);
+  EXPECT_EQ(import_result.lost("range ends without a start"), 1U);
+  EXPECT_EQ(import_result.lost("ranges that never ended"), 1U);
 }
 
 TEST(chrome_json, asynchronous_ranges_belong_to_their_ids) {
-  const imported made(in_object(R"({"ph":"b","cat":"io","name":"read","id":"0x1","pid":1,"tid":1,"ts":0},)"
-                                R"({"ph":"b","cat":"io","name":"read","id":"0x2","pid":1,"tid":1,"ts":1},)"
-                                R"({"ph":"n","cat":"io","name":"half","id":"0x2","pid":1,"tid":1,"ts":2},)"
-                                R"({"ph":"e","cat":"io","name":"read","id":"0x1","pid":1,"tid":9,"ts":3},)"
-                                R"({"ph":"e","cat":"io","name":"read","id":"0x2","pid":1,"tid":9,"ts":7})"));
-  const auto ranges = made.rows<trace::host_range_event>();
+  const imported import_result(in_object(R"({"ph":"b","cat":"io","name":"read","id":"0x1","pid":1,"tid":1,"ts":0},)"
+                                         R"({"ph":"b","cat":"io","name":"read","id":"0x2","pid":1,"tid":1,"ts":1},)"
+                                         R"({"ph":"n","cat":"io","name":"half","id":"0x2","pid":1,"tid":1,"ts":2},)"
+                                         R"({"ph":"e","cat":"io","name":"read","id":"0x1","pid":1,"tid":9,"ts":3},)"
+                                         R"({"ph":"e","cat":"io","name":"read","id":"0x2","pid":1,"tid":9,"ts":7})"));
+  const auto ranges = import_result.rows<trace::host_range_event>();
   ASSERT_EQ(ranges.size(), 2U);
   EXPECT_EQ(ranges[0].end - ranges[0].time, 3000);
   EXPECT_EQ(ranges[1].end - ranges[1].time, 6000);
   EXPECT_EQ(ranges[0].thread, ranges[1].thread);
-  EXPECT_EQ(made.rows<trace::marker_event>().size(), 1U);
+  EXPECT_EQ(import_result.rows<trace::marker_event>().size(), 1U);
 }
 
 TEST(chrome_json, counters_have_a_series_for_each_argument) {
-  const imported made(in_object(R"({"ph":"C","name":"heap","pid":1,"ts":0,"args":{"used bytes":5,"free":-2.5}},)"
-                                R"({"args":{"used bytes":7,"free":"x"},"ph":"C","name":"heap","pid":1,"ts":1})"));
-  ASSERT_EQ(made.tables().counters.rows().size(), 2U);
-  const auto& used = made.tables().counters.rows()[0];
-  EXPECT_EQ(made.text(used.name), "heap used bytes");
+  const imported import_result(
+      in_object(R"({"ph":"C","name":"heap","pid":1,"ts":0,"args":{"used bytes":5,"free":-2.5}},)"
+                R"({"args":{"used bytes":7,"free":"x"},"ph":"C","name":"heap","pid":1,"ts":1})"));
+  ASSERT_EQ(import_result.tables().counters.rows().size(), 2U);
+  const auto& used = import_result.tables().counters.rows()[0];
+  EXPECT_EQ(import_result.text(used.name), "heap used bytes");
   EXPECT_EQ(used.unit, trace::counter_unit::bytes);
-  const auto samples = made.rows<trace::counter_event>();
+  const auto samples = import_result.rows<trace::counter_event>();
   ASSERT_EQ(samples.size(), 3U);
   EXPECT_EQ(samples[1].value, -2.5);
   EXPECT_EQ(samples[2].value, 7);
-  EXPECT_EQ(made.lost("counter values that are not numbers"), 1U);
+  EXPECT_EQ(import_result.lost("counter values that are not numbers"), 1U);
 }
 
 TEST(chrome_json, arrows_link_the_ranges_around_their_ends) {
   // The second arrow's end precedes its range in the file.
-  const imported made(in_object(R"({"ph":"X","name":"a","pid":1,"tid":1,"ts":0,"dur":10},)"
-                                R"({"ph":"X","name":"in a","pid":1,"tid":1,"ts":2,"dur":4},)"
-                                R"({"ph":"s","cat":"x","name":"x","id":1,"pid":1,"tid":1,"ts":3},)"
-                                R"({"ph":"f","cat":"x","name":"x","id":2,"pid":1,"tid":2,"ts":21,"bp":"e"},)"
-                                R"({"ph":"X","name":"b","pid":1,"tid":2,"ts":20,"dur":10},)"
-                                R"({"ph":"f","cat":"x","name":"x","id":1,"pid":1,"tid":2,"ts":20,"bp":"e"},)"
-                                R"({"ph":"s","cat":"x","name":"x","id":2,"pid":1,"tid":1,"ts":8},)"
-                                R"({"ph":"s","cat":"x","name":"x","id":3,"pid":1,"tid":1,"ts":8})"));
-  const auto ranges = made.rows<trace::host_range_event>();
+  const imported import_result(in_object(R"({"ph":"X","name":"a","pid":1,"tid":1,"ts":0,"dur":10},)"
+                                         R"({"ph":"X","name":"in a","pid":1,"tid":1,"ts":2,"dur":4},)"
+                                         R"({"ph":"s","cat":"x","name":"x","id":1,"pid":1,"tid":1,"ts":3},)"
+                                         R"({"ph":"f","cat":"x","name":"x","id":2,"pid":1,"tid":2,"ts":21,"bp":"e"},)"
+                                         R"({"ph":"X","name":"b","pid":1,"tid":2,"ts":20,"dur":10},)"
+                                         R"({"ph":"f","cat":"x","name":"x","id":1,"pid":1,"tid":2,"ts":20,"bp":"e"},)"
+                                         R"({"ph":"s","cat":"x","name":"x","id":2,"pid":1,"tid":1,"ts":8},)"
+                                         R"({"ph":"s","cat":"x","name":"x","id":3,"pid":1,"tid":1,"ts":8})"));
+  const auto ranges = import_result.rows<trace::host_range_event>();
   ASSERT_EQ(ranges.size(), 3U);
-  auto links = made.rows<trace::link_event>();
+  auto links = import_result.rows<trace::link_event>();
   ASSERT_EQ(links.size(), 2U);
   EXPECT_EQ(links[1].kind, trace::link_kind::flow);
   EXPECT_EQ(links[1].from, ranges[1].id);
   EXPECT_EQ(links[1].to, ranges[2].id);
   EXPECT_EQ(links[0].from, ranges[0].id);
   EXPECT_EQ(links[0].to, ranges[2].id);
-  EXPECT_EQ(made.lost("arrow ends without a range or a counterpart"), 1U);
+  EXPECT_EQ(import_result.lost("arrow ends without a range or a counterpart"), 1U);
 }
 
 TEST(chrome_json, names_of_processes_and_threads_may_come_last) {
-  const imported made(in_object(R"({"ph":"X","name":"a","pid":"Main","tid":"UI","ts":0,"dur":1},)"
-                                R"({"ph":"X","name":"b","pid":7,"tid":8,"ts":0,"dur":1},)"
-                                R"({"ph":"M","name":"process_name","pid":7,"args":{"name":"server"}},)"
-                                R"({"ph":"M","name":"thread_name","pid":7,"tid":8,"args":{"name":"worker"}})"));
+  const imported import_result(
+      in_object(R"({"ph":"X","name":"a","pid":"Main","tid":"UI","ts":0,"dur":1},)"
+                R"({"ph":"X","name":"b","pid":7,"tid":8,"ts":0,"dur":1},)"
+                R"({"ph":"M","name":"process_name","pid":7,"args":{"name":"server"}},)"
+                R"({"ph":"M","name":"thread_name","pid":7,"tid":8,"args":{"name":"worker"}})"));
   std::vector<std::string> names;
-  for (const auto& row : made.tables().processes.rows())
-    names.push_back(made.text(row.command) + std::to_string(row.pid));
+  for (const auto& row : import_result.tables().processes.rows())
+    names.push_back(import_result.text(row.command) + std::to_string(row.pid));
   EXPECT_THAT(names, ::testing::UnorderedElementsAre("Main0", "server7"));
   names.clear();
-  for (const auto& row : made.tables().threads.rows()) names.push_back(made.text(row.name) + std::to_string(row.tid));
+  for (const auto& row : import_result.tables().threads.rows())
+    names.push_back(import_result.text(row.name) + std::to_string(row.tid));
   EXPECT_THAT(names, ::testing::UnorderedElementsAre("UI0", "worker8"));
 }
 
@@ -173,9 +177,9 @@ TEST(kineto, work_finds_its_call_before_and_behind_it) {
       R"j({"ph":"X","cat":"gpu_memcpy","name":"Memcpy HtoD (Pinned -> Device)","pid":0,"tid":7,"ts":5,"dur":1,)j"
       R"("args":{"device":0,"context":1,"stream":7,"correlation":9,"bytes":1024}})";
   for (const std::string& events : {call + "," + copy, copy + "," + call}) {
-    const imported made(in_object(events));
-    const auto calls = made.rows<trace::api_call_event>();
-    const auto copies = made.rows<trace::transfer_event>();
+    const imported import_result(in_object(events));
+    const auto calls = import_result.rows<trace::api_call_event>();
+    const auto copies = import_result.rows<trace::transfer_event>();
     ASSERT_EQ(calls.size(), 1U);
     ASSERT_EQ(copies.size(), 1U);
     EXPECT_EQ(copies[0].call, calls[0].id);
@@ -186,18 +190,18 @@ TEST(kineto, work_finds_its_call_before_and_behind_it) {
     EXPECT_EQ(copies[0].source_kind, trace::memory_kind::pinned);
     EXPECT_EQ(copies[0].destination_kind, trace::memory_kind::device);
     EXPECT_TRUE(copies[0].asynchronous);
-    EXPECT_EQ(made.tables().streams.rows().at(0).handle, 7U);
-    EXPECT_EQ(made.tables().processes.rows().size(), 1U);
+    EXPECT_EQ(import_result.tables().streams.rows().at(0).handle, 7U);
+    EXPECT_EQ(import_result.tables().processes.rows().size(), 1U);
   }
 }
 
 TEST(kineto, arguments_may_come_before_what_says_what_they_are) {
-  const imported made(
+  const imported import_result(
       in_object(R"({"args":{"grid":[3,2,1],"block":[64,1,1],"device":0,"stream":7,"registers per thread":8},)"
                 R"("cat":"kernel","dur":1,"name":"k\u0041\"","ph":"X","pid":0,"tid":7,"ts":1})"));
-  const auto kernels = made.rows<trace::kernel_event>();
+  const auto kernels = import_result.rows<trace::kernel_event>();
   ASSERT_EQ(kernels.size(), 1U);
-  EXPECT_EQ(made.text(kernels[0].name), "kA\"");
+  EXPECT_EQ(import_result.text(kernels[0].name), "kA\"");
   EXPECT_EQ(kernels[0].grid_x, 3U);
   EXPECT_EQ(kernels[0].grid_y, 2U);
   EXPECT_EQ(kernels[0].block_x, 64U);
@@ -211,9 +215,9 @@ std::string instant(int at, int address, int bytes, int allocated) {
 }
 
 TEST(kineto, memory_instants_are_blocks_in_order_of_time_whatever_the_files_order) {
-  const imported made(in_object(instant(9, 100, -64, 512) + "," + instant(3, 100, 64, 576)));
-  const auto allocs = made.rows<trace::alloc_event>();
-  const auto frees = made.rows<trace::free_event>();
+  const imported import_result(in_object(instant(9, 100, -64, 512) + "," + instant(3, 100, 64, 576)));
+  const auto allocs = import_result.rows<trace::alloc_event>();
+  const auto frees = import_result.rows<trace::free_event>();
   ASSERT_EQ(allocs.size(), 2U);
   ASSERT_EQ(frees.size(), 1U);
   EXPECT_EQ(allocs[0].bytes, 64U);
@@ -224,7 +228,7 @@ TEST(kineto, memory_instants_are_blocks_in_order_of_time_whatever_the_files_orde
   EXPECT_EQ(allocs[1].source, trace::provenance::inferred);
   EXPECT_EQ(allocs[1].flags, trace::born_before);
   EXPECT_LE(allocs[1].time, allocs[0].time);
-  const auto pools = made.rows<trace::pool_event>();
+  const auto pools = import_result.rows<trace::pool_event>();
   ASSERT_EQ(pools.size(), 2U);
   EXPECT_EQ(pools[0].used, 576U);
   EXPECT_EQ(pools[1].used, 512U);
@@ -232,24 +236,24 @@ TEST(kineto, memory_instants_are_blocks_in_order_of_time_whatever_the_files_orde
 }
 
 TEST(kineto, a_free_without_its_allocation_is_of_a_block_from_before) {
-  const imported made(in_object(instant(3, 100, -64, 0)));
-  const auto allocs = made.rows<trace::alloc_event>();
+  const imported import_result(in_object(instant(3, 100, -64, 0)));
+  const auto allocs = import_result.rows<trace::alloc_event>();
   ASSERT_EQ(allocs.size(), 1U);
   EXPECT_EQ(allocs[0].bytes, 64U);
   EXPECT_EQ(allocs[0].flags, trace::born_before);
-  EXPECT_EQ(made.rows<trace::free_event>().at(0).block, allocs[0].block);
+  EXPECT_EQ(import_result.rows<trace::free_event>().at(0).block, allocs[0].block);
 }
 
 TEST(kineto, the_document_says_clock_devices_and_rank) {
-  const imported made(
+  const imported import_result(
       R"({"baseTimeNanoseconds":1790857026000000000,"distributedInfo":{"backend":"nccl","rank":3},)"
       R"("deviceProperties":[{"id":0,"name":"NVIDIA H200","totalGlobalMem":150109880320,"computeMajor":9,"computeMinor":0}],)"
       R"("traceEvents":[{"ph":"X","name":"a","pid":1,"tid":1,"ts":5.5,"dur":1}],"new thing":[1]})");
-  EXPECT_EQ(made.file->latest()->realtime_origin(), 1790857026000005500);
-  EXPECT_EQ(made.tables().processes.rows().at(0).rank, 3);
-  EXPECT_EQ(made.text(made.tables().devices.rows().at(0).name), "NVIDIA H200");
-  EXPECT_EQ(made.tables().devices.rows().at(0).memory_bytes, 150109880320U);
-  EXPECT_EQ(made.lost("member 'new thing' of the document"), 1U);
+  EXPECT_EQ(import_result.file->latest()->realtime_origin(), 1790857026000005500);
+  EXPECT_EQ(import_result.tables().processes.rows().at(0).rank, 3);
+  EXPECT_EQ(import_result.text(import_result.tables().devices.rows().at(0).name), "NVIDIA H200");
+  EXPECT_EQ(import_result.tables().devices.rows().at(0).memory_bytes, 150109880320U);
+  EXPECT_EQ(import_result.lost("member 'new thing' of the document"), 1U);
 }
 
 TEST(kineto, members_that_are_nested_too_deep_are_counted_and_not_read) {
@@ -275,51 +279,52 @@ TEST(chrome_json_broken, one_event_that_is_no_json_is_counted_and_the_others_are
   const std::string good = R"({"ph":"X","name":"a","pid":1,"tid":1,"ts":0,"dur":1})";
   for (const std::string bad : {R"({"ph":"X","name":"a" "pid":1})", R"({"ph":"X",,})", R"({"ph":"X","name":nul})",
                                 R"({"ph":"X","ts":{"a":[}}})"}) {
-    const imported made(in_object(good + "," + bad + "," + good));
-    ASSERT_TRUE(made.outcome) << made.outcome.error().to_string();
-    EXPECT_EQ(made.rows<trace::host_range_event>().size(), 2U) << bad;
-    ASSERT_EQ(made.outcome->not_understood.size(), 1U) << bad;
-    EXPECT_EQ(made.outcome->not_understood[0].number, 1U);
+    const imported import_result(in_object(good + "," + bad + "," + good));
+    ASSERT_TRUE(import_result.outcome) << import_result.outcome.error().to_string();
+    EXPECT_EQ(import_result.rows<trace::host_range_event>().size(), 2U) << bad;
+    ASSERT_EQ(import_result.outcome->not_understood.size(), 1U) << bad;
+    EXPECT_EQ(import_result.outcome->not_understood[0].number, 1U);
   }
 }
 
 TEST(chrome_json_broken, times_beyond_what_ns_hold_are_counted) {
   for (const std::string time :
        {"9223372036854775808", "1e300", "-9223372036854775808", "99999999999999999999999", "NaN"}) {
-    const imported made(in_object(R"({"ph":"X","name":"a","pid":1,"tid":1,"ts":)" + time + R"(,"dur":1})"));
-    ASSERT_TRUE(made.outcome) << made.outcome.error().to_string();
-    EXPECT_EQ(made.rows<trace::host_range_event>().size(), 0U);
-    EXPECT_EQ(made.outcome->not_understood.size(), 1U) << time;
+    const imported import_result(in_object(R"({"ph":"X","name":"a","pid":1,"tid":1,"ts":)" + time + R"(,"dur":1})"));
+    ASSERT_TRUE(import_result.outcome) << import_result.outcome.error().to_string();
+    EXPECT_EQ(import_result.rows<trace::host_range_event>().size(), 0U);
+    EXPECT_EQ(import_result.outcome->not_understood.size(), 1U) << time;
   }
 }
 
 TEST(chrome_json_broken, a_negative_duration_is_none_and_said) {
-  const imported made(in_object(R"({"ph":"X","name":"a","pid":1,"tid":1,"ts":5,"dur":-3})"));
-  const auto ranges = made.rows<trace::host_range_event>();
+  const imported import_result(in_object(R"({"ph":"X","name":"a","pid":1,"tid":1,"ts":5,"dur":-3})"));
+  const auto ranges = import_result.rows<trace::host_range_event>();
   ASSERT_EQ(ranges.size(), 1U);
   EXPECT_EQ(ranges[0].end, ranges[0].time);
-  EXPECT_EQ(made.lost("events with a negative duration"), 1U);
+  EXPECT_EQ(import_result.lost("events with a negative duration"), 1U);
 }
 
 TEST(chrome_json_broken, bytes_that_are_not_utf8_are_mended) {
-  const imported made(in_object(R"({"ph":"X","name":"caf)"
-                                "\xff\xc3"
-                                R"(","pid":1,"tid":1,"ts":5,"dur":3})"));
-  const auto ranges = made.rows<trace::host_range_event>();
+  const imported import_result(in_object(R"({"ph":"X","name":"caf)"
+                                         "\xff\xc3"
+                                         R"(","pid":1,"tid":1,"ts":5,"dur":3})"));
+  const auto ranges = import_result.rows<trace::host_range_event>();
   ASSERT_EQ(ranges.size(), 1U);
-  EXPECT_EQ(made.text(ranges[0].name), "caf??");
+  EXPECT_EQ(import_result.text(ranges[0].name), "caf??");
 }
 
 TEST(chrome_json_broken, of_members_that_stand_twice_the_last_counts) {
-  const imported made(in_object(R"({"ph":"X","name":"a","name":"b","pid":1,"tid":1,"ts":5,"ts":6,"dur":3})"));
-  EXPECT_EQ(made.text(made.rows<trace::host_range_event>().at(0).name), "b");
+  const imported import_result(in_object(R"({"ph":"X","name":"a","name":"b","pid":1,"tid":1,"ts":5,"ts":6,"dur":3})"));
+  EXPECT_EQ(import_result.text(import_result.rows<trace::host_range_event>().at(0).name), "b");
 }
 
 TEST(chrome_json_broken, a_file_that_ends_too_early_gives_what_was_before) {
-  const imported made(R"({"traceEvents":[{"ph":"X","name":"a","pid":1,"tid":1,"ts":5,"dur":3},{"ph":"X","na)");
-  EXPECT_EQ(made.rows<trace::host_range_event>().size(), 1U);
-  EXPECT_EQ(made.lost("bytes of an event cut off by the end of the file"), 13U);
-  EXPECT_THAT(testing::messages_of(*made.file), ::testing::Contains(HasSubstr("the imported file is cut off")));
+  const imported import_result(R"({"traceEvents":[{"ph":"X","name":"a","pid":1,"tid":1,"ts":5,"dur":3},{"ph":"X","na)");
+  EXPECT_EQ(import_result.rows<trace::host_range_event>().size(), 1U);
+  EXPECT_EQ(import_result.lost("bytes of an event cut off by the end of the file"), 13U);
+  EXPECT_THAT(testing::get_messages(*import_result.file),
+              ::testing::Contains(HasSubstr("the imported file is cut off")));
 }
 
 TEST(chrome_json_broken, deep_nesting_needs_no_stack) {
@@ -337,21 +342,21 @@ TEST(chrome_json_broken, deep_nesting_needs_no_stack) {
 TEST(chrome_json_broken, an_event_without_end_is_an_error_that_names_its_place) {
   // An 80 MB string that compresses to almost nothing.
   const std::string bomb = R"([{"ph":"X","name":")" + std::string(std::size_t{80} << 20, 'a');
-  const imported made(bomb, true);
-  ASSERT_FALSE(made.outcome);
-  EXPECT_EQ(made.outcome.error().code, error_code::corrupt);
-  EXPECT_EQ(made.outcome.error().offset, 1U);
-  EXPECT_THAT(made.outcome.error().to_string(), HasSubstr("longer than 64 MiB"));
+  const imported import_result(bomb, true);
+  ASSERT_FALSE(import_result.outcome);
+  EXPECT_EQ(import_result.outcome.error().code, error_code::corrupt);
+  EXPECT_EQ(import_result.outcome.error().offset, 1U);
+  EXPECT_THAT(import_result.outcome.error().to_string(), HasSubstr("longer than 64 MiB"));
 }
 
 TEST(chrome_json_broken, elements_that_are_no_events_are_counted) {
-  const imported made(
+  const imported import_result(
       R"([{"ph":"X","name":"a","pid":1,"tid":1,"ts":5,"dur":3},null,7,"text",[1,{"x":2}],{},{"ph":"Q","ts":1}])");
-  ASSERT_TRUE(made.outcome) << made.outcome.error().to_string();
-  EXPECT_EQ(made.rows<trace::host_range_event>().size(), 1U);
-  EXPECT_EQ(made.lost("elements that are not objects"), 4U);
-  EXPECT_EQ(made.lost("events without a time"), 1U);
-  EXPECT_EQ(made.lost("events of the phase 'Q'"), 1U);
+  ASSERT_TRUE(import_result.outcome) << import_result.outcome.error().to_string();
+  EXPECT_EQ(import_result.rows<trace::host_range_event>().size(), 1U);
+  EXPECT_EQ(import_result.lost("elements that are not objects"), 4U);
+  EXPECT_EQ(import_result.lost("events without a time"), 1U);
+  EXPECT_EQ(import_result.lost("events of the phase 'Q'"), 1U);
 }
 
 TEST(chrome_json, long_documents_are_read_in_pieces_without_losing_an_event) {
@@ -364,11 +369,11 @@ TEST(chrome_json, long_documents_are_read_in_pieces_without_losing_an_event) {
               std::to_string(i) + "}";
   }
   for (const bool compressed : {false, true}) {
-    const imported made(in_object(events), compressed);
-    ASSERT_TRUE(made.outcome) << made.outcome.error().to_string();
-    const auto ranges = made.rows<trace::host_range_event>();
+    const imported import_result(in_object(events), compressed);
+    ASSERT_TRUE(import_result.outcome) << import_result.outcome.error().to_string();
+    const auto ranges = import_result.rows<trace::host_range_event>();
     ASSERT_EQ(ranges.size(), 30000U);
-    EXPECT_TRUE(made.outcome->not_understood.empty());
+    EXPECT_TRUE(import_result.outcome->not_understood.empty());
     for (int i = 0; i < 30000; ++i) ASSERT_EQ(ranges[static_cast<std::size_t>(i)].time - ranges[0].time, i * 1000);
   }
 }

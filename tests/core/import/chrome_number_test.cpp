@@ -45,13 +45,13 @@ TEST(quick_numbers, are_what_is_read_digit_by_digit) {
 /// Whatever the fast parser accepts, the full parser reads as the same value; the full parser accepts more.
 TEST(quick_numbers, are_none_where_anything_else_stands) {
   std::mt19937_64 random(9);
-  const std::string all = "0123456789.-+eE \"\n\xb0";
+  const std::string content = "0123456789.-+eE \"\n\xb0";
   std::size_t taken = 0;
   for (int i = 0; i < 200'000; ++i) {
     std::string text = digits(random, random() % 22);
     if (!text.empty() && random() % 2 == 0)
       text[text.size() - 1 - random() % std::min<std::size_t>(text.size(), 5)] = '.';
-    if (!text.empty() && random() % 3 == 0) text[random() % text.size()] = all[random() % all.size()];
+    if (!text.empty() && random() % 3 == 0) text[random() % text.size()] = content[random() % content.size()];
     const std::size_t size = text.size();
     std::uint64_t whole = 0;
     std::int64_t time = 0;

@@ -59,7 +59,7 @@ struct change {
 
 /// Random times that often repeat.
 std::vector<change> random_changes(std::mt19937& random, int blocks) {
-  std::vector<change> all;
+  std::vector<change> changes;
   std::vector<std::pair<int, std::int64_t>> live;
   std::int64_t now = 1;
   for (int next = 0; next < blocks || !live.empty();) {
@@ -67,20 +67,20 @@ std::vector<change> random_changes(std::mt19937& random, int blocks) {
     const bool frees = !live.empty() && (next == blocks || random() % 2 == 0);
     if (frees) {
       const std::size_t which = random() % live.size();
-      all.push_back({now, live[which].first, true, live[which].second});
+      changes.push_back({now, live[which].first, true, live[which].second});
       live.erase(live.begin() + static_cast<std::ptrdiff_t>(which));
     } else {
       live.emplace_back(next, 1024 * (1 + random() % 64));
-      all.push_back({now, next++, false, live.back().second});
+      changes.push_back({now, next++, false, live.back().second});
     }
   }
-  return all;
+  return changes;
 }
 
 /// Applies the changes one after another. Returns the peak in bytes.
-std::int64_t peak_of(const std::vector<change>& all) {
+std::int64_t get_peak(const std::vector<change>& changes) {
   std::int64_t sum = 0, highest = 0;
-  for (const change& each : all) highest = std::max(highest, sum += each.is_free ? -each.bytes : each.bytes);
+  for (const change& each : changes) highest = std::max(highest, sum += each.is_free ? -each.bytes : each.bytes);
   return highest;
 }
 
@@ -104,7 +104,7 @@ TEST(event_order, gives_the_peak_of_one_after_the_other) {
     }
     std::int64_t sum = 0, highest = 0;
     for (const auto& [time, step] : steps) highest = std::max(highest, sum += step);
-    EXPECT_EQ(highest, peak_of(changes)) << "round " << round;
+    EXPECT_EQ(highest, get_peak(changes)) << "round " << round;
   }
 }
 
@@ -125,20 +125,20 @@ TEST(event_order, sorts_what_threads_write_late) {
     }
     std::int64_t sum = 0, highest = 0;
     for (const auto& [time, step] : steps) highest = std::max(highest, sum += step);
-    EXPECT_EQ(highest, peak_of(changes)) << "round " << round;
+    EXPECT_EQ(highest, get_peak(changes)) << "round " << round;
   }
 }
 
 // --- formats ----------------------------------------------------------------------------------------------------------
 
-std::int64_t address_of(const change& of) { return (of.block + 1) * 0x1000000; }
+std::int64_t get_address(const change& subject) { return (subject.block + 1) * 0x1000000; }
 
 std::string rmm_log(const std::vector<change>& changes) {
   std::string text = "Thread,Time,Action,Pointer,Size,Stream\n";
   for (const change& each : changes) {
     char line[128];
     std::snprintf(line, sizeof line, "7,10:00:00.%06lld,%s,0x%llx,%lld,0x0\n", static_cast<long long>(each.time),
-                  each.is_free ? "free" : "allocate", static_cast<unsigned long long>(address_of(each)),
+                  each.is_free ? "free" : "allocate", static_cast<unsigned long long>(get_address(each)),
                   static_cast<long long>(each.bytes));
     text += line;
   }
@@ -149,7 +149,7 @@ std::string snapshot(const std::vector<change>& changes) {
   json entries = json::array();
   for (const change& each : changes) {
     const auto add = [&](const char* action) {
-      entries.push_back(testing::entry(action, static_cast<std::uint64_t>(address_of(each)),
+      entries.push_back(testing::entry(action, static_cast<std::uint64_t>(get_address(each)),
                                        static_cast<std::uint64_t>(each.bytes), 1'700'000'000'000'000 + each.time));
     };
     if (each.is_free) {
@@ -175,7 +175,7 @@ std::string kineto(const std::vector<change>& changes) {
                        {{"Device Type", 1},
                         {"Device Id", 0},
                         {"Bytes", each.is_free ? -each.bytes : each.bytes},
-                        {"Addr", address_of(each)}}}});
+                        {"Addr", get_address(each)}}}});
   }
   return json({{"traceEvents", events}}).dump();
 }
@@ -188,7 +188,7 @@ std::string rocprofv3(const std::vector<change>& changes) {
                        {"start_timestamp", 1000 + each.time},
                        {"end_timestamp", 1000 + each.time},
                        {"agent_id", {{"handle", 2}}},
-                       {"address", address_of(each)},
+                       {"address", get_address(each)},
                        {"allocation_size", each.bytes}});
   }
   const json agent = {{"id", {{"handle", 2}}}, {"type", 2}, {"logical_node_type_id", 0}, {"name", "gfx"}};
@@ -211,9 +211,9 @@ TEST(equal_times, do_not_hide_a_peak_in_any_format) {
       const brought_file file("file", write(changes));
       ASSERT_TRUE(file.is_read()) << file.refusal();
       const auto memory = file.memory(layer);
-      EXPECT_EQ(static_cast<std::int64_t>(memory.maximum), peak_of(changes)) << name_of(file.imported().from);
-      EXPECT_EQ(memory.allocations, 80U) << name_of(file.imported().from);
-      EXPECT_EQ(memory.frees, 80U) << name_of(file.imported().from);
+      EXPECT_EQ(static_cast<std::int64_t>(memory.maximum), get_peak(changes)) << get_name(file.imported().from);
+      EXPECT_EQ(memory.allocations, 80U) << get_name(file.imported().from);
+      EXPECT_EQ(memory.frees, 80U) << get_name(file.imported().from);
     }
   }
 }

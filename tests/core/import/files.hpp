@@ -58,32 +58,32 @@ class own_folder {
 
 inline std::string read_file(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
-  std::ostringstream all;
-  all << in.rdbuf();
-  return all.str();
+  std::ostringstream ostringstream;
+  ostringstream << in.rdbuf();
+  return ostringstream.str();
 }
 
 /// All rows of type `Row`.
 template <class Row>
-std::vector<Row> rows_of(const trace::file& file) {
-  std::vector<Row> all;
-  const auto read = file.latest()->for_each<Row>([&](const Row& row) { all.push_back(row); });
+std::vector<Row> get_rows(const trace::file& file) {
+  std::vector<Row> rows;
+  const auto read = file.latest()->for_each<Row>([&](const Row& row) { rows.push_back(row); });
   EXPECT_TRUE(read) << read.error().to_string();
-  return all;
+  return rows;
 }
 
 /// The texts of all messages in a trace.
-inline std::vector<std::string> messages_of(const trace::file& file) {
+inline std::vector<std::string> get_messages(const trace::file& file) {
   std::vector<std::string> texts;
-  for (const auto& row : rows_of<trace::message_event>(file))
+  for (const auto& row : get_rows<trace::message_event>(file))
     texts.emplace_back(file.latest()->tables().text(row.text));
   return texts;
 }
 
 /// The import's count of `what`.
-inline std::uint64_t number_of(const std::vector<importing::count>& counts, std::string_view what) {
+inline std::uint64_t to_number(const std::vector<importing::count>& counts, std::string_view subject) {
   for (const auto& each : counts)
-    if (each.what == what) return each.number;
+    if (each.label == subject) return each.number;
   return 0;
 }
 

@@ -11,13 +11,13 @@ namespace sluice::importing::foreign_metrics {
 namespace {
 
 using nlohmann::json;
-using testing::block_of;
 using testing::brought_file;
 using testing::entry;
+using testing::get_segment;
 using ::testing::HasSubstr;
-using testing::number_of;
 using testing::pickled;
-using testing::segment_of;
+using testing::select_block;
+using testing::to_number;
 
 constexpr std::uint64_t mib = 1 << 20;
 constexpr std::int64_t t0 = 1'700'000'000'000'000;  // us
@@ -57,7 +57,7 @@ TEST(foreign_json, one_bad_character_costs_one_event_wherever_it_is) {
           const brought_file file("trace.json", document(size, {{at, bad}}, in_object));
           ASSERT_TRUE(file.is_read()) << file.refusal() << bad;
           EXPECT_EQ(file.ranges(), static_cast<std::size_t>(size) - 1) << bad << " at " << at << " of " << size;
-          EXPECT_EQ(number_of(file.imported().not_understood, "events that are not JSON"), 1U) << bad;
+          EXPECT_EQ(to_number(file.imported().not_understood, "events that are not JSON"), 1U) << bad;
         }
       }
     }
@@ -68,7 +68,7 @@ TEST(foreign_json, several_bad_events_cost_as_many) {
   const std::string bad = R"({"ph":"X","name":"he said " fine","pid":1,"tid":1,"ts":1,"dur":5})";
   const brought_file file("trace.json", document(100, {{10, bad}, {11, bad}, {50, bad}}));
   EXPECT_EQ(file.ranges(), 97U);
-  EXPECT_EQ(number_of(file.imported().not_understood, "events that are not JSON"), 3U);
+  EXPECT_EQ(to_number(file.imported().not_understood, "events that are not JSON"), 3U);
 }
 
 TEST(foreign_json, a_bracket_too_many_costs_nothing) {
@@ -142,7 +142,7 @@ TEST(foreign_json, ends_may_stand_before_begins) {
   EXPECT_TRUE(threads.imported().not_understood.empty());
   const brought_file stray("trace.json", "[" + one("E", 5, "") + "," + one("B", 10, "") + "," + one("E", 20, "") + "]");
   EXPECT_EQ(stray.range("a").total, 10 * us);
-  EXPECT_EQ(number_of(stray.imported().not_understood, "range ends without a start"), 1U);
+  EXPECT_EQ(to_number(stray.imported().not_understood, "range ends without a start"), 1U);
 }
 
 // --- memory ---------------------------------------------------------------------------------------------------------
@@ -235,14 +235,15 @@ TEST(foreign_memory_metrics, an_entry_at_time_zero_does_not_stretch_the_span) {
                                              json::array())));
   EXPECT_EQ(file.report().span.length(), 100 * us + 1);
   EXPECT_EQ(file.framework().maximum, 1536U);
-  EXPECT_EQ(number_of(file.imported().not_understood, "entries with an impossible time; estimated from their order"),
+  EXPECT_EQ(to_number(file.imported().not_understood, "entries with an impossible time; estimated from their order"),
             1U);
 }
 
 TEST(foreign_memory_metrics, addresses_and_streams_above_2_to_the_63_are_kept) {
   constexpr std::uint64_t high = 18446720620317114368U;
   const json on_high = {{"stream", std::uint64_t{18446720620317000000U}}};
-  const json segments = {segment_of(high, 20 * mib, {block_of(high, 8 * mib, 8 * mib, "active_allocated")}, on_high)};
+  const json segments = {
+      get_segment(high, 20 * mib, {select_block(high, 8 * mib, 8 * mib, "active_allocated")}, on_high)};
   const brought_file file("snapshot.pickle", pickled(expandable({entry("segment_alloc", high, 20 * mib, t0, on_high),
                                                                  entry("alloc", high, 8 * mib, t0 + 1, on_high)},
                                                                 segments)));
@@ -260,10 +261,10 @@ void expect_balance(const trace::file& file, const std::string& name) {
   index::growing_index index;
   while (!index.absorb(*snapshot, 1000)) {
   }
-  const time_range all = index::time_range_of(*snapshot);
+  const time_range span = index::recorded_range(*snapshot);
   for (int part = 0; part < 9; ++part) {
-    const trace::time_ns step = all.length() / 8;
-    const time_range range = part == 8 ? all : time_range{all.begin + part * step, all.begin + (part + 1) * step};
+    const trace::time_ns step = span.length() / 8;
+    const time_range range = part == 8 ? span : time_range{span.begin + part * step, span.begin + (part + 1) * step};
     if (range.length() <= 0) continue;
     for (const auto& each : metrics::measure(index, snapshot->tables(), range).memory) {
       EXPECT_EQ(each.at_begin + each.allocated_bytes, each.at_end + each.freed_bytes) << name << " part " << part;
@@ -305,10 +306,10 @@ TEST(foreign_formats, are_named_with_what_to_do) {
       {"a.html", "<!DOCTYPE html><html>"s, "web page", "download"},
       {"a.pftrace", "\x0a\x10...."s, "Perfetto", "traceconv"},
   };
-  for (const auto& [name, content, what, advice] : files) {
+  for (const auto& [name, content, subject, advice] : files) {
     const brought_file file(name, content);
     EXPECT_FALSE(file.is_read()) << name;
-    EXPECT_THAT(file.refusal(), HasSubstr(what)) << name;
+    EXPECT_THAT(file.refusal(), HasSubstr(subject)) << name;
     EXPECT_THAT(file.refusal(), HasSubstr(advice)) << name;
   }
 }

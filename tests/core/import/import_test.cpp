@@ -48,12 +48,12 @@ TEST(import_file, says_what_it_read_in_a_message_of_the_trace) {
   const auto done = import_file(folder.write("rmm.dev0.csv", small_log() + "nonsense\n"), out);
   ASSERT_TRUE(done) << done.error().to_string();
   EXPECT_EQ(done->from, format::rmm_csv);
-  EXPECT_EQ(testing::number_of(done->read, "allocations"), 1U);
+  EXPECT_EQ(testing::to_number(done->read, "allocations"), 1U);
   ASSERT_EQ(done->not_understood.size(), 1U);
   EXPECT_EQ(done->not_understood[0].offset, small_log().size());
   const auto opened = trace::file::open(out);
   ASSERT_TRUE(opened);
-  EXPECT_THAT(testing::messages_of(**opened),
+  EXPECT_THAT(testing::get_messages(**opened),
               ElementsAre(HasSubstr("imported from rmm.dev0.csv (RMM log): 1 allocations"),
                           HasSubstr("not understood in the imported file: 1 lines")));
 }
@@ -187,7 +187,7 @@ TEST(open_any, opens_a_trace_and_imports_what_is_none) {
   EXPECT_TRUE(open_any(own));
   const auto foreign = open_any(folder.write_gzip("rmm.csv.gz", small_log()));
   ASSERT_TRUE(foreign) << foreign.error().to_string();
-  EXPECT_EQ(testing::rows_of<trace::alloc_event>(**foreign).size(), 1U);
+  EXPECT_EQ(testing::get_rows<trace::alloc_event>(**foreign).size(), 1U);
   // The import's scratch file is already deleted, but the recording stays readable.
   EXPECT_FALSE(std::filesystem::exists((*foreign)->path()));
   EXPECT_EQ(folder.files(), 2U);

@@ -15,9 +15,9 @@ namespace {
 class document {
  public:
   explicit document(const std::string& text) : bytes_(text + std::string(json_index::margin, '}')), size_(text.size()) {
-    fault = index.read(text_of());
+    fault = index.read(to_text());
   }
-  [[nodiscard]] std::string_view text_of() const { return std::string_view(bytes_).substr(0, size_); }
+  [[nodiscard]] std::string_view to_text() const { return std::string_view(bytes_).substr(0, size_); }
 
   json_index index;
   json_fault fault = json_fault::none;
@@ -48,9 +48,9 @@ bool list_all(const json_value& value, std::vector<std::string>& into) {
 
 /// As `list_all`, for a document that is an array.
 bool list_document(const std::string& text, std::vector<std::string>& into) {
-  const document made(text);
-  if (made.fault != json_fault::none) return false;
-  json_walk walk = made.index.walk();
+  const document output(text);
+  if (output.fault != json_fault::none) return false;
+  json_walk walk = output.index.walk();
   return walk.array([&](const json_value& element) { return list_all(element, into); }) && walk.at_end();
 }
 
@@ -98,11 +98,11 @@ class random_text {
     return text + blanks() + "}";
   }
   std::string value(unsigned depth) {
-    const std::size_t what = below(6);
-    if (depth > 0 && what < 2) return array(depth - 1) + blanks();
-    if (depth > 0 && what < 4) return object(depth - 1) + blanks();
+    const std::size_t code = below(6);
+    if (depth > 0 && code < 2) return array(depth - 1) + blanks();
+    if (depth > 0 && code < 4) return object(depth - 1) + blanks();
     static constexpr const char* words[] = {"true", "null", "-17", "25"};
-    return (numbers_ && what == 5 ? words[below(4)] : string()) + blanks();
+    return (numbers_ && code == 5 ? words[below(4)] : string()) + blanks();
   }
 
   std::mt19937_64 random_;
@@ -151,10 +151,10 @@ TEST(a_walk, into_everything_refuses_what_a_parser_refuses) {
 }
 
 TEST(a_walk, passes_over_what_is_not_asked_for_by_its_brackets_alone) {
-  const document made(R"([{"a": [{]}, "b" : 7 }])");
-  ASSERT_EQ(made.fault, json_fault::none);
+  const document output(R"([{"a": [{]}, "b" : 7 }])");
+  ASSERT_EQ(output.fault, json_fault::none);
   std::vector<std::string> names;
-  json_walk walk = made.index.walk();
+  json_walk walk = output.index.walk();
   const bool sound = walk.elements([&](json_walk& at) {
     return at.object([&](std::string_view name, const json_value& value) {
       names.push_back(std::string(name) + "=" + std::string(value.token()));
@@ -166,9 +166,9 @@ TEST(a_walk, passes_over_what_is_not_asked_for_by_its_brackets_alone) {
 }
 
 TEST(a_walk, ends_where_its_caller_has_enough) {
-  const document made(R"([1, 2, 3])");
+  const document output(R"([1, 2, 3])");
   std::vector<std::string> seen;
-  json_walk walk = made.index.walk();
+  json_walk walk = output.index.walk();
   EXPECT_FALSE(walk.array([&](const json_value& element) {
     seen.emplace_back(element.token());
     return seen.size() < 2;
@@ -200,14 +200,14 @@ TEST(an_index, takes_one_text_after_the_other_of_any_length) {
 }
 
 TEST(an_index, resolves_escapes) {
-  const document made(R"(["k\u0041\"\n\ud83d\ude00", "\x", "plain"])");
-  ASSERT_EQ(made.fault, json_fault::none);
-  EXPECT_TRUE(made.index.has_escapes());
+  const document output(R"(["k\u0041\"\n\ud83d\ude00", "\x", "plain"])");
+  ASSERT_EQ(output.fault, json_fault::none);
+  EXPECT_TRUE(output.index.has_escapes());
   std::vector<std::string> texts;
   std::size_t senseless = 0;
-  EXPECT_TRUE(made.index.walk().array([&](const json_value& element) {
+  EXPECT_TRUE(output.index.walk().array([&](const json_value& element) {
     std::string text;
-    if (made.index.unescape(element.unquoted(), text)) {
+    if (output.index.unescape(element.unquoted(), text)) {
       texts.push_back(text);
     } else {
       ++senseless;

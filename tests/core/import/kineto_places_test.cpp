@@ -16,7 +16,7 @@ namespace {
 using testing::brought_file;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using testing::number_of;
+using testing::to_number;
 
 constexpr std::int64_t t0 = 1'700'000'000'000'000;  // us
 
@@ -37,10 +37,10 @@ std::string memory(std::int64_t bytes, std::int64_t at, int device = 0, int thre
 }
 
 std::string properties(int gpus) {
-  std::string all;
+  std::string text;
   for (int i = 0; i < gpus; ++i)
-    all += (i == 0 ? "" : ",") + (R"({"id":)" + std::to_string(i) + R"(,"name":"AMD Instinct MI300X"})");
-  return R"("deviceProperties":[)" + all + "]";
+    text += (i == 0 ? "" : ",") + (R"({"id":)" + std::to_string(i) + R"(,"name":"AMD Instinct MI300X"})");
+  return R"("deviceProperties":[)" + text + "]";
 }
 
 std::string document(const std::vector<std::string>& members, const std::vector<std::string>& events,
@@ -53,7 +53,7 @@ std::string document(const std::vector<std::string>& members, const std::vector<
 }
 
 /// The ordinals of the devices that kernels ran on, and the number of devices.
-std::pair<std::vector<std::int64_t>, std::size_t> devices_of(const brought_file& file) {
+std::pair<std::vector<std::int64_t>, std::size_t> get_devices(const brought_file& file) {
   const auto& tables = file.file().latest()->tables();
   std::vector<std::int64_t> used;
   for (const auto& each : file.rows<trace::kernel_event>()) used.push_back(tables.devices.find(each.device)->ordinal);
@@ -65,25 +65,25 @@ std::pair<std::vector<std::int64_t>, std::size_t> devices_of(const brought_file&
 TEST(kineto_gpus, are_found_by_their_nodes_wherever_they_are_described) {
   for (const bool last : {false, true}) {
     const brought_file one("trace.json", document({properties(1)}, {kernel_on(2), memory(1024, 1)}, last));
-    EXPECT_EQ(devices_of(one), std::pair(std::vector<std::int64_t>{0}, std::size_t{1}));
+    EXPECT_EQ(get_devices(one), std::pair(std::vector<std::int64_t>{0}, std::size_t{1}));
     EXPECT_EQ(one.framework().device, one.rows<trace::kernel_event>()[0].device);
     const brought_file eighth("trace.json", document({properties(8)}, {kernel_on(9)}, last));
-    EXPECT_EQ(devices_of(eighth), std::pair(std::vector<std::int64_t>{7}, std::size_t{8}));
+    EXPECT_EQ(get_devices(eighth), std::pair(std::vector<std::int64_t>{7}, std::size_t{8}));
     const brought_file seventh("trace.json", document({properties(8)}, {kernel_on(8)}, last));
-    EXPECT_EQ(devices_of(seventh), std::pair(std::vector<std::int64_t>{6}, std::size_t{8}));
+    EXPECT_EQ(get_devices(seventh), std::pair(std::vector<std::int64_t>{6}, std::size_t{8}));
     // The file looks as if there were four processors.
     const brought_file four("trace.json", document({properties(8)}, {kernel_on(4), kernel_on(11)}, last));
-    EXPECT_EQ(devices_of(four), std::pair(std::vector<std::int64_t>{0, 7}, std::size_t{8}));
+    EXPECT_EQ(get_devices(four), std::pair(std::vector<std::int64_t>{0, 7}, std::size_t{8}));
   }
 }
 
 TEST(kineto_gpus, keep_numbers_that_are_described) {
   for (const bool last : {false, true}) {
     const brought_file file("trace.json", document({properties(4)}, {kernel_on(2), kernel_on(3)}, last));
-    EXPECT_EQ(devices_of(file), std::pair(std::vector<std::int64_t>{2, 3}, std::size_t{4}));
+    EXPECT_EQ(get_devices(file), std::pair(std::vector<std::int64_t>{2, 3}, std::size_t{4}));
   }
   const brought_file alone("trace.json", document({R"("schemaVersion":1)"}, {kernel_on(5)}));
-  EXPECT_EQ(devices_of(alone), std::pair(std::vector<std::int64_t>{5}, std::size_t{1}));
+  EXPECT_EQ(get_devices(alone), std::pair(std::vector<std::int64_t>{5}, std::size_t{1}));
 }
 
 TEST(kineto_gpus, are_listed_by_number) {
@@ -115,7 +115,7 @@ TEST(kineto_copies, without_a_size_are_counted) {
       document({R"("schemaVersion":1)"}, {event("gpu_memcpy", "Memcpy HtoD (Host -> Device)", 0, 10, R"("device":0)"),
                                           event("gpu_memset", "Memset (Device)", 20, 10, R"("device":0)"),
                                           event("gpu_memset", "Memset (Device)", 40, 10, R"("device":0,"bytes":0)")}));
-  EXPECT_EQ(number_of(file.imported().not_understood, "copies and memsets whose size is not in the file"), 2U);
+  EXPECT_EQ(to_number(file.imported().not_understood, "copies and memsets whose size is not in the file"), 2U);
   EXPECT_THAT(file.messages(), HasSubstr("2 copies and memsets whose size is not in the file"));
 }
 
@@ -131,21 +131,21 @@ TEST(kineto_copies, of_a_graph_in_two_parts_are_one) {
   ASSERT_EQ(copies.size(), 3U);
   EXPECT_EQ(copies[0].end - copies[0].time, 16'000);
   EXPECT_EQ(file.copies(trace::direction::d2d).bytes, 3 * 4096.0);
-  EXPECT_EQ(number_of(file.imported().not_understood, graph_parts::words), 1U);
+  EXPECT_EQ(to_number(file.imported().not_understood, graph_parts::words), 1U);
 }
 
 // --- lines ------------------------------------------------------------------------------------------------------------
 
 /// The functions of a stack, innermost first.
-std::vector<std::string> functions_of(const brought_file& file, trace::stack_id stack) {
+std::vector<std::string> list_functions(const brought_file& file, trace::stack_id stack) {
   const auto& tables = file.file().latest()->tables();
-  std::vector<std::string> all;
+  std::vector<std::string> strings;
   for (const trace::stack_row* at = tables.stacks.find(stack); at != nullptr; at = tables.stacks.find(at->parent)) {
     const trace::frame_row& frame = *tables.frames.find(at->frame);
     const std::string line = frame.line == 0 ? "" : file.text(frame.file) + ":" + std::to_string(frame.line) + " ";
-    all.push_back(line + file.text(frame.function));
+    strings.push_back(line + file.text(frame.function));
   }
-  return all;
+  return strings;
 }
 
 TEST(kineto_memory, is_of_the_python_functions_that_ran_then) {
@@ -160,7 +160,7 @@ TEST(kineto_memory, is_of_the_python_functions_that_ran_then) {
                               memory(4000, 2000), memory(5000, 50, 0, 2), python("other.py(1): f", 0, 10, 2)}));
   const std::string mark = std::string(trace::inferred_mark) + "while this ran]";
   std::map<std::uint64_t, std::vector<std::string>> by_size;
-  for (const auto& each : file.rows<trace::alloc_event>()) by_size[each.bytes] = functions_of(file, each.stack);
+  for (const auto& each : file.rows<trace::alloc_event>()) by_size[each.bytes] = list_functions(file, each.stack);
   EXPECT_THAT(by_size[1000],
               ElementsAre(mark, "<built-in method mm of type object>", "net.py:33 forward", "run.py:9 <module>"));
   EXPECT_THAT(by_size[2000], ElementsAre(mark, "net.py:33 forward", "run.py:9 <module>"));
@@ -188,7 +188,7 @@ TEST(chrome_document, begins_with_its_first_event_wherever_that_is) {
   EXPECT_EQ(plain.text(ranges.at(0).name), "first");
   EXPECT_EQ(ranges.at(0).time, 0);
   EXPECT_EQ(plain.file().latest()->realtime_origin(), (t0 - 75'000) * 1000);
-  EXPECT_EQ(number_of(plain.imported().read, "operators"), 8001U);
+  EXPECT_EQ(to_number(plain.imported().read, "operators"), 8001U);
   EXPECT_EQ(plain.file().latest()->begin(), 0);
 }
 
@@ -196,16 +196,16 @@ TEST(chrome_document, has_metadata_that_become_attributes) {
   const brought_file file("trace.json", document({R"("job":"train \"7\"")", R"("batch":32)", R"("lr":0.5)",
                                                   R"("with_stack":true)", R"("plan":{"a":1})", R"("nothing":null)"},
                                                  {event("cpu_op", "a", 0, 1)}));
-  std::map<std::string, std::tuple<std::string, std::int64_t, double>> all;
+  std::map<std::string, std::tuple<std::string, std::int64_t, double>> table;
   for (const auto& each : file.rows<trace::attribute_event>())
-    all[file.text(each.key)] = {file.text(each.text), each.integer, each.real};
-  EXPECT_EQ(all["job"], std::tuple("train \"7\"", 0, 0.0));
-  EXPECT_EQ(all["batch"], std::tuple("", 32, 0.0));
-  EXPECT_EQ(all["lr"], std::tuple("", 0, 0.5));
-  EXPECT_EQ(std::get<0>(all["with_stack"]), "true");
-  EXPECT_EQ(all.size(), 4U);
-  EXPECT_EQ(number_of(file.imported().not_understood, "member 'plan' of the document"), 1U);
-  EXPECT_EQ(number_of(file.imported().not_understood, "member 'nothing' of the document"), 1U);
+    table[file.text(each.key)] = {file.text(each.text), each.integer, each.real};
+  EXPECT_EQ(table["job"], std::tuple("train \"7\"", 0, 0.0));
+  EXPECT_EQ(table["batch"], std::tuple("", 32, 0.0));
+  EXPECT_EQ(table["lr"], std::tuple("", 0, 0.5));
+  EXPECT_EQ(std::get<0>(table["with_stack"]), "true");
+  EXPECT_EQ(table.size(), 4U);
+  EXPECT_EQ(to_number(file.imported().not_understood, "member 'plan' of the document"), 1U);
+  EXPECT_EQ(to_number(file.imported().not_understood, "member 'nothing' of the document"), 1U);
 }
 
 TEST(chrome_document, holds_few_of_its_members) {
@@ -214,7 +214,7 @@ TEST(chrome_document, holds_few_of_its_members) {
   for (int i = 0; i < 40; ++i) text += "\"deviceProperties\":\"" + long_value + "\",";
   const brought_file file("trace.json", text + R"("traceEvents":[)" + event("cpu_op", "a", 0, 1) + "]}");
   ASSERT_TRUE(file.is_read()) << file.refusal();
-  EXPECT_GE(number_of(file.imported().not_understood, "members of the document beyond the memory limit"), 30U);
+  EXPECT_GE(to_number(file.imported().not_understood, "members of the document beyond the memory limit"), 30U);
 }
 
 }  // namespace

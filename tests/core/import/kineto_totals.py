@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Totals of a torch.profiler trace, computed with Python's json module.
+"""Computes totals of a torch.profiler trace with Python's json module.
 
-kineto_totals.py FILE prints metrics, one a line, sorted by name.
+kineto_totals.py FILE prints metrics, one per line, sorted by name.
 
 The same metrics, computed from the imported file, must give the same text (kineto_reference_test.cpp).
 """

@@ -61,10 +61,10 @@ std::string copy_of_open_database(const testing::own_folder& folder, const std::
   return copy;
 }
 
-std::size_t rows_in(const nsys_database& from) {
+std::size_t rows_in(const nsys_database& database) {
   nsys_rows rows;
   std::size_t count = 0;
-  EXPECT_TRUE(from.read(
+  EXPECT_TRUE(database.read(
       "t", number_and_name, {}, {}, 100, [&] { return &rows; },
       [&](const nsys_rows* batch) { return (count += batch->size()) != 0; }));
   return count;

@@ -9,54 +9,54 @@
 namespace sluice::importing::nsys_reference {
 namespace {
 
-using testing::rows_of;
-using testing::signed_of;
+using testing::get_rows;
+using testing::to_signed;
 
 class totals {
  public:
   explicit totals(const trace::file& file) : file_(file), snapshot_(file.latest()) {}
 
   std::set<std::string> lines() {
-    for (const auto& row : rows_of<trace::api_call_event>(file_)) {
+    for (const auto& row : get_rows<trace::api_call_event>(file_)) {
       lasting("call", row);
       call_times_[row.id] = row.time;
-      ++all_["call '" + name_of(row.name) + "' count"];
+      ++all_["call '" + get_name(row.name) + "' count"];
       all_["call results"] += row.status;
     }
-    for (const auto& row : rows_of<trace::kernel_event>(file_)) {
+    for (const auto& row : get_rows<trace::kernel_event>(file_)) {
       work("kernel", row);
-      ++all_["kernel '" + name_of(row.name) + "' count"];
+      ++all_["kernel '" + get_name(row.name) + "' count"];
       all_["kernel threads"] +=
           std::int64_t{row.grid_x} * row.grid_y * row.grid_z * row.block_x * row.block_y * row.block_z;
       all_["kernel registers"] += row.registers;
-      all_["kernel shared"] += signed_of(row.static_shared + row.dynamic_shared);
+      all_["kernel shared"] += to_signed(row.static_shared + row.dynamic_shared);
     }
-    for (const auto& row : rows_of<trace::transfer_event>(file_)) {
+    for (const auto& row : get_rows<trace::transfer_event>(file_)) {
       static constexpr const char* ways[] = {"unknown", "h2d", "d2h", "d2d", "p2p", "h2h"};
       work("copy", row);
-      all_[std::string("copied ") + ways[static_cast<std::size_t>(row.direction)] + " bytes"] += signed_of(row.bytes);
+      all_[std::string("copied ") + ways[static_cast<std::size_t>(row.direction)] + " bytes"] += to_signed(row.bytes);
     }
-    for (const auto& row : rows_of<trace::migration_event>(file_)) {
+    for (const auto& row : get_rows<trace::migration_event>(file_)) {
       lasting("migration", row);
-      all_["migrated bytes"] += signed_of(row.bytes);
+      all_["migrated bytes"] += to_signed(row.bytes);
     }
-    for (const auto& row : rows_of<trace::memset_event>(file_)) {
+    for (const auto& row : get_rows<trace::memset_event>(file_)) {
       work("memset", row);
-      all_["memset bytes"] += signed_of(row.bytes);
+      all_["memset bytes"] += to_signed(row.bytes);
     }
-    for (const auto& row : rows_of<trace::sync_event>(file_)) lasting("sync", row);
-    for (const auto& row : rows_of<trace::host_range_event>(file_)) {
+    for (const auto& row : get_rows<trace::sync_event>(file_)) lasting("sync", row);
+    for (const auto& row : get_rows<trace::host_range_event>(file_)) {
       lasting("range", row);
-      ++all_["range '" + name_of(row.name) + "' count"];
+      ++all_["range '" + get_name(row.name) + "' count"];
     }
-    all_["marks"] = signed_of(rows_of<trace::marker_event>(file_).size());
+    all_["marks"] = to_signed(get_rows<trace::marker_event>(file_).size());
     memory();
-    all_["devices"] = signed_of(snapshot_->tables().devices.rows().size());
+    all_["devices"] = to_signed(snapshot_->tables().devices.rows().size());
     return all_.lines();
   }
 
  private:
-  [[nodiscard]] std::string name_of(trace::string_id id) const { return std::string(snapshot_->tables().text(id)); }
+  [[nodiscard]] std::string get_name(trace::string_id id) const { return std::string(snapshot_->tables().text(id)); }
 
   template <class Row>
   void lasting(const std::string& kind, const Row& row) {
@@ -82,16 +82,16 @@ class totals {
 
   void memory() {
     std::map<trace::block_id, std::uint64_t> bytes;
-    for (const auto& row : rows_of<trace::alloc_event>(file_)) {
+    for (const auto& row : get_rows<trace::alloc_event>(file_)) {
       bytes[row.block] = row.bytes;
       if (row.flags == trace::born_before) continue;
       ++all_["allocs"];
-      all_["allocated bytes"] += signed_of(row.bytes);
+      all_["allocated bytes"] += to_signed(row.bytes);
     }
-    for (const auto& row : rows_of<trace::free_event>(file_)) {
+    for (const auto& row : get_rows<trace::free_event>(file_)) {
       if (row.source == trace::provenance::inferred) continue;
       ++all_["frees"];
-      all_["freed bytes"] += signed_of(bytes.at(row.block));
+      all_["freed bytes"] += to_signed(bytes.at(row.block));
     }
   }
 
@@ -109,7 +109,7 @@ void expect_python_agrees(const std::string& path) {
   const auto opened = trace::file::open(out);
   ASSERT_TRUE(opened) << opened.error().to_string();
   const auto ours = totals(**opened).lines();
-  const auto theirs = testing::lines_of(testing::printed_by("nsys_totals.py", path));
+  const auto theirs = testing::get_lines(testing::printed_by("nsys_totals.py", path));
   EXPECT_GT(theirs.size(), 15U);
   EXPECT_THAT(testing::without(ours, theirs), ::testing::IsEmpty());
   EXPECT_THAT(testing::without(theirs, ours), ::testing::IsEmpty());
@@ -128,11 +128,11 @@ INSTANTIATE_TEST_SUITE_P(real, nsys_reference,
 
 TEST(nsys_reference, a_generated_export_with_memory_has_them_too) {
   const testing::own_folder folder;
-  const std::string made = folder.file("generated.sqlite");
+  const std::string text = folder.file("generated.sqlite");
   const std::string command =
-      std::string("python3 ") + SLUICE_SOURCE_DIR + "/tests/bench/make-nsys-sqlite 20000 " + made;
+      std::string("python3 ") + SLUICE_SOURCE_DIR + "/tests/bench/make-nsys-sqlite 20000 " + text;
   ASSERT_EQ(std::system(command.c_str()), 0);
-  expect_python_agrees(made);
+  expect_python_agrees(text);
 }
 
 }  // namespace

@@ -8,16 +8,16 @@
 
 #include "core/import/graph_parts.hpp"
 #include "tests/core/import/brought_case.hpp"
-#include "tests/core/import/database_of.hpp"
+#include "tests/core/import/make_database.hpp"
 
 namespace sluice::importing::nsys_rows_of_files {
 namespace {
 
 using testing::brought_file;
-using testing::database_of;
 using ::testing::HasSubstr;
+using testing::make_database;
 using ::testing::Not;
-using testing::number_of;
+using testing::to_number;
 
 constexpr std::int64_t pid = std::int64_t{77} << 24;
 const std::string pid_text = std::to_string(pid);
@@ -67,7 +67,7 @@ void shuffle(const std::string& path, int seed) {
 }
 
 /// The metrics of a report, one per text, in no particular order.
-std::multiset<std::string> report_of(const brought_file& file) {
+std::multiset<std::string> build_report(const brought_file& file) {
   std::multiset<std::string> lines;
   const auto& whole = file.report().whole;
   for (const auto& each : whole.devices)
@@ -84,9 +84,9 @@ std::multiset<std::string> report_of(const brought_file& file) {
                  std::to_string(each.total));
   for (const auto& each : whole.threads) lines.insert("calls of a thread: " + std::to_string(each.calls));
   for (const auto& each : file.report().findings) lines.insert("finding: " + each.text);
-  for (const auto& each : file.imported().read) lines.insert(std::to_string(each.number) + " " + each.what);
+  for (const auto& each : file.imported().read) lines.insert(std::to_string(each.number) + " " + each.label);
   for (const auto& each : file.imported().not_understood)
-    lines.insert(std::to_string(each.number) + " lost " + each.what);
+    lines.insert(std::to_string(each.number) + " lost " + each.label);
   return lines;
 }
 
@@ -101,14 +101,14 @@ TEST(nsys_rows, of_real_files_may_stand_in_any_order) {
       std::filesystem::copy_file(*path, mixed, std::filesystem::copy_options::overwrite_existing);
       std::filesystem::permissions(mixed, std::filesystem::perms::owner_write, std::filesystem::perm_options::add);
       shuffle(mixed, seed);
-      EXPECT_EQ(report_of(brought_file(mixed)), report_of(before)) << name;
+      EXPECT_EQ(build_report(brought_file(mixed)), build_report(before)) << name;
     }
   }
 }
 
 TEST(nsys_rows, of_memory_are_taken_in_order_of_time) {
   const auto rows_in = [](const std::string& rows) {
-    return brought_file("a.sqlite", database_of(memory_table + values("CUDA_GPU_MEMORY_USAGE_EVENTS", rows)));
+    return brought_file("a.sqlite", make_database(memory_table + values("CUDA_GPU_MEMORY_USAGE_EVENTS", rows)));
   };
   const auto row = [](int time, int address, int bytes, int operation, int call) {
     return "(" + std::to_string(time) + "," + pid_text + ",0,1," + std::to_string(address) + "," +
@@ -127,9 +127,9 @@ TEST(nsys_rows, of_memory_are_taken_in_order_of_time) {
 }
 
 TEST(nsys_rows, of_unknown_tables_are_counted_one_by_one) {
-  const brought_file file("a.sqlite", database_of(strings + "CREATE TABLE NEWS(id INTEGER PRIMARY KEY, text TEXT);" +
-                                                  values("NEWS", "(5,'a'),(1000000,'b')")));
-  EXPECT_EQ(number_of(file.imported().not_understood, "rows of the table NEWS"), 2U);
+  const brought_file file("a.sqlite", make_database(strings + "CREATE TABLE NEWS(id INTEGER PRIMARY KEY, text TEXT);" +
+                                                    values("NEWS", "(5,'a'),(1000000,'b')")));
+  EXPECT_EQ(to_number(file.imported().not_understood, "rows of the table NEWS"), 2U);
 }
 
 // --- the profiler's messages ----------------------------------------------------------------------------------------
@@ -142,20 +142,21 @@ TEST(nsys_diagnostics, become_messages) {
              "(3,1,1,3,'The driver is old.',NULL),(1,1,1,1,'Begun.',NULL),(2,1,1,2,'No events.',NULL),(4,1,1,2,'No "
              "events.',NULL)");
   const auto severities = [](const brought_file& file) {
-    std::map<std::string, trace::severity> all;
-    for (const auto& each : file.rows<trace::message_event>()) all[file.text(each.text)] = each.severity;
-    return all;
+    std::map<std::string, trace::severity> entries_by_key;
+    for (const auto& each : file.rows<trace::message_event>()) entries_by_key[file.text(each.text)] = each.severity;
+    return entries_by_key;
   };
-  auto all = severities(brought_file("a.sqlite", database_of(strings + table)));
-  EXPECT_EQ(all.at("Nsight Systems: Begun."), trace::severity::info);
-  EXPECT_EQ(all.at("Nsight Systems: No events."), trace::severity::warning);
-  EXPECT_EQ(all.at("Nsight Systems: The driver is old."), trace::severity::error);
-  all = severities(brought_file(
-      "a.sqlite", database_of(strings + table + "CREATE TABLE ENUM_DIAGNOSTIC_SEVERITY_LEVEL(id INTEGER, name TEXT);" +
-                              values("ENUM_DIAGNOSTIC_SEVERITY_LEVEL", "(1,'Warning'),(2,'Error'),(3,'Info')"))));
-  EXPECT_EQ(all.at("Nsight Systems: Begun."), trace::severity::warning);
-  EXPECT_EQ(all.at("Nsight Systems: No events."), trace::severity::error);
-  EXPECT_EQ(all.at("Nsight Systems: The driver is old."), trace::severity::info);
+  auto whole = severities(brought_file("a.sqlite", make_database(strings + table)));
+  EXPECT_EQ(whole.at("Nsight Systems: Begun."), trace::severity::info);
+  EXPECT_EQ(whole.at("Nsight Systems: No events."), trace::severity::warning);
+  EXPECT_EQ(whole.at("Nsight Systems: The driver is old."), trace::severity::error);
+  whole = severities(brought_file(
+      "a.sqlite",
+      make_database(strings + table + "CREATE TABLE ENUM_DIAGNOSTIC_SEVERITY_LEVEL(id INTEGER, name TEXT);" +
+                    values("ENUM_DIAGNOSTIC_SEVERITY_LEVEL", "(1,'Warning'),(2,'Error'),(3,'Info')"))));
+  EXPECT_EQ(whole.at("Nsight Systems: Begun."), trace::severity::warning);
+  EXPECT_EQ(whole.at("Nsight Systems: No events."), trace::severity::error);
+  EXPECT_EQ(whole.at("Nsight Systems: The driver is old."), trace::severity::info);
 }
 
 // --- graphs -----------------------------------------------------------------------------------------------------------
@@ -167,13 +168,13 @@ const std::string launches =
            "(1000,3000,0,1,7,1," + pid_text + ",3,4),(5000,7000,0,1,7,2," + pid_text + ",3,4)");
 
 TEST(nsys_graphs, that_were_recorded_as_a_whole_say_how_to_record_their_nodes) {
-  const brought_file whole("a.sqlite", database_of(strings + launches));
+  const brought_file whole("a.sqlite", make_database(strings + launches));
   EXPECT_EQ(whole.rows<trace::graph_launch_event>().size(), 2U);
   EXPECT_THAT(whole.messages(), HasSubstr("2 graph launches, which ran for 4.00 µs"));
   EXPECT_THAT(whole.messages(), HasSubstr("--cuda-graph-trace=node"));
   const brought_file nodes("a.sqlite",
-                           database_of(strings + launches + kernel_table +
-                                       values("CUPTI_ACTIVITY_KIND_KERNEL", "(1,2,0,1,7,1," + pid_text + ",1,9)")));
+                           make_database(strings + launches + kernel_table +
+                                         values("CUPTI_ACTIVITY_KIND_KERNEL", "(1,2,0,1,7,1," + pid_text + ",1,9)")));
   EXPECT_THAT(nodes.messages(), Not(HasSubstr("--cuda-graph-trace")));
 }
 
@@ -184,13 +185,13 @@ TEST(nsys_graphs, have_copies_in_parts_once) {
   };
   const brought_file file(
       "a.sqlite",
-      database_of(copy_table + values("CUPTI_ACTIVITY_KIND_MEMCPY",
-                                      row(1000, 2000, 1, "9") + "," + row(2000, 2500, 1, "9") + "," +
-                                          row(10000, 12000, 2, "9") + "," + row(30000, 31000, 2, "9") + "," +
-                                          row(40000, 41000, 3, "NULL") + "," + row(41000, 42000, 3, "NULL"))));
+      make_database(copy_table + values("CUPTI_ACTIVITY_KIND_MEMCPY",
+                                        row(1000, 2000, 1, "9") + "," + row(2000, 2500, 1, "9") + "," +
+                                            row(10000, 12000, 2, "9") + "," + row(30000, 31000, 2, "9") + "," +
+                                            row(40000, 41000, 3, "NULL") + "," + row(41000, 42000, 3, "NULL"))));
   EXPECT_EQ(file.copies(trace::direction::d2d).count, 5U);
   EXPECT_EQ(file.copies(trace::direction::d2d).bytes, 5 * 4096.0);
-  EXPECT_EQ(number_of(file.imported().not_understood, graph_parts::words), 1U);
+  EXPECT_EQ(to_number(file.imported().not_understood, graph_parts::words), 1U);
 }
 
 // --- counters and devices ---------------------------------------------------------------------------------------------
@@ -205,26 +206,26 @@ TEST(nsys_counters, are_curves) {
                                 tid_text + ",NULL,0,NULL,NULL,-0.5),(11,NULL,120,NULL," + tid_text +
                                 ",2,0,3,NULL,NULL),(12,NULL,120,'none'," + tid_text +
                                 ",NULL,0,NULL,NULL,NULL),(1,20,59,'range'," + tid_text + ",NULL,0,NULL,NULL,NULL)");
-  const brought_file file("a.sqlite", database_of(strings + table));
-  std::vector<std::tuple<std::string, trace::time_ns, double>> all;
+  const brought_file file("a.sqlite", make_database(strings + table));
+  std::vector<std::tuple<std::string, trace::time_ns, double>> items;
   for (const auto& each : file.rows<trace::counter_event>())
-    all.emplace_back(file.text(file.file().latest()->tables().counters.find(each.counter)->name), each.time,
-                     each.value);
-  EXPECT_THAT(all, ::testing::ElementsAre(std::tuple("tokens", 5, 7.0), std::tuple("tokens", 9, -0.5),
-                                          std::tuple("two", 11, 3.0)));
+    items.emplace_back(file.text(file.file().latest()->tables().counters.find(each.counter)->name), each.time,
+                       each.value);
+  EXPECT_THAT(items, ::testing::ElementsAre(std::tuple("tokens", 5, 7.0), std::tuple("tokens", 9, -0.5),
+                                            std::tuple("two", 11, 3.0)));
   EXPECT_EQ(file.ranges(), 1U);
-  EXPECT_EQ(number_of(file.imported().not_understood, "samples of NVTX counters whose value is in a payload"), 1U);
+  EXPECT_EQ(to_number(file.imported().not_understood, "samples of NVTX counters whose value is in a payload"), 1U);
 }
 
 TEST(nsys_devices, that_two_processes_both_call_0_have_their_own_numbers) {
   const std::string other = std::to_string(std::int64_t{99} << 24);
   const brought_file file(
-      "a.sqlite", database_of("CREATE TABLE TARGET_INFO_GPU(id INTEGER, name TEXT, cuDevice INTEGER);" +
-                              values("TARGET_INFO_GPU", "(3,'H100',0),(5,'H100',0)") +
-                              "CREATE TABLE TARGET_INFO_CUDA_DEVICE(gpuId INTEGER, cudaId INTEGER, pid INTEGER);" +
-                              values("TARGET_INFO_CUDA_DEVICE", "(3,0,77),(5,0,99)") + kernel_table +
-                              values("CUPTI_ACTIVITY_KIND_KERNEL",
-                                     "(1,2,0,1,7,1," + pid_text + ",1,NULL),(3,4,0,1,7,1," + other + ",1,NULL)")));
+      "a.sqlite", make_database("CREATE TABLE TARGET_INFO_GPU(id INTEGER, name TEXT, cuDevice INTEGER);" +
+                                values("TARGET_INFO_GPU", "(3,'H100',0),(5,'H100',0)") +
+                                "CREATE TABLE TARGET_INFO_CUDA_DEVICE(gpuId INTEGER, cudaId INTEGER, pid INTEGER);" +
+                                values("TARGET_INFO_CUDA_DEVICE", "(3,0,77),(5,0,99)") + kernel_table +
+                                values("CUPTI_ACTIVITY_KIND_KERNEL",
+                                       "(1,2,0,1,7,1," + pid_text + ",1,NULL),(3,4,0,1,7,1," + other + ",1,NULL)")));
   std::vector<std::int64_t> ordinals;
   for (const auto& each : file.rows<trace::kernel_event>())
     ordinals.push_back(file.file().latest()->tables().devices.find(each.device)->ordinal);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Totals of an Nsight Systems export, computed with Python's sqlite3 module.
+"""Computes totals of an Nsight Systems export with Python's sqlite3 module.
 
-nsys_totals.py FILE prints metrics, one a line, sorted by name.
+nsys_totals.py FILE prints metrics, one per line, sorted by name.
 
 The same metrics, computed from the imported file, must give the same text (nsys_reference_test.cpp).
 """

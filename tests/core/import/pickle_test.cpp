@@ -35,35 +35,35 @@ result<pickle_document> read_in_pieces(const std::string& bytes, std::size_t pie
 }
 
 /// Reads a value and formats it like Python's repr.
-std::string show(const pickle_document& of, const pickle_value& v) {
+std::string show(const pickle_document& document, const pickle_value& v) {
   switch (v.kind()) {
     case pickle_kind::none:
       return "None";
     case pickle_kind::boolean:
-      return of.integer(v) != 0 ? "True" : "False";
+      return document.integer(v) != 0 ? "True" : "False";
     case pickle_kind::integer:
-      return std::to_string(of.integer(v));
+      return std::to_string(document.integer(v));
     case pickle_kind::huge_integer:
       return "huge";
     case pickle_kind::real:
-      return std::to_string(of.real(v));
+      return std::to_string(document.real(v));
     case pickle_kind::text:
     case pickle_kind::bytes:
-      return (v.is(pickle_kind::bytes) ? "b'" : "'") + std::string(of.text(v)) + "'";
+      return (v.is(pickle_kind::bytes) ? "b'" : "'") + std::string(document.text(v)) + "'";
     default:
       break;
   }
-  std::string all;
+  std::string text;
   if (v.is(pickle_kind::dictionary)) {
-    const pickle_pairs pairs = of.pairs(v);
+    const pickle_pairs pairs = document.pairs(v);
     for (std::size_t i = 0; i < pairs.size(); ++i)
-      all += (i == 0 ? "" : ", ") + show(of, pairs.key(i)) + ": " + show(of, pairs.value(i));
-    return "{" + all + "}";
+      text += (i == 0 ? "" : ", ") + show(document, pairs.key(i)) + ": " + show(document, pairs.value(i));
+    return "{" + text + "}";
   }
-  const auto items = of.items(v);
-  for (std::size_t i = 0; i < items.size(); ++i) all += (i == 0 ? "" : ", ") + show(of, items[i]);
-  if (v.is(pickle_kind::tuple) && items.size() == 1) all += ',';
-  return v.is(pickle_kind::list) ? "[" + all + "]" : "(" + all + ")";
+  const auto items = document.items(v);
+  for (std::size_t i = 0; i < items.size(); ++i) text += (i == 0 ? "" : ", ") + show(document, items[i]);
+  if (v.is(pickle_kind::tuple) && items.size() == 1) text += ',';
+  return v.is(pickle_kind::list) ? "[" + text + "]" : "(" + text + ")";
 }
 
 std::string show(const std::string& bytes) {
@@ -255,12 +255,12 @@ class plain_reader {
       stack_.resize(mark);
     }
   }
-  static std::string show(const node& of) {
-    if (of.kind != ']' && of.kind != '}') return of.text;
-    std::string all;
-    for (std::size_t i = 0; i < of.items.size(); ++i)
-      all += (i == 0 ? "" : of.kind == '}' && i % 2 == 1 ? ": " : ", ") + show(*of.items[i]);
-    return of.kind == '}' ? "{" + all + "}" : "[" + all + "]";
+  static std::string show(const node& subject) {
+    if (subject.kind != ']' && subject.kind != '}') return subject.text;
+    std::string text;
+    for (std::size_t i = 0; i < subject.items.size(); ++i)
+      text += (i == 0 ? "" : subject.kind == '}' && i % 2 == 1 ? ": " : ", ") + show(*subject.items[i]);
+    return subject.kind == '}' ? "{" + text + "}" : "[" + text + "]";
   }
 
   const std::string& bytes_;
@@ -317,11 +317,11 @@ TEST(pickle, keeps_the_keys_of_many_shapes) {
   }
   const auto document = read(written.code('e').end());
   ASSERT_TRUE(document);
-  const auto all = document->items(document->root());
-  ASSERT_EQ(all.size(), 6000U);
-  for (std::size_t i = 0; i < all.size(); ++i) {
+  const auto items = document->items(document->root());
+  ASSERT_EQ(items.size(), 6000U);
+  for (std::size_t i = 0; i < items.size(); ++i) {
     const std::string kind = std::to_string(i % 3000), next = std::to_string(i % 3000 + 1);
-    ASSERT_EQ(show(*document, all[i]), "{" + kind + ": None, " + next + ": []}");
+    ASSERT_EQ(show(*document, items[i]), "{" + kind + ": None, " + next + ": []}");
   }
 }
 

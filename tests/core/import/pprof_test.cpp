@@ -12,7 +12,7 @@ namespace {
 using protozero::pbf_writer;
 using testing::brought_file;
 using ::testing::HasSubstr;
-using testing::number_of;
+using testing::to_number;
 
 /// A profile with the texts "", "allocations", "count", "space", "bytes", "kind", "buffer", "device", "gpu:1", "f",
 /// "/w/a.py", and more.
@@ -22,9 +22,9 @@ class profile {
     type(1, 2);
     type(3, of_memory ? 4 : 2);
   }
-  profile& type(std::int64_t what, std::int64_t unit) {
+  profile& type(std::int64_t value, std::int64_t unit) {
     pbf_writer inner(out_, 1);
-    inner.add_int64(1, what);
+    inner.add_int64(1, value);
     inner.add_int64(2, unit);
     return *this;
   }
@@ -48,9 +48,9 @@ class profile {
   profile& place(std::uint64_t id, std::uint64_t function, std::int64_t line) {
     pbf_writer inner(out_, 4);
     inner.add_uint64(1, id);
-    pbf_writer of(inner, 4);
-    of.add_uint64(1, function);
-    of.add_int64(2, line);
+    pbf_writer subject(inner, 4);
+    subject.add_uint64(1, function);
+    subject.add_int64(2, line);
     return *this;
   }
   profile& function(std::uint64_t id, std::int64_t name, std::int64_t file) {
@@ -123,11 +123,11 @@ TEST(pprof_heap, counts_what_is_wrong) {
   ASSERT_TRUE(file.is_read()) << file.refusal();
   EXPECT_EQ(file.framework().maximum, 109U);
   const auto& counts = file.imported().not_understood;
-  EXPECT_EQ(number_of(counts, "frames whose location is not in the file"), 1U);
-  EXPECT_EQ(number_of(counts, "frames whose function is not in the file"), 1U);
-  EXPECT_EQ(number_of(counts, "samples without a valid size"), 2U);
-  EXPECT_EQ(number_of(counts, "samples of very many blocks, which are shown as one"), 1U);
-  EXPECT_EQ(number_of(counts, "fields with the number 99"), 1U);
+  EXPECT_EQ(to_number(counts, "frames whose location is not in the file"), 1U);
+  EXPECT_EQ(to_number(counts, "frames whose function is not in the file"), 1U);
+  EXPECT_EQ(to_number(counts, "samples without a valid size"), 2U);
+  EXPECT_EQ(to_number(counts, "samples of very many blocks, which are shown as one"), 1U);
+  EXPECT_EQ(to_number(counts, "fields with the number 99"), 1U);
 }
 
 TEST(pprof_heap, that_is_cut_off_is_an_error_with_its_offset) {

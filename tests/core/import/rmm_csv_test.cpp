@@ -6,9 +6,9 @@
 namespace sluice::importing::rmm_csv {
 namespace {
 
-using testing::number_of;
+using testing::get_rows;
 using testing::own_folder;
-using testing::rows_of;
+using testing::to_number;
 
 struct imported {
   explicit imported(std::string_view lines, std::string_view name = "rmm.csv") {
@@ -17,8 +17,8 @@ struct imported {
     EXPECT_TRUE(done) << done.error().to_string();
     report = std::move(*done);
     file = trace::file::open(folder.file("out.sluice")).value();
-    allocations = rows_of<trace::alloc_event>(*file);
-    frees = rows_of<trace::free_event>(*file);
+    allocations = get_rows<trace::alloc_event>(*file);
+    frees = get_rows<trace::free_event>(*file);
   }
   own_folder folder;
   importing::report report;
@@ -74,7 +74,7 @@ TEST(rmm_log, reads_the_times_of_every_version) {
 
 TEST(rmm_log, shows_failed_attempts) {
   const imported log("1,10:00:00.000000,allocate failure,(nil),99000000000,0x2\n");
-  const auto failed = rows_of<trace::alloc_failed_event>(*log.file);
+  const auto failed = get_rows<trace::alloc_failed_event>(*log.file);
   ASSERT_EQ(failed.size(), 1U);
   EXPECT_EQ(failed[0].bytes, 99'000'000'000U);
   EXPECT_EQ(failed[0].error, 2);
@@ -99,8 +99,8 @@ TEST(rmm_log, pairs_a_free_that_is_logged_late_with_its_own_block) {
       "3,10:00:00.000025,allocate,0x100,7,0x0\n"
       "2,10:00:00.000024,free,0x100,9,0x0\n"  // frees the second block at this address
       "3,10:00:00.000030,free,0x100,7,0x0\n");
-  EXPECT_EQ(number_of(log.report.not_understood, "missing frees: their address was allocated again"), 1U);
-  EXPECT_EQ(number_of(log.report.not_understood, "frees with a size other than the allocation's"), 0U);
+  EXPECT_EQ(to_number(log.report.not_understood, "missing frees of blocks whose address was allocated again"), 1U);
+  EXPECT_EQ(to_number(log.report.not_understood, "frees with a size other than the allocation's"), 0U);
   std::map<trace::block_id, trace::time_ns> freed;
   for (const auto& row : log.frees) freed[row.block] = row.time;
   ASSERT_EQ(freed.size(), 3U);
@@ -123,18 +123,18 @@ TEST(rmm_log, counts_what_cannot_be) {
       "1,10:00:00.000000,free,0x100,9\n"
       "1,10:00:00.000000,free,0x100,9,0x0,more\n"
       "a,10:00:00.000000,free,0x100,9,0x0\n");
-  EXPECT_EQ(number_of(log.report.not_understood, "lines"), 7U);
-  EXPECT_EQ(number_of(log.report.not_understood, "lines with the action 'resize'"), 1U);
-  EXPECT_EQ(number_of(log.report.not_understood, "frees of memory that is already free"), 1U);
-  EXPECT_EQ(number_of(log.report.not_understood, "frees with a size other than the allocation's"), 1U);
-  EXPECT_EQ(number_of(log.report.not_understood, "missing frees: their address was allocated again"), 1U);
+  EXPECT_EQ(to_number(log.report.not_understood, "lines"), 7U);
+  EXPECT_EQ(to_number(log.report.not_understood, "lines with the action 'resize'"), 1U);
+  EXPECT_EQ(to_number(log.report.not_understood, "frees of memory that is already free"), 1U);
+  EXPECT_EQ(to_number(log.report.not_understood, "frees with a size other than the allocation's"), 1U);
+  EXPECT_EQ(to_number(log.report.not_understood, "missing frees of blocks whose address was allocated again"), 1U);
   EXPECT_EQ(log.frees.size(), 2U);
 }
 
 TEST(rmm_log, survives_lines_without_end) {
   const std::string endless(3'000'000, 'x');
   const imported log(endless + "\n1,10:00:00.000000,allocate,0x100,8,0x0\r\n1,10:00:00.000001,free,0x100,8,0x0");
-  EXPECT_EQ(number_of(log.report.not_understood, "lines"), 1U);
+  EXPECT_EQ(to_number(log.report.not_understood, "lines"), 1U);
   EXPECT_EQ(log.allocations.size(), 1U);
   EXPECT_EQ(log.frees.size(), 1U);
 }
@@ -148,9 +148,9 @@ TEST(rmm_log, reads_what_rmm_wrote) {  // RMM writes streams as "0", and a failu
   const own_folder folder;
   const auto done = import_file(SLUICE_SOURCE_DIR "/tests/core/import/samples/rmm.dev0.csv", folder.file("out.sluice"));
   ASSERT_TRUE(done) << done.error().to_string();
-  EXPECT_EQ(number_of(done->read, "allocations"), 60U);
-  EXPECT_EQ(number_of(done->read, "frees"), 60U);
-  EXPECT_EQ(number_of(done->read, "failed allocations"), 1U);
+  EXPECT_EQ(to_number(done->read, "allocations"), 60U);
+  EXPECT_EQ(to_number(done->read, "frees"), 60U);
+  EXPECT_EQ(to_number(done->read, "failed allocations"), 1U);
   EXPECT_TRUE(done->not_understood.empty());
 }
 

@@ -2,25 +2,25 @@
 #include <gmock/gmock.h>
 
 #include "tests/core/import/brought_case.hpp"
-#include "tests/core/import/database_of.hpp"
+#include "tests/core/import/make_database.hpp"
 
 namespace sluice::importing::rocm_files {
 namespace {
 
 using testing::brought_file;
-using testing::database_of;
 using ::testing::HasSubstr;
-using testing::number_of;
+using testing::make_database;
+using testing::to_number;
 
 /// The bytes and the number of all copies in a direction, over all devices.
 std::pair<std::uint64_t, std::int64_t> copies(const brought_file& file, trace::direction way) {
-  std::pair<std::uint64_t, std::int64_t> all{};
+  std::pair<std::uint64_t, std::int64_t> pair{};
   for (const auto& each : file.rows<trace::transfer_event>()) {
     if (each.direction != way) continue;
-    ++all.first;
-    all.second += static_cast<std::int64_t>(each.bytes);
+    ++pair.first;
+    pair.second += static_cast<std::int64_t>(each.bytes);
   }
-  return all;
+  return pair;
 }
 
 // --- rocpd ------------------------------------------------------------------------------------------------------------
@@ -80,8 +80,8 @@ std::string rocpd_tables(const std::string& id) {
 
 TEST(rocpd_file, has_kernels_copies_memory_and_calls) {
   const brought_file file(
-      "a.db",
-      database_of(rocpd_tables("_0001") +
+      "a.db", make_database(
+                  rocpd_tables("_0001") +
                   "INSERT INTO rocpd_region_0001 VALUES(1,1,1,1000,1100,1,1),(2,1,1,900,2000,2,NULL);"
                   "INSERT INTO rocpd_kernel_dispatch_0001 "
                   "VALUES(1,1,1,2,1,5,6,1200,1250,64,1,1,256,1,1,2,2),(2,1,1,3,9,5,0,1300,1310,0,0,0,7,7,7,2,NULL);"
@@ -116,18 +116,18 @@ TEST(rocpd_file, has_kernels_copies_memory_and_calls) {
   EXPECT_EQ(file.calls(), 1U);
   EXPECT_EQ(file.range("my range").count, 1U);
   const auto& counts = file.imported().not_understood;
-  EXPECT_EQ(number_of(counts, "frees without an allocation in the file"), 1U);
-  EXPECT_EQ(number_of(counts, "memory events of the type 'RECLAIM'"), 1U);
-  EXPECT_EQ(number_of(counts, "rows of the table rocpd_sample"), 1U);
+  EXPECT_EQ(to_number(counts, "frees without an allocation in the file"), 1U);
+  EXPECT_EQ(to_number(counts, "memory events of the type 'RECLAIM'"), 1U);
+  EXPECT_EQ(to_number(counts, "rows of the table rocpd_sample"), 1U);
   EXPECT_EQ(file.file().latest()->tables().processes.rows()[0].pid, 4711U);
 }
 
 TEST(rocpd_file, may_hold_two_recordings) {
   const brought_file file(
       "a.db",
-      database_of(rocpd_tables("_a") + rocpd_tables("_b") +
-                  "INSERT INTO rocpd_kernel_dispatch_a VALUES(1,1,1,2,1,5,6,1200,1250,64,1,1,256,1,1,2,NULL);"
-                  "INSERT INTO rocpd_kernel_dispatch_b VALUES(1,1,1,2,1,5,6,1300,1350,64,1,1,256,1,1,2,NULL);"));
+      make_database(rocpd_tables("_a") + rocpd_tables("_b") +
+                    "INSERT INTO rocpd_kernel_dispatch_a VALUES(1,1,1,2,1,5,6,1200,1250,64,1,1,256,1,1,2,NULL);"
+                    "INSERT INTO rocpd_kernel_dispatch_b VALUES(1,1,1,2,1,5,6,1300,1350,64,1,1,256,1,1,2,NULL);"));
   ASSERT_TRUE(file.is_read()) << file.refusal();
   EXPECT_EQ(file.kernels(), 2U);
 }
@@ -135,7 +135,7 @@ TEST(rocpd_file, may_hold_two_recordings) {
 TEST(rocpd_file, counts_what_cannot_be) {
   const brought_file file(
       "a.db",
-      database_of(
+      make_database(
           "CREATE TABLE rocpd_info_agent_0(id INTEGER); CREATE TABLE rocpd_string_0(id INTEGER, string TEXT);"
           "CREATE TABLE rocpd_memory_copy_0(id INTEGER, start BIGINT);"
           "CREATE TABLE rocpd_kernel_dispatch_0(id INTEGER, start BIGINT, end BIGINT);"
@@ -143,8 +143,8 @@ TEST(rocpd_file, counts_what_cannot_be) {
           "VALUES(1,1000,900),(2,1000,NULL),(3,'x',5),(4,1000,1500),(5,9223372036854775807,9223372036854775807);"));
   ASSERT_TRUE(file.is_read()) << file.refusal();
   EXPECT_EQ(file.rows<trace::kernel_event>().size(), 1U);
-  EXPECT_EQ(number_of(file.imported().not_understood, "kernels with an impossible time"), 4U);
-  EXPECT_EQ(number_of(file.imported().not_understood, "tables without the column 'end': rocpd_memory_copy_0"), 1U);
+  EXPECT_EQ(to_number(file.imported().not_understood, "kernels with an impossible time"), 4U);
+  EXPECT_EQ(to_number(file.imported().not_understood, "tables without the column 'end': rocpd_memory_copy_0"), 1U);
 }
 
 // --- rpd --------------------------------------------------------------------------------------------------------------
@@ -168,16 +168,17 @@ constexpr const char* rpd_tables =
 TEST(rpd_file, has_kernels_copies_calls_and_sensors) {
   const brought_file file(
       "a.rpd",
-      database_of(std::string(rpd_tables) +
-                  "INSERT INTO rocpd_api VALUES(1,10,11,1000,1010,2,1),(2,10,11,1020,1030,6,1),(3,10,11,1000,2000,7,8);"
-                  "INSERT INTO rocpd_op "
-                  "VALUES(1,2,0,1100,1200,1,4),(2,2,1,1200,1300,1,5),(3,2,1,1300,1400,1,5),(4,2,1,1300,1400,1,9),(5,3,"
-                  "0,1500,1510,3,4);"
-                  "INSERT INTO rocpd_api_ops VALUES(1,1,1),(2,2,2);"
-                  "INSERT INTO rocpd_copyapi VALUES(2,4096); INSERT INTO rocpd_kernelapi VALUES(1,7,2,1,256,1,1,64,3);"
-                  "INSERT INTO rocpd_monitor "
-                  "VALUES(1,'gpu',2,'sclk',1500,1600,'1700'),(2,'gpu',2,'sclk',500,600,'1'),(3,'gpu',2,'sclk',1500,"
-                  "1600,'fast');"));
+      make_database(
+          std::string(rpd_tables) +
+          "INSERT INTO rocpd_api VALUES(1,10,11,1000,1010,2,1),(2,10,11,1020,1030,6,1),(3,10,11,1000,2000,7,8);"
+          "INSERT INTO rocpd_op "
+          "VALUES(1,2,0,1100,1200,1,4),(2,2,1,1200,1300,1,5),(3,2,1,1300,1400,1,5),(4,2,1,1300,1400,1,9),(5,3,"
+          "0,1500,1510,3,4);"
+          "INSERT INTO rocpd_api_ops VALUES(1,1,1),(2,2,2);"
+          "INSERT INTO rocpd_copyapi VALUES(2,4096); INSERT INTO rocpd_kernelapi VALUES(1,7,2,1,256,1,1,64,3);"
+          "INSERT INTO rocpd_monitor "
+          "VALUES(1,'gpu',2,'sclk',1500,1600,'1700'),(2,'gpu',2,'sclk',500,600,'1'),(3,'gpu',2,'sclk',1500,"
+          "1600,'fast');"));
   ASSERT_TRUE(file.is_read()) << file.refusal();
   EXPECT_EQ(file.imported().from, format::rpd);
   const auto kernels = file.rows<trace::kernel_event>();
@@ -193,10 +194,10 @@ TEST(rpd_file, has_kernels_copies_calls_and_sensors) {
   EXPECT_EQ(file.range("step").count, 1U);
   EXPECT_EQ(file.rows<trace::counter_event>().size(), 1U);
   const auto& counts = file.imported().not_understood;
-  EXPECT_EQ(number_of(counts, "work of the type 'Task'"), 1U);
-  EXPECT_EQ(number_of(counts, "copies and memsets whose size is not in the file"), 1U);
-  EXPECT_EQ(number_of(counts, "sensor samples that are not numbers"), 1U);
-  EXPECT_EQ(number_of(counts, "sensor samples from before the first call"), 1U);
+  EXPECT_EQ(to_number(counts, "work of the type 'Task'"), 1U);
+  EXPECT_EQ(to_number(counts, "copies and memsets whose size is not in the file"), 1U);
+  EXPECT_EQ(to_number(counts, "sensor samples that are not numbers"), 1U);
+  EXPECT_EQ(to_number(counts, "sensor samples from before the first call"), 1U);
 }
 
 // --- rocprofv3's JSON -------------------------------------------------------------------------------------------------
@@ -243,7 +244,7 @@ TEST(rocprofv3_json, has_kernels_copies_memory_and_calls) {
   EXPECT_EQ(file.driver().at_end, 0U);
   EXPECT_EQ(file.calls(), 1U);
   EXPECT_EQ(file.range("step").count, 1U);
-  EXPECT_EQ(number_of(file.imported().not_understood, "records of the kind 'scratch_memory'"), 1U);
+  EXPECT_EQ(to_number(file.imported().not_understood, "records of the kind 'scratch_memory'"), 1U);
 }
 
 TEST(rocprofv3_json, that_is_broken_is_an_error_with_its_offset) {

@@ -34,20 +34,21 @@ inline void add_pickled(pickle_bytes& to, const nlohmann::json& value) {
 
 /// Pickles a JSON value.
 inline std::string pickled(const nlohmann::json& value) {
-  pickle_bytes made;
-  add_pickled(made, value);
-  return made.end();
+  pickle_bytes bytes;
+  add_pickled(bytes, value);
+  return bytes.end();
 }
 
 /// An entry of a snapshot's device trace.
 inline nlohmann::json entry(const char* action, std::uint64_t address, std::uint64_t size, std::int64_t time_us,
                             nlohmann::json more = nlohmann::json::object()) {
-  nlohmann::json made = {{"action", action}, {"addr", address}, {"size", size}, {"stream", 0}, {"time_us", time_us}};
-  made.update(more);
-  return made;
+  nlohmann::json object = {{"action", action}, {"addr", address}, {"size", size}, {"stream", 0}, {"time_us", time_us}};
+  object.update(more);
+  return object;
 }
 
-inline nlohmann::json block_of(std::uint64_t address, std::uint64_t size, std::uint64_t requested, const char* state) {
+inline nlohmann::json select_block(std::uint64_t address, std::uint64_t size, std::uint64_t requested,
+                                   const char* state) {
   return {{"address", address},
           {"size", size},
           {"requested_size", requested},
@@ -55,19 +56,19 @@ inline nlohmann::json block_of(std::uint64_t address, std::uint64_t size, std::u
           {"frames", nlohmann::json::array()}};
 }
 
-inline nlohmann::json segment_of(std::uint64_t address, std::uint64_t size, nlohmann::json blocks,
-                                 nlohmann::json more = nlohmann::json::object()) {
-  nlohmann::json made = {{"device", 0},
-                         {"address", address},
-                         {"total_size", size},
-                         {"stream", 0},
-                         {"segment_type", "large"},
-                         {"segment_pool_id", {0, 0}},
-                         {"is_expandable", false},
-                         {"frames", nlohmann::json::array()},
-                         {"blocks", std::move(blocks)}};
-  made.update(more);
-  return made;
+inline nlohmann::json get_segment(std::uint64_t address, std::uint64_t size, nlohmann::json blocks,
+                                  nlohmann::json more = nlohmann::json::object()) {
+  nlohmann::json object = {{"device", 0},
+                           {"address", address},
+                           {"total_size", size},
+                           {"stream", 0},
+                           {"segment_type", "large"},
+                           {"segment_pool_id", {0, 0}},
+                           {"is_expandable", false},
+                           {"frames", nlohmann::json::array()},
+                           {"blocks", std::move(blocks)}};
+  object.update(more);
+  return object;
 }
 
 }  // namespace sluice::testing

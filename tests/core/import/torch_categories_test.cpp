@@ -17,54 +17,56 @@ using testing::brought_file;
 constexpr std::uint64_t mib = 1 << 20;
 
 /// Categories of a device's memory at its peak; empty if they are not known.
-metrics::peak_composition on_device(const brought_file& of) {
-  for (const metrics::peak_composition& each : of.report().compositions)
+metrics::peak_composition on_device(const brought_file& file) {
+  for (const metrics::peak_composition& each : file.report().compositions)
     if (each.kind == trace::memory_kind::device) return each;
   return {};
 }
 
-std::size_t steps_of(const brought_file& of) { return of.report().steps.empty() ? 0 : of.report().steps[0].count; }
+std::size_t get_steps(const brought_file& file) {
+  return file.report().steps.empty() ? 0 : file.report().steps[0].count;
+}
 
 // --- snapshots ------------------------------------------------------------------------------------------------------
 
 TEST(torch_categories, of_a_forward_pass_with_native_frames) {
   SLUICE_BRING_CASE("r01-default-stacks-forward.pickle");
-  EXPECT_EQ(on_device(file).bytes_of(category::activation), 132120576U);
-  EXPECT_EQ(on_device(file).bytes_of(category::weight), 104857600U);
+  EXPECT_EQ(on_device(file).get_bytes(category::activation), 132120576U);
+  EXPECT_EQ(on_device(file).get_bytes(category::weight), 104857600U);
   EXPECT_EQ(on_device(file).bytes, 132120576U + 104857600U);
   EXPECT_FALSE(file.finds(metrics::finding_kind::memory_grows));
 }
 
 TEST(torch_categories, of_a_training_with_native_frames) {
   SLUICE_BRING_CASE("r02-default-stacks-train.pickle");
-  EXPECT_EQ(on_device(file).bytes_of(category::activation), 167772160U);
-  EXPECT_EQ(on_device(file).bytes_of(category::gradient), 4194304U);
-  EXPECT_EQ(on_device(file).bytes_of(category::weight), 33554432U);
+  EXPECT_EQ(on_device(file).get_bytes(category::activation), 167772160U);
+  EXPECT_EQ(on_device(file).get_bytes(category::gradient), 4194304U);
+  EXPECT_EQ(on_device(file).get_bytes(category::weight), 33554432U);
 }
 
 TEST(torch_categories, of_a_forward_pass_that_is_all_there_is) {
   SLUICE_BRING_CASE("r03-forward-only.pickle");
-  EXPECT_EQ(on_device(file).bytes_of(category::activation), 132120576U);
-  EXPECT_EQ(on_device(file).bytes_of(category::workspace), 0U);
+  EXPECT_EQ(on_device(file).get_bytes(category::activation), 132120576U);
+  EXPECT_EQ(on_device(file).get_bytes(category::workspace), 0U);
   EXPECT_FALSE(file.finds(metrics::finding_kind::memory_grows)) << "use returns to its first value";
 }
 
 TEST(torch_categories, of_activations_that_live_long) {
   SLUICE_BRING_CASE("r05-activations-kept-half.pickle");
-  EXPECT_EQ(on_device(file).bytes_of(category::activation), 167772160U);
+  EXPECT_EQ(on_device(file).get_bytes(category::activation), 167772160U);
 }
 
 // --- steps ----------------------------------------------------------------------------------------------------------
 
 TEST(torch_categories, one_step_of_the_profiler_is_a_step) {
   SLUICE_BRING_CASE("r19-one-step.json");
-  ASSERT_EQ(steps_of(file), 1U);
+  ASSERT_EQ(get_steps(file), 1U);
   EXPECT_EQ(file.report().steps[0].median_duration, 1'000'000);
 }
 
 TEST(torch_categories, layers_of_a_step_are_no_steps) {
   SLUICE_BRING_CASE("r04-one-step-24-layers.json.gz");
-  ASSERT_EQ(steps_of(file), 1U);
+  ASSERT_EQ(get_steps(file), 1U);
   EXPECT_EQ(file.report().steps[0].source, index::step_source::profiler_ranges);
   EXPECT_FALSE(file.finds(metrics::finding_kind::memory_grows));
 }
@@ -110,10 +112,10 @@ TEST(torch_categories, of_a_trace_follow_from_the_ranges_around_the_allocations)
   ASSERT_TRUE(file.is_read()) << file.refusal();
   const metrics::peak_composition peak = on_device(file);
   EXPECT_EQ(peak.bytes, 31 * mib);
-  EXPECT_EQ(peak.bytes_of(category::weight), mib);
-  EXPECT_EQ(peak.bytes_of(category::activation), 18 * mib) << "of a module, and of nobody knows what";
-  EXPECT_EQ(peak.bytes_of(category::gradient), 4 * mib);
-  EXPECT_EQ(peak.bytes_of(category::optimizer_state), 8 * mib);
+  EXPECT_EQ(peak.get_bytes(category::weight), mib);
+  EXPECT_EQ(peak.get_bytes(category::activation), 18 * mib) << "of a module, and of nobody knows what";
+  EXPECT_EQ(peak.get_bytes(category::gradient), 4 * mib);
+  EXPECT_EQ(peak.get_bytes(category::optimizer_state), 8 * mib);
 }
 
 // --- both files of one program --------------------------------------------------------------------------------------
@@ -123,8 +125,9 @@ TEST(torch_categories, of_a_trace_follow_from_the_ranges_around_the_allocations)
 double agreement(const metrics::peak_composition& a, const metrics::peak_composition& b) {
   double same = 0;
   for (std::size_t i = 0; i < index::category_count; ++i) {
-    const auto share = [&](const metrics::peak_composition& of) {
-      return static_cast<double>(of.bytes_of(static_cast<category>(i))) / static_cast<double>(of.bytes);
+    const auto share = [&](const metrics::peak_composition& composition) {
+      return static_cast<double>(composition.get_bytes(static_cast<category>(i))) /
+             static_cast<double>(composition.bytes);
     };
     same += std::min(share(a), share(b));
   }

@@ -2,7 +2,7 @@
 #include <gmock/gmock.h>
 
 #include "tests/core/import/brought_case.hpp"
-#include "tests/core/import/database_of.hpp"
+#include "tests/core/import/make_database.hpp"
 #include "tests/core/import/snapshot_of.hpp"
 
 namespace sluice::importing::torch_forms {
@@ -12,7 +12,7 @@ using nlohmann::json;
 using testing::brought_file;
 using testing::entry;
 using ::testing::HasSubstr;
-using testing::number_of;
+using testing::to_number;
 
 constexpr std::uint64_t mib = 1 << 20;
 constexpr std::uint64_t base = 0x7f00'0000'0000;
@@ -28,9 +28,9 @@ json small_snapshot() {
   history.push_back(entry("free_requested", base, 2 * mib, 1'000'010));
   history.push_back(entry("free_completed", base, 2 * mib, 1'000'011));
   return {
-      {"segments",
-       json::array({testing::segment_of(
-           base, 20 * mib, json::array({testing::block_of(base + 2 * mib, 2 * mib, 2 * mib, "active_allocated")}))})},
+      {"segments", json::array({testing::get_segment(
+                       base, 20 * mib,
+                       json::array({testing::select_block(base + 2 * mib, 2 * mib, 2 * mib, "active_allocated")}))})},
       {"device_traces", json::array({history})},
       {"allocator_settings", json::object()}};
 }
@@ -117,7 +117,7 @@ TEST(snapshot_in_sqlite, has_segments_blocks_and_histories) {
       frames + "'),(3,2,'alloc',4194304,4096,0,1002,'" + frames +
       "'),"
       "(4,0,'alloc',8388608,4096,0,1003,'no json'),(5,0,'free_requested',8388608,4096,0,1004,NULL);";
-  const brought_file file("a.db", testing::database_of(sql));
+  const brought_file file("a.db", testing::make_database(sql));
   ASSERT_TRUE(file.is_read()) << file.refusal();
   EXPECT_EQ(file.imported().from, format::torch_snapshot_sqlite);
   EXPECT_EQ(file.driver().maximum, 20 * mib);
@@ -125,23 +125,23 @@ TEST(snapshot_in_sqlite, has_segments_blocks_and_histories) {
   EXPECT_EQ(blocks.size(), 4U);
   EXPECT_EQ(file.file().latest()->tables().devices.rows().size(), 2U);
   EXPECT_EQ(file.file().latest()->tables().frames.rows().size(), 1U);
-  EXPECT_EQ(number_of(file.imported().not_understood, "stacks that are not JSON"), 1U);
-  EXPECT_EQ(number_of(file.imported().not_understood, "blocks outside of segments"), 1U);
+  EXPECT_EQ(to_number(file.imported().not_understood, "stacks that are not JSON"), 1U);
+  EXPECT_EQ(to_number(file.imported().not_understood, "blocks outside of segments"), 1U);
 }
 
 TEST(snapshot_in_sqlite, may_lack_tables_and_columns) {
   const brought_file file(
-      "a.db", testing::database_of("CREATE TABLE device_traces(action TEXT, addr INTEGER, size INTEGER);"
-                                   "INSERT INTO device_traces VALUES('alloc',4096,512),('alloc','x',-5),(NULL,1,1);"
-                                   "CREATE TABLE more(x); INSERT INTO more VALUES(1);"));
+      "a.db", testing::make_database("CREATE TABLE device_traces(action TEXT, addr INTEGER, size INTEGER);"
+                                     "INSERT INTO device_traces VALUES('alloc',4096,512),('alloc','x',-5),(NULL,1,1);"
+                                     "CREATE TABLE more(x); INSERT INTO more VALUES(1);"));
   ASSERT_TRUE(file.is_read()) << file.refusal();
   EXPECT_EQ(file.framework().maximum, 512U);
-  EXPECT_EQ(number_of(file.imported().not_understood, "rows of the table more"), 1U);
-  EXPECT_EQ(number_of(file.imported().not_understood, "entries with an impossible address or size"), 1U);
+  EXPECT_EQ(to_number(file.imported().not_understood, "rows of the table more"), 1U);
+  EXPECT_EQ(to_number(file.imported().not_understood, "entries with an impossible address or size"), 1U);
 }
 
 TEST(snapshot_in_sqlite, without_rows_is_an_empty_one) {
-  const brought_file file("a.db", testing::database_of(tables));
+  const brought_file file("a.db", testing::make_database(tables));
   ASSERT_TRUE(file.is_read()) << file.refusal();
   EXPECT_EQ(file.rows<trace::alloc_event>().size(), 0U);
 }
@@ -163,8 +163,8 @@ TEST(memory_timeline, raw_has_blocks_with_categories) {
   std::vector<std::string> categories;
   for (const auto& each : file.rows<trace::attribute_event>()) categories.push_back(file.text(each.text));
   EXPECT_THAT(categories, ::testing::UnorderedElementsAre("weight", "gradient", "activation"));
-  EXPECT_EQ(number_of(file.imported().not_understood, "frees without an allocation"), 1U);
-  EXPECT_EQ(number_of(file.imported().not_understood, "timeline events that are not four valid numbers"), 2U);
+  EXPECT_EQ(to_number(file.imported().not_understood, "frees without an allocation"), 1U);
+  EXPECT_EQ(to_number(file.imported().not_understood, "timeline events that are not four valid numbers"), 2U);
 }
 
 TEST(memory_timeline, coalesced_has_the_sums_of_categories) {
@@ -174,7 +174,7 @@ TEST(memory_timeline, coalesced_has_the_sums_of_categories) {
   ASSERT_TRUE(file.is_read()) << file.refusal();
   EXPECT_EQ(file.framework().maximum, 175U);
   EXPECT_EQ(file.framework().at_end, 145U);
-  EXPECT_EQ(number_of(file.imported().not_understood, "times without sizes"), 1U);
+  EXPECT_EQ(to_number(file.imported().not_understood, "times without sizes"), 1U);
   EXPECT_THAT(file.messages(), HasSubstr("totals per category"));
 }
 

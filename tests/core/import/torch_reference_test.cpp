@@ -12,16 +12,16 @@
 namespace sluice::importing::torch_reference {
 namespace {
 
+using testing::get_rows;
 using testing::own_folder;
-using testing::rows_of;
 
 /// The output of a command; nothing if the command failed.
-std::string output_of(const std::string& command) {
-  std::string all;
+std::string capture_output(const std::string& command) {
+  std::string text;
   FILE* pipe = popen((command + " 2>/dev/null").c_str(), "r");
   char buffer[65536];
-  for (std::size_t got = 0; (got = fread(buffer, 1, sizeof buffer, pipe)) > 0;) all.append(buffer, got);
-  return pclose(pipe) == 0 ? all : std::string();
+  for (std::size_t got = 0; (got = fread(buffer, 1, sizeof buffer, pipe)) > 0;) text.append(buffer, got);
+  return pclose(pipe) == 0 ? text : std::string();
 }
 
 /// The metrics that torch_totals.py prints, computed from a trace.
@@ -29,11 +29,11 @@ class totals {
  public:
   totals(const trace::file& file, const importing::report& report) : tables_(file.latest()->tables()) {
     std::map<trace::block_id, trace::alloc_event> blocks;
-    for (const auto& row : rows_of<trace::alloc_event>(file)) {
+    for (const auto& row : get_rows<trace::alloc_event>(file)) {
       blocks[row.block] = row;
       if (row.source == trace::provenance::inferred) {
         // The row is the rest of a mapped segment of which a part was unmapped.
-        if ((row.flags & trace::rest_of_block) != 0) bytes_[name_of(row.kind) + " segment_unmap"] -= row.bytes;
+        if ((row.flags & trace::rest_of_block) != 0) bytes_[get_name(row.kind) + " segment_unmap"] -= row.bytes;
         continue;
       }
       const bool block = row.layer == trace::layer::framework;
@@ -45,28 +45,28 @@ class totals {
       bytes += row.bytes;
     }
     std::map<trace::block_id, trace::alloc_event> live = blocks;
-    for (const auto& row : rows_of<trace::free_event>(file)) {
-      const trace::alloc_event& of = blocks.at(row.block);
+    for (const auto& row : get_rows<trace::free_event>(file)) {
+      const trace::alloc_event& allocation = blocks.at(row.block);
       live.erase(row.block);
       if (row.layer == trace::layer::driver) {
-        if (tables_.text(of.name) == "cuMemMap") {
-          bytes_[name_of(of.kind) + " segment_unmap"] += of.bytes;
+        if (tables_.text(allocation.name) == "cuMemMap") {
+          bytes_[get_name(allocation.kind) + " segment_unmap"] += allocation.bytes;
         } else {
-          count(of.kind, "segment_free", of.bytes);
+          count(allocation.kind, "segment_free", allocation.bytes);
         }
         continue;
       }
-      if (row.source != trace::provenance::inferred) count(of.kind, "free_requested", of.bytes);
-      if (row.completed != trace::unknown_time) count(of.kind, "free_completed", of.bytes);
+      if (row.source != trace::provenance::inferred) count(allocation.kind, "free_requested", allocation.bytes);
+      if (row.completed != trace::unknown_time) count(allocation.kind, "free_completed", allocation.bytes);
     }
-    for (const auto& row : rows_of<trace::alloc_failed_event>(file)) count(row.kind, "oom", row.bytes);
-    for (const auto& row : rows_of<trace::marker_event>(file)) {
+    for (const auto& row : get_rows<trace::alloc_failed_event>(file)) count(row.kind, "oom", row.bytes);
+    for (const auto& row : get_rows<trace::marker_event>(file)) {
       if (tables_.text(row.name) == "snapshot") ++actions_["device snapshot"];
     }
     for (const char* kind : {"device", "host"}) {
       std::uint64_t reserved = 0, allocated = 0, number = 0;
       for (const auto& [id, row] : live) {
-        if (name_of(row.kind) != kind) continue;
+        if (get_name(row.kind) != kind) continue;
         (row.layer == trace::layer::driver ? reserved : allocated) += row.bytes;
         number += row.layer == trace::layer::framework ? 1 : 0;
       }
@@ -75,7 +75,7 @@ class totals {
       json_[std::string(kind) + " blocks at the end"] = number;
     }
     json_["entries"] =
-        testing::number_of(report.read, "trace entries") + testing::number_of(report.read, "entries of pinned memory");
+        testing::to_number(report.read, "trace entries") + testing::to_number(report.read, "entries of pinned memory");
     json_["actions"] = actions_;
     json_["bytes"] = bytes_;
     json_["stacks"] = stacks_.size();
@@ -89,11 +89,13 @@ class totals {
   [[nodiscard]] std::string text() const { return json_.dump(0, ' ', true) + "\n"; }
 
  private:
-  static std::string name_of(trace::memory_kind kind) { return kind == trace::memory_kind::pinned ? "host" : "device"; }
+  static std::string get_name(trace::memory_kind kind) {
+    return kind == trace::memory_kind::pinned ? "host" : "device";
+  }
 
   void count(trace::memory_kind kind, const char* action, std::uint64_t bytes) {
-    ++actions_[name_of(kind) + " " + action];
-    bytes_[name_of(kind) + " " + action] += bytes;
+    ++actions_[get_name(kind) + " " + action];
+    bytes_[get_name(kind) + " " + action] += bytes;
   }
 
   [[nodiscard]] std::string stack_text(trace::stack_id id) const {
@@ -134,12 +136,12 @@ TEST(torch_reference, agrees_with_python_to_the_byte) {
   for (const std::string& sample : samples()) {
     SCOPED_TRACE(sample);
     const std::string said =
-        output_of("python3 " SLUICE_SOURCE_DIR "/tests/core/import/torch_totals.py '" + sample + "'");
+        capture_output("python3 " SLUICE_SOURCE_DIR "/tests/core/import/torch_totals.py '" + sample + "'");
     if (said.empty()) GTEST_SKIP() << "there is no python3";
     const own_folder folder;
     const auto done = import_file(sample, folder.file("out.sluice"));
     ASSERT_TRUE(done) << done.error().to_string();
-    for (const auto& each : done->not_understood) ADD_FAILURE() << each.number << " " << each.what;
+    for (const auto& each : done->not_understood) ADD_FAILURE() << each.number << " " << each.label;
     const totals ours(*trace::file::open(folder.file("out.sluice")).value(), *done);
     if (ours.text() == said) continue;
     const auto theirs = nlohmann::json::parse(said);

@@ -10,14 +10,14 @@ namespace sluice::importing::torch_snapshot {
 namespace {
 
 using nlohmann::json;
-using testing::block_of;
 using testing::entry;
+using testing::get_rows;
+using testing::get_segment;
 using ::testing::HasSubstr;
-using testing::number_of;
 using testing::own_folder;
 using testing::pickled;
-using testing::rows_of;
-using testing::segment_of;
+using testing::select_block;
+using testing::to_number;
 
 constexpr std::uint64_t mib = 1 << 20;
 constexpr std::int64_t t0 = 1'700'000'000'000'000;  // us
@@ -29,10 +29,10 @@ struct imported {
     EXPECT_TRUE(done) << done.error().to_string();
     report = std::move(*done);
     file = trace::file::open(folder.file("out.sluice")).value();
-    for (const auto& row : rows_of<trace::alloc_event>(*file)) {
+    for (const auto& row : get_rows<trace::alloc_event>(*file)) {
       (row.layer == trace::layer::driver ? segments : blocks).push_back(row);
     }
-    for (const auto& row : rows_of<trace::free_event>(*file)) {
+    for (const auto& row : get_rows<trace::free_event>(*file)) {
       (row.layer == trace::layer::driver ? segment_frees : frees).push_back(row);
     }
   }
@@ -86,9 +86,9 @@ TEST(torch_snapshot, lets_a_free_wait_for_its_stream) {
 }
 
 TEST(torch_snapshot, finds_what_was_there_before) {
-  const json segments = {segment_of(
-      100 * mib, 20 * mib,
-      {block_of(100 * mib, 4 * mib, 4 * mib - 12, "active_allocated"), block_of(104 * mib, 16 * mib, 0, "inactive")})};
+  const json segments = {get_segment(100 * mib, 20 * mib,
+                                     {select_block(100 * mib, 4 * mib, 4 * mib - 12, "active_allocated"),
+                                      select_block(104 * mib, 16 * mib, 0, "inactive")})};
   const imported snapshot(
       json{{"segments", segments},
            {"device_traces",
@@ -96,8 +96,8 @@ TEST(torch_snapshot, finds_what_was_there_before) {
               entry("free_completed", 70 * mib, 88, t0 + 2), entry("segment_free", 60 * mib, 20 * mib, t0 + 3),
               entry("alloc", 110 * mib, 5, t0 + 4), entry("free_requested", 110 * mib, 5, t0 + 5),
               entry("free_completed", 110 * mib, 5, t0 + 6)}}}});
-  EXPECT_EQ(number_of(snapshot.report.read, "segments from before the history"), 2U);
-  EXPECT_EQ(number_of(snapshot.report.read, "blocks from before the history"), 3U);
+  EXPECT_EQ(to_number(snapshot.report.read, "segments from before the history"), 2U);
+  EXPECT_EQ(to_number(snapshot.report.read, "blocks from before the history"), 3U);
   ASSERT_EQ(snapshot.segments.size(), 2U);
   ASSERT_EQ(snapshot.blocks.size(), 4U);
   std::map<std::uint64_t, trace::alloc_event> at;
@@ -117,7 +117,7 @@ TEST(torch_snapshot, finds_what_was_there_before) {
 }
 
 TEST(torch_snapshot, knows_what_a_block_takes_at_the_end) {
-  const json segments = {segment_of(mib, 2 * mib, {block_of(mib, 2 * mib, 700'000, "active_allocated")})};
+  const json segments = {get_segment(mib, 2 * mib, {select_block(mib, 2 * mib, 700'000, "active_allocated")})};
   const imported snapshot(
       json{{"segments", segments},
            {"device_traces", {{entry("segment_alloc", mib, 2 * mib, t0), entry("alloc", mib, 700'000, t0 + 1)}}}});
@@ -128,8 +128,8 @@ TEST(torch_snapshot, knows_what_a_block_takes_at_the_end) {
 
 TEST(torch_snapshot, maps_and_unmaps_parts_of_expandable_segments) {
   // Two mappings, the middle of which is unmapped; the rest stays mapped.
-  const json segments = {segment_of(100 * mib, 20 * mib, json::array(), {{"is_expandable", true}}),
-                         segment_of(140 * mib, 20 * mib, json::array(), {{"is_expandable", true}})};
+  const json segments = {get_segment(100 * mib, 20 * mib, json::array(), {{"is_expandable", true}}),
+                         get_segment(140 * mib, 20 * mib, json::array(), {{"is_expandable", true}})};
   const imported snapshot(
       json{{"segments", segments},
            {"device_traces",
@@ -146,10 +146,10 @@ TEST(torch_snapshot, maps_and_unmaps_parts_of_expandable_segments) {
 TEST(torch_snapshot, shows_what_could_not_be_had) {
   const auto snapshot = imported::history(
       {{{"action", "oom"}, {"device_free", 12345}, {"size", 99 * mib}, {"stream", 0}, {"time_us", t0}}});
-  const auto failed = rows_of<trace::alloc_failed_event>(*snapshot.file);
+  const auto failed = get_rows<trace::alloc_failed_event>(*snapshot.file);
   ASSERT_EQ(failed.size(), 1U);
   EXPECT_EQ(failed[0].bytes, 99 * mib);
-  const auto attributes = rows_of<trace::attribute_event>(*snapshot.file);
+  const auto attributes = get_rows<trace::attribute_event>(*snapshot.file);
   ASSERT_EQ(attributes.size(), 1U);
   EXPECT_EQ(attributes[0].target, failed[0].id);
   EXPECT_EQ(snapshot.text(attributes[0].key), "device_free");
@@ -177,14 +177,14 @@ TEST(torch_snapshot, keeps_stacks_of_python_and_native) {
 }
 
 /// Functions and lines of a stack, innermost first: "forward:33".
-std::vector<std::string> functions_of(const imported& snapshot, trace::stack_id stack) {
+std::vector<std::string> list_functions(const imported& snapshot, trace::stack_id stack) {
   const auto& tables = snapshot.file->latest()->tables();
-  std::vector<std::string> all;
+  std::vector<std::string> strings;
   for (const auto* at = tables.stacks.find(stack); at != nullptr; at = tables.stacks.find(at->parent)) {
     const auto* frame = tables.frames.find(at->frame);
-    all.push_back(std::string(tables.text(frame->function)) + ":" + std::to_string(frame->line));
+    strings.push_back(std::string(tables.text(frame->function)) + ":" + std::to_string(frame->line));
   }
-  return all;
+  return strings;
 }
 
 json compiled_frame(const char* traceback) {
@@ -205,9 +205,9 @@ TEST(torch_snapshot, generated_code_calls_the_lines_that_it_was_made_from) {
   const json main = {{"name", "main"}, {"filename", "/w/train.py"}, {"line", 10}};
   const auto snapshot = imported::history({entry("alloc", mib, 1, t0, {{"frames", {compiled_frame(traceback), main}}}),
                                            entry("alloc", 2 * mib, 1, t0, {{"frames", {compiled_frame(""), main}}})});
-  EXPECT_THAT(functions_of(snapshot, snapshot.blocks.at(0).stack),
+  EXPECT_THAT(list_functions(snapshot, snapshot.blocks.at(0).stack),
               ::testing::ElementsAre("forward:33", "forward:8", "call:40", "main:10"));
-  EXPECT_THAT(functions_of(snapshot, snapshot.blocks.at(1).stack), ::testing::ElementsAre("call:40", "main:10"));
+  EXPECT_THAT(list_functions(snapshot, snapshot.blocks.at(1).stack), ::testing::ElementsAre("call:40", "main:10"));
   EXPECT_EQ(snapshot.missed(), 0U);
 }
 
@@ -216,7 +216,7 @@ TEST(torch_snapshot, generated_code_of_a_backward_pass_is_the_backward_of_its_li
   const auto snapshot =
       imported::history({entry("alloc", mib, 1, t0, {{"frames", {compiled_frame(traceback), backward}}})});
   EXPECT_THAT(
-      functions_of(snapshot, snapshot.blocks.at(0).stack),
+      list_functions(snapshot, snapshot.blocks.at(0).stack),
       ::testing::ElementsAre("call:40", "backward:2", "[inferred: the backward of]:0", "forward:33", "forward:8"));
 }
 
@@ -224,7 +224,7 @@ TEST(torch_snapshot, a_traceback_may_hold_anything) {
   for (const char* text :
        {"no frames", "File \"", "File \"a\", line x, in f\n", "File \"File \"File \"", "File \"a\", line 5"}) {
     const auto snapshot = imported::history({entry("alloc", mib, 1, t0, {{"frames", {compiled_frame(text)}}})});
-    const auto functions = functions_of(snapshot, snapshot.blocks.at(0).stack);
+    const auto functions = list_functions(snapshot, snapshot.blocks.at(0).stack);
     EXPECT_EQ(functions.back(), "call:40") << text;
     EXPECT_EQ(functions.size(), std::string_view(text).ends_with("5") ? 2U : 1U) << text;
   }
@@ -235,7 +235,7 @@ TEST(torch_snapshot, forward_frames_may_be_texts_as_of_a_traceback) {
   const json frames = {{{"name", "backward"}, {"filename", "a.py"}, {"line", 1}}};
   const auto snapshot =
       imported::history({entry("alloc", mib, 1, t0, {{"frames", frames}, {"forward_frames", forward}})});
-  EXPECT_THAT(functions_of(snapshot, snapshot.blocks.at(0).stack),
+  EXPECT_THAT(list_functions(snapshot, snapshot.blocks.at(0).stack),
               ::testing::ElementsAre("backward:1", "[inferred: the backward of]:0", "forward:33", "main:10"));
 }
 
@@ -247,7 +247,7 @@ TEST(torch_snapshot, reads_pinned_memory) {
         json{{"segments", json::array()},
              {"device_traces", json::array()},
              {"host_traces", entries},
-             {"host_segments", {segment_of(mib, 4096, {block_of(mib, 4096, 4000, "active_allocated")})}}});
+             {"host_segments", {get_segment(mib, 4096, {select_block(mib, 4096, 4000, "active_allocated")})}}});
     ASSERT_EQ(snapshot.blocks.size(), 1U);
     EXPECT_EQ(snapshot.blocks[0].kind, trace::memory_kind::pinned);
     EXPECT_EQ(snapshot.blocks[0].device, trace::device_id::none);
@@ -273,7 +273,7 @@ TEST(torch_snapshot, gives_times_by_order_where_there_are_none) {
   const auto snapshot = imported::history({first, second});
   EXPECT_EQ(snapshot.blocks.at(0).source, trace::provenance::estimated);
   EXPECT_LT(snapshot.blocks[0].time, snapshot.frees.at(0).time);
-  EXPECT_EQ(number_of(snapshot.report.read, "entries without a time, which was estimated from their order"), 2U);
+  EXPECT_EQ(to_number(snapshot.report.read, "entries without a time, which was estimated from their order"), 2U);
 }
 
 TEST(torch_snapshot, reads_blocks_with_a_history) {  // PyTorch 1.13 and 2.0
@@ -281,7 +281,7 @@ TEST(torch_snapshot, reads_blocks_with_a_history) {  // PyTorch 1.13 and 2.0
   const json block = {{"size", 512},
                       {"state", "active_allocated"},
                       {"history", {{{"addr", mib}, {"real_size", 400}, {"frames", frames}}}}};
-  const imported snapshot(json{{"segments", {segment_of(mib, 2 * mib, {block})}}, {"device_traces", {json::array()}}});
+  const imported snapshot(json{{"segments", {get_segment(mib, 2 * mib, {block})}}, {"device_traces", {json::array()}}});
   ASSERT_EQ(snapshot.blocks.size(), 1U);
   EXPECT_EQ(snapshot.blocks[0].address, mib);
   EXPECT_EQ(snapshot.blocks[0].bytes, 400U);
@@ -289,14 +289,14 @@ TEST(torch_snapshot, reads_blocks_with_a_history) {  // PyTorch 1.13 and 2.0
 }
 
 TEST(torch_snapshot, reads_a_list_of_segments) {  // the result of torch.cuda.memory_snapshot()
-  const imported snapshot(json::array({segment_of(mib, 2 * mib, {block_of(mib, 512, 1, "active_allocated")})}));
+  const imported snapshot(json::array({get_segment(mib, 2 * mib, {select_block(mib, 512, 1, "active_allocated")})}));
   EXPECT_EQ(snapshot.segments.size(), 1U);
   EXPECT_EQ(snapshot.blocks.size(), 1U);
 }
 
 TEST(torch_snapshot, keeps_pools_apart) {
-  const json segments = {segment_of(10 * mib, 2 * mib, json::array()),
-                         segment_of(20 * mib, 2 * mib, json::array(), {{"segment_pool_id", {0, 3}}})};
+  const json segments = {get_segment(10 * mib, 2 * mib, json::array()),
+                         get_segment(20 * mib, 2 * mib, json::array(), {{"segment_pool_id", {0, 3}}})};
   const imported snapshot(json{{"segments", segments},
                                {"device_traces",
                                 {{entry("alloc", 10 * mib, 1, t0), entry("alloc", 20 * mib, 1, t0),
@@ -313,7 +313,7 @@ TEST(torch_snapshot, keeps_metadata_as_attributes) {
       {entry("alloc", mib, 1, t0, {{"user_metadata", "step 7"}, {"compile_context", "N/A"}}),
        entry("alloc", 2 * mib, 1, t0, {{"user_metadata", ""}, {"compile_context", "0/1"}, {"category", 5}})});
   std::map<std::string, std::string> found;
-  for (const auto& row : rows_of<trace::attribute_event>(*snapshot.file)) {
+  for (const auto& row : get_rows<trace::attribute_event>(*snapshot.file)) {
     const bool first = row.target == snapshot.blocks.at(0).id;
     found[std::string(snapshot.text(row.key)) + (first ? " of the first" : " of the second")] =
         std::string(snapshot.text(row.text)) + std::to_string(row.integer);
@@ -326,7 +326,7 @@ TEST(torch_snapshot, keeps_metadata_as_attributes) {
 TEST(torch_snapshot, takes_categories_for_tags) {  // from torch.profiler's export_memory_timeline
   const auto snapshot = imported::history({entry("alloc", mib, 1, t0, {{"category", "parameter"}}),
                                            entry("alloc", 2 * mib, 1, t0, {{"category", "activation"}})});
-  const auto rows = rows_of<trace::attribute_event>(*snapshot.file);
+  const auto rows = get_rows<trace::attribute_event>(*snapshot.file);
   ASSERT_EQ(rows.size(), 2U);
   EXPECT_EQ(snapshot.text(rows[0].key), "category");
   EXPECT_EQ(snapshot.text(rows[0].text), "weight");
@@ -344,7 +344,7 @@ TEST(torch_snapshot, pairs_annotations) {
             {note("START", "step", t0), note("START", "inner", t0 + 1), note("END", "inner", t0 + 2),
              note("END", "step", t0 + 5), note("START", "open", t0 + 6), note("END", "unknown", t0 + 7)}}});
   std::map<std::string, std::pair<trace::time_ns, trace::time_ns>> found;
-  for (const auto& row : rows_of<trace::host_range_event>(*snapshot.file))
+  for (const auto& row : get_rows<trace::host_range_event>(*snapshot.file))
     found[std::string(snapshot.text(row.name))] = {row.time, row.end};
   EXPECT_EQ(found["step"], std::pair(0 * us, 5 * us));
   EXPECT_EQ(found["inner"], std::pair(1 * us, 2 * us));
@@ -357,13 +357,13 @@ TEST(torch_snapshot, keeps_the_allocators_settings) {
                                {"device_traces", {json::array()}},
                                {"allocator_settings", {{"expandable_segments", true}, {"roundup", {{"1", 2}}}}}});
   std::map<std::string, std::int64_t> found;
-  for (const auto& row : rows_of<trace::attribute_event>(*snapshot.file))
+  for (const auto& row : get_rows<trace::attribute_event>(*snapshot.file))
     found[std::string(snapshot.text(row.key))] = row.integer;
   EXPECT_EQ(found, (std::map<std::string, std::int64_t>{{"expandable_segments", 1}, {"roundup.1", 2}}));
 }
 
 TEST(torch_snapshot, counts_what_it_does_not_understand) {
-  const imported snapshot(json{{"segments", {segment_of(mib, 4, {7}, {{"colour", "red"}}), 5}},
+  const imported snapshot(json{{"segments", {get_segment(mib, 4, {7}, {{"colour", "red"}}), 5}},
                                {"device_traces",
                                 {{entry("defragment", mib, 1, t0),
                                   entry("alloc", mib, UINT64_MAX, t0),
@@ -376,20 +376,20 @@ TEST(torch_snapshot, counts_what_it_does_not_understand) {
                                   entry("free_requested", mib, 1, t0)}}},
                                {"secret", 1}});
   const auto& missed = snapshot.report.not_understood;
-  EXPECT_EQ(number_of(missed, "entries with the action 'defragment'"), 1U);
-  EXPECT_EQ(number_of(missed, "entries with an impossible address or size"), 2U);
-  EXPECT_EQ(number_of(missed, "entries with an impossible time; estimated from their order"), 2U);
-  EXPECT_EQ(number_of(missed, "entries that are not dictionaries"), 1U);
-  EXPECT_EQ(number_of(missed, "values under the key 'secret'"), 1U);
-  EXPECT_EQ(number_of(missed, "values of segments under the key 'colour'"), 1U);
-  EXPECT_EQ(number_of(missed, "frames that are not dictionaries"), 2U);
-  EXPECT_EQ(number_of(missed, "missing frees: their address was allocated again"), 2U);
-  EXPECT_EQ(number_of(missed, "frees of memory that is already free"), 1U);
+  EXPECT_EQ(to_number(missed, "entries with the action 'defragment'"), 1U);
+  EXPECT_EQ(to_number(missed, "entries with an impossible address or size"), 2U);
+  EXPECT_EQ(to_number(missed, "entries with an impossible time; estimated from their order"), 2U);
+  EXPECT_EQ(to_number(missed, "entries that are not dictionaries"), 1U);
+  EXPECT_EQ(to_number(missed, "values under the key 'secret'"), 1U);
+  EXPECT_EQ(to_number(missed, "values of segments under the key 'colour'"), 1U);
+  EXPECT_EQ(to_number(missed, "frames that are not dictionaries"), 2U);
+  EXPECT_EQ(to_number(missed, "missing frees of blocks whose address was allocated again"), 2U);
+  EXPECT_EQ(to_number(missed, "frees of memory that is already free"), 1U);
   EXPECT_EQ(
-      number_of(snapshot.report.read, "frees that were completed but never requested; the time of completion is used"),
+      to_number(snapshot.report.read, "frees that were completed but never requested; the time of completion is used"),
       1U);
   EXPECT_EQ(snapshot.blocks.size(), 3U);
-  EXPECT_GT(testing::messages_of(*snapshot.file).size(), 8U);
+  EXPECT_GT(testing::get_messages(*snapshot.file).size(), 8U);
 }
 
 TEST(torch_snapshot, refuses_other_pickles) {
@@ -413,8 +413,8 @@ TEST(torch_snapshot, ends_soon_however_parts_are_shared) {
   for (int i = 0; i < 100'000; ++i) bomb.code('h').code(0);
   bomb.code('e').code('s').text("segments").code(']').code('s');
   const imported snapshot(bomb.end());
-  EXPECT_EQ(number_of(snapshot.report.read, "trace entries"), 100'001U);
-  EXPECT_EQ(number_of(snapshot.report.not_understood, "lists that occur in the snapshot twice"), 100'000U);
+  EXPECT_EQ(to_number(snapshot.report.read, "trace entries"), 100'001U);
+  EXPECT_EQ(to_number(snapshot.report.not_understood, "lists that occur in the snapshot twice"), 100'000U);
 }
 
 TEST(torch_snapshot, takes_cycles_for_what_they_are_not) {
@@ -440,11 +440,11 @@ TEST(torch_snapshot, takes_cycles_for_what_they_are_not) {
 
 /// Tags of blocks: the size of the allocation, and the text.
 std::multimap<std::uint64_t, std::string> said_of_blocks(const imported& snapshot) {
-  std::multimap<std::uint64_t, std::string> all;
-  for (const auto& each : rows_of<trace::attribute_event>(*snapshot.file))
+  std::multimap<std::uint64_t, std::string> texts;
+  for (const auto& each : get_rows<trace::attribute_event>(*snapshot.file))
     for (const auto& block : snapshot.blocks)
-      if (block.id == each.target) all.emplace(block.bytes, snapshot.text(each.text));
-  return all;
+      if (block.id == each.target) texts.emplace(block.bytes, snapshot.text(each.text));
+  return texts;
 }
 
 TEST(torch_snapshot, has_what_is_said_of_a_block_later) {
@@ -456,16 +456,16 @@ TEST(torch_snapshot, has_what_is_said_of_a_block_later) {
   EXPECT_EQ(snapshot.missed(), 0U);
   EXPECT_EQ(said_of_blocks(snapshot),
             (std::multimap<std::uint64_t, std::string>{{1, "at first"}, {1, "kept by autograd"}, {1, "and again"}}));
-  const auto marks = rows_of<trace::marker_event>(*snapshot.file);
+  const auto marks = get_rows<trace::marker_event>(*snapshot.file);
   ASSERT_EQ(marks.size(), 1U);
   EXPECT_EQ(snapshot.text(marks[0].name), "annotation of a block");
 }
 
 TEST(torch_snapshot, has_what_the_segments_say_of_blocks_from_before) {
-  auto block = block_of(mib, 512, 300, "active_allocated");
+  auto block = select_block(mib, 512, 300, "active_allocated");
   block["user_metadata"] = "weights";
   const imported snapshot(
-      json{{"segments", {segment_of(mib, mib, json::array({block}))}}, {"device_traces", {json::array()}}});
+      json{{"segments", {get_segment(mib, mib, json::array({block}))}}, {"device_traces", {json::array()}}});
   EXPECT_EQ(said_of_blocks(snapshot), (std::multimap<std::uint64_t, std::string>{{300, "weights"}}));
 }
 

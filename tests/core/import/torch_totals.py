@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Totals of a PyTorch memory snapshot, read with Python's pickle module.
+"""Computes totals of a PyTorch memory snapshot, which it reads with Python's pickle module.
 
-torch_totals.py FILE prints JSON, one key a line, sorted.
+torch_totals.py FILE prints JSON, one key per line, sorted.
 
 The same metrics, computed from the imported trace, must give the same text (torch_reference_test.cpp).
 """
@@ -56,7 +56,7 @@ def totals(snapshot):
     result["actions"] = dict(actions)
     result["bytes"] = dict(bytes_of)
     result["stacks"] = len(stacks)
-    # The texts themselves, because Python's hash of a text differs from run to run.
+    # This uses the texts themselves, because Python's hash of a text differs from run to run.
     result["per stack"] = sorted([allocations, size, text] for text, (allocations, size) in stacks.items())
     return result
 

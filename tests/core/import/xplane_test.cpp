@@ -14,7 +14,7 @@ namespace {
 using protozero::pbf_writer;
 using testing::brought_file;
 using ::testing::HasSubstr;
-using testing::number_of;
+using testing::to_number;
 
 struct value {
   std::int64_t name = 0;
@@ -116,7 +116,7 @@ TEST(xplane_file, has_kernels_copies_and_ranges) {
   EXPECT_EQ(file.rows<trace::transfer_event>()[0].source_kind, trace::memory_kind::pinned);
   EXPECT_EQ(file.range("jit_f").count, 1U);
   EXPECT_EQ(file.range("PjitFunction(f)").total, 800'000);
-  EXPECT_EQ(number_of(file.imported().not_understood, "event values that a recording cannot represent"), 1U);
+  EXPECT_EQ(to_number(file.imported().not_understood, "event values that a recording cannot represent"), 1U);
 }
 
 TEST(xplane_file, counts_what_is_wrong) {
@@ -142,12 +142,12 @@ TEST(xplane_file, counts_what_is_wrong) {
   const brought_file file("a.xplane.pb", bytes);
   ASSERT_TRUE(file.is_read()) << file.refusal();
   const auto& counts = file.imported().not_understood;
-  EXPECT_EQ(number_of(counts, "events whose name is not in the file"), 1U);
-  EXPECT_EQ(number_of(counts, "events with an impossible time"), 1U);
-  EXPECT_EQ(number_of(counts, "aggregated events, which have no time"), 1U);
-  EXPECT_EQ(number_of(counts, "events that are not protocol buffers"), 1U);
-  EXPECT_EQ(number_of(counts, "fields of planes with the number 99"), 1U);
-  EXPECT_EQ(number_of(counts, "fields with the number 50"), 1U);
+  EXPECT_EQ(to_number(counts, "events whose name is not in the file"), 1U);
+  EXPECT_EQ(to_number(counts, "events with an impossible time"), 1U);
+  EXPECT_EQ(to_number(counts, "aggregated events, which have no time"), 1U);
+  EXPECT_EQ(to_number(counts, "events that are not protocol buffers"), 1U);
+  EXPECT_EQ(to_number(counts, "fields of planes with the number 99"), 1U);
+  EXPECT_EQ(to_number(counts, "fields with the number 50"), 1U);
   EXPECT_THAT(file.messages(), HasSubstr("the buffer was full"));
 }
 

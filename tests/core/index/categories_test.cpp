@@ -25,7 +25,7 @@ constexpr std::uint64_t cublas_workspace = 32 * mib;
 /// Builds PyTorch blocks of a process, one by one.
 class made_blocks {
  public:
-  made_blocks() : stack(made) { made.standard_tables(); }
+  made_blocks() : stack(recorded) { recorded.standard_tables(); }
 
   struct what {
     time_ns born = 0;
@@ -35,48 +35,48 @@ class made_blocks {
     std::uint64_t thread = 0;  ///< 0 in PyTorch's snapshots, which have no threads.
     std::uint64_t flags = 0;
   };
-  std::uint64_t add(const what& of) {
-    auto row = made.event<trace::alloc_event>(of.born);
-    row.thread = trace::thread_id{of.thread};
+  std::uint64_t add(const what& subject) {
+    auto row = recorded.event<trace::alloc_event>(subject.born);
+    row.thread = trace::thread_id{subject.thread};
     row.block = trace::block_id{++blocks_};
     row.kind = trace::memory_kind::device;
     row.layer = trace::layer::framework;
     row.device = trace::device_id{1};
-    row.bytes = of.bytes;
-    row.stack = of.stack;
-    row.flags = of.flags;
-    made.writer().add(row);
-    if (of.died != trace::unknown_time) made.add_free(of.died, blocks_, trace::layer::framework);
+    row.bytes = subject.bytes;
+    row.stack = subject.stack;
+    row.flags = subject.flags;
+    recorded.writer().add(row);
+    if (subject.died != trace::unknown_time) recorded.add_free(subject.died, blocks_, trace::layer::framework);
     return blocks_;
   }
   void launch(time_ns time, std::string_view kernel, std::initializer_list<std::uint64_t> blocks) {
     for (const std::uint64_t block : blocks) {
-      auto row = made.event<trace::touch_event>(time);
+      auto row = recorded.event<trace::touch_event>(time);
       row.block = trace::block_id{block};
-      row.name = made.text(kernel);
-      made.writer().add(row);
+      row.name = recorded.text(kernel);
+      recorded.writer().add(row);
     }
   }
   void clear(time_ns time, std::uint64_t block) {
-    auto row = made.event<trace::memset_event>(time);
+    auto row = recorded.event<trace::memset_event>(time);
     row.block = trace::block_id{block};
     row.enqueued = time;
     row.end = time + 1;
-    made.writer().add(row);
+    recorded.writer().add(row);
   }
   void mark_steps(std::initializer_list<time_ns> begins) {
     std::int64_t number = 0;
     for (const time_ns begin : begins) {
-      auto row = made.event<trace::marker_event>(begin);
+      auto row = recorded.event<trace::marker_event>(begin);
       row.step = number++;
-      made.writer().add(row);
+      recorded.writer().add(row);
     }
   }
   std::vector<category> categories() {
-    made.close();
-    const indexed all(made.open());
+    recorded.close();
+    const indexed loaded(recorded.open());
     std::vector<category> found;
-    for (const block_category& each : all.index.tensors(*all.snapshot)->categories) found.push_back(each.what);
+    for (const block_category& each : loaded.index.tensors(*loaded.snapshot)->categories) found.push_back(each.kind);
     return found;
   }
 
@@ -89,7 +89,7 @@ class made_blocks {
         {python("_make_grads", "/x/torch/autograd/__init__.py", 200), python("main", "/home/me/train.py", 21)});
   }
 
-  recording made;
+  recording recorded;
   testing::stack_maker stack;
 
  private:
@@ -129,50 +129,51 @@ TEST(clues, are_in_the_names_of_the_profilers_ranges) {
 }
 
 TEST(categories, of_what_libraries_request_are_workspace) {
-  made_blocks of;
+  made_blocks blocks;
   const auto in_forward = [&](const char* function) {
-    return of.stack({native("c10::cuda::CUDACachingAllocator::malloc", "libc10_cuda.so"),
-                     native(function, "libtorch_cuda.so"), python("Net.forward", "/home/me/net.py", 33),
-                     python("main", "/home/me/train.py", 20)});
+    return blocks.stack({native("c10::cuda::CUDACachingAllocator::malloc", "libc10_cuda.so"),
+                         native(function, "libtorch_cuda.so"), python("Net.forward", "/home/me/net.py", 33),
+                         python("main", "/home/me/train.py", 20)});
   };
-  of.add({.born = 10, .died = 20, .stack = in_forward("at::native::run_conv_plan(cudnnContext*, at::Tensor const&)")});
-  of.add({.born = 30, .stack = in_forward("at::cuda::getCurrentCUDABlasHandle()")});
-  of.add({.born = 40, .died = 50, .stack = in_forward("at::native::empty_cuda(c10::ArrayRef<long>)")});
-  EXPECT_EQ(of.categories(), (std::vector{category::workspace, category::workspace, category::activation}));
+  blocks.add(
+      {.born = 10, .died = 20, .stack = in_forward("at::native::run_conv_plan(cudnnContext*, at::Tensor const&)")});
+  blocks.add({.born = 30, .stack = in_forward("at::cuda::getCurrentCUDABlasHandle()")});
+  blocks.add({.born = 40, .died = 50, .stack = in_forward("at::native::empty_cuda(c10::ArrayRef<long>)")});
+  EXPECT_EQ(blocks.categories(), (std::vector{category::workspace, category::workspace, category::activation}));
 }
 
 // --- without steps --------------------------------------------------------------------------------------------------
 
 TEST(categories, of_a_forward_pass_that_is_all_there_is_are_activations) {
-  made_blocks of;
-  of.add({.born = 10, .died = 900, .stack = of.forward()});
-  of.add({.born = 20, .died = 980, .stack = of.forward()});
-  of.add({.born = 30, .stack = of.forward()});
-  of.made.add_range(0, 1000);
-  EXPECT_EQ(of.categories(), (std::vector{category::activation, category::activation, category::activation}))
+  made_blocks blocks;
+  blocks.add({.born = 10, .died = 900, .stack = blocks.forward()});
+  blocks.add({.born = 20, .died = 980, .stack = blocks.forward()});
+  blocks.add({.born = 30, .stack = blocks.forward()});
+  blocks.recorded.add_range(0, 1000);
+  EXPECT_EQ(blocks.categories(), (std::vector{category::activation, category::activation, category::activation}))
       << "however long they are live, also in out-of-memory errors";
 }
 
 // --- one step -------------------------------------------------------------------------------------------------------
 
 TEST(categories, of_what_lives_over_the_only_step_are_those_of_what_stays) {
-  made_blocks of;
-  of.add({.born = 10, .stack = of.main()});
-  of.add({.born = 100, .died = 180, .stack = of.forward()});
-  of.add({.born = 110, .died = 150, .stack = of.forward()});
-  of.made.add_range(100, 200, "ProfilerStep#3");
-  EXPECT_EQ(of.categories(), (std::vector{category::weight, category::activation, category::activation}));
+  made_blocks blocks;
+  blocks.add({.born = 10, .stack = blocks.main()});
+  blocks.add({.born = 100, .died = 180, .stack = blocks.forward()});
+  blocks.add({.born = 110, .died = 150, .stack = blocks.forward()});
+  blocks.recorded.add_range(100, 200, "ProfilerStep#3");
+  EXPECT_EQ(blocks.categories(), (std::vector{category::weight, category::activation, category::activation}));
 }
 
 // --- without threads ------------------------------------------------------------------------------------------------
 
 TEST(categories, without_threads_are_gradients_where_no_python_runs_and_passes_do) {
   for (const bool calls_backward : {true, false}) {
-    made_blocks of;
-    of.add({.born = 10, .died = 50, .stack = of.forward()});
-    of.add({.born = 20, .died = 21, .stack = calls_backward ? of.calls_backward() : of.main()});
-    of.add({.born = 30, .died = 45});
-    EXPECT_EQ(of.categories().at(2), calls_backward ? category::gradient : category::activation);
+    made_blocks blocks;
+    blocks.add({.born = 10, .died = 50, .stack = blocks.forward()});
+    blocks.add({.born = 20, .died = 21, .stack = calls_backward ? blocks.calls_backward() : blocks.main()});
+    blocks.add({.born = 30, .died = 45});
+    EXPECT_EQ(blocks.categories().at(2), calls_backward ? category::gradient : category::activation);
   }
 }
 
@@ -181,17 +182,18 @@ TEST(categories, without_threads_are_gradients_where_no_python_runs_and_passes_d
 /// There are two blocks of the backward pass that stay: in each step, products write to both, and an optimizer reads
 /// one.
 TEST(categories, of_what_only_products_name_step_after_step_are_workspace) {
-  made_blocks of;
-  const trace::stack_id backward = of.stack({native("torch::autograd::generated::AddmmBackward0", "libtorch.so")});
-  const std::uint64_t scratch = of.add({.born = 110, .stack = backward, .bytes = cublas_workspace, .thread = 1});
-  const std::uint64_t gradient = of.add({.born = 120, .stack = backward, .bytes = cublas_workspace, .thread = 1});
-  of.mark_steps({100, 200, 300, 400});
+  made_blocks blocks;
+  const trace::stack_id backward = blocks.stack({native("torch::autograd::generated::AddmmBackward0", "libtorch.so")});
+  const std::uint64_t scratch = blocks.add({.born = 110, .stack = backward, .bytes = cublas_workspace, .thread = 1});
+  const std::uint64_t gradient = blocks.add({.born = 120, .stack = backward, .bytes = cublas_workspace, .thread = 1});
+  blocks.mark_steps({100, 200, 300, 400});
   for (time_ns step = 100; step <= 400; step += 100) {
-    of.clear(step + 30, scratch);
-    for (time_ns layer = 0; layer < 3; ++layer) of.launch(step + 31 + layer, "nvjet_hsh_64x8_NTT", {scratch, gradient});
-    of.launch(step + 40, "multi_tensor_apply_kernel", {gradient});
+    blocks.clear(step + 30, scratch);
+    for (time_ns layer = 0; layer < 3; ++layer)
+      blocks.launch(step + 31 + layer, "nvjet_hsh_64x8_NTT", {scratch, gradient});
+    blocks.launch(step + 40, "multi_tensor_apply_kernel", {gradient});
   }
-  EXPECT_EQ(of.categories(), (std::vector{category::workspace, category::gradient}));
+  EXPECT_EQ(blocks.categories(), (std::vector{category::workspace, category::gradient}));
 }
 
 /// A block that the backward pass allocates, that is live for 20 ns, and that two kernels use.
@@ -200,17 +202,17 @@ struct passing_block {
   bool other_born = false;  ///< Another block is allocated while this block is live.
 
   [[nodiscard]] category category_of_it() const {
-    made_blocks of;
+    made_blocks blocks;
     const trace::stack_id backward =
-        of.stack({native("torch::autograd::generated::ConvolutionBackward0", "libtorch.so")});
-    of.add({.born = 100, .died = 200, .stack = of.forward(), .thread = 1});
-    const std::uint64_t block = of.add({.born = 110, .died = 130, .stack = backward, .thread = 1});
-    of.add({.born = other_born ? 120 : 130, .died = 200, .stack = backward, .thread = 1});
-    of.add({.born = 121, .died = 200, .stack = of.forward(), .thread = 2});
-    of.clear(111, block);
-    of.launch(112, kernel, {block});
-    of.launch(113, "sm90_xmma_wgrad_implicit_gemm_f32", {block});
-    return of.categories().at(1);
+        blocks.stack({native("torch::autograd::generated::ConvolutionBackward0", "libtorch.so")});
+    blocks.add({.born = 100, .died = 200, .stack = blocks.forward(), .thread = 1});
+    const std::uint64_t block = blocks.add({.born = 110, .died = 130, .stack = backward, .thread = 1});
+    blocks.add({.born = other_born ? 120 : 130, .died = 200, .stack = backward, .thread = 1});
+    blocks.add({.born = 121, .died = 200, .stack = blocks.forward(), .thread = 2});
+    blocks.clear(111, block);
+    blocks.launch(112, kernel, {block});
+    blocks.launch(113, "sm90_xmma_wgrad_implicit_gemm_f32", {block});
+    return blocks.categories().at(1);
   }
 };
 
@@ -224,14 +226,14 @@ TEST(categories, of_what_lives_for_one_call_of_a_library_are_workspace) {
 // --- workspaces by their size ---------------------------------------------------------------------------------------
 
 TEST(categories, of_the_first_block_that_stays_and_is_as_large_as_a_workspace_are_workspace_where_no_uses_are_known) {
-  made_blocks of;
-  of.add({.born = 0, .bytes = cublas_workspace, .flags = trace::born_before});
-  of.add({.born = 10, .died = 100, .stack = of.forward()});
-  of.add({.born = 20, .died = 21, .stack = of.calls_backward()});
-  of.add({.born = 30, .bytes = cublas_workspace});
-  of.add({.born = 40, .bytes = cublas_workspace});
-  of.add({.born = 50, .died = 100, .stack = of.forward()});
-  const auto found = of.categories();
+  made_blocks blocks;
+  blocks.add({.born = 0, .bytes = cublas_workspace, .flags = trace::born_before});
+  blocks.add({.born = 10, .died = 100, .stack = blocks.forward()});
+  blocks.add({.born = 20, .died = 21, .stack = blocks.calls_backward()});
+  blocks.add({.born = 30, .bytes = cublas_workspace});
+  blocks.add({.born = 40, .bytes = cublas_workspace});
+  blocks.add({.born = 50, .died = 100, .stack = blocks.forward()});
+  const auto found = blocks.categories();
   EXPECT_EQ(found[0], category::weight) << "its origin is unknown";
   EXPECT_EQ(found[3], category::workspace);
   EXPECT_EQ(found[4], category::gradient) << "the gradient of a weight of the same size";
@@ -239,30 +241,31 @@ TEST(categories, of_the_first_block_that_stays_and_is_as_large_as_a_workspace_ar
 
 TEST(categories, of_blocks_as_large_as_a_workspace_that_stay_and_nothing_names_are_workspace) {
   for (const bool named : {true, false}) {
-    made_blocks of;
-    const std::uint64_t first = of.add({.born = 10, .died = 20, .stack = of.forward(), .bytes = cublas_workspace});
-    const std::uint64_t block = of.add({.born = 30, .stack = of.forward(), .bytes = cublas_workspace});
-    of.launch(15, "elementwise_kernel", {first});
+    made_blocks blocks;
+    const std::uint64_t first =
+        blocks.add({.born = 10, .died = 20, .stack = blocks.forward(), .bytes = cublas_workspace});
+    const std::uint64_t block = blocks.add({.born = 30, .stack = blocks.forward(), .bytes = cublas_workspace});
+    blocks.launch(15, "elementwise_kernel", {first});
     if (named) {
-      of.launch(40, "elementwise_kernel", {block});
-      of.launch(50, "elementwise_kernel", {block});
+      blocks.launch(40, "elementwise_kernel", {block});
+      blocks.launch(50, "elementwise_kernel", {block});
     }
-    of.made.add_range(0, 1000);
-    EXPECT_EQ(of.categories().at(1), named ? category::activation : category::workspace);
+    blocks.recorded.add_range(0, 1000);
+    EXPECT_EQ(blocks.categories().at(1), named ? category::activation : category::workspace);
   }
 }
 
 /// The program is tests/device/trial_workspaces.py, recorded on a GPU. At the peak, cuDNN tries an algorithm that takes
 /// 2.55 GiB for 8 ms, on the thread of the backward passes.
 TEST(categories, of_what_cudnn_takes_to_try_an_algorithm_are_workspace) {
-  const indexed all(trace::file::open(SLUICE_SOURCE_DIR "/tests/data/trial_workspaces.sluice").value());
-  const auto facts = all.index.tensors(*all.snapshot);
-  const auto blocks = all.index.memory().blocks();
+  const indexed loaded(trace::file::open(SLUICE_SOURCE_DIR "/tests/data/trial_workspaces.sluice").value());
+  const auto facts = loaded.index.tensors(*loaded.snapshot);
+  const auto blocks = loaded.index.memory().blocks();
   std::size_t trials = 0;
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     const block_record& block = blocks[i];
     if (block.layer != trace::layer::framework || block.bytes < 64 * mib) continue;  // All tensors are smaller.
-    EXPECT_EQ(facts->categories[i].what, category::workspace) << block.bytes;
+    EXPECT_EQ(facts->categories[i].kind, category::workspace) << block.bytes;
     ++trials;
   }
   EXPECT_GT(trials, 0U);

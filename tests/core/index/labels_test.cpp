@@ -98,13 +98,13 @@ TEST_F(two_machines, have_devices_of_one_name_that_are_counted) {
 }
 
 TEST(labels, of_gpus_of_one_machine_name_no_machine) {
-  trace::tables all;
-  all.hosts.put({.id = trace::host_id{1}});
+  trace::tables all_tables;
+  all_tables.hosts.put({.id = trace::host_id{1}});
   trace::device_row row;
   row.id = trace::device_id{1};
   row.ordinal = 0;
-  all.devices.put(row);
-  EXPECT_EQ(short_label(trace::device_id{1}, all), "GPU 0");
+  all_tables.devices.put(row);
+  EXPECT_EQ(short_label(trace::device_id{1}, all_tables), "GPU 0");
 }
 
 }  // namespace

@@ -17,23 +17,23 @@ using testing::recording;
 using trace::layer;
 using trace::memory_kind;
 
-const metrics::memory_statistics* find(const metrics::range_statistics& all, layer layer, memory_kind kind) {
-  for (const metrics::memory_statistics& of : all.memory) {
-    if (of.layer == layer && of.kind == kind) return &of;
+const metrics::memory_statistics* find(const metrics::range_statistics& statistics, layer layer, memory_kind kind) {
+  for (const metrics::memory_statistics& memory_statistics : statistics.memory) {
+    if (memory_statistics.layer == layer && memory_statistics.kind == kind) return &memory_statistics;
   }
   return nullptr;
 }
 
 TEST(memory_use, counts_a_block_from_its_birth_to_the_request_of_its_free) {
-  recording made;
-  made.standard_tables();
-  made.add_alloc(10 * ms, 1, 3 * gib);
-  made.add_alloc(20 * ms, 2, 1 * gib);
-  made.add_free(30 * ms, 1);
-  made.add_free(50 * ms, 2);
-  made.close();
-  const indexed all(made.open());
-  const metrics::range_statistics metrics = metrics::measure(all.index, all.snapshot->tables(), {0, 100 * ms});
+  recording recorded;
+  recorded.standard_tables();
+  recorded.add_alloc(10 * ms, 1, 3 * gib);
+  recorded.add_alloc(20 * ms, 2, 1 * gib);
+  recorded.add_free(30 * ms, 1);
+  recorded.add_free(50 * ms, 2);
+  recorded.close();
+  const indexed loaded(recorded.open());
+  const metrics::range_statistics metrics = metrics::measure(loaded.index, loaded.snapshot->tables(), {0, 100 * ms});
   const metrics::memory_statistics* device = find(metrics, layer::driver, memory_kind::device);
   ASSERT_NE(device, nullptr);
   EXPECT_EQ(device->maximum, 4 * gib);
@@ -45,7 +45,7 @@ TEST(memory_use, counts_a_block_from_its_birth_to_the_request_of_its_free) {
   EXPECT_EQ(device->allocations, 2U);
   EXPECT_EQ(device->freed_bytes, 4 * gib);
 
-  const metrics::range_statistics part = metrics::measure(all.index, all.snapshot->tables(), {20 * ms, 30 * ms});
+  const metrics::range_statistics part = metrics::measure(loaded.index, loaded.snapshot->tables(), {20 * ms, 30 * ms});
   device = find(part, layer::driver, memory_kind::device);
   EXPECT_EQ(device->at_begin, 3 * gib) << "the second comes at that moment";
   EXPECT_EQ(device->minimum, 4 * gib);
@@ -54,14 +54,14 @@ TEST(memory_use, counts_a_block_from_its_birth_to_the_request_of_its_free) {
 }
 
 TEST(memory_use, keeps_layers_and_kinds_apart_and_host_memory_off_the_device) {
-  recording made;
-  made.standard_tables();
-  made.add_alloc(1, 1, 100, memory_kind::device, layer::driver);
-  made.add_alloc(2, 2, 60, memory_kind::device, layer::framework);
-  made.add_alloc(3, 3, 7, memory_kind::pinned, layer::driver);
-  made.close();
-  const indexed all(made.open());
-  const metrics::range_statistics metrics = metrics::measure(all.index, all.snapshot->tables(), {0, 10});
+  recording recorded;
+  recorded.standard_tables();
+  recorded.add_alloc(1, 1, 100, memory_kind::device, layer::driver);
+  recorded.add_alloc(2, 2, 60, memory_kind::device, layer::framework);
+  recorded.add_alloc(3, 3, 7, memory_kind::pinned, layer::driver);
+  recorded.close();
+  const indexed loaded(recorded.open());
+  const metrics::range_statistics metrics = metrics::measure(loaded.index, loaded.snapshot->tables(), {0, 10});
   ASSERT_EQ(metrics.memory.size(), 3U);
   EXPECT_EQ(find(metrics, layer::driver, memory_kind::device)->maximum, 100U);
   EXPECT_EQ(find(metrics, layer::framework, memory_kind::device)->maximum, 60U);
@@ -71,24 +71,24 @@ TEST(memory_use, keeps_layers_and_kinds_apart_and_host_memory_off_the_device) {
 }
 
 TEST(memory_use, does_not_count_imported_memory_or_births_before_the_recording) {
-  recording made;
-  made.standard_tables();
-  auto imported = made.event<trace::alloc_event>(5);
+  recording recorded;
+  recorded.standard_tables();
+  auto imported = recorded.event<trace::alloc_event>(5);
   imported.block = trace::block_id{1};
   imported.bytes = 1000;
   imported.kind = memory_kind::device;
   imported.device = trace::device_id{1};
   imported.flags = trace::ipc_import;
-  made.writer().add(imported);
+  recorded.writer().add(imported);
   auto before = imported;
   before.id = {};
   before.block = trace::block_id{2};
   before.time = 0;
   before.flags = trace::born_before;
-  made.writer().add(before);
-  made.close();
-  const indexed all(made.open());
-  const metrics::report metrics = metrics::make_report(all.index, *all.snapshot);
+  recorded.writer().add(before);
+  recorded.close();
+  const indexed loaded(recorded.open());
+  const metrics::report metrics = metrics::make_report(loaded.index, *loaded.snapshot);
   const metrics::memory_statistics* device = find(metrics.whole, layer::driver, memory_kind::device);
   EXPECT_EQ(device->maximum, 1000U);
   EXPECT_EQ(device->allocations, 0U);
@@ -96,41 +96,42 @@ TEST(memory_use, does_not_count_imported_memory_or_births_before_the_recording) 
 }
 
 TEST(memory_use, finds_what_is_not_tracked_between_the_samples) {
-  recording made;
-  made.standard_tables();
-  made.add_alloc(10, 1, 2 * gib);
-  made.add_device_memory(20, 137 * gib, 140 * gib, 100 * mib);  // 3 GiB used, 1 GiB minus 100 MiB of it untracked.
-  made.add_free(30, 1);
-  made.add_device_memory(40, 138 * gib, 140 * gib, 100 * mib);  // 2 GiB are used, none of which are tracked.
-  made.add_device_memory(60, 140 * gib, 140 * gib, 100 * mib);  // Less than the recorder's own use: never below 0.
-  made.close();
-  const indexed all(made.open());
-  const metrics::range_statistics metrics = metrics::measure(all.index, all.snapshot->tables(), {0, 100});
+  recording recorded;
+  recorded.standard_tables();
+  recorded.add_alloc(10, 1, 2 * gib);
+  recorded.add_device_memory(20, 137 * gib, 140 * gib, 100 * mib);  // 3 GiB used, 1 GiB minus 100 MiB of it untracked.
+  recorded.add_free(30, 1);
+  recorded.add_device_memory(40, 138 * gib, 140 * gib, 100 * mib);  // 2 GiB are used, none of which are tracked.
+  recorded.add_device_memory(60, 140 * gib, 140 * gib, 100 * mib);  // Less than the recorder's own use: never below 0.
+  recorded.close();
+  const indexed loaded(recorded.open());
+  const metrics::range_statistics metrics = metrics::measure(loaded.index, loaded.snapshot->tables(), {0, 100});
   ASSERT_EQ(metrics.untracked.size(), 1U);
-  const metrics::untracked_statistics& of = metrics.untracked[0];
-  EXPECT_EQ(of.samples, 3U);
-  EXPECT_EQ(of.maximum, 2 * gib - 100 * mib);
-  EXPECT_EQ(of.at_end, 0U);
-  EXPECT_EQ(of.recorder, 0U);
-  EXPECT_EQ(of.used_maximum, 3 * gib);
+  const metrics::untracked_statistics& statistics = metrics.untracked[0];
+  EXPECT_EQ(statistics.samples, 3U);
+  EXPECT_EQ(statistics.maximum, 2 * gib - 100 * mib);
+  EXPECT_EQ(statistics.at_end, 0U);
+  EXPECT_EQ(statistics.recorder, 0U);
+  EXPECT_EQ(statistics.used_maximum, 3 * gib);
   const double expected =
       (static_cast<double>(1 * gib - 100 * mib) * 20 + static_cast<double>(2 * gib - 100 * mib) * 20) / 80;
-  EXPECT_DOUBLE_EQ(of.mean, expected) << "from the first sample on";
-  EXPECT_TRUE(metrics::measure(all.index, all.snapshot->tables(), {0, 15}).untracked.empty()) << "nothing is known yet";
+  EXPECT_DOUBLE_EQ(statistics.mean, expected) << "from the first sample on";
+  EXPECT_TRUE(metrics::measure(loaded.index, loaded.snapshot->tables(), {0, 15}).untracked.empty())
+      << "nothing is known yet";
 }
 
 TEST(memory_use, corrects_what_is_not_tracked_when_an_allocation_comes_late) {
-  recording made(1);
-  made.standard_tables();
-  made.add_device_memory(20, 138 * gib, 140 * gib);
-  made.flush();
-  const auto file = made.open();
+  recording recorded(1);
+  recorded.standard_tables();
+  recorded.add_device_memory(20, 138 * gib, 140 * gib);
+  recorded.flush();
+  const auto file = recorded.open();
   growing_index growing;
   auto now = file->latest();
   ASSERT_TRUE(growing.absorb(*now, 100));
   EXPECT_EQ(metrics::measure(growing, now->tables(), {0, 100}).untracked[0].maximum, 2 * gib);
-  made.add_alloc(10, 1, 1 * gib);
-  made.close();
+  recorded.add_alloc(10, 1, 1 * gib);
+  recorded.close();
   ASSERT_TRUE(file->refresh().value());
   now = file->latest();
   ASSERT_TRUE(growing.absorb(*now, 100));
@@ -175,8 +176,8 @@ TEST_F(pools, use_what_their_blocks_say_and_reserve_what_was_sampled) {
   made_.add_free(17, 1, layer::pool);
   state(20, 2000, 100);
   made_.close();
-  const indexed all(made_.open());
-  const auto metrics = metrics::measure(all.index, all.snapshot->tables(), {0, 30});
+  const indexed loaded(made_.open());
+  const auto metrics = metrics::measure(loaded.index, loaded.snapshot->tables(), {0, 30});
   ASSERT_EQ(metrics.pools.size(), 1U);
   EXPECT_EQ(metrics.pools[0].reserved_maximum, 2000U);
   EXPECT_EQ(metrics.pools[0].reserved_maximum_time, 20);
@@ -191,8 +192,8 @@ TEST_F(pools, of_the_driver_are_tracked_memory) {
   state(10, 3 * gib, 1 * gib);
   made_.add_device_memory(20, 136 * gib, 140 * gib);
   made_.close();
-  const indexed all(made_.open());
-  EXPECT_EQ(metrics::measure(all.index, all.snapshot->tables(), {0, 30}).untracked[0].maximum, 1 * gib);
+  const indexed loaded(made_.open());
+  EXPECT_EQ(metrics::measure(loaded.index, loaded.snapshot->tables(), {0, 30}).untracked[0].maximum, 1 * gib);
 }
 
 // A recorder samples a device and its pools at the same time, the device first.
@@ -203,8 +204,8 @@ TEST_F(pools, that_grow_at_once_are_not_untracked) {
   made_.add_device_memory(20, 34 * gib, 140 * gib);
   state(20, 105 * gib, 0);
   made_.close();
-  const indexed all(made_.open());
-  const auto metrics = metrics::measure(all.index, all.snapshot->tables(), {0, 30});
+  const indexed loaded(made_.open());
+  const auto metrics = metrics::measure(loaded.index, loaded.snapshot->tables(), {0, 30});
   EXPECT_EQ(metrics.untracked[0].maximum, 1 * gib);
   EXPECT_EQ(metrics.pools[0].reserved_maximum, 105 * gib);
   EXPECT_EQ(metrics.pools[0].used_maximum, 0U);
@@ -217,8 +218,8 @@ TEST_F(pools, hold_at_least_what_their_blocks_use) {
   block(10, 1, 8 * gib);
   made_.add_device_memory(12, 131 * gib, 140 * gib);  // The pool is sampled later.
   made_.close();
-  const indexed all(made_.open());
-  EXPECT_EQ(metrics::measure(all.index, all.snapshot->tables(), {0, 30}).untracked[0].maximum, 1 * gib);
+  const indexed loaded(made_.open());
+  EXPECT_EQ(metrics::measure(loaded.index, loaded.snapshot->tables(), {0, 30}).untracked[0].maximum, 1 * gib);
 }
 
 TEST_F(pools, of_others_lie_in_blocks_of_the_driver_that_count_already) {
@@ -228,40 +229,40 @@ TEST_F(pools, of_others_lie_in_blocks_of_the_driver_that_count_already) {
   state(10, 3 * gib, 1 * gib);
   made_.add_device_memory(20, 136 * gib, 140 * gib);
   made_.close();
-  const indexed all(made_.open());
-  EXPECT_EQ(metrics::measure(all.index, all.snapshot->tables(), {0, 30}).untracked[0].maximum, 1 * gib);
+  const indexed loaded(made_.open());
+  EXPECT_EQ(metrics::measure(loaded.index, loaded.snapshot->tables(), {0, 30}).untracked[0].maximum, 1 * gib);
 }
 
 TEST(memory_use, takes_frees_that_are_reported_before_their_allocations) {
-  recording made(1);
-  made.standard_tables();
-  made.add_free(20, 1);
-  made.flush();
-  made.add_alloc(10, 1, 500);
-  made.close();
-  const indexed all(made.open());
+  recording recorded(1);
+  recorded.standard_tables();
+  recorded.add_free(20, 1);
+  recorded.flush();
+  recorded.add_alloc(10, 1, 500);
+  recorded.close();
+  const indexed loaded(recorded.open());
   const metrics::memory_statistics* device = nullptr;
-  const auto metrics = metrics::measure(all.index, all.snapshot->tables(), {0, 30});
+  const auto metrics = metrics::measure(loaded.index, loaded.snapshot->tables(), {0, 30});
   ASSERT_NE(device = find(metrics, layer::driver, memory_kind::device), nullptr);
   EXPECT_EQ(device->maximum, 500U);
   EXPECT_EQ(device->at_end, 0U);
-  EXPECT_TRUE(all.index.warnings().empty());
+  EXPECT_TRUE(loaded.index.warnings().empty());
 }
 
 TEST(memory_use, leaves_out_what_makes_no_sense_and_says_so) {
-  recording made;
-  made.standard_tables();
-  made.add_alloc(10, 1, 500);
-  made.add_alloc(11, 1, 900);                // Allocated twice.
-  made.add_free(5, 1);                       // Freed before it is allocated.
-  made.add_free(7, 1);                       // Freed twice.
-  made.add_alloc(12, 2, ~std::uint64_t{0});  // More than there is.
-  made.add_alloc(12, 0, 5);                  // No block.
-  made.close();
-  const indexed all(made.open());
-  ASSERT_EQ(all.index.warnings().size(), 1U);
-  EXPECT_NE(all.index.warnings()[0].find("5 events make no sense"), std::string::npos) << all.index.warnings()[0];
-  const auto metrics = metrics::measure(all.index, all.snapshot->tables(), {0, 12});
+  recording recorded;
+  recorded.standard_tables();
+  recorded.add_alloc(10, 1, 500);
+  recorded.add_alloc(11, 1, 900);                // Allocated twice.
+  recorded.add_free(5, 1);                       // Freed before it is allocated.
+  recorded.add_free(7, 1);                       // Freed twice.
+  recorded.add_alloc(12, 2, ~std::uint64_t{0});  // More than there is.
+  recorded.add_alloc(12, 0, 5);                  // No block.
+  recorded.close();
+  const indexed loaded(recorded.open());
+  ASSERT_EQ(loaded.index.warnings().size(), 1U);
+  EXPECT_NE(loaded.index.warnings()[0].find("5 events are invalid"), std::string::npos) << loaded.index.warnings()[0];
+  const auto metrics = metrics::measure(loaded.index, loaded.snapshot->tables(), {0, 12});
   EXPECT_EQ(find(metrics, layer::driver, memory_kind::device)->maximum, 0U);
 }
 
@@ -295,8 +296,8 @@ class after_a_loss : public ::testing::Test {
   }
   std::uint64_t at(time_ns time) {
     made_.close();
-    const indexed all(made_.open());
-    const auto metrics = metrics::measure(all.index, all.snapshot->tables(), {time, time + 1});
+    const indexed loaded(made_.open());
+    const auto metrics = metrics::measure(loaded.index, loaded.snapshot->tables(), {time, time + 1});
     const metrics::memory_statistics* device = find(metrics, layer::driver, memory_kind::device);
     return device == nullptr ? 0 : device->maximum;
   }

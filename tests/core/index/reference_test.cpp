@@ -39,12 +39,12 @@ struct work {
 
 /// The content of a random recording, added in random order in small chunks.
 struct random_trace {
-  explicit random_trace(std::uint64_t seed) : random(seed), made(1 + seed % 40) {
-    made.standard_tables();
+  explicit random_trace(std::uint64_t seed) : random(seed), recorded(1 + seed % 40) {
+    recorded.standard_tables();
     make_blocks();
     make_work();
     set_known();
-    made.close();
+    recorded.close();
   }
 
   time_ns any_time() { return static_cast<time_ns>(random() % span); }
@@ -88,14 +88,14 @@ struct random_trace {
     std::uint64_t id = 0;
     for (const modelled_block& b : blocks) {
       ++id;
-      rows.push_back([this, &b, id] { made.add_alloc(b.born, id, b.bytes, b.key.kind, b.key.layer, b.name); });
-      if (b.died < span * 2) rows.push_back([this, &b, id] { made.add_free(b.died, id, b.key.layer); });
+      rows.push_back([this, &b, id] { recorded.add_alloc(b.born, id, b.bytes, b.key.kind, b.key.layer, b.name); });
+      if (b.died < span * 2) rows.push_back([this, &b, id] { recorded.add_free(b.died, id, b.key.layer); });
     }
     for (const work& w : kernels) {
-      rows.push_back([this, &w] { made.add_kernel(w.begin, w.end, w.name, 1 + random() % 3); });
+      rows.push_back([this, &w] { recorded.add_kernel(w.begin, w.end, w.name, 1 + random() % 3); });
     }
     for (const work& w : copies) {
-      rows.push_back([this, &w] { made.add_copy(w.begin, w.end, w.bytes, w.way, w.side, 1 + random() % 3); });
+      rows.push_back([this, &w] { recorded.add_copy(w.begin, w.end, w.bytes, w.way, w.side, 1 + random() % 3); });
     }
     std::shuffle(rows.begin(), rows.end(), random);
     for (const auto& row : rows) row();
@@ -112,9 +112,9 @@ struct random_trace {
   }
 
   template <class Which>
-  std::vector<bool> covered(const std::vector<work>& all, Which&& which) const {
+  std::vector<bool> covered(const std::vector<work>& items, Which&& which) const {
     std::vector<bool> at(static_cast<std::size_t>(2 * span), false);
-    for (const work& w : all) {
+    for (const work& w : items) {
       if (!which(w)) continue;
       for (time_ns t = w.begin; t < w.end; ++t) at[static_cast<std::size_t>(t)] = true;
     }
@@ -122,7 +122,7 @@ struct random_trace {
   }
 
   std::mt19937_64 random;
-  recording made;
+  recording recorded;
   std::vector<modelled_block> blocks;
   std::vector<work> kernels;
   std::vector<work> copies;
@@ -146,50 +146,50 @@ void check_memory(const random_trace& slow, const metrics::range_statistics& fas
   std::map<memory_key, metrics::memory_statistics> wanted;
   for (const modelled_block& b : slow.blocks) wanted[b.key];
   std::size_t shown = 0;
-  for (auto& [key, of] : wanted) {
-    of.minimum = ~std::uint64_t{0};
+  for (auto& [key, subject] : wanted) {
+    subject.minimum = ~std::uint64_t{0};
     double area = 0;
     for (time_ns t = range.begin; t < range.end; ++t) {
       const std::uint64_t used = slow.used_at(key, t);
       area += static_cast<double>(used);
-      of.minimum = std::min(of.minimum, used);
-      if (used > of.maximum || t == range.begin) {
-        of.maximum = used;
-        of.maximum_time = t;
+      subject.minimum = std::min(subject.minimum, used);
+      if (used > subject.maximum || t == range.begin) {
+        subject.maximum = used;
+        subject.maximum_time = t;
       }
     }
     for (const modelled_block& b : slow.blocks) {
       if (!(b.key == key)) continue;
       if (b.born >= range.begin && b.born < range.end) {
-        ++of.allocations;
-        of.allocated_bytes += b.bytes;
+        ++subject.allocations;
+        subject.allocated_bytes += b.bytes;
       }
       if (b.died >= range.begin && b.died < range.end) {
-        ++of.frees;
-        of.freed_bytes += b.bytes;
+        ++subject.frees;
+        subject.freed_bytes += b.bytes;
       }
     }
     const auto found =
         std::find_if(fast.memory.begin(), fast.memory.end(), [&, k = key](const metrics::memory_statistics& m) {
           return m.device == k.device && m.layer == k.layer && m.kind == k.kind;
         });
-    if (of.maximum == 0 && of.allocations == 0 && of.frees == 0) {
+    if (subject.maximum == 0 && subject.allocations == 0 && subject.frees == 0) {
       EXPECT_EQ(found, fast.memory.end());
       continue;
     }
     ++shown;
     ASSERT_NE(found, fast.memory.end());
-    EXPECT_EQ(found->minimum, of.minimum);
-    EXPECT_EQ(found->maximum, of.maximum);
-    EXPECT_EQ(found->maximum_time, of.maximum_time);
+    EXPECT_EQ(found->minimum, subject.minimum);
+    EXPECT_EQ(found->maximum, subject.maximum);
+    EXPECT_EQ(found->maximum_time, subject.maximum_time);
     EXPECT_EQ(found->at_begin, slow.used_at(key, range.begin - 1));
     EXPECT_EQ(found->at_begin + found->allocated_bytes - found->freed_bytes, found->at_end);
     EXPECT_EQ(found->at_end, slow.used_at(key, range.end - 1));
     EXPECT_NEAR(found->mean, area / static_cast<double>(range.length()), 1e-6);
-    EXPECT_EQ(found->allocations, of.allocations);
-    EXPECT_EQ(found->allocated_bytes, of.allocated_bytes);
-    EXPECT_EQ(found->frees, of.frees);
-    EXPECT_EQ(found->freed_bytes, of.freed_bytes);
+    EXPECT_EQ(found->allocations, subject.allocations);
+    EXPECT_EQ(found->allocated_bytes, subject.allocated_bytes);
+    EXPECT_EQ(found->frees, subject.frees);
+    EXPECT_EQ(found->freed_bytes, subject.freed_bytes);
   }
   EXPECT_EQ(fast.memory.size(), shown);
 }
@@ -276,12 +276,12 @@ TEST(metrics, are_those_of_a_walk_over_all_rows) {
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
     SCOPED_TRACE(seed);
     random_trace slow(seed);
-    const indexed all(slow.made.open());
+    const indexed loaded(slow.recorded.open());
     for (int query = 0; query < 6; ++query) {
       const time_ns a = slow.any_time();
       const time_ns b = slow.any_time();
       const time_range range = query == 0 ? time_range{0, span} : time_range{std::min(a, b), std::max(a, b) + 1};
-      const metrics::range_statistics fast = metrics::measure(all.index, all.snapshot->tables(), range);
+      const metrics::range_statistics fast = metrics::measure(loaded.index, loaded.snapshot->tables(), range);
       check_memory(slow, fast, range);
       check_transfers(slow, fast, range);
       check_device(slow, fast, range);
@@ -292,7 +292,7 @@ TEST(metrics, are_those_of_a_walk_over_all_rows) {
 TEST(metrics, are_the_same_however_a_trace_grew) {
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {
     random_trace slow(seed);
-    const auto file = slow.made.open();
+    const auto file = slow.recorded.open();
     const auto now = file->latest();
     growing_index at_once;
     ASSERT_TRUE(at_once.absorb(*now, now->chunks().size()));
@@ -316,8 +316,8 @@ TEST(metrics, are_the_same_however_a_trace_grew) {
 TEST(peaks, name_those_that_were_live_then) {
   for (std::uint64_t seed = 20; seed <= 26; ++seed) {
     random_trace slow(seed);
-    const indexed all(slow.made.open());
-    const metrics::report found = metrics::make_report(all.index, *all.snapshot);
+    const indexed loaded(slow.recorded.open());
+    const metrics::report found = metrics::make_report(loaded.index, *loaded.snapshot);
     for (const metrics::memory_peak& peak : found.peaks) {
       const memory_key key{peak.device, peak.layer, peak.kind};
       EXPECT_EQ(peak.bytes, slow.used_at(key, peak.time));
@@ -331,7 +331,7 @@ TEST(peaks, name_those_that_were_live_then) {
       EXPECT_EQ(peak.blocks, live);
       std::uint64_t sum = peak.other_bytes;
       for (const metrics::holder& h : peak.holders) {
-        EXPECT_EQ(h.bytes, wanted[std::string(all.snapshot->tables().text(h.name))]);
+        EXPECT_EQ(h.bytes, wanted[std::string(loaded.snapshot->tables().text(h.name))]);
         sum += h.bytes;
       }
       EXPECT_EQ(sum, peak.bytes);

@@ -26,16 +26,16 @@ class repeated_program {
     for (auto& [process, blocks] : by_process_)
       std::stable_sort(blocks.begin(), blocks.end(), [](const auto& a, const auto& b) { return a.born < b.born; });
   }
-  [[nodiscard]] time_ns length() const { return time_range_of(*all_.snapshot).length(); }
+  [[nodiscard]] time_ns length() const { return recorded_range(*all_.snapshot).length(); }
   /// The number of blocks of each process in the first repetition.
   [[nodiscard]] std::map<trace::process_id, std::size_t> blocks_once() const {
-    std::map<trace::process_id, std::size_t> made;
+    std::map<trace::process_id, std::size_t> values;
     for (const auto& [process, blocks] : by_process_)
-      if (blocks.size() >= min_pattern_blocks) made[process] = blocks.size();
-    return made;
+      if (blocks.size() >= min_pattern_blocks) values[process] = blocks.size();
+    return values;
   }
   /// The steps of a process in `times` repetitions.
-  [[nodiscard]] std::vector<step> steps_of(trace::process_id process, int times, const step_window& window) const {
+  [[nodiscard]] std::vector<step> get_steps(trace::process_id process, int times, const step_window& window) const {
     std::vector<block_record> blocks;
     for (int i = 0; i < times; ++i)
       for (block_record block : by_process_.at(process)) {
@@ -45,8 +45,8 @@ class repeated_program {
       }
     std::vector<const block_record*> in_order;
     for (const block_record& block : blocks) in_order.push_back(&block);
-    const process_clues clues = clues_of(all_.index.memory(), all_.snapshot->tables());
-    const time_ns end = time_range_of(*all_.snapshot).end + (times - 1) * length();
+    const process_clues clues = collect_clues(all_.index.memory(), all_.snapshot->tables());
+    const time_ns end = recorded_range(*all_.snapshot).end + (times - 1) * length();
     return infer_steps({process, in_order, {}, {}, {}, clues, all_.snapshot->tables(), end}, window).steps;
   }
 
@@ -56,12 +56,12 @@ class repeated_program {
 };
 
 std::vector<std::filesystem::path> recordings() {
-  std::vector<std::filesystem::path> all;
+  std::vector<std::filesystem::path> paths;
   for (const auto& entry :
        std::filesystem::directory_iterator(std::filesystem::path(SLUICE_SOURCE_DIR) / "tests/data/trainings"))
-    if (entry.path().extension() == ".sluice") all.push_back(entry.path());
-  std::sort(all.begin(), all.end());
-  return all;
+    if (entry.path().extension() == ".sluice") paths.push_back(entry.path());
+  std::sort(paths.begin(), paths.end());
+  return paths;
 }
 
 /// Each window covers at least one repetition, and never starts or ends where a repetition does.
@@ -71,8 +71,8 @@ TEST(steps_in_windows, are_those_that_a_look_at_all_of_a_short_program_finds) {
     SCOPED_TRACE(path.filename().string());
     const repeated_program program(path);
     for (const auto& [process, blocks] : program.blocks_once()) {
-      const auto once = program.steps_of(process, 1, {});
-      const auto found = program.steps_of(process, times, {blocks, blocks / 2});
+      const auto once = program.get_steps(process, 1, {});
+      const auto found = program.get_steps(process, times, {blocks, blocks / 2});
       ASSERT_EQ(found.size(), times * once.size());
       std::size_t alike = 0;
       for (std::size_t i = 0; i < found.size(); ++i) {

@@ -32,12 +32,12 @@ trace::graph_launch_event launch_at(time_ns time, std::uint64_t event, std::uint
 }
 
 block_record block(std::uint64_t id, time_ns born, time_ns died = trace::unknown_time) {
-  block_record made;
-  made.id = block_id{id};
-  made.born = born;
-  made.died = died;
-  made.allocated = true;
-  return made;
+  block_record record;
+  record.id = block_id{id};
+  record.born = born;
+  record.died = died;
+  record.allocated = true;
+  return record;
 }
 
 class touches : public ::testing::Test {
@@ -72,11 +72,11 @@ TEST_F(touches, keep_the_first_and_the_last_whatever_order_they_come_in) {
 }
 
 TEST_F(touches, tell_products_from_kernels_that_read_a_block_as_data) {
-  testing::recording made;
+  testing::recording recorded;
   std::uint64_t event = 0;
   const auto touched_by = [&](std::uint64_t id, std::string_view name) {
     auto row = touch_at(1, ++event, id);
-    row.name = made.text(name);
+    row.name = recorded.text(name);
     tables_.strings.put({row.name, std::string(name)});
     index_.add(row, tables_);
   };
@@ -108,17 +108,17 @@ TEST_F(touches, expand_the_launches_of_a_graph_while_the_block_lives) {
   for (const time_ns time : {50, 10, 40, 20, 30})
     index_.add(launch_at(time, static_cast<std::uint64_t>(100 + time), 3));
   index_.settle();
-  const block_touches all = index_.of(block(9, 0));
-  EXPECT_EQ(all.replays, 5U);
-  EXPECT_EQ(all.first, (touch{10, event_id{110}}));
-  EXPECT_EQ(all.last, (touch{50, event_id{150}}));
+  const block_touches whole = index_.of(block(9, 0));
+  EXPECT_EQ(whole.replays, 5U);
+  EXPECT_EQ(whole.first, (touch{10, event_id{110}}));
+  EXPECT_EQ(whole.last, (touch{50, event_id{150}}));
   const block_touches part = index_.of(block(9, 15, 40));
   EXPECT_EQ(part.replays, 2U) << "at 20 and 30: a touch at the time of its free is after it";
   EXPECT_EQ(part.first.time, 20);
   EXPECT_EQ(part.last.time, 30);
-  ASSERT_EQ(index_.graphs_of(block_id{9}).size(), 1U);
-  EXPECT_EQ(index_.graphs_of(block_id{9})[0].nodes, 2U);
-  EXPECT_EQ(index_.graphs_of(block_id{9})[0].last, event_id{2});
+  ASSERT_EQ(index_.find_graphs(block_id{9}).size(), 1U);
+  EXPECT_EQ(index_.find_graphs(block_id{9})[0].nodes, 2U);
+  EXPECT_EQ(index_.find_graphs(block_id{9})[0].last, event_id{2});
 }
 
 TEST_F(touches, by_graphs_that_are_known_from_elsewhere_count_once_these_are_launched) {
@@ -135,7 +135,7 @@ TEST_F(touches, by_graphs_that_are_known_from_elsewhere_count_once_these_are_lau
   EXPECT_EQ(index_.of(block(9, 0)).first, (touch{10, event_id{110}}));
   EXPECT_EQ(index_.of(block(8, 20)).replays, 1U);
   EXPECT_EQ(index_.launches_that_copy({0, 100}), 3U);
-  EXPECT_EQ(index_.graphs_of(block_id{9}).size(), 3U) << "also of graphs that were not launched here";
+  EXPECT_EQ(index_.find_graphs(block_id{9}).size(), 3U) << "also of graphs that were not launched here";
 }
 
 TEST_F(touches, of_capture_are_none_until_the_graph_is_launched) {

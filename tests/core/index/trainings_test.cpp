@@ -46,9 +46,9 @@ class recorded {
         by_process[blocks[i].process].push_back(i);
     for (const auto& [process, times] : marks_)
       by_process.try_emplace(process);  // Other frameworks have no such blocks.
-    std::vector<score> made;
-    for (const auto& [process, positions] : by_process) made.push_back(of(process, positions));
-    return made;
+    std::vector<score> items;
+    for (const auto& [process, positions] : by_process) items.push_back(of(process, positions));
+    return items;
   }
 
  private:
@@ -94,12 +94,12 @@ class recorded {
       peak = live;
       at = time;
     }
-    score made;
-    made.peak = static_cast<std::uint64_t>(peak);
+    score output;
+    output.peak = static_cast<std::uint64_t>(peak);
     for (const std::size_t i : positions)
-      if (blocks[i].live_at(at)) judge(blocks[i], facts_->categories[i].what, made);
-    judge_steps(process, made);
-    return made;
+      if (blocks[i].live_at(at)) judge(blocks[i], facts_->categories[i].kind, output);
+    judge_steps(process, output);
+    return output;
   }
 
   void judge(const block_record& block, category found, score& into) const {
@@ -115,7 +115,7 @@ class recorded {
     std::vector<time_ns>& marks = marks_[process];
     std::sort(marks.begin(), marks.end());
     into.true_steps = marks.size();
-    const step_list* list = facts_->steps_of(process);
+    const step_list* list = facts_->get_steps(process);
     if (list == nullptr) return;
     into.steps = list->steps.size();
     // Steps are matched by their starts or by their middles, because an inferred step may start elsewhere in the loop's
@@ -138,14 +138,14 @@ class recorded {
 };
 
 std::vector<std::filesystem::path> recordings() {
-  std::vector<std::filesystem::path> all;
+  std::vector<std::filesystem::path> paths;
   const char* brought = std::getenv("SLUICE_TRAININGS");
   const std::filesystem::path folder =
       brought != nullptr ? brought : std::filesystem::path(SLUICE_SOURCE_DIR) / "tests/data/trainings";
   for (const auto& entry : std::filesystem::directory_iterator(folder))
-    if (entry.path().extension() == ".sluice") all.push_back(entry.path());
-  std::sort(all.begin(), all.end());
-  return all;
+    if (entry.path().extension() == ".sluice") paths.push_back(entry.path());
+  std::sort(paths.begin(), paths.end());
+  return paths;
 }
 
 TEST(trainings, are_taken_for_what_they_are) {
@@ -154,15 +154,15 @@ TEST(trainings, are_taken_for_what_they_are) {
   for (const std::filesystem::path& path : recordings()) {
     SCOPED_TRACE(path.filename().string());
     for (const score& each : recorded(path).scores()) {
-      const double all = static_cast<double>(std::max<std::uint64_t>(each.peak, 1));
-      const auto share = [&](std::uint64_t bytes) { return 100.0 * static_cast<double>(bytes) / all; };
+      const double total = static_cast<double>(std::max<std::uint64_t>(each.peak, 1));
+      const auto share = [&](std::uint64_t bytes) { return 100.0 * static_cast<double>(bytes) / total; };
       if (show) {
         std::printf(
             "%-24s peak %8.1f MiB  right %5.1f %%  unknown %5.1f %%  wrong %5.1f %%  steps %zu of %zu, %zu match\n",
-            path.stem().c_str(), all / 0x1p20, share(each.right), share(each.unknown), share(each.wrong), each.steps,
+            path.stem().c_str(), total / 0x1p20, share(each.right), share(each.unknown), share(each.wrong), each.steps,
             each.true_steps, each.matched);
-        for (const auto& [what, bytes] : each.table)
-          if (share(bytes) >= 0.1) std::printf("    %6.1f %%  %s\n", share(bytes), what.c_str());
+        for (const auto& [subject, bytes] : each.table)
+          if (share(bytes) >= 0.1) std::printf("    %6.1f %%  %s\n", share(bytes), subject.c_str());
       }
       EXPECT_LE(share(each.wrong), 5.0);
       EXPECT_EQ(each.steps, each.true_steps);

@@ -20,33 +20,33 @@ class allocation_retries_test : public ::testing::Test {
  protected:
   allocation_retries_test() { made_.standard_tables(); }
 
-  void fail(time_ns time, std::uint64_t bytes, layer of = layer::driver, trace::stack_id stack = {},
+  void fail(time_ns time, std::uint64_t bytes, layer subject = layer::driver, trace::stack_id stack = {},
             std::uint64_t thread = 1, memory_kind kind = memory_kind::device) {
     auto row = made_.event<trace::alloc_failed_event>(time);
     row.thread = trace::thread_id{thread};
     row.bytes = bytes;
     row.error = 2;
-    row.layer = of;
+    row.layer = subject;
     row.kind = kind;
     row.device = trace::device_id{1};
     row.stack = stack;
-    row.name = made_.text(of == layer::driver ? "cuMemAlloc" : "PyTorch");
+    row.name = made_.text(subject == layer::driver ? "cuMemAlloc" : "PyTorch");
     made_.writer().add(row);
   }
-  void succeed(time_ns time, std::uint64_t bytes, layer of = layer::driver, trace::stack_id stack = {},
+  void succeed(time_ns time, std::uint64_t bytes, layer subject = layer::driver, trace::stack_id stack = {},
                std::uint64_t thread = 1, memory_kind kind = memory_kind::device) {
     auto row = made_.event<trace::alloc_event>(time);
     row.thread = trace::thread_id{thread};
     row.block = trace::block_id{++blocks_};
     row.bytes = bytes;
-    row.layer = of;
+    row.layer = subject;
     row.kind = kind;
     row.device = trace::device_id{1};
     row.address = blocks_ << 32;
     row.stack = stack;
     made_.writer().add(row);
   }
-  report reported() { return testing::report_of(made_); }
+  report reported() { return testing::build_report(made_); }
 
   recording made_;
   testing::stack_maker stack_{made_};
@@ -58,17 +58,17 @@ TEST_F(allocation_retries_test, what_succeeds_when_asked_for_again_is_no_failure
   fail(10 * ms, 20 * mib);
   made_.add_free(12 * ms, 1);
   succeed(15 * ms, 20 * mib);
-  const report all = reported();
-  EXPECT_EQ(all.retries.count, 1U);
-  EXPECT_EQ(all.retries.total, 5 * ms);
-  ASSERT_EQ(all.retries.first.size(), 1U);
-  EXPECT_EQ(all.retries.first[0].time, 10 * ms);
-  EXPECT_EQ(all.retries.first[0].until, 15 * ms);
-  EXPECT_EQ(all.retries.first[0].block, trace::block_id{2});
-  EXPECT_EQ(all.whole.failed_allocations, 0U);
-  EXPECT_TRUE(all.failures.empty());
-  EXPECT_EQ(find(all, finding_kind::failed_allocations), nullptr);
-  const finding* found = find(all, finding_kind::retried_allocations);
+  const report whole_report = reported();
+  EXPECT_EQ(whole_report.retries.count, 1U);
+  EXPECT_EQ(whole_report.retries.total, 5 * ms);
+  ASSERT_EQ(whole_report.retries.first.size(), 1U);
+  EXPECT_EQ(whole_report.retries.first[0].time, 10 * ms);
+  EXPECT_EQ(whole_report.retries.first[0].until, 15 * ms);
+  EXPECT_EQ(whole_report.retries.first[0].block, trace::block_id{2});
+  EXPECT_EQ(whole_report.whole.failed_allocations, 0U);
+  EXPECT_TRUE(whole_report.failures.empty());
+  EXPECT_EQ(find(whole_report, finding_kind::failed_allocations), nullptr);
+  const finding* found = find(whole_report, finding_kind::retried_allocations);
   ASSERT_NE(found, nullptr);
   EXPECT_EQ(found->text,
             "1 allocation failed and succeeded on a retry, after memory was freed: 5.00 ms lost. The first requested "
@@ -77,19 +77,19 @@ TEST_F(allocation_retries_test, what_succeeds_when_asked_for_again_is_no_failure
 
 TEST_F(allocation_retries_test, what_the_program_ends_with_is_a_failure) {
   fail(10 * ms, 20 * mib);
-  const report all = reported();
-  EXPECT_EQ(all.retries.count, 0U);
-  EXPECT_EQ(all.whole.failed_allocations, 1U);
+  const report whole_report = reported();
+  EXPECT_EQ(whole_report.retries.count, 0U);
+  EXPECT_EQ(whole_report.whole.failed_allocations, 1U);
 }
 
 TEST_F(allocation_retries_test, several_attempts_lead_to_one_success) {
   fail(10 * ms, 20 * mib);
   fail(20 * ms, 20 * mib);
   succeed(30 * ms, 20 * mib);
-  const report all = reported();
-  EXPECT_EQ(all.retries.count, 2U);
-  EXPECT_EQ(all.retries.total, 20 * ms) << "once, from the first";
-  EXPECT_EQ(all.whole.failed_allocations, 0U);
+  const report whole_report = reported();
+  EXPECT_EQ(whole_report.retries.count, 2U);
+  EXPECT_EQ(whole_report.retries.total, 20 * ms) << "once, from the first";
+  EXPECT_EQ(whole_report.whole.failed_allocations, 0U);
 }
 
 TEST_F(allocation_retries_test, a_smaller_block_means_that_the_program_knew) {
@@ -118,12 +118,12 @@ TEST_F(allocation_retries_test, a_failure_that_the_framework_reports_counts_once
   fail(11 * ms, 20 * mib);
   fail(12 * ms, 19 * mib, layer::framework);
   succeed(50 * ms, 20 * mib);  // The program continued.
-  const report all = reported();
-  EXPECT_EQ(all.retries.count, 0U);
-  EXPECT_EQ(all.retries.reported_again, 2U);
-  EXPECT_EQ(all.whole.failed_allocations, 1U);
-  ASSERT_EQ(all.failures.size(), 1U);
-  EXPECT_EQ(all.failures[0].layer, layer::framework);
+  const report whole_report = reported();
+  EXPECT_EQ(whole_report.retries.count, 0U);
+  EXPECT_EQ(whole_report.retries.reported_again, 2U);
+  EXPECT_EQ(whole_report.whole.failed_allocations, 1U);
+  ASSERT_EQ(whole_report.failures.size(), 1U);
+  EXPECT_EQ(whole_report.failures[0].layer, layer::framework);
 }
 
 TEST_F(allocation_retries_test, another_line_of_the_program_is_no_retry) {
@@ -147,9 +147,9 @@ TEST_F(allocation_retries_test, of_a_range_are_those_that_failed_in_it) {
   succeed(15 * ms, 20 * mib);
   fail(30 * ms, 20 * mib);
   succeed(36 * ms, 20 * mib);
-  const report all = testing::report_of(made_, time_range{20 * ms, 40 * ms});
-  EXPECT_EQ(all.retries.count, 1U);
-  EXPECT_EQ(all.retries.total, 6 * ms);
+  const report whole_report = testing::build_report(made_, time_range{20 * ms, 40 * ms});
+  EXPECT_EQ(whole_report.retries.count, 1U);
+  EXPECT_EQ(whole_report.retries.total, 6 * ms);
 }
 
 TEST_F(allocation_retries_test, the_first_are_listed_and_all_counted) {
@@ -158,12 +158,12 @@ TEST_F(allocation_retries_test, the_first_are_listed_and_all_counted) {
     succeed((11 + 2 * i) * ms, 20 * mib);
   }
   fail(1000 * ms, 20 * mib);
-  const report all = reported();
-  EXPECT_EQ(all.retries.count, 100U);
-  EXPECT_EQ(all.retries.total, 100 * ms);
-  EXPECT_EQ(all.retries.first.size(), allocation_retries::limit);
-  ASSERT_EQ(all.failures.size(), 1U) << "not hidden by the retries";
-  EXPECT_EQ(all.failures[0].time, 1000 * ms);
+  const report whole_report = reported();
+  EXPECT_EQ(whole_report.retries.count, 100U);
+  EXPECT_EQ(whole_report.retries.total, 100 * ms);
+  EXPECT_EQ(whole_report.retries.first.size(), allocation_retries::limit);
+  ASSERT_EQ(whole_report.failures.size(), 1U) << "not hidden by the retries";
+  EXPECT_EQ(whole_report.failures[0].time, 1000 * ms);
 }
 
 }  // namespace

@@ -39,15 +39,15 @@ class attribution_choice_test : public ::testing::Test {
   }
   report summed(std::optional<attribution> by = std::nullopt) {
     made_.close();
-    const testing::indexed all(made_.open());
+    const testing::indexed loaded(made_.open());
     symbols::frame_cache book;
-    return make_report(all.index, *all.snapshot, std::nullopt, naming{.book = book, .by = by});
+    return make_report(loaded.index, *loaded.snapshot, std::nullopt, naming{.book = book, .by = by});
   }
   memory_peak peak(std::optional<attribution> by = std::nullopt) { return summed(by).peaks.at(0); }
-  static std::vector<std::string> names(const memory_peak& of) {
-    std::vector<std::string> all;
-    for (const line_use& use : of.asked_by.groups.lines) all.push_back(symbols::name_of(use.line));
-    return all;
+  static std::vector<std::string> names(const memory_peak& subject) {
+    std::vector<std::string> strings;
+    for (const line_use& use : subject.asked_by.groups.lines) strings.push_back(symbols::get_name(use.line));
+    return strings;
   }
 
   recording made_;
@@ -59,14 +59,14 @@ TEST_F(attribution_choice_test, modules_say_more_than_the_one_line_of_a_trainer)
   hold_by_module(40 * mib, "GPT2MLP.forward");
   hold_by_module(35 * mib, "GPT2Attention.forward");
   hold_by_module(25 * mib, "GPT2Model.prepare");
-  const memory_peak of = peak();
-  EXPECT_EQ(of.asked_by.by, attribution::module);
-  EXPECT_FALSE(of.asked_by.chosen_by_reader);
-  EXPECT_EQ(of.asked_by.choice.largest, (std::array<std::uint64_t, 4>{100 * mib, 100 * mib, 40 * mib, 100 * mib}));
-  EXPECT_EQ(names(of),
+  const memory_peak subject = peak();
+  EXPECT_EQ(subject.asked_by.by, attribution::module);
+  EXPECT_FALSE(subject.asked_by.chosen_by_reader);
+  EXPECT_EQ(subject.asked_by.choice.largest, (std::array<std::uint64_t, 4>{100 * mib, 100 * mib, 40 * mib, 100 * mib}));
+  EXPECT_EQ(names(subject),
             (std::vector<std::string>{"GPT2MLP.forward", "GPT2Attention.forward", "(outside any module's forward)"}));
-  ASSERT_EQ(of.lines.lines.size(), 1U) << "by line, as before";
-  EXPECT_EQ(of.lines.lines[0].metrics.bytes, 100 * mib);
+  ASSERT_EQ(subject.lines.lines.size(), 1U) << "by line, as before";
+  EXPECT_EQ(subject.lines.lines[0].metrics.bytes, 100 * mib);
 }
 
 TEST_F(attribution_choice_test, a_tie_leaves_the_line) {
@@ -87,18 +87,18 @@ TEST_F(attribution_choice_test, what_is_not_known_is_one_group) {
   hold(60 * mib, {python("load", "/home/me/a.py", 1), train});
   hold(30 * mib, {python("load", "/home/me/b.py", 1), train});
   hold(10 * mib, {python("A.forward", models), python("load", "/home/me/a.py", 1), train});
-  const memory_peak of = peak();
-  EXPECT_EQ(of.asked_by.choice.largest[2], 90 * mib) << "in no module";
-  EXPECT_EQ(of.asked_by.by, attribution::line);
+  const memory_peak subject = peak();
+  EXPECT_EQ(subject.asked_by.choice.largest[2], 90 * mib) << "in no module";
+  EXPECT_EQ(subject.asked_by.by, attribution::line);
 }
 
 TEST_F(attribution_choice_test, the_reader_may_choose) {
   hold_by_module(60 * mib, "GPT2MLP.forward");
   hold(40 * mib, {python("load", "/home/me/a.py", 1), train});
-  const memory_peak of = peak(attribution::package);
-  EXPECT_EQ(of.asked_by.by, attribution::package);
-  EXPECT_TRUE(of.asked_by.chosen_by_reader);
-  EXPECT_EQ(names(of), (std::vector<std::string>{"transformers", "the program"}));
+  const memory_peak subject = peak(attribution::package);
+  EXPECT_EQ(subject.asked_by.by, attribution::package);
+  EXPECT_TRUE(subject.asked_by.chosen_by_reader);
+  EXPECT_EQ(names(subject), (std::vector<std::string>{"transformers", "the program"}));
 }
 
 TEST_F(attribution_choice_test, is_one_for_a_recording_whatever_suits_its_other_peaks) {
@@ -106,13 +106,13 @@ TEST_F(attribution_choice_test, is_one_for_a_recording_whatever_suits_its_other_
   hold(500 * mib, {python("B.forward", "/home/me/b.py", 1), train}, trace::layer::driver);
   hold_by_module(40 * mib, "GPT2MLP.forward");
   hold_by_module(35 * mib, "GPT2Attention.forward");
-  const report all = summed();
-  ASSERT_EQ(all.peaks.size(), 2U);
-  ASSERT_NE(main_peak(all), nullptr);
-  EXPECT_EQ(main_peak(all)->layer, trace::layer::framework) << "the innermost";
-  EXPECT_EQ(all.grouping, attribution::module);
-  for (const memory_peak& each : all.peaks) EXPECT_EQ(each.asked_by.by, attribution::module);
-  EXPECT_EQ(all.peaks[0].asked_by.choice.by, attribution::line) << "the choice for this peak alone";
+  const report whole_report = summed();
+  ASSERT_EQ(whole_report.peaks.size(), 2U);
+  ASSERT_NE(main_peak(whole_report), nullptr);
+  EXPECT_EQ(main_peak(whole_report)->layer, trace::layer::framework) << "the innermost";
+  EXPECT_EQ(whole_report.grouping, attribution::module);
+  for (const memory_peak& each : whole_report.peaks) EXPECT_EQ(each.asked_by.by, attribution::module);
+  EXPECT_EQ(whole_report.peaks[0].asked_by.choice.by, attribution::line) << "the choice for this peak alone";
 }
 
 TEST_F(attribution_choice_test, a_framework_owns_its_blocks) {

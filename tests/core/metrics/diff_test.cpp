@@ -30,7 +30,7 @@ struct program {
 
 class telling {
  public:
-  explicit telling(const program& of) : of_(of), made_() {
+  explicit telling(const program& subject) : of_(subject), made_() {
     made_.standard_tables();
     for (std::int64_t ordinal = 1; ordinal < 4; ++ordinal) {
       trace::device_row more;
@@ -55,9 +55,9 @@ class telling {
     const std::uint64_t inner = frame(function, file, line);
     const trace::stack_id outer{of_.first + stacks_++};
     made_.writer().add(trace::stack_row{outer, {}, trace::frame_id{main_}});
-    const trace::stack_id made{of_.first + stacks_++};
-    made_.writer().add(trace::stack_row{made, outer, trace::frame_id{inner}});
-    return made;
+    const trace::stack_id id{of_.first + stacks_++};
+    made_.writer().add(trace::stack_row{id, outer, trace::frame_id{inner}});
+    return id;
   }
   void alloc(trace::time_ns time, std::uint64_t bytes, trace::stack_id stack) {
     auto row = made_.event<trace::alloc_event>(time);
@@ -108,10 +108,10 @@ struct taken {
     while (!from.absorb(*snapshot, 1 << 20)) {
     }
   }
-  [[nodiscard]] diff_side whole() { return range(index::time_range_of(*snapshot)); }
-  [[nodiscard]] diff_side range(time_range of) {
+  [[nodiscard]] diff_side whole() { return range(index::recorded_range(*snapshot)); }
+  [[nodiscard]] diff_side range(time_range span) {
     const trace::tables& tables = snapshot->tables();
-    return {metrics.emplace_back(metrics_to_compare(from, tables, of)), tables};
+    return {metrics.emplace_back(metrics_to_compare(from, tables, span)), tables};
   }
   std::shared_ptr<trace::file> file;
   std::shared_ptr<const trace::snapshot> snapshot;
@@ -143,7 +143,7 @@ TEST(diff, finds_nothing_between_runs_that_differ_in_ids_lines_and_folders_only)
   EXPECT_EQ(found.memory[0].before.maximum, found.memory[0].after.maximum);
   ASSERT_EQ(found.memory[0].at_peak.size(), 2U);
   for (const auto& change : found.memory[0].at_peak)
-    EXPECT_EQ(change.before, change.after) << symbols::text_of(change.line);
+    EXPECT_EQ(change.before, change.after) << symbols::to_text(change.line);
   for (const auto& change : found.memory[0].allocated) EXPECT_EQ(change.before, change.after);
   ASSERT_EQ(found.transfers.size(), 1U);
   ASSERT_EQ(found.transfers[0].sites.size(), 1U);
@@ -221,8 +221,8 @@ TEST(diff, compares_two_ranges_of_one_recording) {
   reported.alloc(10 * ms, 4 * mib, site);
   reported.free_last(50 * ms);
   reported.alloc(110 * ms, 9 * mib, site);
-  taken all(reported);
-  const difference found = between(all.range({0, 100 * ms}), all.range({100 * ms, 200 * ms}));
+  taken whole(reported);
+  const difference found = between(whole.range({0, 100 * ms}), whole.range({100 * ms, 200 * ms}));
   ASSERT_EQ(found.memory.size(), 1U);
   EXPECT_EQ(found.memory[0].before.maximum, 4 * mib);
   EXPECT_EQ(found.memory[0].after.maximum, 9 * mib);
@@ -267,22 +267,23 @@ void tell_blocks(telling& reported, std::initializer_list<std::uint64_t> devices
 
 std::vector<matched_device> matched(std::initializer_list<std::uint64_t> before,
                                     std::initializer_list<std::uint64_t> after,
-                                    device_match how = device_match::by_role) {
+                                    device_match match = device_match::by_role) {
   telling first({}), second({.first = 900});
   tell_blocks(first, before, mib);
   tell_blocks(second, after, mib);
   const taken a(first), b(second);
   symbols::frame_cache names_a, names_b;
-  std::vector<matched_device> all;
-  const auto whole = [](const taken& of, std::list<compared_metrics>& metrics) {
-    const trace::tables& tables = of.snapshot->tables();
-    return diff_side{metrics.emplace_back(metrics_to_compare(of.from, tables, index::time_range_of(*of.snapshot))),
-                     tables};
+  std::vector<matched_device> devices;
+  const auto whole = [](const taken& subject, std::list<compared_metrics>& metrics) {
+    const trace::tables& tables = subject.snapshot->tables();
+    return diff_side{
+        metrics.emplace_back(metrics_to_compare(subject.from, tables, index::recorded_range(*subject.snapshot))),
+        tables};
   };
   std::list<compared_metrics> metrics;
-  for (const memory_change& each : compare(whole(a, metrics), names_a, whole(b, metrics), names_b, how).memory)
-    all.push_back(each.device);
-  return all;
+  for (const memory_change& each : compare(whole(a, metrics), names_a, whole(b, metrics), names_b, match).memory)
+    devices.push_back(each.device);
+  return devices;
 }
 
 TEST(diff, matches_as_many_gpus_in_order) {
@@ -307,7 +308,7 @@ TEST(diff, has_no_percentage_of_next_to_nothing) {
 }
 
 /// All texts of a difference.
-std::string text_of(const difference& found) {
+std::string to_text(const difference& found) {
   std::ostringstream out;
   const auto say = [&](const memory_statistics& m) {
     out << raw(m.device) << ' ' << int(m.layer) << ' ' << int(m.kind) << ' ' << m.at_begin << ' ' << m.at_end << ' '
@@ -322,7 +323,7 @@ std::string text_of(const difference& found) {
     for (const stack_change& change : changes) {
       for (const stack_metrics& f : {change.before, change.after})
         out << f.bytes << ' ' << f.count << ' ' << f.busy << ' ' << f.alone << ", ";
-      out << symbols::text_of(change.line) << ' ' << change.stack.size() << '\n';
+      out << symbols::to_text(change.line) << ' ' << change.stack.size() << '\n';
     }
   };
   for (const memory_change& m : found.memory) {
@@ -342,7 +343,7 @@ struct from_file {
   explicit from_file(const std::string& path) : file(trace::file::open(path).value()), snapshot(file->latest()) {
     while (!all.absorb(*snapshot, 1 << 20)) {
     }
-    by_index = metrics_to_compare(all, snapshot->tables(), index::time_range_of(*snapshot));
+    by_index = metrics_to_compare(all, snapshot->tables(), index::recorded_range(*snapshot));
     auto kept = metrics_to_compare(summary::make_stored_metrics(all, *snapshot));
     EXPECT_TRUE(kept) << path;
     if (kept) by_stored_metrics = std::move(*kept);
@@ -356,11 +357,11 @@ struct from_file {
 void expect_same_by_stored_metrics(const from_file& a, const from_file& b) {
   const auto& before = a.snapshot->tables();
   const auto& after = b.snapshot->tables();
-  const std::string known = text_of(between({a.by_index, before}, {b.by_index, after}));
+  const std::string known = to_text(between({a.by_index, before}, {b.by_index, after}));
   EXPECT_GT(known.size(), 100U);
-  EXPECT_EQ(text_of(between({a.by_stored_metrics, before}, {b.by_stored_metrics, after})), known);
+  EXPECT_EQ(to_text(between({a.by_stored_metrics, before}, {b.by_stored_metrics, after})), known);
   // One side may have stored metrics and the other side only an index.
-  EXPECT_EQ(text_of(between({a.by_index, before}, {b.by_stored_metrics, after})), known);
+  EXPECT_EQ(to_text(between({a.by_index, before}, {b.by_stored_metrics, after})), known);
 }
 
 TEST(diff, says_the_same_from_digests_as_from_all_events) {
@@ -369,24 +370,24 @@ TEST(diff, says_the_same_from_digests_as_from_all_events) {
       managed(folder + "managed-migration.sluice");
   expect_same_by_stored_metrics(training, leak);
   expect_same_by_stored_metrics(leak, managed);
-  std::list<from_file> made;
+  std::list<from_file> files;
   for (unsigned seed = 1; seed <= 4; ++seed) {
     const std::string path = ::testing::TempDir() + "diff-" + std::to_string(seed) + ".sluice";
-    generate::generate_options how{.events = 30'000, .seed = seed, .stacks = generate::stack_choice::all};
-    if (seed % 2 == 0) how.pattern = generate::program_pattern::inference;
-    ASSERT_TRUE(generate::generate(how, path));
-    made.emplace_back(path);
+    generate::generate_options options{.events = 30'000, .seed = seed, .stacks = generate::stack_choice::all};
+    if (seed % 2 == 0) options.pattern = generate::program_pattern::inference;
+    ASSERT_TRUE(generate::generate(options, path));
+    files.emplace_back(path);
     std::filesystem::remove(path);
   }
-  for (const from_file& a : made)
-    for (const from_file& b : made) expect_same_by_stored_metrics(a, b);
+  for (const from_file& a : files)
+    for (const from_file& b : files) expect_same_by_stored_metrics(a, b);
 }
 
 TEST(diff, knows_what_no_stored_metrics_keeps) {
   telling reported({});
   reported.alloc(10 * ms, 0, reported.stack("nothing", "model.py", 1));
-  const taken all(reported);
-  EXPECT_FALSE(metrics_to_compare(summary::make_stored_metrics(all.from, *all.snapshot)));
+  const taken whole(reported);
+  EXPECT_FALSE(metrics_to_compare(summary::make_stored_metrics(whole.from, *whole.snapshot)));
 }
 
 }  // namespace

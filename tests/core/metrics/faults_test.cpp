@@ -51,7 +51,7 @@ std::vector<std::uint64_t> marked_lines(const std::string& file, const std::stri
 }
 
 std::vector<program> programs() {
-  std::vector<program> all;
+  std::vector<program> items;
   for (const json& each : read(tests / "device/faults/truth.json")) {
     program one;
     one.name = each["name"];
@@ -60,23 +60,24 @@ std::vector<program> programs() {
     one.kinds = each["kinds"].get<std::vector<std::string>>();
     one.saves = each["saves"].is_string() ? each["saves"].get<std::string>() : "";
     one.lines = marked_lines(one.file, one.name);
-    all.push_back(std::move(one));
+    items.push_back(std::move(one));
   }
-  return all;
+  return items;
 }
 
 /// The warnings about a recording; empty if there are none.
-std::optional<std::vector<finding>> warnings_of(const std::string& name, const char* variant) {
+std::optional<std::vector<finding>> find_warnings(const std::string& name, const char* variant) {
   const auto path = tests / "data/faults" / (name + "-" + variant + ".sluice");
   if (!std::filesystem::exists(path)) return std::nullopt;
-  const indexed of(trace::file::open(path.string()).value());
-  std::vector<finding> found = make_report(of.index, *of.snapshot).findings;
+  const indexed subject(trace::file::open(path.string()).value());
+  std::vector<finding> found = make_report(subject.index, *subject.snapshot).findings;
   std::erase_if(found, [](const finding& each) { return each.severity != trace::severity::warning; });
   return found;
 }
 
-bool is_at(const symbols::frame_line& line, const program& of) {
-  return line.file.ends_with(of.file) && std::any_of(of.lines.begin(), of.lines.end(), [&](std::uint64_t right) {
+bool is_at(const symbols::frame_line& line, const program& subject) {
+  return line.file.ends_with(subject.file) &&
+         std::any_of(subject.lines.begin(), subject.lines.end(), [&](std::uint64_t right) {
            return line.line + 1 >= right && line.line <= right + 1;  // A call may continue on the next line.
          });
 }
@@ -93,15 +94,15 @@ class scorer {
       measured_[{each["program"], each["variant"]}] = each;
   }
 
-  void judge(const program& of) {
-    if (!of.kinds.empty() && is_worth_a_warning(of))
-      if (const auto found = warnings_of(of.name, "faulty")) judge_fault(of, *found);
-    if (const auto found = warnings_of(of.name, "fixed")) {
+  void judge(const program& subject) {
+    if (!subject.kinds.empty() && is_worth_a_warning(subject))
+      if (const auto found = find_warnings(subject.name, "faulty")) judge_fault(subject, *found);
+    if (const auto found = find_warnings(subject.name, "fixed")) {
       ++all.without_fault;
       all.alarms += !found->empty();
-      all.clean += of.kinds.empty();
-      all.clean_alarms += of.kinds.empty() && !found->empty();
-      if (show_ && !found->empty()) std::printf("alarm %s: %s\n", of.name.c_str(), words(*found).c_str());
+      all.clean += subject.kinds.empty();
+      all.clean_alarms += subject.kinds.empty() && !found->empty();
+      if (show_ && !found->empty()) std::printf("alarm %s: %s\n", subject.name.c_str(), words(*found).c_str());
     }
   }
 
@@ -111,43 +112,43 @@ class scorer {
   static std::string words(const std::vector<finding>& found) {
     std::string text;
     for (const finding& each : found)
-      text += std::string(word_of(each.kind)) + "@" + std::to_string(each.where.line.line) + " ";
+      text += std::string(get_word(each.kind)) + "@" + std::to_string(each.where.line.line) + " ";
     return text;
   }
 
   /// The measured cost of a program with the fault, and what the fix saves: ms, or bytes.
-  std::optional<std::pair<double, double>> measured_of(const program& of) {
-    const json& faulty = measured_[{of.name, "faulty"}];
-    const json& fixed = measured_[{of.name, "fixed"}];
-    const char* member = of.saves == "time" ? "ms" : of.saves == "reserved" ? "reserved_bytes" : "peak_bytes";
+  std::optional<std::pair<double, double>> format_measured(const program& subject) {
+    const json& faulty = measured_[{subject.name, "faulty"}];
+    const json& fixed = measured_[{subject.name, "fixed"}];
+    const char* member = subject.saves == "time" ? "ms" : subject.saves == "reserved" ? "reserved_bytes" : "peak_bytes";
     if (!faulty.contains(member) || !fixed.contains(member)) return std::nullopt;
     const double was = faulty[member].get<double>();
     return std::pair(was, was - fixed[member].get<double>());
   }
 
   /// No warning is expected for a fault whose fix saves less than 2 % of the time, or 3 % of the bytes.
-  bool is_worth_a_warning(const program& of) {
-    const auto real = measured_of(of);
-    return !real || real->second >= (of.saves == "time" ? 0.02 : 0.03) * real->first;
+  bool is_worth_a_warning(const program& subject) {
+    const auto real = format_measured(subject);
+    return !real || real->second >= (subject.saves == "time" ? 0.02 : 0.03) * real->first;
   }
 
   /// The ratio of the reported saving to the measured saving; nothing if the saving was not measured.
-  std::optional<double> error_of(const program& of, const finding& reported) {
-    const auto real = measured_of(of);
+  std::optional<double> to_error(const program& subject, const finding& reported) {
+    const auto real = format_measured(subject);
     if (!real || real->second == 0) return std::nullopt;
-    const double said = of.saves == "time"       ? static_cast<double>(reported.saves.time) / 1e6
-                        : of.saves == "reserved" ? static_cast<double>(reported.saves.reserved_bytes)
-                                                 : static_cast<double>(reported.saves.peak_bytes);
+    const double said = subject.saves == "time"       ? static_cast<double>(reported.saves.time) / 1e6
+                        : subject.saves == "reserved" ? static_cast<double>(reported.saves.reserved_bytes)
+                                                      : static_cast<double>(reported.saves.peak_bytes);
     return said / real->second - 1;
   }
 
-  void judge_fault(const program& of, const std::vector<finding>& found) {
+  void judge_fault(const program& subject, const std::vector<finding>& found) {
     ++all.faults;
     const finding* hit = nullptr;
     bool right = false;
     for (const finding& each : found) {
-      if (std::find(of.kinds.begin(), of.kinds.end(), word_of(each.kind)) == of.kinds.end()) continue;
-      const bool here = is_at(each.where.line, of) || is_at(each.where.caller, of);
+      if (std::find(subject.kinds.begin(), subject.kinds.end(), get_word(each.kind)) == subject.kinds.end()) continue;
+      const bool here = is_at(each.where.line, subject) || is_at(each.where.caller, subject);
       if (hit == nullptr || (here && !right)) hit = &each;
       right = right || here;
     }
@@ -156,12 +157,12 @@ class scorer {
                   hit == nullptr ? "missed"
                   : right        ? "found "
                                  : "kind  ",
-                  of.name.c_str(), words(found).c_str());
+                  subject.name.c_str(), words(found).c_str());
     if (hit == nullptr) return;
     ++all.found;
-    all.with_lines += of.python;
-    all.right_line += of.python && right;
-    if (const auto error = error_of(of, *hit)) {
+    all.with_lines += subject.python;
+    all.right_line += subject.python && right;
+    if (const auto error = to_error(subject, *hit)) {
       ++all.judged;
       all.close += std::abs(*error) <= 0.1;
     }
@@ -175,20 +176,20 @@ class scorer {
 TEST(planted_faults, are_found_and_other_programs_are_left_alone) {
   scorer judge;
   for (const program& each : programs()) judge.judge(each);
-  const score& all = judge.all;
+  const score& whole = judge.all;
   std::printf(
       "%zu of %zu faults found; line right in %zu of %zu (Python); savings within 10 %%: %zu of %zu; alarms about %zu "
       "of %zu "
       "programs without the fault, %zu of %zu of them clean\n",
-      all.found, all.faults, all.right_line, all.with_lines, all.close, all.judged, all.alarms, all.without_fault,
-      all.clean_alarms, all.clean);
-  EXPECT_EQ(all.faults, 69U);
-  EXPECT_EQ(all.clean, 14U);
-  EXPECT_GE(all.found, 59U);
-  EXPECT_GE(all.right_line, 34U);
-  EXPECT_GE(all.close, 31U);
-  EXPECT_LE(all.alarms, 10U);
-  EXPECT_EQ(all.clean_alarms, 0U);
+      whole.found, whole.faults, whole.right_line, whole.with_lines, whole.close, whole.judged, whole.alarms,
+      whole.without_fault, whole.clean_alarms, whole.clean);
+  EXPECT_EQ(whole.faults, 69U);
+  EXPECT_EQ(whole.clean, 14U);
+  EXPECT_GE(whole.found, 59U);
+  EXPECT_GE(whole.right_line, 34U);
+  EXPECT_GE(whole.close, 31U);
+  EXPECT_LE(whole.alarms, 10U);
+  EXPECT_EQ(whole.clean_alarms, 0U);
 }
 
 }  // namespace

@@ -12,11 +12,11 @@ namespace {
 using trace::severity;
 
 finding found(finding_kind kind, saving saves, severity how_bad = severity::info) {
-  finding made;
-  made.kind = kind;
-  made.severity = how_bad;
-  made.saves = saves;
-  return made;
+  finding output;
+  output.kind = kind;
+  output.severity = how_bad;
+  output.saves = saves;
+  return output;
 }
 finding of_memory(double share) {
   return found(finding_kind::fragmentation, {.reserved_bytes = 1, .basis = saving_basis::measured, .share = share});
@@ -25,11 +25,11 @@ finding of_time(double share) {
   return found(finding_kind::copies_not_overlapped, {.time = 1, .basis = saving_basis::measured, .share = share});
 }
 
-std::vector<severity> severities(std::vector<finding> all) {
-  rank(all);
-  std::vector<severity> made;
-  for (const finding& each : all) made.push_back(each.severity);
-  return made;
+std::vector<severity> severities(std::vector<finding> findings) {
+  rank(findings);
+  std::vector<severity> items;
+  for (const finding& each : findings) items.push_back(each.severity);
+  return items;
 }
 
 TEST(findings, warn_from_three_percent_of_the_memory_and_two_of_the_time_on) {
@@ -44,61 +44,61 @@ TEST(findings, without_a_known_saving_are_notes) {
 }
 
 TEST(findings, that_save_most_come_first_after_errors_and_leaks) {
-  std::vector<finding> all{of_memory(0.1),
-                           of_time(0.5),
-                           found(finding_kind::memory_grows, {}, severity::warning),
-                           of_memory(0.01),
-                           found(finding_kind::failed_allocations, {}, severity::error),
-                           of_memory(0.2)};
-  rank(all);
+  std::vector<finding> items{of_memory(0.1),
+                             of_time(0.5),
+                             found(finding_kind::memory_grows, {}, severity::warning),
+                             of_memory(0.01),
+                             found(finding_kind::failed_allocations, {}, severity::error),
+                             of_memory(0.2)};
+  rank(items);
   std::vector<finding_kind> kinds;
-  for (const finding& each : all) kinds.push_back(each.kind);
+  for (const finding& each : items) kinds.push_back(each.kind);
   using enum finding_kind;
   EXPECT_THAT(kinds, ::testing::ElementsAre(failed_allocations, memory_grows, copies_not_overlapped, fragmentation,
                                             fragmentation, fragmentation));
-  EXPECT_EQ(all[3].saves.share, 0.2);
+  EXPECT_EQ(items[3].saves.share, 0.2);
 }
 
 TEST(findings, are_at_most_five_warnings_besides_leaks) {
-  std::vector<finding> all{found(finding_kind::memory_grows, {}, severity::warning)};
-  for (int i = 0; i < 8; ++i) all.push_back(of_memory(0.1 + 0.01 * i));
-  const auto found = severities(all);
+  std::vector<finding> items{found(finding_kind::memory_grows, {}, severity::warning)};
+  for (int i = 0; i < 8; ++i) items.push_back(of_memory(0.1 + 0.01 * i));
+  const auto found = severities(items);
   EXPECT_EQ(std::count(found.begin(), found.end(), severity::warning), 6);
   EXPECT_EQ(found.back(), severity::info);
 }
 
 finding of_device(std::uint64_t device, double share, std::string function = "train") {
-  finding made = of_time(share);
-  made.text = "Text.";
-  made.where.known = true;
-  made.where.line.function = std::move(function);
-  made.devices = {trace::device_id{device}};
-  return made;
+  finding output = of_time(share);
+  output.text = "Text.";
+  output.where.known = true;
+  output.where.line.function = std::move(function);
+  output.devices = {trace::device_id{device}};
+  return output;
 }
 
 TEST(findings, that_say_the_same_of_several_devices_are_one) {
-  std::vector<finding> all{of_device(1, 0.1), of_memory(0.5), of_device(2, 0.3), of_device(1, 0.2, "evaluate"),
-                           of_device(3, 0.2)};
-  join_devices(all, {});
-  ASSERT_EQ(all.size(), 3U);
-  EXPECT_EQ(all[0].saves.share, 0.3) << "where most can be saved";
-  EXPECT_EQ(all[0].text, "Text. The same on device 1, device 3.");
-  EXPECT_EQ(all[0].devices, (std::vector{trace::device_id{2}, trace::device_id{1}, trace::device_id{3}}));
-  EXPECT_EQ(all[2].text, "Text.") << "another line of the program";
+  std::vector<finding> items{of_device(1, 0.1), of_memory(0.5), of_device(2, 0.3), of_device(1, 0.2, "evaluate"),
+                             of_device(3, 0.2)};
+  join_devices(items, {});
+  ASSERT_EQ(items.size(), 3U);
+  EXPECT_EQ(items[0].saves.share, 0.3) << "where most can be saved";
+  EXPECT_EQ(items[0].text, "Text. The same on device 1, device 3.");
+  EXPECT_EQ(items[0].devices, (std::vector{trace::device_id{2}, trace::device_id{1}, trace::device_id{3}}));
+  EXPECT_EQ(items[2].text, "Text.") << "another line of the program";
 }
 
 TEST(findings, of_many_devices_give_their_number) {
-  std::vector<finding> all;
-  for (std::uint64_t device = 1; device <= 256; ++device) all.push_back(of_device(device, 0.1));
-  join_devices(all, {});
-  ASSERT_EQ(all.size(), 1U);
-  EXPECT_EQ(all[0].text, "Text. The same on 255 other GPUs.");
+  std::vector<finding> items;
+  for (std::uint64_t device = 1; device <= 256; ++device) items.push_back(of_device(device, 0.1));
+  join_devices(items, {});
+  ASSERT_EQ(items.size(), 1U);
+  EXPECT_EQ(items[0].text, "Text. The same on 255 other GPUs.");
 }
 
 TEST(findings, of_one_device_stay_apart) {
-  std::vector<finding> all{of_device(1, 0.1), of_device(1, 0.1), of_device(2, 0.1), of_device(2, 0.1)};
-  join_devices(all, {});
-  EXPECT_EQ(all.size(), 2U);
+  std::vector<finding> items{of_device(1, 0.1), of_device(1, 0.1), of_device(2, 0.1), of_device(2, 0.1)};
+  join_devices(items, {});
+  EXPECT_EQ(items.size(), 2U);
 }
 
 TEST(findings, say_what_they_save) {

@@ -36,13 +36,13 @@ class marks : public ::testing::Test {
   }
   std::vector<program_mark> found() {
     made_.close();
-    const indexed all(made_.open());
-    return make_report(all.index, *all.snapshot).marks;
+    const indexed loaded(made_.open());
+    return make_report(loaded.index, *loaded.snapshot).marks;
   }
   /// The memory of a layer at a mark; null if that layer has no memory.
   static const memory_at_mark* of(const program_mark& mark, layer layer) {
     for (const memory_at_mark& m : mark.memory) {
-      if (m.of.layer == layer) return &m;
+      if (m.memory.layer == layer) return &m;
     }
     return nullptr;
   }
@@ -66,17 +66,17 @@ TEST_F(marks, tell_blocks_and_the_segments_that_hold_them_by_layer) {
   step(7 * ms, 1);
   made_.add_free(8 * ms, 1);
   step(9 * ms, 2);
-  const auto all = found();
-  ASSERT_EQ(all.size(), 3U);
-  EXPECT_EQ(of(all[0], layer::driver)->bytes, 28 * mib);
-  EXPECT_EQ(of(all[0], layer::framework)->bytes, 5 * mib);
-  EXPECT_EQ(of(all[0], layer::framework)->blocks, 1U);
-  EXPECT_EQ(of(all[0], layer::framework)->segment_bytes, 20 * mib);
-  ASSERT_NE(of(all[1], layer::framework), nullptr) << "the empty segment is still held";
-  EXPECT_EQ(of(all[1], layer::framework)->bytes, 0U) << "a free at the mark's time counts as done";
-  EXPECT_EQ(of(all[1], layer::framework)->segment_bytes, 20 * mib);
-  EXPECT_EQ(of(all[2], layer::framework), nullptr);
-  EXPECT_EQ(of(all[2], layer::driver)->bytes, 8 * mib);
+  const auto whole = found();
+  ASSERT_EQ(whole.size(), 3U);
+  EXPECT_EQ(of(whole[0], layer::driver)->bytes, 28 * mib);
+  EXPECT_EQ(of(whole[0], layer::framework)->bytes, 5 * mib);
+  EXPECT_EQ(of(whole[0], layer::framework)->blocks, 1U);
+  EXPECT_EQ(of(whole[0], layer::framework)->segment_bytes, 20 * mib);
+  ASSERT_NE(of(whole[1], layer::framework), nullptr) << "the empty segment is still held";
+  EXPECT_EQ(of(whole[1], layer::framework)->bytes, 0U) << "a free at the mark's time counts as done";
+  EXPECT_EQ(of(whole[1], layer::framework)->segment_bytes, 20 * mib);
+  EXPECT_EQ(of(whole[2], layer::framework), nullptr);
+  EXPECT_EQ(of(whole[2], layer::driver)->bytes, 8 * mib);
 }
 
 TEST_F(marks, are_in_order_and_see_their_own_process_only) {
@@ -84,13 +84,13 @@ TEST_F(marks, are_in_order_and_see_their_own_process_only) {
   step(2 * ms, 0);
   step(6 * ms, 0, 2);
   block(1 * ms, 1, mib, layer::driver);
-  const auto all = found();
-  ASSERT_EQ(all.size(), 3U);
-  EXPECT_EQ(all[0].step, 0);
-  EXPECT_EQ(all[1].step, 1);
-  EXPECT_EQ(all[1].memory.size(), 1U);
-  EXPECT_EQ(all[2].process, trace::process_id{2});
-  EXPECT_TRUE(all[2].memory.empty());
+  const auto whole = found();
+  ASSERT_EQ(whole.size(), 3U);
+  EXPECT_EQ(whole[0].step, 0);
+  EXPECT_EQ(whole[1].step, 1);
+  EXPECT_EQ(whole[1].memory.size(), 1U);
+  EXPECT_EQ(whole[2].process, trace::process_id{2});
+  EXPECT_TRUE(whole[2].memory.empty());
 }
 
 TEST_F(marks, hold_the_last_value_of_each_counter_and_pool) {
@@ -115,21 +115,21 @@ TEST_F(marks, hold_the_last_value_of_each_counter_and_pool) {
   }
   step(2 * ms, 0);
   step(3 * ms, 1);
-  const auto all = found();
-  ASSERT_EQ(all.size(), 2U);
-  ASSERT_EQ(all[0].counters.size(), 1U);
-  EXPECT_EQ(all[0].counters[0].value, 1e6);
-  EXPECT_EQ(all[1].counters[0].value, 3e6);
-  ASSERT_EQ(all[1].pools.size(), 1U);
-  EXPECT_EQ(all[1].pools[0].used, 3'000'000U);
-  EXPECT_EQ(all[1].pools[0].reserved, 10 * mib);
+  const auto whole = found();
+  ASSERT_EQ(whole.size(), 2U);
+  ASSERT_EQ(whole[0].counters.size(), 1U);
+  EXPECT_EQ(whole[0].counters[0].value, 1e6);
+  EXPECT_EQ(whole[1].counters[0].value, 3e6);
+  ASSERT_EQ(whole[1].pools.size(), 1U);
+  EXPECT_EQ(whole[1].pools[0].used, 3'000'000U);
+  EXPECT_EQ(whole[1].pools[0].reserved, 10 * mib);
 }
 
 TEST_F(marks, are_at_most_a_thousand) {
   for (int i = 0; i < 1200; ++i) step(i * ms, i);
-  const auto all = found();
-  ASSERT_EQ(all.size(), mark_limit);
-  EXPECT_EQ(all.back().step, 999);
+  const auto whole = found();
+  ASSERT_EQ(whole.size(), mark_limit);
+  EXPECT_EQ(whole.back().step, 999);
 }
 
 }  // namespace

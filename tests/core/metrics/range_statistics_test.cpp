@@ -36,9 +36,9 @@ TEST_F(metrics_of_a_range, give_bandwidth_by_direction_and_by_host_side) {
   const trace::event_id fast = made_.add_copy(200 * ms, 300 * ms, 5 * gb);             // 50 GB/s
   made_.add_copy(250 * ms, 350 * ms, 1 * gb, direction::h2d, memory_kind::pinned, 2);  // 10 GB/s, at that time
   made_.add_copy(300 * ms, 400 * ms, 2 * gb, direction::d2h, memory_kind::pinned);
-  const range_statistics all = over(0, 1000 * ms);
-  ASSERT_EQ(all.transfers.size(), 2U);
-  const transfer_statistics& up = all.transfers[0];
+  const range_statistics statistics = over(0, 1000 * ms);
+  ASSERT_EQ(statistics.transfers.size(), 2U);
+  const transfer_statistics& up = statistics.transfers[0];
   EXPECT_EQ(up.direction, direction::h2d);
   EXPECT_EQ(up.count, 3U);
   EXPECT_DOUBLE_EQ(up.bytes, 7.0 * gb);
@@ -61,12 +61,12 @@ TEST_F(metrics_of_a_range, give_bandwidth_by_direction_and_by_host_side) {
 TEST_F(metrics_of_a_range, take_the_share_of_a_transfer_that_lies_inside) {
   made_.standard_tables();
   made_.add_copy(0, 100 * ms, 1 * gb);
-  const range_statistics all = over(50 * ms, 75 * ms);
-  ASSERT_EQ(all.transfers.size(), 1U);
-  EXPECT_DOUBLE_EQ(all.transfers[0].bytes, 0.25 * gb);
-  EXPECT_EQ(all.transfers[0].busy, 25 * ms);
-  EXPECT_DOUBLE_EQ(all.transfers[0].mean_bandwidth, 10.0 * gb);
-  EXPECT_DOUBLE_EQ(all.transfers[0].fastest_bandwidth, 10.0 * gb) << "over the whole transfer";
+  const range_statistics statistics = over(50 * ms, 75 * ms);
+  ASSERT_EQ(statistics.transfers.size(), 1U);
+  EXPECT_DOUBLE_EQ(statistics.transfers[0].bytes, 0.25 * gb);
+  EXPECT_EQ(statistics.transfers[0].busy, 25 * ms);
+  EXPECT_DOUBLE_EQ(statistics.transfers[0].mean_bandwidth, 10.0 * gb);
+  EXPECT_DOUBLE_EQ(statistics.transfers[0].fastest_bandwidth, 10.0 * gb) << "over the whole transfer";
 }
 
 TEST_F(metrics_of_a_range, stay_at_the_limit_where_lengths_add_up_to_more) {
@@ -75,14 +75,14 @@ TEST_F(metrics_of_a_range, stay_at_the_limit_where_lengths_add_up_to_more) {
     made_.add_copy(INT64_MIN + 1, INT64_MAX - 1, 1000);
     made_.add_kernel(INT64_MIN + 1, INT64_MAX - 1, "endless");
   }
-  const range_statistics all = over(INT64_MIN, INT64_MAX);
-  ASSERT_EQ(all.transfers.size(), 1U);
-  EXPECT_EQ(all.transfers[0].total, INT64_MAX);
-  ASSERT_EQ(all.devices.size(), 1U);
-  EXPECT_EQ(all.devices[0].kernel_total, INT64_MAX);
-  EXPECT_GE(all.devices[0].overlap, 0);
-  ASSERT_EQ(all.kernels.size(), 1U);
-  EXPECT_EQ(all.kernels[0].total, INT64_MAX);
+  const range_statistics statistics = over(INT64_MIN, INT64_MAX);
+  ASSERT_EQ(statistics.transfers.size(), 1U);
+  EXPECT_EQ(statistics.transfers[0].total, INT64_MAX);
+  ASSERT_EQ(statistics.devices.size(), 1U);
+  EXPECT_EQ(statistics.devices[0].kernel_total, INT64_MAX);
+  EXPECT_GE(statistics.devices[0].overlap, 0);
+  ASSERT_EQ(statistics.kernels.size(), 1U);
+  EXPECT_EQ(statistics.kernels[0].total, INT64_MAX);
 }
 
 TEST_F(metrics_of_a_range, are_of_the_time_from_the_first_to_the_last_device_work_or_allocation) {
@@ -104,9 +104,9 @@ TEST_F(metrics_of_a_range, say_how_long_the_device_waited_for_copies) {
   made_.add_kernel(20, 60, "a");
   made_.add_kernel(30, 70, "b", 2);
   made_.add_copy(100, 110, 1000, direction::h2h);  // On the host only.
-  const range_statistics all = over(0, 200);
-  ASSERT_EQ(all.devices.size(), 1U);
-  const device_activity& device = all.devices[0];
+  const range_statistics statistics = over(0, 200);
+  ASSERT_EQ(statistics.devices.size(), 1U);
+  const device_activity& device = statistics.devices[0];
   EXPECT_EQ(device.kernels, 2U);
   EXPECT_EQ(device.kernel_total, 80);
   EXPECT_EQ(device.kernel_busy, 50);
@@ -122,14 +122,14 @@ TEST_F(metrics_of_a_range, list_kernels_by_their_total_time) {
   made_.add_kernel(20, 30, "small");
   const trace::event_id longest = made_.add_kernel(40, 70, "large");
   made_.add_kernel(80, 85, "large");
-  const range_statistics all = over(0, 100);
-  ASSERT_EQ(all.kernels.size(), 2U);
-  EXPECT_EQ(all_->snapshot->tables().text(all.kernels[0].name), "large");
-  EXPECT_EQ(all.kernels[0].count, 2U);
-  EXPECT_EQ(all.kernels[0].total, 35);
-  EXPECT_EQ(all.kernels[0].longest, 30);
-  EXPECT_EQ(all.kernels[0].longest_event, longest);
-  EXPECT_EQ(all.kernels[1].total, 20);
+  const range_statistics statistics = over(0, 100);
+  ASSERT_EQ(statistics.kernels.size(), 2U);
+  EXPECT_EQ(all_->snapshot->tables().text(statistics.kernels[0].name), "large");
+  EXPECT_EQ(statistics.kernels[0].count, 2U);
+  EXPECT_EQ(statistics.kernels[0].total, 35);
+  EXPECT_EQ(statistics.kernels[0].longest, 30);
+  EXPECT_EQ(statistics.kernels[0].longest_event, longest);
+  EXPECT_EQ(statistics.kernels[1].total, 20);
   const range_statistics part = over(25, 45);
   EXPECT_EQ(part.kernels[0].total, 5);
   EXPECT_EQ(part.kernels[1].total, 5);
@@ -138,10 +138,10 @@ TEST_F(metrics_of_a_range, list_kernels_by_their_total_time) {
 TEST_F(metrics_of_a_range, keep_at_most_twenty_names_and_count_them_all) {
   made_.standard_tables();
   for (int i = 0; i < 50; ++i) made_.add_kernel(i * 100, i * 100 + i + 1, "kernel " + std::to_string(i));
-  const range_statistics all = over(0, 10'000);
-  EXPECT_EQ(all.kernels.size(), range_statistics::named_limit);
-  EXPECT_EQ(all.kernel_names, 50U);
-  EXPECT_EQ(all.kernels[0].total, 50);
+  const range_statistics statistics = over(0, 10'000);
+  EXPECT_EQ(statistics.kernels.size(), range_statistics::named_limit);
+  EXPECT_EQ(statistics.kernel_names, 50U);
+  EXPECT_EQ(statistics.kernels[0].total, 50);
 }
 
 TEST_F(metrics_of_a_range, tell_calls_from_waits) {
@@ -161,25 +161,25 @@ TEST_F(metrics_of_a_range, tell_calls_from_waits) {
   read.end = 800;
   read.bytes = 4096;
   made_.writer().add(read);
-  const range_statistics all = over(0, 1000);
-  ASSERT_EQ(all.threads.size(), 1U);
-  EXPECT_EQ(all.threads[0].calls, 2U);
-  EXPECT_EQ(all.threads[0].call_busy, 400);
-  EXPECT_EQ(all.threads[0].wait_busy, 400) << "the union of the call and the wait it makes";
-  EXPECT_EQ(all.threads[0].file_operations, 1U);
-  EXPECT_DOUBLE_EQ(all.threads[0].file_bytes, 4096);
-  EXPECT_EQ(all.threads[0].file_busy, 100);
+  const range_statistics statistics = over(0, 1000);
+  ASSERT_EQ(statistics.threads.size(), 1U);
+  EXPECT_EQ(statistics.threads[0].calls, 2U);
+  EXPECT_EQ(statistics.threads[0].call_busy, 400);
+  EXPECT_EQ(statistics.threads[0].wait_busy, 400) << "the union of the call and the wait it makes";
+  EXPECT_EQ(statistics.threads[0].file_operations, 1U);
+  EXPECT_DOUBLE_EQ(statistics.threads[0].file_bytes, 4096);
+  EXPECT_EQ(statistics.threads[0].file_busy, 100);
 }
 
 TEST_F(metrics_of_a_range, let_what_has_not_ended_last_until_the_range_does) {
   made_.standard_tables();
   made_.add_kernel(10, trace::unknown_time);
   made_.add_copy(20, trace::unknown_time, 500);
-  const range_statistics all = over(0, 100);
-  EXPECT_EQ(all.devices[0].kernel_busy, 90);
-  EXPECT_EQ(all.devices[0].copy_busy, 80);
-  EXPECT_DOUBLE_EQ(all.transfers[0].bytes, 500);
-  EXPECT_EQ(all.transfers[0].fastest_bandwidth, 0) << "its bandwidth is not known";
+  const range_statistics statistics = over(0, 100);
+  EXPECT_EQ(statistics.devices[0].kernel_busy, 90);
+  EXPECT_EQ(statistics.devices[0].copy_busy, 80);
+  EXPECT_DOUBLE_EQ(statistics.transfers[0].bytes, 500);
+  EXPECT_EQ(statistics.transfers[0].fastest_bandwidth, 0) << "its bandwidth is not known";
 }
 
 TEST_F(metrics_of_a_range, are_none_for_an_empty_range) {

@@ -10,6 +10,7 @@
 namespace sluice::metrics {
 namespace {
 
+using testing::build_report;
 using testing::find;
 using testing::gib;
 using ::testing::HasSubstr;
@@ -17,14 +18,13 @@ using testing::indexed;
 using testing::mib;
 using testing::ms;
 using testing::recording;
-using testing::report_of;
 using trace::direction;
 using trace::layer;
 using trace::memory_kind;
 
 TEST(report, of_an_empty_recording_is_empty) {
-  recording made;
-  const report none = report_of(made);
+  recording recorded;
+  const report none = build_report(recorded);
   EXPECT_EQ(none.events, 0U);
   EXPECT_EQ(none.span.length(), 0);
   EXPECT_TRUE(none.findings.empty());
@@ -32,45 +32,45 @@ TEST(report, of_an_empty_recording_is_empty) {
 }
 
 TEST(report, names_the_ranks_of_a_set_of_processes) {
-  recording made;
-  made.standard_tables(true);
+  recording recorded;
+  recorded.standard_tables(true);
   for (const std::int64_t rank : {0, 1}) {
     trace::process_row row;
     row.id = static_cast<trace::process_id>(100 + rank);
     row.pid = static_cast<std::uint64_t>(4000 + rank);
     row.rank = rank;
-    row.command = made.text("/usr/bin/python3 train.py");
-    made.writer().add(row);
+    row.command = recorded.text("/usr/bin/python3 train.py");
+    recorded.writer().add(row);
   }
-  made.close();
-  const indexed all(made.open());
-  const report made_of = make_report(all.index, *all.snapshot);
+  recorded.close();
+  const indexed loaded(recorded.open());
+  const report made_of = make_report(loaded.index, *loaded.snapshot);
   ASSERT_EQ(made_of.processes.size(), 3U);
   EXPECT_EQ(made_of.processes[0].rank, -1);
   EXPECT_EQ(made_of.processes[1].rank, 0);
   EXPECT_EQ(made_of.processes[2].rank, 1);
-  EXPECT_EQ(index::process_label(trace::process_id{101}, all.snapshot->tables()), "rank 1, python3 (4001)");
+  EXPECT_EQ(index::process_label(trace::process_id{101}, loaded.snapshot->tables()), "rank 1, python3 (4001)");
 }
 
 TEST(report, tells_blocks_left_by_a_process_that_ended_from_those_still_in_use) {
   for (const bool ended : {true, false}) {
-    recording made;
-    made.standard_tables(ended);
-    made.add_alloc(1 * ms, 1, 100 * mib);
-    made.add_alloc(2 * ms, 2, 300 * mib, memory_kind::device, layer::driver, "cuMemAllocPitch_v2");
-    made.add_alloc(3 * ms, 3, 50 * mib);
-    made.add_free(4 * ms, 3);
-    const report all = report_of(made);
-    ASSERT_EQ(all.unfreed.size(), 1U);
-    EXPECT_EQ(all.unfreed[0].process_ended, ended);
-    EXPECT_EQ(all.unfreed[0].count, 2U);
-    EXPECT_EQ(all.unfreed[0].bytes, 400 * mib);
-    ASSERT_EQ(all.unfreed[0].largest.size(), 2U);
-    EXPECT_EQ(all.unfreed[0].largest[0].block, trace::block_id{2});
-    const finding* hint = find(all, finding_kind::unfreed_blocks);
+    recording recorded;
+    recorded.standard_tables(ended);
+    recorded.add_alloc(1 * ms, 1, 100 * mib);
+    recorded.add_alloc(2 * ms, 2, 300 * mib, memory_kind::device, layer::driver, "cuMemAllocPitch_v2");
+    recorded.add_alloc(3 * ms, 3, 50 * mib);
+    recorded.add_free(4 * ms, 3);
+    const report whole_report = build_report(recorded);
+    ASSERT_EQ(whole_report.unfreed.size(), 1U);
+    EXPECT_EQ(whole_report.unfreed[0].process_ended, ended);
+    EXPECT_EQ(whole_report.unfreed[0].count, 2U);
+    EXPECT_EQ(whole_report.unfreed[0].bytes, 400 * mib);
+    ASSERT_EQ(whole_report.unfreed[0].largest.size(), 2U);
+    EXPECT_EQ(whole_report.unfreed[0].largest[0].block, trace::block_id{2});
+    const finding* hint = find(whole_report, finding_kind::unfreed_blocks);
     ASSERT_NE(hint, nullptr);
     EXPECT_EQ(hint->severity, trace::severity::info) << "memory allocated once and held to the end is not a leak";
-    EXPECT_EQ(all.unfreed[0].keeps_growing, false);
+    EXPECT_EQ(whole_report.unfreed[0].keeps_growing, false);
     EXPECT_EQ(hint->block, trace::block_id{2});
     EXPECT_THAT(hint->text, HasSubstr("2 blocks (400 MiB) of device memory were never freed."));
     EXPECT_THAT(hint->text, HasSubstr("cuMemAllocPitch_v2"));
@@ -78,41 +78,41 @@ TEST(report, tells_blocks_left_by_a_process_that_ended_from_those_still_in_use) 
 }
 
 TEST(report, tells_once_what_several_processes_leave) {
-  recording made;
-  made.standard_tables(true);
+  recording recorded;
+  recorded.standard_tables(true);
   for (std::uint64_t process = 10; process < 14; ++process) {
-    auto row = made.event<trace::alloc_event>(static_cast<trace::time_ns>(process) * ms);
+    auto row = recorded.event<trace::alloc_event>(static_cast<trace::time_ns>(process) * ms);
     row.process = trace::process_id{process};
     row.block = trace::block_id{process};
     row.bytes = process * mib;
     row.layer = layer::driver;
     row.kind = memory_kind::pinned;
-    made.writer().add(row);
+    recorded.writer().add(row);
   }
-  const report all = report_of(made);
-  EXPECT_EQ(all.unfreed.size(), 4U);
-  ASSERT_EQ(std::count_if(all.findings.begin(), all.findings.end(),
+  const report whole_report = build_report(recorded);
+  EXPECT_EQ(whole_report.unfreed.size(), 4U);
+  ASSERT_EQ(std::count_if(whole_report.findings.begin(), whole_report.findings.end(),
                           [](const finding& each) { return each.kind == finding_kind::unfreed_blocks; }),
             1);
-  const finding* hint = find(all, finding_kind::unfreed_blocks);
+  const finding* hint = find(whole_report, finding_kind::unfreed_blocks);
   EXPECT_EQ(hint->block, trace::block_id{13}) << "the process with the most memory";
   EXPECT_THAT(hint->text, HasSubstr("The same in 3 other processes."));
 }
 
 TEST(report, calls_nothing_a_leak_that_was_born_in_the_last_half_second_of_a_recording_that_was_cut) {
   const auto unfreed = [](trace::time_ns process_end, std::int64_t exit_status, trace::recording_mode mode) {
-    recording made;
+    recording recorded;
     trace::process_row process;
     process.id = trace::process_id{1};
     process.end = process_end;
     process.exit_status = exit_status;
     process.mode = mode;
-    made.writer().add(process);
-    made.add_alloc(1 * ms, 1, mib);
-    made.add_alloc(600 * ms, 2, mib);
-    made.add_kernel(900 * ms, 1000 * ms);
-    const report all = report_of(made);
-    return all.unfreed.empty() ? 0 : all.unfreed[0].count;
+    recorded.writer().add(process);
+    recorded.add_alloc(1 * ms, 1, mib);
+    recorded.add_alloc(600 * ms, 2, mib);
+    recorded.add_kernel(900 * ms, 1000 * ms);
+    const report whole_report = build_report(recorded);
+    return whole_report.unfreed.empty() ? 0 : whole_report.unfreed[0].count;
   };
   using mode = trace::recording_mode;
   EXPECT_EQ(unfreed(1000 * ms, 0, mode::timeline), 2U);
@@ -123,52 +123,52 @@ TEST(report, calls_nothing_a_leak_that_was_born_in_the_last_half_second_of_a_rec
 }
 
 /// Adds `blocks` blocks, one per ms. Every second block is freed at once, the others are never freed.
-void leak(recording& made, std::uint64_t blocks) {
-  made.standard_tables();
+void leak(recording& recorded, std::uint64_t blocks) {
+  recorded.standard_tables();
   for (std::uint64_t i = 1; i <= blocks; ++i) {
-    made.add_alloc(static_cast<time_ns>(i) * ms, i, mib);
-    if (i % 2 == 0) made.add_free(static_cast<time_ns>(i) * ms + 1000, i);
+    recorded.add_alloc(static_cast<time_ns>(i) * ms, i, mib);
+    if (i % 2 == 0) recorded.add_free(static_cast<time_ns>(i) * ms + 1000, i);
   }
 }
 
 TEST(report, warns_of_memory_that_grows_until_the_end) {
-  recording made;
-  leak(made, 20);
-  const report all = report_of(made);
-  const finding* hint = find(all, finding_kind::memory_grows);
+  recording recorded;
+  leak(recorded, 20);
+  const report whole_report = build_report(recorded);
+  const finding* hint = find(whole_report, finding_kind::memory_grows);
   ASSERT_NE(hint, nullptr);
   EXPECT_EQ(hint->severity, trace::severity::warning);
   EXPECT_EQ(hint->saves.peak_bytes, 10 * mib);
   EXPECT_THAT(hint->text, HasSubstr("Memory keeps growing: 10.0 MiB of device memory in 10 blocks were never freed "
                                     "while the program ran, and more was allocated until the end."));
-  const finding* unfreed = find(all, finding_kind::unfreed_blocks);
+  const finding* unfreed = find(whole_report, finding_kind::unfreed_blocks);
   ASSERT_NE(unfreed, nullptr);
   EXPECT_EQ(unfreed->severity, trace::severity::info) << "the other finding is the warning";
 }
 
 TEST(report, calls_a_few_blocks_that_keep_coming_and_never_go_a_leak) {
-  recording made;
-  leak(made, 12);
-  const report all = report_of(made);
-  EXPECT_EQ(find(all, finding_kind::memory_grows), nullptr) << "6 blocks are too few";
-  ASSERT_EQ(all.unfreed.size(), 1U);
-  EXPECT_TRUE(all.unfreed[0].keeps_growing);
-  const finding* hint = find(all, finding_kind::unfreed_blocks);
+  recording recorded;
+  leak(recorded, 12);
+  const report whole_report = build_report(recorded);
+  EXPECT_EQ(find(whole_report, finding_kind::memory_grows), nullptr) << "6 blocks are too few";
+  ASSERT_EQ(whole_report.unfreed.size(), 1U);
+  EXPECT_TRUE(whole_report.unfreed[0].keeps_growing);
+  const finding* hint = find(whole_report, finding_kind::unfreed_blocks);
   ASSERT_NE(hint, nullptr);
   EXPECT_EQ(hint->severity, trace::severity::warning);
   EXPECT_THAT(hint->text, HasSubstr("and more were allocated until the end: likely a leak."));
 }
 
 TEST(report, counts_a_device_as_idle_only_between_its_first_and_its_last_work) {
-  recording made;
-  made.standard_tables();
-  made.add_alloc(0, 1, mib);
-  made.add_kernel(1000 * ms, 1010 * ms);
-  made.add_kernel(1030 * ms, 1040 * ms);
-  made.add_kernel(1090 * ms, 1100 * ms);
-  made.add_free(3000 * ms, 1);
-  const report all = report_of(made);
-  const finding* hint = find(all, finding_kind::idle_gaps);
+  recording recorded;
+  recorded.standard_tables();
+  recorded.add_alloc(0, 1, mib);
+  recorded.add_kernel(1000 * ms, 1010 * ms);
+  recorded.add_kernel(1030 * ms, 1040 * ms);
+  recorded.add_kernel(1090 * ms, 1100 * ms);
+  recorded.add_free(3000 * ms, 1);
+  const report whole_report = build_report(recorded);
+  const finding* hint = find(whole_report, finding_kind::idle_gaps);
   ASSERT_NE(hint, nullptr);
   EXPECT_EQ(hint->text,
             "The GPU was idle for 70.0 ms (6 % of the active time) in 2 gaps: host code. The longest "
@@ -178,23 +178,23 @@ TEST(report, counts_a_device_as_idle_only_between_its_first_and_its_last_work) {
 }
 
 TEST(report, says_how_much_of_the_time_a_device_was_idle_if_no_gap_is_long) {
-  recording made;
-  made.standard_tables();
-  for (int i = 0; i < 100; ++i) made.add_kernel(i * 12'000, i * 12'000 + 4'000);
-  const report all = report_of(made);
-  const finding* hint = find(all, finding_kind::idle_gaps);
+  recording recorded;
+  recorded.standard_tables();
+  for (int i = 0; i < 100; ++i) recorded.add_kernel(i * 12'000, i * 12'000 + 4'000);
+  const report whole_report = build_report(recorded);
+  const finding* hint = find(whole_report, finding_kind::idle_gaps);
   ASSERT_NE(hint, nullptr);
   EXPECT_EQ(hint->text, "The GPU was idle for 66 % of the time between its first and last work (792 µs of 1.19 ms).");
   EXPECT_EQ(hint->range, (time_range{0, 99 * 12'000 + 4'000}));
 }
 
 TEST(report, warns_of_pageable_copies_with_what_pinned_ones_reach) {
-  recording made;
-  made.standard_tables();
-  made.add_copy(0, 100 * ms, 930'000'000, direction::h2d, memory_kind::host);
-  made.add_copy(200 * ms, 206 * ms, 312'000'000);
-  const report all = report_of(made);
-  const finding* hint = find(all, finding_kind::pageable_copies);
+  recording recorded;
+  recorded.standard_tables();
+  recorded.add_copy(0, 100 * ms, 930'000'000, direction::h2d, memory_kind::host);
+  recorded.add_copy(200 * ms, 206 * ms, 312'000'000);
+  const report whole_report = build_report(recorded);
+  const finding* hint = find(whole_report, finding_kind::pageable_copies);
   ASSERT_NE(hint, nullptr);
   EXPECT_EQ(hint->text,
             "887 MiB (75 %) of the bytes copied to the GPU came from pageable memory, at 9.30 GB/s. Pinned memory "
@@ -203,40 +203,40 @@ TEST(report, warns_of_pageable_copies_with_what_pinned_ones_reach) {
 }
 
 TEST(report, does_not_hold_slower_pinned_copies_against_pageable_ones) {
-  recording made;
-  made.standard_tables();
-  made.add_copy(0, 100 * ms, 930'000'000, direction::h2d, memory_kind::host);
-  made.add_copy(200 * ms, 300 * ms, 4'000);  // Small copies are slow, whichever memory they come from.
-  const report all = report_of(made);
-  const finding* hint = find(all, finding_kind::pageable_copies);
+  recording recorded;
+  recorded.standard_tables();
+  recorded.add_copy(0, 100 * ms, 930'000'000, direction::h2d, memory_kind::host);
+  recorded.add_copy(200 * ms, 300 * ms, 4'000);  // Small copies are slow, whichever memory they come from.
+  const report whole_report = build_report(recorded);
+  const finding* hint = find(whole_report, finding_kind::pageable_copies);
   ASSERT_NE(hint, nullptr);
   EXPECT_THAT(hint->text, HasSubstr("at 9.30 GB/s. The link's peak is 64.0 GB/s."));
 }
 
 TEST(report, leaves_pageable_copies_alone_that_reach_the_link) {
-  recording made;
-  made.standard_tables();
-  made.add_copy(0, 100 * ms, 5'500'000'000, direction::h2d, memory_kind::host);
-  EXPECT_EQ(find(report_of(made), finding_kind::pageable_copies), nullptr);
+  recording recorded;
+  recorded.standard_tables();
+  recorded.add_copy(0, 100 * ms, 5'500'000'000, direction::h2d, memory_kind::host);
+  EXPECT_EQ(find(build_report(recorded), finding_kind::pageable_copies), nullptr);
 }
 
 TEST(report, has_nothing_to_say_about_copies_that_are_fast_and_overlapped) {
-  recording made;
-  made.standard_tables();
-  made.add_kernel(0, 100 * ms);
-  for (int i = 0; i < 10; ++i) made.add_copy(i * 10 * ms, i * 10 * ms + 8 * ms, 440'000'000);
-  EXPECT_THAT(report_of(made).findings, ::testing::IsEmpty());
+  recording recorded;
+  recorded.standard_tables();
+  recorded.add_kernel(0, 100 * ms);
+  for (int i = 0; i < 10; ++i) recorded.add_copy(i * 10 * ms, i * 10 * ms + 8 * ms, 440'000'000);
+  EXPECT_THAT(build_report(recorded).findings, ::testing::IsEmpty());
 }
 
 TEST(report, warns_when_the_device_waits_for_copies) {
-  recording made;
-  made.standard_tables();
+  recording recorded;
+  recorded.standard_tables();
   for (int i = 0; i < 5; ++i) {
-    made.add_copy(i * 20 * ms, i * 20 * ms + 10 * ms, 500'000'000);
-    made.add_kernel(i * 20 * ms + 10 * ms, i * 20 * ms + 20 * ms);
+    recorded.add_copy(i * 20 * ms, i * 20 * ms + 10 * ms, 500'000'000);
+    recorded.add_kernel(i * 20 * ms + 10 * ms, i * 20 * ms + 20 * ms);
   }
-  const report all = report_of(made);
-  const finding* hint = find(all, finding_kind::copies_not_overlapped);
+  const report whole_report = build_report(recorded);
+  const finding* hint = find(whole_report, finding_kind::copies_not_overlapped);
   ASSERT_NE(hint, nullptr);
   EXPECT_EQ(hint->text,
             "The GPU was idle for 50.0 ms (50 % of the active time), waiting for copies: none overlapped with a "
@@ -244,46 +244,47 @@ TEST(report, warns_when_the_device_waits_for_copies) {
 }
 
 TEST(report, judges_a_program_by_the_time_in_which_it_works) {
-  recording made;
-  made.standard_tables();
-  made.add_range(0, 3'000 * ms);  // The program imports its modules.
+  recording recorded;
+  recorded.standard_tables();
+  recorded.add_range(0, 3'000 * ms);  // The program imports its modules.
   for (int i = 0; i < 5; ++i) {
-    made.add_copy(3'000 * ms + i * 20 * ms, 3'000 * ms + i * 20 * ms + 10 * ms, 500'000'000);
-    made.add_kernel(3'000 * ms + i * 20 * ms + 10 * ms, 3'000 * ms + i * 20 * ms + 20 * ms);
+    recorded.add_copy(3'000 * ms + i * 20 * ms, 3'000 * ms + i * 20 * ms + 10 * ms, 500'000'000);
+    recorded.add_kernel(3'000 * ms + i * 20 * ms + 10 * ms, 3'000 * ms + i * 20 * ms + 20 * ms);
   }
-  made.add_range(3'100 * ms, 9'000 * ms);  // The program writes a file.
-  const report all = report_of(made);
-  EXPECT_EQ(all.whole.active, (time_range{3'000 * ms, 3'100 * ms}));
-  const finding* hint = find(all, finding_kind::copies_not_overlapped);
+  recorded.add_range(3'100 * ms, 9'000 * ms);  // The program writes a file.
+  const report whole_report = build_report(recorded);
+  EXPECT_EQ(whole_report.whole.active, (time_range{3'000 * ms, 3'100 * ms}));
+  const finding* hint = find(whole_report, finding_kind::copies_not_overlapped);
   ASSERT_NE(hint, nullptr) << "the copies take less than 1 % of the whole recording";
   EXPECT_EQ(hint->range, (time_range{3'000 * ms, 3'080 * ms + 1})) << "from the first copy to the last";
   EXPECT_NE(hint->text.find("50 % of the active time"), std::string::npos) << hint->text;
 }
 
 TEST(report, lists_failures_in_order_of_time) {
-  recording made;
-  made.standard_tables();
+  recording recorded;
+  recorded.standard_tables();
   for (const time_ns time : {50 * ms, 20 * ms}) {
-    auto row = made.event<trace::alloc_failed_event>(time);
+    auto row = recorded.event<trace::alloc_failed_event>(time);
     row.bytes = 200 * gib;
     row.error = 2;
-    row.name = made.text("cuMemAlloc_v2");
-    made.writer().add(row);
+    row.name = recorded.text("cuMemAlloc_v2");
+    recorded.writer().add(row);
   }
-  const report all = report_of(made);
-  ASSERT_EQ(all.failures.size(), 2U);
-  EXPECT_EQ(all.failures[0].time, 20 * ms);
-  ASSERT_FALSE(all.findings.empty());
-  EXPECT_EQ(all.findings[0].kind, finding_kind::failed_allocations) << "errors come first";
-  EXPECT_EQ(all.findings[0].text, "2 allocations failed; the first requested 200 GiB at 20.000 ms with cuMemAlloc_v2.");
+  const report whole_report = build_report(recorded);
+  ASSERT_EQ(whole_report.failures.size(), 2U);
+  EXPECT_EQ(whole_report.failures[0].time, 20 * ms);
+  ASSERT_FALSE(whole_report.findings.empty());
+  EXPECT_EQ(whole_report.findings[0].kind, finding_kind::failed_allocations) << "errors come first";
+  EXPECT_EQ(whole_report.findings[0].text,
+            "2 allocations failed; the first requested 200 GiB at 20.000 ms with cuMemAlloc_v2.");
 }
 
 TEST(report, measures_the_holes_in_segments) {
-  recording made;
-  made.standard_tables();
-  made.add_alloc(1, 1, 1000);  // The segment, at 1 << 32.
+  recording recorded;
+  recorded.standard_tables();
+  recorded.add_alloc(1, 1, 1000);  // The segment, at 1 << 32.
   const auto sub = [&](time_ns time, std::uint64_t id, std::uint64_t offset, std::uint64_t bytes) {
-    auto row = made.event<trace::alloc_event>(time);
+    auto row = recorded.event<trace::alloc_event>(time);
     row.block = trace::block_id{id};
     row.parent = trace::block_id{1};
     row.address = (std::uint64_t{1} << 32) + offset;
@@ -291,15 +292,15 @@ TEST(report, measures_the_holes_in_segments) {
     row.layer = layer::pool;
     row.kind = memory_kind::device;
     row.device = trace::device_id{1};
-    made.writer().add(row);
+    recorded.writer().add(row);
   };
   sub(10, 2, 0, 200);
   sub(11, 3, 300, 100);
   sub(12, 4, 700, 100);
-  made.add_free(20, 3, layer::pool);
-  const report all = report_of(made);
-  ASSERT_EQ(all.fragmentation.size(), 1U);
-  const fragmentation_metric& metric = all.fragmentation[0];
+  recorded.add_free(20, 3, layer::pool);
+  const report whole_report = build_report(recorded);
+  ASSERT_EQ(whole_report.fragmentation.size(), 1U);
+  const fragmentation_metric& metric = whole_report.fragmentation[0];
   EXPECT_EQ(metric.time, 12);
   EXPECT_EQ(metric.segments, 1U);
   EXPECT_EQ(metric.free_bytes, 600U);
@@ -308,11 +309,11 @@ TEST(report, measures_the_holes_in_segments) {
 }
 
 TEST(report, measures_holes_across_mappings_that_lie_side_by_side) {
-  recording made;
-  made.standard_tables();
+  recording recorded;
+  recorded.standard_tables();
   const auto add = [&](time_ns time, std::uint64_t id, std::uint64_t address, std::uint64_t bytes, layer layer,
                        memory_kind kind, std::uint64_t parent) {
-    auto row = made.event<trace::alloc_event>(time);
+    auto row = recorded.event<trace::alloc_event>(time);
     row.block = trace::block_id{id};
     row.parent = trace::block_id{parent};
     row.address = address;
@@ -320,7 +321,7 @@ TEST(report, measures_holes_across_mappings_that_lie_side_by_side) {
     row.layer = layer;
     row.kind = kind;
     row.device = trace::device_id{1};
-    made.writer().add(row);
+    recorded.writer().add(row);
   };
   add(1, 1, 10'000, 100'000, layer::driver, memory_kind::reservation, 0);
   for (const std::uint64_t i : {0, 1, 2, 3})
@@ -328,9 +329,9 @@ TEST(report, measures_holes_across_mappings_that_lie_side_by_side) {
   add(3, 10, 10'500, 2'000, layer::framework, memory_kind::device,
       2);  // A block that spans three mappings; the second mapping contains nothing else.
   add(4, 11, 13'900, 100, layer::framework, memory_kind::device, 5);
-  const report all = report_of(made);
-  ASSERT_EQ(all.fragmentation.size(), 1U);
-  const fragmentation_metric& metric = all.fragmentation[0];
+  const report whole_report = build_report(recorded);
+  ASSERT_EQ(whole_report.fragmentation.size(), 1U);
+  const fragmentation_metric& metric = whole_report.fragmentation[0];
   EXPECT_EQ(metric.segments, 1U);
   EXPECT_EQ(metric.segment_bytes, 4'000U);
   EXPECT_EQ(metric.free_bytes, 1'900U);
@@ -338,15 +339,15 @@ TEST(report, measures_holes_across_mappings_that_lie_side_by_side) {
 }
 
 TEST(report, of_a_range_is_about_that_range_alone) {
-  recording made;
-  made.standard_tables();
-  made.add_alloc(1 * ms, 1, 100 * mib);
-  made.add_alloc(50 * ms, 2, 10 * mib);
-  made.add_free(20 * ms, 1);
-  made.add_kernel(90 * ms, 100 * ms);
-  made.close();
-  const indexed all(made.open());
-  const report late = make_report(all.index, *all.snapshot, time_range{40 * ms, 60 * ms});
+  recording recorded;
+  recorded.standard_tables();
+  recorded.add_alloc(1 * ms, 1, 100 * mib);
+  recorded.add_alloc(50 * ms, 2, 10 * mib);
+  recorded.add_free(20 * ms, 1);
+  recorded.add_kernel(90 * ms, 100 * ms);
+  recorded.close();
+  const indexed loaded(recorded.open());
+  const report late = make_report(loaded.index, *loaded.snapshot, time_range{40 * ms, 60 * ms});
   EXPECT_EQ(late.span.end, 100 * ms + 1);
   EXPECT_EQ(late.whole.range, (time_range{40 * ms, 60 * ms}));
   ASSERT_EQ(late.peaks.size(), 1U);
@@ -356,31 +357,31 @@ TEST(report, of_a_range_is_about_that_range_alone) {
 }
 
 TEST(report, passes_on_what_the_recorder_warned_of_and_each_warning_once) {
-  recording made;
-  made.standard_tables(true);
+  recording recorded;
+  recorded.standard_tables(true);
   const auto say = [&](trace::severity layer, const char* text) {
     trace::message_event said;
     said.time = 1 * ms;
     said.severity = layer;
-    said.text = made.text(text);
-    made.writer().add(said);
+    said.text = recorded.text(text);
+    recorded.writer().add(said);
   };
   say(trace::severity::info, "recorded with CUPTI");
   say(trace::severity::warning, "another profiler holds CUPTI");
   say(trace::severity::warning, "another profiler holds CUPTI");
-  EXPECT_THAT(report_of(made).warnings, ::testing::ElementsAre("another profiler holds CUPTI"));
+  EXPECT_THAT(build_report(recorded).warnings, ::testing::ElementsAre("another profiler holds CUPTI"));
 }
 
 TEST(report, says_that_a_recording_still_runs) {
-  recording made;
-  made.standard_tables();
-  made.add_kernel(0, 100);
-  made.flush();
-  const indexed all(made.open());
-  const report part = make_report(all.index, *all.snapshot);
+  recording recorded;
+  recorded.standard_tables();
+  recorded.add_kernel(0, 100);
+  recorded.flush();
+  const indexed loaded(recorded.open());
+  const report part = make_report(loaded.index, *loaded.snapshot);
   EXPECT_FALSE(part.complete);
   ASSERT_EQ(part.warnings.size(), 1U);
-  EXPECT_THAT(part.warnings[0], HasSubstr("still runs"));
+  EXPECT_THAT(part.warnings[0], HasSubstr("still running"));
 }
 
 }  // namespace

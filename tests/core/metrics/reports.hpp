@@ -9,10 +9,10 @@
 namespace sluice::testing {
 
 /// Closes the recording, and reports on all of it or on `range`.
-inline metrics::report report_of(recording& made, std::optional<time_range> range = std::nullopt) {
-  made.close();
-  const indexed all(made.open());
-  return metrics::make_report(all.index, *all.snapshot, range);
+inline metrics::report build_report(recording& recorded, std::optional<time_range> range = std::nullopt) {
+  recorded.close();
+  const indexed loaded(recorded.open());
+  return metrics::make_report(loaded.index, *loaded.snapshot, range);
 }
 
 /// The first finding of a kind; null if there is none.

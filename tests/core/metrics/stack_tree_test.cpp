@@ -42,30 +42,30 @@ struct copy {
 
 /// Frames 10 * n and 10 * n + 1 have the same text: line n. Frames above 80 are two lines: an inlined function and its
 /// caller.
-std::vector<std::uint32_t> lines_of(trace::frame_id frame) {
+std::vector<std::uint32_t> get_lines(trace::frame_id frame) {
   const auto line = static_cast<std::uint32_t>(raw(frame) / 10);
   return raw(frame) > 80 ? std::vector<std::uint32_t>{line + 100, line} : std::vector<std::uint32_t>{line};
 }
 constexpr std::uint32_t no_stack = 1000;
 constexpr std::uint32_t cut_line = 1001;
-const stack_lines lines{lines_of, nullptr, no_stack, cut_line};
+const stack_lines lines{get_lines, nullptr, no_stack, cut_line};
 
 /// A random recording: random stacks, and blocks and copies that have them.
 struct random_trace {
-  explicit random_trace(std::uint64_t seed) : random(seed), made(1 + seed % 40) {
-    made.standard_tables();
+  explicit random_trace(std::uint64_t seed) : random(seed), recorded(1 + seed % 40) {
+    recorded.standard_tables();
     for (std::uint64_t i = 1; i <= 100; ++i) {
       trace::frame_row row;
       row.id = trace::frame_id{i};
-      made.writer().add(row);
+      recorded.writer().add(row);
     }
     for (std::uint64_t i = 1; i <= 60; ++i) {
       const trace::stack_id parent{random() % i};
       const trace::frame_id frame{1 + random() % 100};
-      made.writer().add(trace::stack_row{trace::stack_id{i}, parent, frame});
+      recorded.writer().add(trace::stack_row{trace::stack_id{i}, parent, frame});
       path whole = parent == trace::stack_id::none ? path{} : paths.at(parent);
-      std::vector<std::uint32_t> of = lines_of(frame);
-      whole.insert(whole.end(), of.rbegin(), of.rend());
+      std::vector<std::uint32_t> values = get_lines(frame);
+      whole.insert(whole.end(), values.rbegin(), values.rend());
       paths[trace::stack_id{i}] = whole;
     }
     paths[trace::stack_id::none] = {no_stack};
@@ -74,10 +74,10 @@ struct random_trace {
     for (int i = 0; i < 30; ++i) {
       const time_ns begin = any_time();
       const time_ns end = begin + static_cast<time_ns>(random() % 60);
-      made.add_kernel(begin, end);
+      recorded.add_kernel(begin, end);
       for (time_ns t = begin; t < end; ++t) kernel_at[t] = true;
     }
-    made.close();
+    recorded.close();
   }
 
   time_ns any_time() { return static_cast<time_ns>(random() % span); }
@@ -90,15 +90,15 @@ struct random_trace {
             any_time(),
             span * 2};
     if (random() % 5 != 0) b.died = b.born + static_cast<time_ns>(random() % 500);
-    auto row = made.event<trace::alloc_event>(b.born);
+    auto row = recorded.event<trace::alloc_event>(b.born);
     row.block = trace::block_id{id};
     row.bytes = b.bytes;
     row.layer = b.layer;
     row.kind = b.kind;
     row.device = trace::device_id{1};
     row.stack = b.stack;
-    made.writer().add(row);
-    if (b.died < span * 2) made.add_free(b.died, id, b.layer);
+    recorded.writer().add(row);
+    if (b.died < span * 2) recorded.add_free(b.died, id, b.layer);
     blocks.push_back(b);
   }
 
@@ -106,11 +106,11 @@ struct random_trace {
     copy c{trace::stack_id{random() % 61}, random() % 10'000, random() % 2 == 0 ? direction::h2d : direction::d2h,
            any_time(), 0};
     c.end = c.begin + static_cast<time_ns>(random() % 60);
-    auto call = made.event<trace::api_call_event>(c.begin - 5);
+    auto call = recorded.event<trace::api_call_event>(c.begin - 5);
     call.end = c.begin;
     call.stack = c.stack;
-    call.id = made.writer().next_event();
-    auto row = made.event<trace::transfer_event>(c.begin);
+    call.id = recorded.writer().next_event();
+    auto row = recorded.event<trace::transfer_event>(c.begin);
     row.end = c.end;
     row.bytes = c.bytes;
     row.direction = c.way;
@@ -118,15 +118,15 @@ struct random_trace {
     row.call = call.id;
     // Records of the device and of the host arrive in any order.
     const bool first = random() % 2 == 0;
-    if (first) made.writer().add(row);
-    made.writer().add(call);
-    if (!first) made.writer().add(row);
+    if (first) recorded.writer().add(row);
+    recorded.writer().add(call);
+    if (!first) recorded.writer().add(row);
     copies.push_back(c);
   }
 
   // --- the slow way -------------------------------------------------------------------------------------------------
 
-  [[nodiscard]] stack_metrics metrics_of(const copy& c, time_range range) const {
+  [[nodiscard]] stack_metrics compute_metrics(const copy& c, time_range range) const {
     const time_ns begin = std::max(c.begin, range.begin);
     const time_ns end = std::min(c.end, range.end);
     const bool inside = c.begin < range.end && (c.end > range.begin || (c.begin == c.end && c.begin >= range.begin));
@@ -142,7 +142,7 @@ struct random_trace {
   }
 
   std::mt19937_64 random;
-  recording made;
+  recording recorded;
   std::map<trace::stack_id, path> paths;
   std::vector<block> blocks;
   std::vector<copy> copies;
@@ -161,7 +161,7 @@ bool begins_with(const path& whole, const path& part) {
 }
 
 /// Compares every node with all (path, metrics) pairs.
-void expect_exact(const stack_tree& tree, const std::vector<std::pair<path, stack_metrics>>& all, stack_weight by) {
+void expect_exact(const stack_tree& tree, const std::vector<std::pair<path, stack_metrics>>& pairs, stack_weight by) {
   std::set<path> seen;
   for (std::uint32_t i = 0; i < tree.nodes.size(); ++i) {
     const stack_node& node = tree.nodes[i];
@@ -170,7 +170,7 @@ void expect_exact(const stack_tree& tree, const std::vector<std::pair<path, stac
     EXPECT_TRUE(seen.insert(here).second) << "one node per path";
     stack_metrics sum;
     stack_metrics own;
-    for (const auto& [whole, metrics] : all) {
+    for (const auto& [whole, metrics] : pairs) {
       if (begins_with(whole, here)) sum.add(metrics);
       if (whole == here) own.add(metrics);
     }
@@ -179,11 +179,11 @@ void expect_exact(const stack_tree& tree, const std::vector<std::pair<path, stac
     std::uint64_t before = UINT64_MAX;
     for (std::uint32_t child = i + 1; child < node.end; child = tree.nodes[child].end) {
       EXPECT_EQ(tree.nodes[child].parent, i);
-      EXPECT_LE(weight_of(tree.nodes[child].all, by), before) << "heaviest first";
-      before = weight_of(tree.nodes[child].all, by);
+      EXPECT_LE(get_weight(tree.nodes[child].all, by), before) << "heaviest first";
+      before = get_weight(tree.nodes[child].all, by);
     }
   }
-  for (const auto& [whole, metrics] : all) EXPECT_TRUE(seen.contains(whole));
+  for (const auto& [whole, metrics] : pairs) EXPECT_TRUE(seen.contains(whole));
 }
 
 path ordered(path whole, stack_order order) {
@@ -195,9 +195,9 @@ TEST(stack_trees, add_up_exactly_to_what_lives_was_allocated_and_was_copied) {
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
     SCOPED_TRACE(seed);
     random_trace slow(seed);
-    const indexed all(slow.made.open());
-    const trace::tables& tables = all.snapshot->tables();
-    const index::memory_use& memory = all.index.memory();
+    const indexed loaded(slow.recorded.open());
+    const trace::tables& tables = loaded.snapshot->tables();
+    const index::memory_use& memory = loaded.index.memory();
     for (const stack_order order : {stack_order::from_caller, stack_order::from_callee}) {
       const time_ns a = slow.any_time();
       const time_ns b = slow.any_time();
@@ -227,7 +227,7 @@ TEST(stack_trees, say_for_how_long_the_device_waited_for_the_copies_of_a_call) {
   for (std::uint64_t seed = 30; seed <= 40; ++seed) {
     SCOPED_TRACE(seed);
     random_trace slow(seed);
-    const indexed all(slow.made.open());
+    const indexed loaded(slow.recorded.open());
     const time_ns a = slow.any_time();
     const time_ns b = slow.any_time();
     const time_range range{std::min(a, b), std::max(a, b) + 1};
@@ -235,12 +235,12 @@ TEST(stack_trees, say_for_how_long_the_device_waited_for_the_copies_of_a_call) {
     std::vector<std::pair<path, stack_metrics>> wanted_sums;
     for (const copy& each : slow.copies) {
       if (filter.direction && each.way != *filter.direction) continue;
-      const stack_metrics metrics = slow.metrics_of(each, range);
+      const stack_metrics metrics = slow.compute_metrics(each, range);
       if (metrics.count > 0) wanted_sums.push_back({slow.paths.at(each.stack), metrics});
     }
-    const stack_use use = copying_stacks(all.index, filter, range, wanted);
+    const stack_use use = copying_stacks(loaded.index, filter, range, wanted);
     expect_exact(
-        merge_stacks(use, all.snapshot->tables(), lines, stack_order::from_caller, stack_weight::alone, wanted),
+        merge_stacks(use, loaded.snapshot->tables(), lines, stack_order::from_caller, stack_weight::alone, wanted),
         wanted_sums, stack_weight::alone);
   }
 }
@@ -249,24 +249,25 @@ TEST(peak_time, is_the_one_that_the_metrics_of_a_range_name) {
   for (std::uint64_t seed = 50; seed <= 60; ++seed) {
     SCOPED_TRACE(seed);
     random_trace slow(seed);
-    const indexed all(slow.made.open());
+    const indexed loaded(slow.recorded.open());
     const time_ns a = slow.any_time();
     const time_ns b = slow.any_time();
     const time_range range{std::min(a, b), std::max(a, b) + 1};
-    for (const memory_statistics& of : measure(all.index, all.snapshot->tables(), range).memory) {
-      if (of.maximum == 0) continue;
-      const block_filter filter{of.layer, of.device, of.kind};
-      EXPECT_EQ(peak_time(all.index.memory(), filter, range, wanted), of.maximum_time);
+    for (const memory_statistics& statistics : measure(loaded.index, loaded.snapshot->tables(), range).memory) {
+      if (statistics.maximum == 0) continue;
+      const block_filter filter{statistics.layer, statistics.device, statistics.kind};
+      EXPECT_EQ(peak_time(loaded.index.memory(), filter, range, wanted), statistics.maximum_time);
       stack_metrics sum;
-      for (const stack_share& share : live_stacks(all.index.memory(), filter, of.maximum_time, wanted).shares)
+      for (const stack_share& share :
+           live_stacks(loaded.index.memory(), filter, statistics.maximum_time, wanted).shares)
         sum.add(share.metrics);
-      EXPECT_EQ(sum.bytes, of.maximum);
+      EXPECT_EQ(sum.bytes, statistics.maximum);
     }
   }
 }
 
 /// Tables with a chain of stacks, each of which is called by the previous stack.
-trace::tables chain_of(std::uint64_t length) {
+trace::tables make_chain(std::uint64_t length) {
   trace::tables tables;
   for (std::uint64_t i = 1; i <= length; ++i)
     tables.stacks.put({trace::stack_id{i}, trace::stack_id{i - 1}, trace::frame_id{10 * (i % 8)}});
@@ -283,7 +284,7 @@ TEST(stack_trees, leave_out_what_is_folded_but_for_the_innermost_line) {
   stack_lines own = lines;
   own.folded = [](std::uint32_t line) { return line % 2 == 1; };
   // The lines from the outermost: 1 2 3 4 5 6 7, then 0 1.
-  const stack_tree tree = merge_stacks(one_stack(9), chain_of(9), own, {}, {}, wanted);
+  const stack_tree tree = merge_stacks(one_stack(9), make_chain(9), own, {}, {}, wanted);
   EXPECT_EQ(path_to(tree, static_cast<std::uint32_t>(tree.nodes.size() - 1)), (path{2, 4, 6, 0, 1}));
 }
 
@@ -293,7 +294,7 @@ TEST(stack_trees, begin_with_the_group_of_a_stack) {
   for (const stack_order order : {stack_order::from_caller, stack_order::from_callee}) {
     stack_use use = one_stack(2);
     use.shares.push_back({trace::stack_id{3}, {900, 1, 0, 0}});
-    const stack_tree tree = merge_stacks(use, chain_of(3), grouped, order, {}, wanted);
+    const stack_tree tree = merge_stacks(use, make_chain(3), grouped, order, {}, wanted);
     ASSERT_EQ(tree.nodes.size(), 8U) << "two groups, with two and three lines";
     EXPECT_EQ(tree.nodes[1].line, 53U);
     EXPECT_EQ(tree.nodes[1].all.bytes, 900U);
@@ -302,7 +303,7 @@ TEST(stack_trees, begin_with_the_group_of_a_stack) {
 }
 
 TEST(stack_trees, keep_every_level_of_a_recursion) {
-  const stack_tree tree = merge_stacks(one_stack(500), chain_of(500), lines, {}, {}, wanted);
+  const stack_tree tree = merge_stacks(one_stack(500), make_chain(500), lines, {}, {}, wanted);
   EXPECT_EQ(tree.nodes.size(), 501U);
   EXPECT_EQ(tree.nodes.back().depth, 500U);
   EXPECT_FALSE(tree.cut);
@@ -310,7 +311,7 @@ TEST(stack_trees, keep_every_level_of_a_recursion) {
 
 TEST(stack_trees, are_cut_where_no_recorder_walks) {
   for (const stack_order order : {stack_order::from_caller, stack_order::from_callee}) {
-    const stack_tree tree = merge_stacks(one_stack(100'000), chain_of(100'000), lines, order, {}, wanted);
+    const stack_tree tree = merge_stacks(one_stack(100'000), make_chain(100'000), lines, order, {}, wanted);
     EXPECT_TRUE(tree.cut);
     EXPECT_LE(tree.nodes.size(), stack_tree::max_depth + 2);
     EXPECT_EQ(tree.nodes.front().all.bytes, 100U);

@@ -98,7 +98,7 @@ class training {
     return row.id;
   }
 
-  std::uint64_t make(std::uint64_t bytes, category what, trace::stack_id from, std::uint64_t thread = main_thread) {
+  std::uint64_t make(std::uint64_t bytes, category wanted, trace::stack_id id, std::uint64_t thread = main_thread) {
     auto row = into_.event<trace::alloc_event>(tick());
     row.block = trace::block_id{++blocks_};
     row.bytes = bytes;
@@ -107,18 +107,18 @@ class training {
     row.device = trace::device_id{1};
     row.stream = trace::stream_id{1};
     row.address = blocks_ << 32;
-    row.thread = thread_of(thread);
-    if (is_.stacks && row.thread == trace::thread_id{main_thread}) row.stack = from;
+    row.thread = get_thread(thread);
+    if (is_.stacks && row.thread == trace::thread_id{main_thread}) row.stack = id;
     if (is_.linked_backward && row.thread != trace::thread_id{main_thread}) row.stack = linked_;
     into_.writer().add(row);
-    truth_[blocks_] = what;
+    truth_[blocks_] = wanted;
     return blocks_;
   }
   void release(std::uint64_t block) {
     if (block != 0) into_.add_free(tick(), block, trace::layer::framework);
   }
 
-  trace::thread_id thread_of(std::uint64_t thread) const {
+  trace::thread_id get_thread(std::uint64_t thread) const {
     return trace::thread_id{is_.autograd_thread ? thread : main_thread};
   }
 
@@ -134,7 +134,7 @@ class training {
         row.stream = trace::stream_id{1};
         row.correlation = correlation_;
         row.name = into_.text(kernel);
-        row.thread = thread_of(thread);
+        row.thread = get_thread(thread);
         into_.writer().add(row);
       }
     if (!is_.kernels) return;
@@ -205,22 +205,22 @@ class training {
   }
 
   void forward(int step) {
-    std::uint64_t from = input_;
+    std::uint64_t start = input_;
     activations_.clear();
     for (const std::uint64_t weight : weights_) {
       const std::uint64_t to = make(is_.activation_bytes, category::activation, forward_);
       // A library allocates its scratch memory at its first call and keeps it.
       if (step == 0 && scratch_ == 0) scratch_ = make(8 * mib, category::workspace, forward_);
       const std::uint64_t temporary = make(3 * mib, category::workspace, forward_);
-      launch("gemm_tn", {from, weight, to, scratch_, temporary});
+      launch("gemm_tn", {start, weight, to, scratch_, temporary});
       release(temporary);
       launch("relu", {to});
       activations_.push_back(to);
-      from = to;
+      start = to;
     }
     // The backward pass reads the loss.
     const std::uint64_t output = make(is_.activation_bytes, category::activation, forward_);
-    launch("copy_kernel", {from, output});
+    launch("copy_kernel", {start, output});
     launch("softmax", {output});
     if (is_.hold_output) release(output_);
     output_ = output;
@@ -242,11 +242,11 @@ class training {
     into_.writer().add(row);
   }
 
-  void try_convolutions(std::uint64_t from) {
+  void try_convolutions(std::uint64_t start) {
     for (std::uint64_t i = 1; i <= 4; ++i) {
       const std::uint64_t tried = make(i * 80 * mib, category::workspace, backward_, backward_thread);
       clear(tried);
-      for (int call = 0; call < 3; ++call) launch("sm90_xmma_dgrad_implicit_gemm", {from, tried}, backward_thread);
+      for (int call = 0; call < 3; ++call) launch("sm90_xmma_dgrad_implicit_gemm", {start, tried}, backward_thread);
       release(tried);
     }
   }

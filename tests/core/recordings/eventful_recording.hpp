@@ -6,32 +6,32 @@
 namespace sluice::testing {
 
 /// Writes at least one event of each kind that a summary can contain.
-inline void tell_a_lot(recording& made, training_options options = {}) {
+inline void tell_a_lot(recording& recorded, training_options options = {}) {
   options.hold_output = true;
   options.leak = true;
-  training reported(made, options);
+  training reported(recorded, options);
   reported.tell();
   const time_ns now = reported.now();
-  auto failed = made.event<trace::alloc_failed_event>(now + 1);
+  auto failed = recorded.event<trace::alloc_failed_event>(now + 1);
   failed.bytes = 200 * gib;
   failed.error = 2;
-  failed.name = made.text("cuMemAlloc_v2");
-  made.writer().add(failed);
-  auto lost = made.event<trace::loss_event>(now + 2);
+  failed.name = recorded.text("cuMemAlloc_v2");
+  recorded.writer().add(failed);
+  auto lost = recorded.event<trace::loss_event>(now + 2);
   lost.events = 7;
   lost.memory_events = 3;
-  made.writer().add(lost);
+  recorded.writer().add(lost);
   lost.end = now + 9;
-  made.writer().add(lost);
-  auto said = made.event<trace::message_event>(now + 3);
+  recorded.writer().add(lost);
+  auto said = recorded.event<trace::message_event>(now + 3);
   said.severity = trace::severity::warning;
-  said.text = made.text("something is missing");
-  made.writer().add(said);
-  auto complete = made.event<trace::watermark_event>(now + 4);
+  said.text = recorded.text("something is missing");
+  recorded.writer().add(said);
+  auto complete = recorded.event<trace::watermark_event>(now + 4);
   complete.complete_until = now;
-  made.writer().add(complete);
+  recorded.writer().add(complete);
   for (int i = 0; i < 3; ++i) {
-    auto copy = made.event<trace::transfer_event>(now + 10 + i * 100);
+    auto copy = recorded.event<trace::transfer_event>(now + 10 + i * 100);
     copy.end = copy.time + 50;
     copy.bytes = 1 << 20;
     copy.direction = trace::direction::h2d;
@@ -40,22 +40,22 @@ inline void tell_a_lot(recording& made, training_options options = {}) {
     copy.content = trace::content_check::exact;
     copy.content_hash = 4711;
     copy.content_bytes = copy.bytes;
-    made.writer().add(copy);
+    recorded.writer().add(copy);
   }
-  auto fault = made.event<trace::message_event>(now + 400);
+  auto fault = recorded.event<trace::message_event>(now + 400);
   fault.severity = trace::severity::error;
-  fault.text = made.text("the GPU faulted");
-  auto about = made.event<trace::attribute_event>(now + 400);
-  about.target = trace::event_id{made.writer().add(fault)};
-  about.key = made.text("gpu fault");
+  fault.text = recorded.text("the GPU faulted");
+  auto about = recorded.event<trace::attribute_event>(now + 400);
+  about.target = trace::event_id{recorded.writer().add(fault)};
+  about.key = recorded.text("gpu fault");
   about.integer = 700;
-  made.writer().add(about);
-  about.key = made.text("launched before");
-  about.text = made.text("gemm");
-  made.writer().add(about);
-  made.add_device_memory(now + 500, 134 * gib, 140 * gib, 14 * mib);
-  made.add_kernel(now + 600, now + 700);
-  made.add_call(now + 590, now + 710, "cuStreamSynchronize");
+  recorded.writer().add(about);
+  about.key = recorded.text("launched before");
+  about.text = recorded.text("gemm");
+  recorded.writer().add(about);
+  recorded.add_device_memory(now + 500, 134 * gib, 140 * gib, 14 * mib);
+  recorded.add_kernel(now + 600, now + 700);
+  recorded.add_call(now + 590, now + 710, "cuStreamSynchronize");
 }
 
 }  // namespace sluice::testing

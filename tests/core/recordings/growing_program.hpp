@@ -21,19 +21,20 @@ namespace sluice::testing {
 /// A recording to which the rows of a program are added part by part, in order of start time.
 class growing_program {
  public:
-  explicit growing_program(const generate::generate_options& how, std::size_t rows_a_chunk = 256) : made(rows_a_chunk) {
+  explicit growing_program(const generate::generate_options& options, std::size_t rows_a_chunk = 256)
+      : recorded(rows_a_chunk) {
     const std::string path =
         (std::filesystem::temp_directory_path() / fmt::format("sluice-growing-{}.sluice", ::getpid())).string();
-    EXPECT_TRUE(generate::generate(how, path));
+    EXPECT_TRUE(generate::generate(options, path));
     begin(path);
     std::filesystem::remove(path);
   }
   /// Takes the rows from the recording at `path`.
-  explicit growing_program(const char* path, std::size_t rows_a_chunk = 256) : made(rows_a_chunk) { begin(path); }
+  explicit growing_program(const char* path, std::size_t rows_a_chunk = 256) : recorded(rows_a_chunk) { begin(path); }
 
   /// Adds the rows that begin within the next `share` (0 to 1) of the program's time.
   void write(double share) {
-    const time_range whole = index::time_range_of(*of_);
+    const time_range whole = index::recorded_range(*of_);
     const trace::time_ns until =
         written_ + static_cast<trace::time_ns>(share * static_cast<double>(whole.length())) + 1;
     for (std::size_t i = 0; i < of_->chunks().size(); ++i) {
@@ -41,19 +42,19 @@ class growing_program {
       if (chunk.min_time < until && chunk.max_time >= written_) add(i, time_range{written_, until});
     }
     written_ = until;
-    made.flush();
+    recorded.flush();
   }
-  [[nodiscard]] bool ended() const { return written_ > index::time_range_of(*of_).end; }
-  [[nodiscard]] time_range whole() const { return index::time_range_of(*of_); }
+  [[nodiscard]] bool ended() const { return written_ > index::recorded_range(*of_).end; }
+  [[nodiscard]] time_range whole() const { return index::recorded_range(*of_); }
 
-  recording made;
+  recording recorded;
 
  private:
   void begin(const std::string& path) {
     opened_ = trace::file::open(path).value();
     of_ = opened_->latest();
     for (std::size_t i = 0; i < of_->chunks().size(); ++i) add(i, std::nullopt);
-    written_ = index::time_range_of(*of_).begin;
+    written_ = index::recorded_range(*of_).begin;
   }
 
   template <class Row>
@@ -69,7 +70,7 @@ class growing_program {
     for (const Row& row : rows) {
       if constexpr (!has_no_time<Row>)
         if (!range->holds(row.time)) continue;
-      made.writer().add(row);
+      recorded.writer().add(row);
     }
   }
   void add(std::size_t chunk, std::optional<time_range> range) {

@@ -17,8 +17,8 @@ using trace::time_ns;
 
 class random_recording {
  public:
-  random_recording(std::uint64_t seed, bool hostile) : made(1 + seed % 50), random_(seed), hostile_(hostile) {
-    made.standard_tables();
+  random_recording(std::uint64_t seed, bool hostile) : recorded(1 + seed % 50), random_(seed), hostile_(hostile) {
+    recorded.standard_tables();
     make_stacks();
     for (std::uint64_t id = 1; id <= 120; ++id) tell_block(id);
     for (int i = 0; i < 90; ++i) tell_work();
@@ -32,12 +32,12 @@ class random_recording {
   }
 
   std::vector<time_ns> begins() {
-    std::set<time_ns> all{0};
-    for (std::size_t i = random_() % 12; i > 0; --i) all.insert(at());
-    return {all.begin(), all.end()};
+    std::set<time_ns> times{0};
+    for (std::size_t i = random_() % 12; i > 0; --i) times.insert(at());
+    return {times.begin(), times.end()};
   }
 
-  testing::recording made;
+  testing::recording recorded;
 
  private:
   static constexpr time_ns span = 4000;
@@ -46,12 +46,12 @@ class random_recording {
   trace::block_id some_block() { return one_in(4) ? trace::block_id{} : trace::block_id{1 + random_() % 130}; }
   template <class Row>
   void later(Row row) {
-    rows_.push_back([this, row] { made.writer().add(row); });
+    rows_.push_back([this, row] { recorded.writer().add(row); });
   }
   template <class Row>
   Row event(time_ns time) {
-    Row row = made.event<Row>(time);
-    row.id = made.writer().next_event();
+    Row row = recorded.event<Row>(time);
+    row.id = recorded.writer().next_event();
     row.thread = trace::thread_id{1 + random_() % 2};
     return row;
   }
@@ -61,13 +61,13 @@ class random_recording {
       trace::frame_row frame;
       frame.id = trace::frame_id{i};
       frame.kind = trace::frame_kind::python;
-      frame.function = made.text(i == 2 ? "backward" : i == 3 ? "forward" : fmt::format("line {}", i));
-      made.writer().add(frame);
+      frame.function = recorded.text(i == 2 ? "backward" : i == 3 ? "forward" : fmt::format("line {}", i));
+      recorded.writer().add(frame);
       trace::stack_row stack;
       stack.id = trace::stack_id{i};
       stack.parent = trace::stack_id{i / 2};
       stack.frame = frame.id;
-      made.writer().add(stack);
+      recorded.writer().add(stack);
     }
   }
 
@@ -83,7 +83,7 @@ class random_recording {
     row.address = id << 20;
     row.parent = one_in(3) ? trace::block_id{1 + random_() % 120} : trace::block_id{};
     row.stack = trace::stack_id{random_() % 7};
-    row.name = made.text(fmt::format("site {}", random_() % 4));
+    row.name = recorded.text(fmt::format("site {}", random_() % 4));
     if (one_in(12)) row.flags = one_in(2) ? trace::born_before : trace::ipc_import;
     lives_.push_back({row, latest});
     const time_ns length = one_in(3) ? at() : static_cast<time_ns>(random_() % 200);
@@ -94,12 +94,12 @@ class random_recording {
       if (hostile_ && one_in(8)) freed.time = at();
       lives_.back().freed = freed.time;
       later(freed);
-      if (hostile_ && one_in(8)) freed.id = made.writer().next_event(), freed.time = at(), later(freed);
+      if (hostile_ && one_in(8)) freed.id = recorded.writer().next_event(), freed.time = at(), later(freed);
     }
-    if (hostile_ && one_in(10)) row.id = made.writer().next_event(), row.time = at(), later(row);
+    if (hostile_ && one_in(10)) row.id = recorded.writer().next_event(), row.time = at(), later(row);
     if (one_in(6)) tell_attribute(row.id, one_in(2) ? "name" : "category", one_in(2) ? "weight" : "gradient");
     if ((row.flags & trace::ipc_import) != 0) {
-      auto link = made.event<trace::link_event>(at());
+      auto link = recorded.event<trace::link_event>(at());
       link.kind = trace::link_kind::import_to_owner;
       link.from = row.id;
       link.to = trace::event_id{1 + random_() % 200};
@@ -108,17 +108,17 @@ class random_recording {
   }
 
   void tell_attribute(trace::event_id target, std::string_view key, std::string_view text) {
-    auto row = made.event<trace::attribute_event>(at());
+    auto row = recorded.event<trace::attribute_event>(at());
     row.target = target;
-    row.key = made.text(key);
-    row.text = made.text(text);
+    row.key = recorded.text(key);
+    row.text = recorded.text(text);
     later(row);
   }
 
   trace::event_id tell_call(time_ns time, std::string_view name) {
     auto call = event<trace::api_call_event>(time);
     call.end = time + static_cast<time_ns>(random_() % 30);
-    call.name = made.text(name);
+    call.name = recorded.text(name);
     call.stack = trace::stack_id{random_() % 7};
     later(call);
     return call.id;
@@ -138,7 +138,7 @@ class random_recording {
       case 0: {
         auto row = event<trace::kernel_event>(begin);
         fill(row);
-        row.name = made.text(fmt::format("kernel {}", random_() % 30));
+        row.name = recorded.text(fmt::format("kernel {}", random_() % 30));
         row.call = tell_call(asked, "cuLaunchKernel");
         row.correlation = 1 + random_() % 20;
         row.enqueued = asked;
@@ -190,7 +190,7 @@ class random_recording {
       case 0: {
         auto row = event<trace::host_range_event>(begin);
         row.end = one_in(10) ? trace::unknown_time : end;
-        row.name = made.text(one_in(3) ? "step" : "work");
+        row.name = recorded.text(one_in(3) ? "step" : "work");
         return later(row);
       }
       case 1: {
@@ -248,7 +248,7 @@ class random_recording {
     auto row = event<trace::touch_event>(at());
     row.block = some_block();
     row.correlation = 1 + random_() % 20;
-    row.name = made.text(one_in(3) ? "cuMemcpyAsync" : "gemm");
+    row.name = recorded.text(one_in(3) ? "cuMemcpyAsync" : "gemm");
     if (one_in(5)) row.graph = trace::graph_id{1 + random_() % 2};
     later(row);
   }
@@ -290,7 +290,7 @@ class random_recording {
         if (block.time >= about.time || one_in(4) || (each.freed < about.time && !hostile_)) continue;
         trace::live_block_event row;
         static_cast<trace::alloc_event&>(row) = block;
-        row.id = made.writer().next_event();
+        row.id = recorded.writer().next_event();
         row.time = about.time;
         row.checkpoint = about.id;
         row.born = block.time;

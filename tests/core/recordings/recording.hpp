@@ -155,8 +155,8 @@ class recording {
 
   void flush() { ASSERT_TRUE(writer_->flush()); }
   void close() { ASSERT_TRUE(writer_->close()); }
-  std::shared_ptr<trace::file> open(const trace::reader_options& how = {}) const {
-    return trace::file::open(path_, how).value();
+  std::shared_ptr<trace::file> open(const trace::reader_options& options = {}) const {
+    return trace::file::open(path_, options).value();
   }
 
  private:

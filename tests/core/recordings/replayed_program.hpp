@@ -49,24 +49,24 @@ class replayed_program {
 
   std::uint64_t row(trace::layer layer, std::uint64_t address, std::uint64_t bytes, std::uint64_t parent,
                     std::string_view name) {
-    auto made = into_.event<trace::alloc_event>(tick());
-    made.block = trace::block_id{++last_};
-    made.parent = trace::block_id{parent};
-    made.bytes = bytes;
-    made.kind = trace::memory_kind::device;
-    made.layer = layer;
-    made.device = trace::device_id{1};
-    made.address = address;
-    made.name = into_.text(name);
-    event_ = trace::event_id{into_.writer().add(made)};
+    auto output = into_.event<trace::alloc_event>(tick());
+    output.block = trace::block_id{++last_};
+    output.parent = trace::block_id{parent};
+    output.bytes = bytes;
+    output.kind = trace::memory_kind::device;
+    output.layer = layer;
+    output.device = trace::device_id{1};
+    output.address = address;
+    output.name = into_.text(name);
+    event_ = trace::event_id{into_.writer().add(output)};
     return last_;
   }
   void tag(std::string_view category) {
-    auto made = into_.event<trace::attribute_event>(time_);
-    made.target = event_;
-    made.key = into_.text("category");
-    made.text = into_.text(category);
-    into_.writer().add(made);
+    auto output = into_.event<trace::attribute_event>(time_);
+    output.target = event_;
+    output.key = into_.text("category");
+    output.text = into_.text(category);
+    into_.writer().add(output);
   }
 
   recording& into_;
@@ -80,32 +80,32 @@ class replayed_program {
 
 /// Allocates sizes that grow with each step: each time the native allocator needs a new segment, and it keeps the old
 /// segments.
-inline void grow_slowly(replayed_program& made, int steps) {
-  const std::uint32_t kept = made.allocate(40 * mib, "weight");
+inline void grow_slowly(replayed_program& program, int steps) {
+  const std::uint32_t kept = program.allocate(40 * mib, "weight");
   for (int step = 0; step < steps; ++step) {
-    const std::uint32_t block = made.allocate((100 + 4 * static_cast<std::uint64_t>(step)) * mib, "activation");
-    const std::uint32_t other = made.allocate(30 * mib, "workspace");
-    made.free(block);
-    made.free(other);
+    const std::uint32_t block = program.allocate((100 + 4 * static_cast<std::uint64_t>(step)) * mib, "activation");
+    const std::uint32_t other = program.allocate(30 * mib, "workspace");
+    program.free(block);
+    program.free(other);
   }
-  made.free(kept);
+  program.free(kept);
 }
 
 /// Runs a training whose block sizes follow a rule: weights of 6 * 4 MiB; in each step an input of n * 128 KiB, 8
 /// activations of 2 MiB + n * 128 KiB that are live together, and then gradients of 6 * 4 MiB. With an n of 16, 32 or
 /// 64 the requested sizes can be inferred from the recording.
-inline void train(replayed_program& made, std::uint64_t batch, int steps = 5) {
+inline void train(replayed_program& program, std::uint64_t batch, int steps = 5) {
   const std::uint64_t sample = mib / 8;
   std::vector<std::uint32_t> weights;
-  for (int i = 0; i < 6; ++i) weights.push_back(made.allocate(4 * mib, "weight"));
+  for (int i = 0; i < 6; ++i) weights.push_back(program.allocate(4 * mib, "weight"));
   for (int step = 0; step < steps; ++step) {
-    std::vector<std::uint32_t> all;
-    all.push_back(made.allocate(batch * sample, "input"));
-    for (int i = 0; i < 8; ++i) all.push_back(made.allocate(2 * mib + batch * sample, "activation"));
-    for (int i = 0; i < 6; ++i) all.push_back(made.allocate(4 * mib, "gradient"));
-    for (const std::uint32_t each : all) made.free(each);
+    std::vector<std::uint32_t> values;
+    values.push_back(program.allocate(batch * sample, "input"));
+    for (int i = 0; i < 8; ++i) values.push_back(program.allocate(2 * mib + batch * sample, "activation"));
+    for (int i = 0; i < 6; ++i) values.push_back(program.allocate(4 * mib, "gradient"));
+    for (const std::uint32_t each : values) program.free(each);
   }
-  for (const std::uint32_t each : weights) made.free(each);
+  for (const std::uint32_t each : weights) program.free(each);
 }
 
 }  // namespace sluice::testing

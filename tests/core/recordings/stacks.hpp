@@ -31,17 +31,17 @@ class stack_maker {
   /// `frames`: innermost first.
   trace::stack_id operator()(const std::vector<made_frame>& frames) {
     trace::stack_id parent{};
-    for (auto at = frames.rbegin(); at != frames.rend(); ++at) parent = stack_of(frame_of(*at), parent);
+    for (auto at = frames.rbegin(); at != frames.rend(); ++at) parent = find_stack(find_frame(*at), parent);
     return parent;
   }
 
  private:
-  trace::frame_id frame_of(const made_frame& of) {
+  trace::frame_id find_frame(const made_frame& frame) {
     trace::frame_row row;
-    row.kind = of.kind;
-    row.function = into_.text(of.function);
-    (of.kind == trace::frame_kind::native ? row.module : row.file) = into_.text(of.file);
-    row.line = of.line;
+    row.kind = frame.kind;
+    row.function = into_.text(frame.function);
+    (frame.kind == trace::frame_kind::native ? row.module : row.file) = into_.text(frame.file);
+    row.line = frame.line;
     for (const trace::frame_row& known : frames_) {
       row.id = known.id;
       if (known.kind == row.kind && known.function == row.function && known.file == row.file &&
@@ -54,7 +54,7 @@ class stack_maker {
     into_.writer().add(row);
     return row.id;
   }
-  trace::stack_id stack_of(trace::frame_id frame, trace::stack_id parent) {
+  trace::stack_id find_stack(trace::frame_id frame, trace::stack_id parent) {
     for (const trace::stack_row& known : stacks_)
       if (known.frame == frame && known.parent == parent) return known.id;
     trace::stack_row row;

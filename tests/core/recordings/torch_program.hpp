@@ -121,8 +121,8 @@ class torch_program {
 
 /// Three segments of 100 MiB on a GPU of 340 MiB: a model in use, a history that is never read again, and a request for
 /// 100 MiB more.
-inline void write_history(recording& made, bool dead = true) {
-  torch_program program(made, 340 * mib);
+inline void write_history(recording& recorded, bool dead = true) {
+  torch_program program(recorded, 340 * mib);
   const auto model = program.segment(100 * mib);
   const auto weights = program.block(model, 0, 100 * mib, "build", 10);
   const auto old = program.segment(100 * mib);
@@ -141,8 +141,8 @@ inline void write_history(recording& made, bool dead = true) {
 
 /// Four segments of 60 MiB, each with only a block of 4 MiB in use. A request for 100 MiB more fits no
 /// hole and exceeds the memory that is left.
-inline void write_fragments(recording& made) {
-  torch_program program(made, 340 * mib);
+inline void write_fragments(recording& recorded) {
+  torch_program program(recorded, 340 * mib);
   std::vector<std::uint64_t> kept;
   std::vector<std::uint64_t> freed;
   for (int i = 0; i < 4; ++i) {

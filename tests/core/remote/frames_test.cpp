@@ -9,10 +9,10 @@ namespace sluice::remote {
 namespace {
 
 std::vector<std::byte> two_frames() {
-  std::vector<std::byte> made;
-  put_frame(made, frame_kind::look, 7, bytes_of(look_message{3}));
-  put_frame(made, frame_kind::read, 8, bytes_of(read_message{1, 2, 3, 0}));
-  return made;
+  std::vector<std::byte> bytes;
+  put_frame(bytes, frame_kind::look, 7, get_bytes(look_message{3}));
+  put_frame(bytes, frame_kind::read, 8, get_bytes(read_message{1, 2, 3, 0}));
+  return bytes;
 }
 
 TEST(frames, come_out_as_they_went_in_however_the_stream_is_cut) {
@@ -39,7 +39,7 @@ TEST(frames, that_are_too_long_end_the_stream_before_anything_of_them_is_kept) {
   header.kind = 1;
   header.bytes = std::numeric_limits<std::uint32_t>::max();
   frame_buffer buffer(1024);
-  buffer.add(bytes_of(header));
+  buffer.add(get_bytes(header));
   EXPECT_EQ(buffer.next().error().code, error_code::corrupt);
 }
 
@@ -47,7 +47,7 @@ TEST(frames, with_an_invalid_header_end_the_stream) {
   frame_header header;
   header.zero = 1;
   frame_buffer buffer(1024);
-  buffer.add(bytes_of(header));
+  buffer.add(get_bytes(header));
   EXPECT_EQ(buffer.next().error().code, error_code::corrupt);
 }
 
@@ -57,10 +57,10 @@ TEST(frames, a_message_that_is_cut_short_is_none) {
 }
 
 TEST(frames, a_failure_keeps_its_code_and_one_line_of_bounded_length) {
-  std::vector<std::byte> made;
-  put_failure(made, 1, {error_code::corrupt, std::string(100'000, 'x'), {}, error::no_offset, {}});
+  std::vector<std::byte> bytes;
+  put_failure(bytes, 1, {error_code::corrupt, std::string(100'000, 'x'), {}, error::no_offset, {}});
   frame_buffer buffer(2000);
-  buffer.add(made);
+  buffer.add(bytes);
   const auto next = buffer.next();
   ASSERT_TRUE(next && *next);
   const error back = failure_in((*next)->payload, "host");
@@ -69,7 +69,7 @@ TEST(frames, a_failure_keeps_its_code_and_one_line_of_bounded_length) {
   EXPECT_LE(back.message.size(), 1000U);
   EXPECT_EQ(failure_in({}, "host").code, error_code::corrupt);
   const std::uint32_t none = 4'000'000'000;
-  EXPECT_NE(failure_in(bytes_of(none), "host").code, error_code::cancelled);
+  EXPECT_NE(failure_in(get_bytes(none), "host").code, error_code::cancelled);
 }
 
 TEST(frames, a_failure_of_a_stranger_is_one_printable_line_of_bounded_length) {

@@ -49,7 +49,7 @@ scratch_bytes scratch_of_this_process() {
 }
 
 /// Polls the source until it reports why no more data arrives. Returns that text.
-std::string remark_of(trace::byte_source& source) {
+std::string format_remark(trace::byte_source& source) {
   std::string said;
   EXPECT_TRUE(becomes([&] {
     said = source.poll().value().remark;
@@ -78,13 +78,13 @@ class hostile_server : public ::testing::Test {
     server_ = std::make_unique<false_server>(socket_);
     server_->run([said = std::move(said)](const frame& asked, std::vector<std::byte>& out) {
       if (asked.kind != frame_kind::hello) return said(asked, out);
-      put_frame(out, frame_kind::hello, asked.id, bytes_of(hello_message{}));
+      put_frame(out, frame_kind::hello, asked.id, get_bytes(hello_message{}));
       return true;
     });
   }
 
   static void say_extent(const frame& asked, std::vector<std::byte>& out, const extent_message& there) {
-    put_frame(out, frame_kind::extent, asked.id, bytes_of(there));
+    put_frame(out, frame_kind::extent, asked.id, get_bytes(there));
   }
 
   /// Sends the requested bytes up to `end`: the recording, then zeros.
@@ -180,7 +180,7 @@ TEST_F(hostile_server, an_endless_recording_ends_at_the_limit_and_what_came_is_s
   serve_size(~std::uint64_t{0} >> 1, ~std::uint64_t{0});
   const auto live = follow_live(socket_, "live", {}, {.max_bytes = 3 * mib});
   ASSERT_TRUE(live) << live.error().to_string();
-  const std::string said = remark_of(*live->source);
+  const std::string said = format_remark(*live->source);
   EXPECT_EQ(said,
             "the copy would be larger than 3.00 MiB: showing the recording up to then; open the recording's own file");
   EXPECT_EQ(live->source->poll().value().remark, "") << "once";
@@ -203,7 +203,7 @@ TEST_F(hostile_server, files_that_replace_one_another_without_end_share_the_limi
   const auto live = follow_live(socket_, "live", {}, {.max_bytes = 3 * mib});
   ASSERT_TRUE(live) << live.error().to_string();
   // The first recording is kept because it is shown, and there is no space for the second.
-  EXPECT_NE(remark_of(*live->source).find("larger than 3.00 MiB"), std::string::npos);
+  EXPECT_NE(format_remark(*live->source).find("larger than 3.00 MiB"), std::string::npos);
   EXPECT_LE(scratch_of_this_process().length - before.length, 3 * mib);
   EXPECT_EQ(live->source->successor().value(), nullptr);
 }
@@ -240,14 +240,14 @@ TEST_F(hostile_server, a_failure_is_cut_at_a_line) {
       say_extent(asked, out, {1, 1, true_bytes_.size(), 1});
     } else {
       const std::uint32_t code = 0;
-      put_frame(out, frame_kind::failure, asked.id, bytes_of(code), std::as_bytes(std::span(text)));
+      put_frame(out, frame_kind::failure, asked.id, get_bytes(code), std::as_bytes(std::span(text)));
     }
     return true;
   });
   const auto live = follow_live(socket_, "live");
   ASSERT_TRUE(live) << live.error().to_string();
   now_ = true;
-  const std::string said = remark_of(*live->source);
+  const std::string said = format_remark(*live->source);
   EXPECT_LT(said.size(), 1100U);
   EXPECT_EQ(said.find_first_of("\x1b\x07\n"), std::string::npos);
   EXPECT_EQ(said.find("no\\x1b[2J\\x07"), 0U) << said.substr(0, 80);
@@ -271,7 +271,7 @@ TEST_F(hostile_server, leaves_a_twentieth_of_a_small_disk) {
       serve_size(~std::uint64_t{0} >> 1, ~std::uint64_t{0});
       const auto live = follow_live(socket_, "live");
       if (!live) return live.error().to_string();
-      const std::string said = remark_of(*live->source);
+      const std::string said = format_remark(*live->source);
       if (said.find("left, of which 1.00 MiB are reserved: showing the recording up to then") == std::string::npos)
         complaint += "it says: " + said + "\n";
       struct statvfs now {};
@@ -296,7 +296,7 @@ TEST_F(hostile_server, a_limit_on_file_sizes_is_a_full_disk) {
     serve_size(~std::uint64_t{0} >> 1, ~std::uint64_t{0});
     const auto live = follow_live(socket_, "live");
     if (!live) return live.error().to_string();
-    const std::string said = remark_of(*live->source);
+    const std::string said = format_remark(*live->source);
     if (said.find("cannot write to a scratch file: File too large: showing the recording up to then") != 0)
       return "it says: " + said;
     const auto file = trace::file::open(live->source, {});

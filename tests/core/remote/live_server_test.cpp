@@ -30,9 +30,9 @@ class live_server_test : public ::testing::Test {
             .silent = milliseconds(200)};
   }
   void serve(const server_limits& limits = short_limits()) {
-    auto made = live_server::start(recorded_.path(), socket_, limits);
-    ASSERT_TRUE(made) << made.error().to_string();
-    server_ = std::move(*made);
+    auto output = live_server::start(recorded_.path(), socket_, limits);
+    ASSERT_TRUE(output) << output.error().to_string();
+    server_ = std::move(*output);
   }
   /// Makes the recording larger than any socket buffer.
   void write_megabytes() {
@@ -112,7 +112,7 @@ TEST_F(live_server_test, cuts_off_who_speaks_another_language) {
   const raw_peer huge(socket_);
   frame_header header;
   header.bytes = 4'000'000'000;
-  huge.send(bytes_of(header));
+  huge.send(get_bytes(header));
   EXPECT_TRUE(huge.ends_within(150)) << "at once, not by a deadline";
   const raw_peer unknown(socket_);
   unknown.greet();

@@ -128,16 +128,16 @@ TEST(live_source, a_server_that_lies_is_left_and_does_no_harm) {
     false_server server(path);
     server.run([lie](const frame& asked, std::vector<std::byte>& out) {
       if (asked.kind == frame_kind::hello) {
-        put_frame(out, frame_kind::hello, asked.id, bytes_of(hello_message{}));
+        put_frame(out, frame_kind::hello, asked.id, get_bytes(hello_message{}));
       } else if (asked.kind == frame_kind::look) {
-        extent_message made{1, 1, 1'000, 1};
-        if (lie == 0) made.bytes = ~std::uint64_t{0};
-        if (lie == 1) made.growing = 17;
-        put_frame(out, frame_kind::extent, asked.id, bytes_of(made));
+        extent_message message{1, 1, 1'000, 1};
+        if (lie == 0) message.bytes = ~std::uint64_t{0};
+        if (lie == 1) message.growing = 17;
+        put_frame(out, frame_kind::extent, asked.id, get_bytes(message));
       } else if (lie == 2) {  // Sends more bytes than were requested.
         put_frame(out, frame_kind::bytes, asked.id, std::vector<std::byte>(2'000));
       } else {
-        put_frame(out, frame_kind::extent, asked.id, bytes_of(extent_message{}));
+        put_frame(out, frame_kind::extent, asked.id, get_bytes(extent_message{}));
       }
       return true;
     });

@@ -30,18 +30,18 @@ class raw_peer {
   }
   template <class Message>
   void send(frame_kind kind, const Message& message, std::uint64_t id = 1) const {
-    std::vector<std::byte> made;
-    put_frame(made, kind, id, bytes_of(message));
-    send(made);
+    std::vector<std::byte> bytes;
+    put_frame(bytes, kind, id, get_bytes(message));
+    send(bytes);
   }
   void greet() const { send(frame_kind::hello, hello_message{}); }
 
   /// Receives the next frame. Returns nothing if the connection has ended or no data arrived for five seconds.
   [[nodiscard]] std::optional<frame> next() {
     for (;;) {
-      auto made = buffer_.next();
-      if (!made) return std::nullopt;
-      if (*made) return std::move(**made);
+      auto output = buffer_.next();
+      if (!output) return std::nullopt;
+      if (*output) return std::move(**output);
       std::byte bytes[65536];
       const ssize_t got = wait() ? ::recv(socket_, bytes, sizeof bytes, 0) : 0;
       if (got <= 0) return std::nullopt;

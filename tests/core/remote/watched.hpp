@@ -24,9 +24,9 @@ inline bool becomes(const std::function<bool()>& condition) {
   return false;
 }
 
-inline std::size_t kernels_in(const trace::snapshot& of) {
+inline std::size_t kernels_in(const trace::snapshot& recording) {
   std::size_t count = 0;
-  EXPECT_TRUE(of.for_each<trace::kernel_event>([&](const trace::kernel_event&) { ++count; }));
+  EXPECT_TRUE(recording.for_each<trace::kernel_event>([&](const trace::kernel_event&) { ++count; }));
   return count;
 }
 

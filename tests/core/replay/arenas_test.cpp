@@ -18,8 +18,8 @@ namespace {
 class stream {
  public:
   std::uint32_t segment(std::uint64_t address, std::uint64_t bytes, bool mapped = false, std::uint64_t key = 0) {
-    made.segments.push_back({address, bytes, mapped, key});
-    return static_cast<std::uint32_t>(made.segments.size() - 1);
+    created.segments.push_back({address, bytes, mapped, key});
+    return static_cast<std::uint32_t>(created.segments.size() - 1);
   }
   std::uint32_t take(std::uint64_t address, std::uint64_t bytes) {
     const std::uint32_t at = segment(address, bytes);
@@ -28,8 +28,8 @@ class stream {
   }
   void give_back(std::uint32_t segment) { put(recorded_kind::segment_given_back, segment); }
   std::uint32_t block(std::uint64_t address, std::uint64_t bytes, std::uint32_t segment) {
-    made.blocks.push_back({address, bytes, trace::block_id{made.blocks.size() + 1}, segment});
-    return static_cast<std::uint32_t>(made.blocks.size() - 1);
+    created.blocks.push_back({address, bytes, trace::block_id{created.blocks.size() + 1}, segment});
+    return static_cast<std::uint32_t>(created.blocks.size() - 1);
   }
   std::uint32_t allocate(std::uint64_t address, std::uint64_t bytes, std::uint32_t segment) {
     const std::uint32_t at = block(address, bytes, segment);
@@ -37,23 +37,23 @@ class stream {
     return at;
   }
   void free(std::uint32_t block) { put(recorded_kind::freed, block); }
-  void put(recorded_kind what, std::uint32_t at) {
-    const std::uint64_t order = made.events.size();
-    made.events.push_back({static_cast<trace::time_ns>(order), order, what, at});
+  void put(recorded_kind kind, std::uint32_t at) {
+    const std::uint64_t order = created.events.size();
+    created.events.push_back({static_cast<trace::time_ns>(order), order, kind, at});
   }
 
-  recorded_events made;
+  recorded_events created;
 };
 
 TEST(arenas, forget_the_blocks_of_a_segment_that_was_given_back) {
-  stream all;
-  const std::uint32_t first = all.take(0, 20 * mib);
-  all.free(all.allocate(0, 12 * mib, first));
-  all.give_back(first);
-  const std::uint32_t again = all.take(0, 20 * mib);
-  const std::uint32_t block = all.allocate(0, 20 * mib, again);
+  stream whole;
+  const std::uint32_t first = whole.take(0, 20 * mib);
+  whole.free(whole.allocate(0, 12 * mib, first));
+  whole.give_back(first);
+  const std::uint32_t again = whole.take(0, 20 * mib);
+  const std::uint32_t block = whole.allocate(0, 20 * mib, again);
   for (const explanation by : {explanation::arenas, explanation::delays}) {
-    const inferred_arenas found = infer_arenas(all.made, by);
+    const inferred_arenas found = infer_arenas(whole.created, by);
     EXPECT_EQ(found.free_at, (std::vector<std::uint32_t>{no_delay, no_delay})) << "no other block was free instead";
     EXPECT_EQ(found.min_asked[block], 19 * mib) << "the segment was free as a whole";
     EXPECT_EQ(found.peak_reserved, 20 * mib);
@@ -63,30 +63,30 @@ TEST(arenas, forget_the_blocks_of_a_segment_that_was_given_back) {
 }
 
 TEST(arenas, hold_a_block_that_another_stream_still_used) {
-  stream all;
-  const std::uint32_t first = all.take(0, 20 * mib);
-  const std::uint32_t late = all.allocate(0, 12 * mib, first);
-  all.free(late);
-  const std::uint32_t second = all.take(100 * mib, 20 * mib);
-  all.allocate(100 * mib, 12 * mib, second);
-  const auto used_again = static_cast<std::uint32_t>(all.made.events.size());
-  all.allocate(0, 12 * mib, first);
-  EXPECT_EQ(infer_arenas(all.made, explanation::delays).free_at,
+  stream whole;
+  const std::uint32_t first = whole.take(0, 20 * mib);
+  const std::uint32_t late = whole.allocate(0, 12 * mib, first);
+  whole.free(late);
+  const std::uint32_t second = whole.take(100 * mib, 20 * mib);
+  whole.allocate(100 * mib, 12 * mib, second);
+  const auto used_again = static_cast<std::uint32_t>(whole.created.events.size());
+  whole.allocate(0, 12 * mib, first);
+  EXPECT_EQ(infer_arenas(whole.created, explanation::delays).free_at,
             (std::vector<std::uint32_t>{used_again, no_delay, no_delay}));
-  EXPECT_EQ(infer_arenas(all.made, explanation::arenas).of_segment, (std::vector<std::uint16_t>{0, 1}));
+  EXPECT_EQ(infer_arenas(whole.created, explanation::arenas).of_segment, (std::vector<std::uint16_t>{0, 1}));
 }
 
 TEST(arenas, ignore_what_a_block_or_segment_has_behind_it) {
-  stream all;
-  const std::uint32_t in = all.take(0, 20 * mib);
-  all.put(recorded_kind::segment_taken, in);
-  const std::uint32_t block = all.allocate(0, 12 * mib, in);
-  all.free(block);
-  all.free(block);
-  all.put(recorded_kind::allocated, block);
-  all.give_back(in);
-  all.give_back(in);
-  const inferred_arenas found = infer_arenas(all.made, explanation::delays);
+  stream whole;
+  const std::uint32_t in = whole.take(0, 20 * mib);
+  whole.put(recorded_kind::segment_taken, in);
+  const std::uint32_t block = whole.allocate(0, 12 * mib, in);
+  whole.free(block);
+  whole.free(block);
+  whole.put(recorded_kind::allocated, block);
+  whole.give_back(in);
+  whole.give_back(in);
+  const inferred_arenas found = infer_arenas(whole.created, explanation::delays);
   EXPECT_EQ(found.peak_reserved, 20 * mib);
   EXPECT_EQ(found.peak_segments, 1U);
   EXPECT_EQ(found.driver_calls, 2U);
@@ -101,8 +101,8 @@ class random_stream {
   }
 
   recorded_events make(std::size_t events) {
-    while (all_.made.events.size() < events) step();
-    return std::move(all_.made);
+    while (all_.created.events.size() < events) step();
+    return std::move(all_.created);
   }
 
  private:
@@ -125,8 +125,8 @@ class random_stream {
 
   [[nodiscard]] bool is_free(std::uint64_t begin, std::uint64_t end) const {
     return std::none_of(taken_.begin(), taken_.end(), [&](const taken_segment& each) {
-      const recorded_segment& of = all_.made.segments[each.at];
-      return of.address < end && begin < of.address + of.bytes;
+      const recorded_segment& segment = all_.created.segments[each.at];
+      return segment.address < end && begin < segment.address + segment.bytes;
     });
   }
 
@@ -152,17 +152,18 @@ class random_stream {
 
   /// Allocates a block at the first free address of the segment, or sometimes after that address.
   void allocate(taken_segment& in) {
-    const recorded_segment of = all_.made.segments[in.at];
-    const std::uint64_t most = of.bytes <= 2 * mib ? mib : of.bytes;
+    const recorded_segment segment = all_.created.segments[in.at];
+    const std::uint64_t most = segment.bytes <= 2 * mib ? mib : segment.bytes;
     const std::uint64_t bytes = below(6) == 0 ? most : 512 * (1 + below(most / 512));
-    std::uint64_t at = of.address + (below(10) == 0 ? below(of.bytes / 512) * 512 : 0);
+    std::uint64_t at = segment.address + (below(10) == 0 ? below(segment.bytes / 512) * 512 : 0);
     std::vector<std::pair<std::uint64_t, std::uint64_t>> live;
     for (const std::uint32_t each : in.live)
-      live.emplace_back(all_.made.blocks[each].address, all_.made.blocks[each].address + all_.made.blocks[each].bytes);
+      live.emplace_back(all_.created.blocks[each].address,
+                        all_.created.blocks[each].address + all_.created.blocks[each].bytes);
     std::sort(live.begin(), live.end());
     for (const auto& [begin, end] : live)
       if (begin < at + bytes && at < end) at = end;
-    if (at + bytes > of.address + of.bytes) return;
+    if (at + bytes > segment.address + segment.bytes) return;
     in.live.push_back(all_.allocate(at, bytes, in.at));
   }
 
@@ -222,11 +223,11 @@ bool is_same(const emptying& a, const emptying& b) {
          a.taken_next == b.taken_next && a.refused == b.refused;
 }
 
-void expect_as_reference(const recorded_events& of, const std::string& what) {
+void expect_as_reference(const recorded_events& events, const std::string& subject) {
   for (const explanation by : {explanation::arenas, explanation::delays}) {
-    SCOPED_TRACE(what + (by == explanation::arenas ? ", arenas" : ", delays"));
-    const inferred_arenas found = infer_arenas(of, by);
-    const inferred_arenas slow = slow_arenas(of, by).infer();
+    SCOPED_TRACE(subject + (by == explanation::arenas ? ", arenas" : ", delays"));
+    const inferred_arenas found = infer_arenas(events, by);
+    const inferred_arenas slow = slow_arenas(events, by).infer();
     ASSERT_EQ(found.free_at, slow.free_at);
     ASSERT_EQ(found.min_asked, slow.min_asked);
     ASSERT_EQ(found.of_segment, slow.of_segment);
@@ -243,12 +244,12 @@ TEST(arenas, are_those_of_a_slow_reference) {
   std::size_t held = 0;
   std::size_t apart = 0;
   for (std::uint64_t seed = 0; seed < 300; ++seed) {
-    const recorded_events of = random_stream(seed).make(40 + seed);
-    ASSERT_NO_FATAL_FAILURE(expect_as_reference(of, "seed " + std::to_string(seed)));
-    const inferred_arenas found = infer_arenas(of, explanation::delays);
+    const recorded_events events = random_stream(seed).make(40 + seed);
+    ASSERT_NO_FATAL_FAILURE(expect_as_reference(events, "seed " + std::to_string(seed)));
+    const inferred_arenas found = infer_arenas(events, explanation::delays);
     held += static_cast<std::size_t>(
         std::count_if(found.free_at.begin(), found.free_at.end(), [](std::uint32_t at) { return at != no_delay; }));
-    apart += infer_arenas(of, explanation::arenas).count > 4 ? 1 : 0;
+    apart += infer_arenas(events, explanation::arenas).count > 4 ? 1 : 0;
   }
   EXPECT_GT(held, 1000U) << "the streams must hold blocks";
   EXPECT_GT(apart, 50U) << "the streams must have many arenas";
@@ -256,10 +257,10 @@ TEST(arenas, are_those_of_a_slow_reference) {
 
 TEST(arenas, are_those_of_a_slow_reference_although_a_stream_contradicts_itself) {
   for (std::uint64_t seed = 0; seed < 600; ++seed) {
-    recorded_events of = random_stream(seed).make(30 + seed / 2);
-    if (of.blocks.empty()) continue;
-    contradict(of, seed);
-    ASSERT_NO_FATAL_FAILURE(expect_as_reference(of, "seed " + std::to_string(seed)));
+    recorded_events events = random_stream(seed).make(30 + seed / 2);
+    if (events.blocks.empty()) continue;
+    contradict(events, seed);
+    ASSERT_NO_FATAL_FAILURE(expect_as_reference(events, "seed " + std::to_string(seed)));
   }
 }
 

@@ -17,9 +17,9 @@ struct recorded_training {
     testing::replayed_program program(file);
     testing::train(program, batch, steps);
     file.close();
-    const testing::indexed all(file.open());
-    requests = requests_of(all.index.memory(), all.snapshot->tables()).at(0);
-    categories = categories_of(requests, all.index.memory(), all.index.tensors(*all.snapshot)->categories);
+    const testing::indexed loaded(file.open());
+    requests = collect_requests(loaded.index.memory(), loaded.snapshot->tables()).at(0);
+    categories = get_categories(requests, loaded.index.memory(), loaded.index.tensors(*loaded.snapshot)->categories);
     point = {static_cast<double>(batch), highest_bytes(requests, categories)};
   }
   [[nodiscard]] std::uint64_t peak() const { return replay_policy(requests, {}).peak_reserved; }
@@ -30,32 +30,32 @@ struct recorded_training {
   batch_point point;
 };
 
-double bytes_of(const by_category& all, category what) { return all[static_cast<std::size_t>(what)]; }
+double get_bytes(const by_category& whole, category wanted) { return whole[static_cast<std::size_t>(wanted)]; }
 
 TEST(batch, highest_bytes_are_those_of_a_step) {
-  const recorded_training of(16);
-  EXPECT_EQ(bytes_of(of.point.bytes, category::weight), 24.0 * mib);
-  EXPECT_EQ(bytes_of(of.point.bytes, category::gradient), 24.0 * mib);
-  EXPECT_EQ(bytes_of(of.point.bytes, category::activation), 8 * 4.0 * mib);
-  EXPECT_EQ(bytes_of(of.point.bytes, category::input), 2.0 * mib);
-  EXPECT_EQ(bytes_of(of.point.bytes, category::none), 0);
+  const recorded_training training(16);
+  EXPECT_EQ(get_bytes(training.point.bytes, category::weight), 24.0 * mib);
+  EXPECT_EQ(get_bytes(training.point.bytes, category::gradient), 24.0 * mib);
+  EXPECT_EQ(get_bytes(training.point.bytes, category::activation), 8 * 4.0 * mib);
+  EXPECT_EQ(get_bytes(training.point.bytes, category::input), 2.0 * mib);
+  EXPECT_EQ(get_bytes(training.point.bytes, category::none), 0);
 }
 
 TEST(batch, two_recordings_show_the_law_of_each_category) {
   const recorded_training one(16);
   const recorded_training two(32);
   const batch_point points[] = {one.point, two.point};
-  const batch_law law = law_of(points);
+  const batch_law law = fit_law(points);
   EXPECT_TRUE(law.fitted);
-  EXPECT_DOUBLE_EQ(bytes_of(law.per_batch, category::weight), 0);
-  EXPECT_DOUBLE_EQ(bytes_of(law.constant, category::activation), 8 * 2.0 * mib);
-  EXPECT_DOUBLE_EQ(bytes_of(law.per_batch, category::activation), 1.0 * mib);
+  EXPECT_DOUBLE_EQ(get_bytes(law.per_batch, category::weight), 0);
+  EXPECT_DOUBLE_EQ(get_bytes(law.constant, category::activation), 8 * 2.0 * mib);
+  EXPECT_DOUBLE_EQ(get_bytes(law.per_batch, category::activation), 1.0 * mib);
   EXPECT_DOUBLE_EQ(law.bytes(category::input, 64), 8.0 * mib);
 }
 
 TEST(batch, one_recording_has_an_assumed_law) {
   const recorded_training one(16);
-  const batch_law law = law_of(std::span(&one.point, 1));
+  const batch_law law = fit_law(std::span(&one.point, 1));
   EXPECT_FALSE(law.fitted);
   EXPECT_DOUBLE_EQ(law.bytes(category::gradient, 32), 24.0 * mib);
   EXPECT_DOUBLE_EQ(law.bytes(category::activation, 32), 2 * 8 * 4.0 * mib)
@@ -68,7 +68,7 @@ TEST(batch, bytes_that_shrink_count_as_constant) {
   points[0].bytes.fill(300);
   points[1].batch = 2;
   points[1].bytes.fill(100);
-  const batch_law law = law_of(points);
+  const batch_law law = fit_law(points);
   EXPECT_DOUBLE_EQ(law.bytes(category::activation, 7), 200);
 }
 
@@ -77,7 +77,7 @@ TEST(batch, foretells_what_the_training_reserves_with_another_size) {
   const recorded_training two(32);
   const recorded_training four(64);
   const batch_point points[] = {one.point, two.point};
-  EXPECT_EQ(replay_policy(with_batch(one.requests, one.categories, law_of(points), 16, 64), {}).peak_reserved,
+  EXPECT_EQ(replay_policy(with_batch(one.requests, one.categories, fit_law(points), 16, 64), {}).peak_reserved,
             four.peak());
   const batch_recording other{32, &two.requests};
   const auto by_block = with_batch_by_block(one.requests, 16, std::span(&other, 1), 64);

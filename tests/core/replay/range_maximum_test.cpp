@@ -12,12 +12,12 @@ namespace {
 TEST(range_maximum, finds_what_a_search_from_end_to_end_finds) {
   for (const std::size_t places : {1U, 2U, 7U, 8U, 33U}) {
     std::mt19937 random(static_cast<unsigned>(places));
-    range_maximum all(places);
+    range_maximum maximum(places);
     std::vector<std::uint32_t> plain(places);
     for (std::uint32_t number = 1; number <= 400; ++number) {
       const std::size_t changed = random() % places;
       plain[changed] = random() % 3 == 0 ? 0 : number;
-      all.set(changed, plain[changed]);
+      maximum.set(changed, plain[changed]);
       const std::size_t first = random() % (places + 1);
       const std::size_t last = first + random() % (places + 1 - first);
       const auto begin = plain.begin() + static_cast<std::ptrdiff_t>(first);
@@ -25,7 +25,7 @@ TEST(range_maximum, finds_what_a_search_from_end_to_end_finds) {
       const auto greatest = std::max_element(begin, end);
       const std::size_t expected =
           greatest == end || *greatest == 0 ? range_maximum::none : static_cast<std::size_t>(greatest - plain.begin());
-      ASSERT_EQ(all.greatest_in(first, last), expected) << number << ": [" << first << ", " << last << ")";
+      ASSERT_EQ(maximum.greatest_in(first, last), expected) << number << ": [" << first << ", " << last << ")";
     }
   }
 }

@@ -59,8 +59,8 @@ class program {
 
   allocator_requests requests() {
     memory_.settle(tables_);
-    auto all = requests_of(memory_, tables_);
-    return all.empty() ? allocator_requests{} : std::move(all.front());
+    auto whole = collect_requests(memory_, tables_);
+    return whole.empty() ? allocator_requests{} : std::move(whole.front());
   }
 
  private:
@@ -100,59 +100,59 @@ class program {
 };
 
 /// Allocates and frees random blocks on each stream in turn; calls `between` at random.
-void run_randomly(program& made, unsigned seed, std::uint16_t arenas, const std::function<void(int)>& between) {
+void run_randomly(program& new_program, unsigned seed, std::uint16_t arenas, const std::function<void(int)>& between) {
   std::mt19937_64 random(seed);
   std::uniform_real_distribution<double> power(9, 26);
   std::vector<std::uint32_t> live;
   for (int i = 0; i < 2500; ++i) {
     between(i);
     if (live.size() < 10 || (live.size() < 50 && random() % 2 == 0)) {
-      live.push_back(made.blocks());
-      (void)made.allocate(static_cast<std::uint64_t>(std::exp2(power(random))),
-                          static_cast<std::uint16_t>(random() % arenas));
+      live.push_back(new_program.blocks());
+      (void)new_program.allocate(static_cast<std::uint64_t>(std::exp2(power(random))),
+                                 static_cast<std::uint16_t>(random() % arenas));
     } else {
       const std::size_t at = random() % live.size();
-      made.free(live[at]);
+      new_program.free(live[at]);
       live.erase(live.begin() + static_cast<std::ptrdiff_t>(at));
     }
   }
 }
 
-void expect_replays_exactly(program& made, const allocator_requests& of, const std::string& what) {
-  const replay_metrics native = replay_policy(of, *parse_policy("native"));
-  const auto error = error_of(of, native);
-  ASSERT_TRUE(error.has_value()) << what;
-  EXPECT_TRUE(error->exact()) << what << ": " << error->peak_reserved << " bytes, " << error->segments << " segments, "
-                              << error->driver_calls << " calls";
-  EXPECT_EQ(native.peak_reserved, made.allocator().peak) << what;
+void expect_replays_exactly(program& new_program, const allocator_requests& requests, const std::string& subject) {
+  const replay_metrics native = replay_policy(requests, *parse_policy("native"));
+  const auto error = to_error(requests, native);
+  ASSERT_TRUE(error.has_value()) << subject;
+  EXPECT_TRUE(error->exact()) << subject << ": " << error->peak_reserved << " bytes, " << error->segments
+                              << " segments, " << error->driver_calls << " calls";
+  EXPECT_EQ(native.peak_reserved, new_program.allocator().peak) << subject;
 }
 
 TEST(requests, replay_as_recorded_although_streams_are_not) {
   for (unsigned seed = 0; seed < 8; ++seed) {
     const auto arenas = static_cast<std::uint16_t>(1 + seed % 4);
-    program made;
-    run_randomly(made, seed, arenas, [](int) {});
-    const allocator_requests of = made.requests();
-    expect_replays_exactly(made, of, "seed " + std::to_string(seed));
+    program new_program;
+    run_randomly(new_program, seed, arenas, [](int) {});
+    const allocator_requests subject = new_program.requests();
+    expect_replays_exactly(new_program, subject, "seed " + std::to_string(seed));
     if (arenas == 1) {
-      EXPECT_EQ(of.arenas, 2U) << "one for each size class";
+      EXPECT_EQ(subject.arenas, 2U) << "one for each size class";
     } else {
-      EXPECT_GT(of.arenas, 2U);
+      EXPECT_GT(subject.arenas, 2U);
     }
   }
 }
 
 TEST(requests, hold_the_emptyings_that_the_program_asked_for) {
   for (unsigned seed = 30; seed < 34; ++seed) {
-    program made;
-    run_randomly(made, seed, 1, [&](int i) {
-      if (i % 400 == 399) made.allocator().empty_cache();
+    program new_program;
+    run_randomly(new_program, seed, 1, [&](int i) {
+      if (i % 400 == 399) new_program.allocator().empty_cache();
     });
-    ASSERT_GT(made.given_back(), 0U);
-    const allocator_requests of = made.requests();
-    EXPECT_FALSE(of.kept_arenas.empty());
-    EXPECT_FALSE(of.limit_inferred);
-    expect_replays_exactly(made, of, "seed " + std::to_string(seed));
+    ASSERT_GT(new_program.given_back(), 0U);
+    const allocator_requests subject = new_program.requests();
+    EXPECT_FALSE(subject.kept_arenas.empty());
+    EXPECT_FALSE(subject.limit_inferred);
+    expect_replays_exactly(new_program, subject, "seed " + std::to_string(seed));
   }
 }
 
@@ -161,46 +161,47 @@ TEST(requests, show_the_limit_that_retries_came_from) {
     program unlimited;
     run_randomly(unlimited, seed, 1, [](int) {});
     const std::uint64_t limit = unlimited.allocator().peak * 4 / 5;
-    program made;
-    made.allocator().limit = limit;
-    run_randomly(made, seed, 1, [](int) {});
-    ASSERT_GT(made.allocator().retries, 2U);
-    const allocator_requests of = made.requests();
-    EXPECT_TRUE(of.limit_inferred);
-    EXPECT_LE(made.allocator().peak, of.limit);
-    EXPECT_NEAR(static_cast<double>(of.limit), static_cast<double>(limit), 32.0 * mib);
-    expect_replays_exactly(made, of, "seed " + std::to_string(seed));
+    program new_program;
+    new_program.allocator().limit = limit;
+    run_randomly(new_program, seed, 1, [](int) {});
+    ASSERT_GT(new_program.allocator().retries, 2U);
+    const allocator_requests subject = new_program.requests();
+    EXPECT_TRUE(subject.limit_inferred);
+    EXPECT_LE(new_program.allocator().peak, subject.limit);
+    EXPECT_NEAR(static_cast<double>(subject.limit), static_cast<double>(limit), 32.0 * mib);
+    expect_replays_exactly(new_program, subject, "seed " + std::to_string(seed));
   }
 }
 
 TEST(requests, free_late_what_another_stream_still_used) {
   std::mt19937_64 random(50);
-  program made;
+  program new_program;
   std::vector<std::vector<std::uint32_t>> waiting;
   for (int step = 0; step < 80; ++step) {
     std::vector<std::uint32_t> blocks;
     for (int i = 0; i < 6; ++i) {
-      blocks.push_back(made.blocks());
-      ASSERT_TRUE(made.allocate(mib + random() % (29 * mib), 0));
+      blocks.push_back(new_program.blocks());
+      ASSERT_TRUE(new_program.allocate(mib + random() % (29 * mib), 0));
     }
-    for (const std::uint32_t block : blocks) made.request_free(block);
+    for (const std::uint32_t block : blocks) new_program.request_free(block);
     waiting.push_back(std::move(blocks));
     while (waiting.size() > 3) {
-      for (const std::uint32_t block : waiting.front()) made.complete_free(block);
+      for (const std::uint32_t block : waiting.front()) new_program.complete_free(block);
       waiting.erase(waiting.begin());
     }
   }
-  const allocator_requests of = made.requests();
-  EXPECT_LE(of.arenas, 2U) << "late frees, not many streams";
-  const auto error = error_of(of, replay_policy(of, *parse_policy("native")));
+  const allocator_requests subject = new_program.requests();
+  EXPECT_LE(subject.arenas, 2U) << "late frees, not many streams";
+  const auto error = to_error(subject, replay_policy(subject, *parse_policy("native")));
   ASSERT_TRUE(error.has_value());
-  EXPECT_LE(std::abs(static_cast<double>(error->peak_reserved)), 0.05 * static_cast<double>(made.allocator().peak));
+  EXPECT_LE(std::abs(static_cast<double>(error->peak_reserved)),
+            0.05 * static_cast<double>(new_program.allocator().peak));
 }
 
-std::vector<std::uint64_t> asked(const allocator_requests& of) {
+std::vector<std::uint64_t> asked(const allocator_requests& requests) {
   std::vector<std::uint64_t> sizes;
-  for (const request& each : of.requests)
-    if (each.what == request_kind::allocate) sizes.push_back(each.bytes);
+  for (const request& each : requests.requests)
+    if (each.kind == request_kind::allocate) sizes.push_back(each.bytes);
   return sizes;
 }
 
@@ -248,10 +249,10 @@ TEST(requests, count_each_mapped_piece_of_several_spaces) {
       add(trace::layer::driver, trace::memory_kind::mapping, space + i * 2 * mib, 2 * mib);
   const trace::tables tables;
   memory.settle(tables);
-  const auto all = requests_of(memory, tables);
-  ASSERT_EQ(all.size(), 1U);
-  EXPECT_EQ(all.front().recorded.peak_segments, 2 * pieces);
-  EXPECT_EQ(all.front().recorded.peak_reserved, 2 * pieces * 2 * mib);
+  const auto whole = collect_requests(memory, tables);
+  ASSERT_EQ(whole.size(), 1U);
+  EXPECT_EQ(whole.front().recorded.peak_segments, 2 * pieces);
+  EXPECT_EQ(whole.front().recorded.peak_reserved, 2 * pieces * 2 * mib);
 }
 
 /// A snapshot may be taken while there is memory in the cache.
@@ -263,7 +264,7 @@ TEST(requests, know_the_cached_segments_in_which_no_block_began) {
   pool.layer = trace::layer::framework;
   tables.pools.put(pool);
   std::uint64_t last = 0;
-  const auto add = [&](trace::layer layer, std::uint64_t bytes, trace::pool_id of, std::uint64_t parent = 0) {
+  const auto add = [&](trace::layer layer, std::uint64_t bytes, trace::pool_id id, std::uint64_t parent = 0) {
     trace::alloc_event row;
     row.id = trace::event_id{++last};
     row.time = static_cast<trace::time_ns>(last);
@@ -273,7 +274,7 @@ TEST(requests, know_the_cached_segments_in_which_no_block_began) {
     row.parent = trace::block_id{parent};
     row.layer = layer;
     row.kind = trace::memory_kind::device;
-    row.pool = of;
+    row.pool = id;
     row.address = last << 40;
     row.bytes = bytes;
     memory.add(row);
@@ -295,15 +296,15 @@ TEST(requests, know_the_cached_segments_in_which_no_block_began) {
   free(cached);
   add(trace::layer::driver, 30 * mib, pool.id);
   memory.settle(tables);
-  const auto all = requests_of(memory, tables);
-  ASSERT_EQ(all.size(), 1U);
-  const recorded_allocator& recorded = all.front().recorded;
+  const auto whole = collect_requests(memory, tables);
+  ASSERT_EQ(whole.size(), 1U);
+  const recorded_allocator& recorded = whole.front().recorded;
   EXPECT_EQ(recorded.peak_reserved, 70 * mib);
   EXPECT_EQ(recorded.peak_segments, 2U);
   EXPECT_EQ(recorded.driver_calls, 4U);
   EXPECT_EQ(recorded.empty_segments, 2U);
   EXPECT_EQ(recorded.empty_bytes, 80 * mib);
-  const auto error = error_of(all.front(), replay_policy(all.front(), *parse_policy("native")));
+  const auto error = to_error(whole.front(), replay_policy(whole.front(), *parse_policy("native")));
   ASSERT_TRUE(error);
   EXPECT_TRUE(error->exact()) << "no request explains the empty ones";
 }
@@ -312,17 +313,17 @@ TEST(requests, are_none_without_a_framework) {
   trace::tables tables;
   index::memory_use memory;
   memory.settle(tables);
-  EXPECT_TRUE(requests_of(memory, tables).empty());
+  EXPECT_TRUE(collect_requests(memory, tables).empty());
 }
 
 TEST(requests, of_recorded_trainings_replay_as_recorded) {
   std::size_t compared = 0;
   for (const auto& entry : std::filesystem::directory_iterator(SLUICE_SOURCE_DIR "/tests/data/trainings")) {
     if (entry.path().extension() != ".sluice") continue;
-    const indexed all(trace::file::open(entry.path().string()).value());
-    for (const allocator_requests& each : requests_of(all.index.memory(), all.snapshot->tables())) {
+    const indexed loaded(trace::file::open(entry.path().string()).value());
+    for (const allocator_requests& each : collect_requests(loaded.index.memory(), loaded.snapshot->tables())) {
       const replay_metrics native = replay_policy(each, *parse_policy("native"));
-      const auto error = error_of(each, native);
+      const auto error = to_error(each, native);
       ASSERT_TRUE(error.has_value()) << entry.path();
       EXPECT_TRUE(error->exact()) << entry.path() << ": " << error->peak_reserved << " bytes, " << error->segments
                                   << " segments, " << error->driver_calls << " calls";

@@ -48,16 +48,16 @@ class slow_allocator {
 
   void free(std::uint32_t block) {
     for (segment& each : segments_) {
-      auto& all = each.ranges;
-      for (range& r : all)
+      auto& ranges = each.ranges;
+      for (range& r : ranges)
         if (r.owner == block) r.owner = free_range;
-      for (std::size_t i = 1; i < all.size();) {
-        if (all[i - 1].owner != free_range || all[i].owner != free_range) {
+      for (std::size_t i = 1; i < ranges.size();) {
+        if (ranges[i - 1].owner != free_range || ranges[i].owner != free_range) {
           ++i;
           continue;
         }
-        all[i - 1].bytes += all[i].bytes;
-        all.erase(all.begin() + static_cast<std::ptrdiff_t>(i));
+        ranges[i - 1].bytes += ranges[i].bytes;
+        ranges.erase(ranges.begin() + static_cast<std::ptrdiff_t>(i));
       }
     }
   }
@@ -102,14 +102,15 @@ class slow_allocator {
   }
 
   void put(std::size_t in, std::size_t at, std::uint32_t block, std::uint64_t size) {
-    auto& all = segments_[in].ranges;
-    const std::uint64_t rest = all[at].bytes - size;
+    auto& segments = segments_[in].ranges;
+    const std::uint64_t rest = segments[at].bytes - size;
     if (segments_[in].small ? rest >= 512 : rest > mib) {
-      all.insert(all.begin() + static_cast<std::ptrdiff_t>(at) + 1, {all[at].address + size, rest, free_range});
-      all[at].bytes = size;
+      segments.insert(segments.begin() + static_cast<std::ptrdiff_t>(at) + 1,
+                      {segments[at].address + size, rest, free_range});
+      segments[at].bytes = size;
     }
-    all[at].owner = block;
-    place[block] = {all[at].address, all[at].bytes};
+    segments[at].owner = block;
+    place[block] = {segments[at].address, segments[at].bytes};
   }
 
   std::vector<segment> segments_;

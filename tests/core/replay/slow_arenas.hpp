@@ -17,29 +17,32 @@ namespace sluice::replay {
 /// linearly.
 class slow_arenas {
  public:
-  slow_arenas(const recorded_events& of, explanation by)
-      : of_(of), delays_(by == explanation::delays), segments_(of.segments.size()), blocks_(of.blocks.size()) {
-    made_.free_at.assign(of.blocks.size(), no_delay);
-    for (const recorded_block& each : of.blocks) made_.min_asked.push_back(each.bytes);
+  slow_arenas(const recorded_events& events, explanation by)
+      : of_(events),
+        delays_(by == explanation::delays),
+        segments_(events.segments.size()),
+        blocks_(events.blocks.size()) {
+    made_.free_at.assign(events.blocks.size(), no_delay);
+    for (const recorded_block& each : events.blocks) made_.min_asked.push_back(each.bytes);
   }
 
   inferred_arenas infer() {
     for (now_ = 0; now_ < of_.events.size(); ++now_) {
       const recorded_event& event = of_.events[now_];
-      const bool empties = event.what == recorded_kind::segment_given_back || event.what == recorded_kind::refused;
-      if (open_ && event.what == recorded_kind::segment_taken)
+      const bool empties = event.kind == recorded_kind::segment_given_back || event.kind == recorded_kind::refused;
+      if (open_ && event.kind == recorded_kind::segment_taken)
         made_.emptyings.back().taken_next = of_.segments[event.at].bytes;
       if (!empties) close();
-      if (event.what == recorded_kind::allocated || event.what == recorded_kind::freed) refused_ = false;
-      if (event.what == recorded_kind::segment_taken) take(event.at);
-      if (event.what == recorded_kind::segment_given_back) give_back(event.at);
-      if (event.what == recorded_kind::allocated) allocate(event.at);
-      if (event.what == recorded_kind::freed) free(event.at);
-      if (event.what == recorded_kind::refused) refused_ = true;
-      if (event.what == recorded_kind::refused && open_) made_.emptyings.back().refused = true;
+      if (event.kind == recorded_kind::allocated || event.kind == recorded_kind::freed) refused_ = false;
+      if (event.kind == recorded_kind::segment_taken) take(event.at);
+      if (event.kind == recorded_kind::segment_given_back) give_back(event.at);
+      if (event.kind == recorded_kind::allocated) allocate(event.at);
+      if (event.kind == recorded_kind::freed) free(event.at);
+      if (event.kind == recorded_kind::refused) refused_ = true;
+      if (event.kind == recorded_kind::refused && open_) made_.emptyings.back().refused = true;
     }
     close();
-    for (const range& each : held_) made_.free_at[each.of] = static_cast<std::uint32_t>(now_);
+    for (const range& each : held_) made_.free_at[each.subject] = static_cast<std::uint32_t>(now_);
     colour();
     return made_;
   }
@@ -48,9 +51,9 @@ class slow_arenas {
   /// The addresses of a hole (`of` is its segment) or of a freed block (`of` is the block).
   struct range {
     std::uint64_t begin = 0, end = 0;
-    std::uint32_t of = 0;
+    std::uint32_t subject = 0;
     std::size_t event = 0;
-    [[nodiscard]] bool overlaps(std::uint64_t from, std::uint64_t to) const { return begin < to && from < end; }
+    [[nodiscard]] bool overlaps(std::uint64_t start, std::uint64_t to) const { return begin < to && start < end; }
   };
   using ranges = std::vector<range>;
   struct segment {
@@ -63,17 +66,17 @@ class slow_arenas {
     std::uint64_t extent = 0;
   };
 
-  static void sort(ranges& all) {
-    std::sort(all.begin(), all.end(), [](const range& a, const range& b) { return a.begin < b.begin; });
+  static void sort(ranges& whole) {
+    std::sort(whole.begin(), whole.end(), [](const range& a, const range& b) { return a.begin < b.begin; });
   }
-  static void erase(ranges& from, std::uint64_t begin) {
-    std::erase_if(from, [&](const range& each) { return each.begin == begin; });
+  static void erase(ranges& source, std::uint64_t begin) {
+    std::erase_if(source, [&](const range& each) { return each.begin == begin; });
   }
-  [[nodiscard]] std::uint64_t end_of(std::uint64_t begin, std::uint64_t bytes) const {
+  [[nodiscard]] std::uint64_t get_end(std::uint64_t begin, std::uint64_t bytes) const {
     return begin + bytes < begin ? no_limit : begin + bytes;
   }
-  [[nodiscard]] std::uint64_t end_of(std::uint32_t at) const {
-    return end_of(of_.segments[at].address, of_.segments[at].bytes);
+  [[nodiscard]] std::uint64_t get_end(std::uint32_t at) const {
+    return get_end(of_.segments[at].address, of_.segments[at].bytes);
   }
   [[nodiscard]] bool is_small(std::uint32_t at) const {
     return !of_.segments[at].mapped && of_.segments[at].bytes <= 2 * mib;
@@ -82,16 +85,16 @@ class slow_arenas {
     return is_small(a) == is_small(b) && of_.segments[a].key == of_.segments[b].key;
   }
 
-  void put_hole(std::uint64_t begin, std::uint64_t end, std::uint32_t of) {
+  void put_hole(std::uint64_t begin, std::uint64_t end, std::uint32_t value) {
     if (begin >= end) return;
     std::erase_if(holes_, [&](const range& each) { return each.overlaps(begin, end); });
     for (const range each : ranges(holes_)) {
-      if (each.of != of || (each.end != begin && each.begin != end)) continue;
+      if (each.subject != value || (each.end != begin && each.begin != end)) continue;
       erase(holes_, each.begin);
       begin = std::min(begin, each.begin);
       end = std::max(end, each.end);
     }
-    holes_.push_back({begin, end, of, 0});
+    holes_.push_back({begin, end, value, 0});
     sort(holes_);
   }
 
@@ -103,7 +106,7 @@ class slow_arenas {
     reserved_ += of_.segments[at].bytes;
     made_.peak_reserved = std::max(made_.peak_reserved, reserved_);
     made_.peak_segments = std::max(made_.peak_segments, taken_);
-    if (!of_.segments[at].mapped) put_hole(of_.segments[at].address, end_of(at), at);
+    if (!of_.segments[at].mapped) put_hole(of_.segments[at].address, get_end(at), at);
   }
 
   void give_back(std::uint32_t at) {
@@ -116,9 +119,9 @@ class slow_arenas {
     ++made_.driver_calls;
     --taken_;
     reserved_ -= of_.segments[at].bytes;
-    const auto is_in = [&](const range& each) { return each.overlaps(of_.segments[at].address, end_of(at)); };
+    const auto is_in = [&](const range& each) { return each.overlaps(of_.segments[at].address, get_end(at)); };
     if (of_.segments[at].mapped) return;
-    std::erase_if(holes_, [&](const range& each) { return each.of == at; });
+    std::erase_if(holes_, [&](const range& each) { return each.subject == at; });
     std::erase_if(freed_, is_in);
   }
 
@@ -134,38 +137,38 @@ class slow_arenas {
   }
 
   void allocate(std::uint32_t at) {
-    const recorded_block& made = of_.blocks[at];
-    if (made.segment == no_segment || of_.segments[made.segment].mapped || blocks_[at].seen) return;
-    segment& in = segments_[made.segment];
+    const recorded_block& output = of_.blocks[at];
+    if (output.segment == no_segment || of_.segments[output.segment].mapped || blocks_[at].seen) return;
+    segment& in = segments_[output.segment];
     blocks_[at].seen = blocks_[at].live = true;
     ++in.live;
     in.idle = false;
-    const std::uint64_t size = (std::max<std::uint64_t>(made.bytes, 1) + 511) / 512 * 512;
-    use(made.address, end_of(made.address, size));
-    const ranges all = holes_;
-    for (const range& from : all) {
-      if (from.of != made.segment || made.address < from.begin || made.address >= from.end) continue;
-      erase(holes_, from.begin);
-      if (from.begin == made.address) compare(size, from, made, in.fresh);
-      if (from.begin == made.address && from.end - from.begin == made.bytes && !is_small(made.segment))
+    const std::uint64_t size = (std::max<std::uint64_t>(output.bytes, 1) + 511) / 512 * 512;
+    use(output.address, get_end(output.address, size));
+    const ranges whole = holes_;
+    for (const range& source : whole) {
+      if (source.subject != output.segment || output.address < source.begin || output.address >= source.end) continue;
+      erase(holes_, source.begin);
+      if (source.begin == output.address) compare(size, source, output, in.fresh);
+      if (source.begin == output.address && source.end - source.begin == output.bytes && !is_small(output.segment))
         note_whole(at, in.fresh);
       in.fresh = false;
-      const std::uint64_t room = from.end - made.address;
-      const bool splits = room > size && (is_small(made.segment) ? room - size >= 512 : room - size > mib);
+      const std::uint64_t room = source.end - output.address;
+      const bool splits = room > size && (is_small(output.segment) ? room - size >= 512 : room - size > mib);
       blocks_[at].extent = splits ? size : room;
-      put_hole(from.begin, made.address, made.segment);
-      if (splits) put_hole(made.address + size, from.end, made.segment);
+      put_hole(source.begin, output.address, output.segment);
+      if (splits) put_hole(output.address + size, source.end, output.segment);
     }
   }
 
   void note_whole(std::uint32_t at, bool fresh) {
-    const recorded_block& made = of_.blocks[at];
-    std::uint64_t least = made.bytes > mib ? made.bytes - mib : 0;
+    const recorded_block& output = of_.blocks[at];
+    std::uint64_t least = output.bytes > mib ? output.bytes - mib : 0;
     least = std::max(least, fresh ? 10 * mib : mib + 512);
     for (const range& each : holes_)
-      if (same_group(each.of, made.segment) && each.end - each.begin < made.bytes)
+      if (same_group(each.subject, output.segment) && each.end - each.begin < output.bytes)
         least = std::max(least, each.end - each.begin + 512);
-    made_.min_asked[at] = std::min(least, made.bytes);
+    made_.min_asked[at] = std::min(least, output.bytes);
   }
 
   /// The smallest hole with room for `size` bytes that sorts at or after `after` (size, address). If holes have the
@@ -175,19 +178,19 @@ class slow_arenas {
     std::optional<range> found;
     const auto key = [](const range& each) { return std::pair(each.end - each.begin, each.begin); };
     for (const range& each : holes_)
-      if (same_group(each.of, like) && each.end - each.begin >= size && key(each) >= after &&
+      if (same_group(each.subject, like) && each.end - each.begin >= size && key(each) >= after &&
           (!found || key(each) < key(*found)))
         found = each;
     return found;
   }
 
-  void compare(std::uint64_t size, const range& from, const recorded_block& made, bool fresh) {
-    const std::pair chosen(from.end - from.begin, from.begin);
+  void compare(std::uint64_t size, const range& source, const recorded_block& output, bool fresh) {
+    const std::pair chosen(source.end - source.begin, source.begin);
     std::pair<std::uint64_t, std::uint64_t> after(0, 0);
     for (int looked_at = 0; looked_at < 256; ++looked_at) {
-      const auto next = best(size, made.segment, after);
+      const auto next = best(size, output.segment, after);
       if (!next || (!fresh && std::pair(next->end - next->begin, next->begin) >= chosen)) return;
-      if (!delays_) keep_apart(next->of, made.segment);
+      if (!delays_) keep_apart(next->subject, output.segment);
       const bool held = delays_ && hold_latest(*next);
       after =
           held ? std::pair<std::uint64_t, std::uint64_t>(0, 0) : std::pair(next->end - next->begin, next->begin + 1);
@@ -202,13 +205,13 @@ class slow_arenas {
     erase(freed_, latest->begin);
     const bool crosses = std::any_of(held_.begin(), held_.end(),
                                      [&](const range& each) { return each.overlaps(latest->begin, latest->end); });
-    if (latest->end > in.end || of_.blocks[latest->of].segment != in.of || crosses) return false;
+    if (latest->end > in.end || of_.blocks[latest->subject].segment != in.subject || crosses) return false;
     erase(holes_, in.begin);
-    put_hole(in.begin, latest->begin, in.of);
-    put_hole(latest->end, in.end, in.of);
+    put_hole(in.begin, latest->begin, in.subject);
+    put_hole(latest->end, in.end, in.subject);
     held_.push_back(*latest);
-    ++segments_[in.of].live;
-    segments_[in.of].idle = false;
+    ++segments_[in.subject].live;
+    segments_[in.subject].idle = false;
     return true;
   }
 
@@ -224,7 +227,7 @@ class slow_arenas {
   void release(std::size_t until) {
     std::sort(held_.begin(), held_.end(), [](const range& a, const range& b) { return a.event < b.event; });
     while (!held_.empty() && held_.front().event <= until) {
-      const std::uint32_t block = held_.front().of;
+      const std::uint32_t block = held_.front().subject;
       held_.erase(held_.begin());
       made_.free_at[block] = static_cast<std::uint32_t>(now_);
       make_free(block);
@@ -257,7 +260,7 @@ class slow_arenas {
     std::vector<std::pair<std::uint32_t, std::int64_t>> arenas;  // The first segment and the colour of each arena.
     made_.of_segment.assign(segments_.size(), 0);
     for (const recorded_event& event : of_.events) {
-      if (event.what != recorded_kind::segment_taken) continue;
+      if (event.kind != recorded_kind::segment_taken) continue;
       const auto is_used = [&](std::int64_t colour) {
         return std::any_of(apart_.begin(), apart_.end(), [&](const auto& pair) {
           return (pair.first == event.at && colours[pair.second] == colour) ||

@@ -31,38 +31,38 @@ using testing::recording;
 
 /// The metrics of one recording.
 struct gathered {
-  explicit gathered(const trace::snapshot& of)
-      : scope_{&of, index::time_range_of(of)}, unfreed_(scope_), forced_(scope_), marks_(scope_) {}
+  explicit gathered(const trace::snapshot& recording)
+      : scope_{&recording, index::recorded_range(recording)}, unfreed_(scope_), forced_(scope_), marks_(scope_) {}
 
-  void add(const index::event_store& from, time_range run) {
-    unfreed_.add(from.memory(), run);
-    forced_.add(from.memory(), run);
-    marks_.add(from, run);
-    replays_.add(from.memory(), run);
+  void add(const index::event_store& store, time_range run) {
+    unfreed_.add(store.memory(), run);
+    forced_.add(store.memory(), run);
+    marks_.add(store, run);
+    replays_.add(store.memory(), run);
   }
 
   /// All values of the builders' metrics, one by one.
   std::vector<digest_value> values() {
-    stored_metrics_flattener all;
-    all.put(unfreed_.take(scope_.tables()));
+    stored_metrics_flattener flattener;
+    flattener.put(unfreed_.take(scope_.tables()));
     metrics::cache_use held;  // Covers all growths until the end, in the segments that are live at the end.
     held.device = trace::device_id{1};
     held.reserved_time = scope_.range.end;
-    all.put(forced_.metrics(std::span(&held, 1)));
-    all.put(marks_.take());
+    flattener.put(forced_.metrics(std::span(&held, 1)));
+    flattener.put(marks_.take());
     for (const replay::recorded_events& each : replays_.take(scope_.tables())) {
       for (const replay::recorded_event& event : each.events) {
         const bool of_block =
-            event.what == replay::recorded_kind::allocated || event.what == replay::recorded_kind::freed;
+            event.kind == replay::recorded_kind::allocated || event.kind == replay::recorded_kind::freed;
         const std::uint32_t segment = of_block ? each.blocks[event.at].segment : event.at;
-        all.put(event.time);
-        all.put(event.order);
-        all.put(static_cast<std::uint64_t>(event.what));
-        if (of_block) all.put(each.blocks[event.at].id);
-        if (segment != replay::no_segment) all.put(each.segments[segment].address);
+        flattener.put(event.time);
+        flattener.put(event.order);
+        flattener.put(static_cast<std::uint64_t>(event.kind));
+        if (of_block) flattener.put(each.blocks[event.at].id);
+        if (segment != replay::no_segment) flattener.put(each.segments[segment].address);
       }
     }
-    return std::move(all.values);
+    return std::move(flattener.values);
   }
 
  private:
@@ -73,9 +73,9 @@ struct gathered {
   replay::recorded_events_builder replays_;
 };
 
-/// Adds an index of each of `runs` that knows everything before its end, and nothing after it.
-void add_one_after_another(const trace::snapshot& of, const std::vector<time_range>& runs, gathered& to) {
-  const recording_scan known(of);
+/// Adds an index for each of `runs` that contains everything before the end of the run, and nothing after that time.
+void add_one_after_another(const trace::snapshot& recording, const std::vector<time_range>& runs, gathered& to) {
+  const recording_scan known(recording);
   const auto whole = std::make_shared<index::recording_facts>();
   whole->chunks = std::make_shared<const index::chunk_index>(known.chunks());
   whole->graphs = known.graphs();
@@ -91,7 +91,7 @@ void add_one_after_another(const trace::snapshot& of, const std::vector<time_ran
     about.chunks = whole->chunks->in(run, true).value();
     about.carried = std::exchange(carried, {});
     index::section_index part(std::move(about));
-    ASSERT_TRUE(part.absorb(of));
+    ASSERT_TRUE(part.absorb(recording));
     to.add(part, run);
     for (const index::block_record& block : part.memory().blocks())
       if (!block.freed()) carried.push_back(block);
@@ -111,17 +111,17 @@ std::vector<time_range> cut(time_range span, int parts) {
 }
 
 /// Expects the same metrics from both kinds of index. Returns the number of values that were compared.
-std::size_t expect_no_hindsight(recording& made) {
-  made.close();
-  const indexed whole(made.open());
-  const trace::snapshot& of = *whole.snapshot;
-  gathered all(of);
-  all.add(whole.index, all_time);
-  const std::vector<digest_value> expected = all.values();
+std::size_t expect_no_hindsight(recording& recorded) {
+  recorded.close();
+  const indexed whole(recorded.open());
+  const trace::snapshot& snapshot = *whole.snapshot;
+  gathered full(snapshot);
+  full.add(whole.index, all_time);
+  const std::vector<digest_value> expected = full.values();
   for (const int parts : {2, 7, 40}) {
     SCOPED_TRACE(parts);
-    gathered found(of);
-    add_one_after_another(of, cut(index::time_range_of(of), parts), found);
+    gathered found(snapshot);
+    add_one_after_another(snapshot, cut(index::recorded_range(snapshot), parts), found);
     const std::vector<digest_value> values = found.values();
     EXPECT_EQ(values.size(), expected.size());
     for (std::size_t i = 0; i < values.size() && i < expected.size(); ++i) {
@@ -134,20 +134,20 @@ std::size_t expect_no_hindsight(recording& made) {
 }
 
 TEST(metrics_of_blocks, need_no_hindsight_in_a_training) {
-  recording made(100);
+  recording recorded(100);
   testing::training_options options;
   options.steps = 12;
-  testing::tell_a_lot(made, options);
-  EXPECT_GT(expect_no_hindsight(made), 500U);
+  testing::tell_a_lot(recorded, options);
+  EXPECT_GT(expect_no_hindsight(recorded), 500U);
 }
 
 TEST(metrics_of_blocks, need_no_hindsight_in_recorded_programs) {
   for (const char* const name : {"pytorch-training", "leak", "pool-churn"}) {
     SCOPED_TRACE(name);
-    recording made(1024);
+    recording recorded(1024);
     const auto file = trace::file::open(fmt::format("{}/assets/recordings/{}.sluice", SLUICE_SOURCE_DIR, name)).value();
-    testing::copy_rows(*file->latest(), made.writer());
-    EXPECT_GT(expect_no_hindsight(made), 10U);
+    testing::copy_rows(*file->latest(), recorded.writer());
+    EXPECT_GT(expect_no_hindsight(recorded), 10U);
   }
 }
 

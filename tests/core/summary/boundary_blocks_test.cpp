@@ -41,17 +41,17 @@ struct random_lives {
 
 TEST(boundary_blocks, are_those_that_live_over_a_boundary) {
   for (std::uint64_t seed = 1; seed < 50; ++seed) {
-    const random_lives all(seed);
+    const random_lives lives(seed);
     std::set<std::size_t> expected;
-    for (std::size_t b = 0; b < all.memory.blocks().size(); ++b)
-      for (std::size_t i = 1; i < all.begins.size(); ++i)
-        if (all.crosses(all.memory.blocks()[b], i)) expected.insert(b);
+    for (std::size_t b = 0; b < lives.memory.blocks().size(); ++b)
+      for (std::size_t i = 1; i < lives.begins.size(); ++i)
+        if (lives.crosses(lives.memory.blocks()[b], i)) expected.insert(b);
     std::set<std::size_t> found;
-    for (std::size_t b = 0; b < all.memory.blocks().size(); ++b) {
-      const auto boundary = keeper_of(all.memory.blocks()[b], all.begins);
+    for (std::size_t b = 0; b < lives.memory.blocks().size(); ++b) {
+      const auto boundary = find_keeper(lives.memory.blocks()[b], lives.begins);
       if (!boundary) continue;
       found.insert(b);
-      EXPECT_TRUE(all.crosses(all.memory.blocks()[b], *boundary));
+      EXPECT_TRUE(lives.crosses(lives.memory.blocks()[b], *boundary));
     }
     EXPECT_EQ(found, expected) << "seed " << seed;
   }
@@ -63,7 +63,7 @@ TEST(boundary_blocks, are_kept_as_high_in_the_tree_as_they_reach) {
       std::uint32_t highest = died;
       for (std::uint32_t i = born + 1; i <= died; ++i)
         if (std::countr_zero(i) > std::countr_zero(highest)) highest = i;
-      EXPECT_EQ(keeper_of(born, died), highest) << born << " " << died;
+      EXPECT_EQ(find_keeper(born, died), highest) << born << " " << died;
     }
   }
 }
@@ -92,19 +92,19 @@ TEST(boundary_blocks, leave_out_what_lives_in_one_section_unless_its_death_is_in
   memory.add(empty);
   memory.reconcile();
   const std::vector<time_ns> begins{0, 100, 200};
-  EXPECT_EQ(keeper_of(*memory.find(trace::block_id{1}), begins), std::nullopt);
-  EXPECT_EQ(keeper_of(*memory.find(trace::block_id{2}), begins), 1U);
+  EXPECT_EQ(find_keeper(*memory.find(trace::block_id{1}), begins), std::nullopt);
+  EXPECT_EQ(find_keeper(*memory.find(trace::block_id{2}), begins), 1U);
 }
 
 TEST(boundary_blocks, of_one_section_are_none) {
-  const random_lives all(3);
-  for (const index::block_record& block : all.memory.blocks()) {
-    EXPECT_EQ(keeper_of(block, std::vector<time_ns>{0}), std::nullopt);
-    EXPECT_EQ(keeper_of(block, std::vector<time_ns>{}), std::nullopt);
+  const random_lives lives(3);
+  for (const index::block_record& block : lives.memory.blocks()) {
+    EXPECT_EQ(find_keeper(block, std::vector<time_ns>{0}), std::nullopt);
+    EXPECT_EQ(find_keeper(block, std::vector<time_ns>{}), std::nullopt);
   }
-  EXPECT_EQ(section_of(std::vector<time_ns>{10, 20}, 5), 0U);
-  EXPECT_EQ(section_of(std::vector<time_ns>{10, 20}, 19), 0U);
-  EXPECT_EQ(section_of(std::vector<time_ns>{10, 20}, 20), 1U);
+  EXPECT_EQ(find_section(std::vector<time_ns>{10, 20}, 5), 0U);
+  EXPECT_EQ(find_section(std::vector<time_ns>{10, 20}, 19), 0U);
+  EXPECT_EQ(find_section(std::vector<time_ns>{10, 20}, 20), 1U);
 }
 
 }  // namespace

@@ -32,14 +32,14 @@ using testing::recording;
 // --- tiles, row by row ----------------------------------------------------------------------------------------------
 
 template <class Row>
-std::vector<Row> summary_rows(const trace::snapshot& of) {
-  std::vector<Row> all, rows;
-  for (const trace::chunk_info& chunk : of.summaries()) {
+std::vector<Row> summary_rows(const trace::snapshot& recording) {
+  std::vector<Row> items, rows;
+  for (const trace::chunk_info& chunk : recording.summaries()) {
     if (chunk.type != trace::type_of_row<Row>) continue;
-    EXPECT_TRUE(of.read_summary<Row>(chunk, rows));
-    all.insert(all.end(), rows.begin(), rows.end());
+    EXPECT_TRUE(recording.read_summary<Row>(chunk, rows));
+    items.insert(items.end(), rows.begin(), rows.end());
   }
-  return all;
+  return items;
 }
 
 /// Expects the same rows of type `Row`. Returns their number.
@@ -92,12 +92,13 @@ index::recording_facts without_highest(index::recording_facts facts) {
 
 /// Compares metrics of `made`, which is closed, with those built from sections. `cut` gives the starts of the sections,
 /// or the approximate number of events per section; with the latter, tiles are compared, too.
-void expect_same_of_parts(recording& made, std::variant<std::vector<time_ns>, double> cut, std::size_t sections_a_run) {
-  made.flush();
+void expect_same_of_parts(recording& recorded, std::variant<std::vector<time_ns>, double> cut,
+                          std::size_t sections_a_run) {
+  recorded.flush();
   std::vector<trace::section_row> sections;
   {
-    const indexed before(made.open());
-    const time_range span = index::time_range_of(*before.snapshot);
+    const indexed before(recorded.open());
+    const time_range span = index::recorded_range(*before.snapshot);
     if (const auto* begins = std::get_if<std::vector<time_ns>>(&cut)) {
       for (std::size_t i = 0; i < begins->size(); ++i)
         sections.push_back(
@@ -105,27 +106,27 @@ void expect_same_of_parts(recording& made, std::variant<std::vector<time_ns>, do
     } else {
       sections = timeline::plan_sections(span.begin, span.end - 1, before.snapshot->chunks(), std::get<double>(cut));
     }
-    made.writer().add_summary<trace::section_row>(sections);
-    save_sections(before.index, *before.snapshot, sections, made.writer());
+    recorded.writer().add_summary<trace::section_row>(sections);
+    save_sections(before.index, *before.snapshot, sections, recorded.writer());
     // Metrics that are built from parts do not use peaks that are passed to the parts: they find the peaks themselves.
-    const std::vector<time_ns> begins = begins_of(sections);
-    section_writer(made.writer(), begins)
+    const std::vector<time_ns> begins = collect_begins(sections);
+    section_writer(recorded.writer(), begins)
         .add_whole(without_highest(facts_of_recording(before.index, *before.snapshot)));
   }
-  made.close();
-  const indexed whole(made.open());
+  recorded.close();
+  const indexed whole(recorded.open());
   const auto store = section_reader::open(whole.snapshot, whole.index.tensors(*whole.snapshot)->steps);
   ASSERT_TRUE(store) << store.error().to_string();
   recording tiles_of_parts, tiles_of_all;
   std::optional<tile_maker> tiles;
   if (std::holds_alternative<double>(cut))
     tiles.emplace().go_on(tiles_of_parts.writer(), sections, *whole.snapshot, true);
-  const auto found = build_stored_metrics(**store, metrics::unsectioned_facts_of(whole.index),
+  const auto found = build_stored_metrics(**store, metrics::collect_unsectioned_facts(whole.index),
                                           {.sections_a_run = sections_a_run, .several_cores = sections_a_run > 1},
-                                          [&](const index::event_store& from, std::size_t first, std::size_t last) {
-                                            EXPECT_TRUE(from.is_part());
+                                          [&](const index::event_store& events, std::size_t first, std::size_t last) {
+                                            EXPECT_TRUE(events.is_part());
                                             if (tiles) {
-                                              EXPECT_TRUE(tiles->add(from, first, last));
+                                              EXPECT_TRUE(tiles->add(events, first, last));
                                             }
                                             return true;
                                           });
@@ -137,54 +138,56 @@ void expect_same_of_parts(recording& made, std::variant<std::vector<time_ns>, do
   index::recording_facts put = without_highest(facts);
   tiles->put_highest(put);
   EXPECT_EQ(section_writer::saved(put)->bytes, section_writer::saved(facts)->bytes);
-  tile_maker all;
-  all.go_on(tiles_of_all.writer(), sections, *whole.snapshot, true);
-  EXPECT_TRUE(all.add(whole.index, 0, sections.size() - 1));
-  all.end();
+  tile_maker maker;
+  maker.go_on(tiles_of_all.writer(), sections, *whole.snapshot, true);
+  EXPECT_TRUE(maker.add(whole.index, 0, sections.size() - 1));
+  maker.end();
   tiles_of_parts.close();
   tiles_of_all.close();
   expect_same_tiles(*tiles_of_parts.open()->latest(), *tiles_of_all.open()->latest());
 }
 
 TEST(parts_of_a_failed_program, say_from_when_on_the_failure_was_looked_at) {
-  recording made;
-  testing::write_history(made);
-  made.flush();
+  recording recorded;
+  testing::write_history(recorded);
+  recorded.flush();
   const time_ns second = 60 * testing::ms;
   {
-    const indexed before(made.open());
+    const indexed before(recorded.open());
     const std::vector<trace::section_row> sections{{0, second, 0},
-                                                   {second, index::time_range_of(*before.snapshot).end, 0}};
-    made.writer().add_summary<trace::section_row>(sections);
-    save_sections(before.index, *before.snapshot, sections, made.writer());
-    section_writer(made.writer(), begins_of(sections)).add_whole(facts_of_recording(before.index, *before.snapshot));
+                                                   {second, index::recorded_range(*before.snapshot).end, 0}};
+    recorded.writer().add_summary<trace::section_row>(sections);
+    save_sections(before.index, *before.snapshot, sections, recorded.writer());
+    section_writer(recorded.writer(), collect_begins(sections))
+        .add_whole(facts_of_recording(before.index, *before.snapshot));
   }
-  made.close();
-  const indexed whole(made.open());
+  recorded.close();
+  const indexed whole(recorded.open());
   const auto store = section_reader::open(whole.snapshot, whole.index.tensors(*whole.snapshot)->steps);
   ASSERT_TRUE(store) << store.error().to_string();
-  const auto found = build_stored_metrics(**store, metrics::unsectioned_facts_of(whole.index), {.sections_a_run = 1},
-                                          [](const index::event_store&, std::size_t, std::size_t) { return true; });
+  const auto found =
+      build_stored_metrics(**store, metrics::collect_unsectioned_facts(whole.index), {.sections_a_run = 1},
+                           [](const index::event_store&, std::size_t, std::size_t) { return true; });
   ASSERT_TRUE(found) << found.error().to_string();
   ASSERT_EQ(found->metrics.out_of_memory.size(), 1U);
   EXPECT_EQ(found->metrics.out_of_memory.front().seen_from, second);
   EXPECT_EQ(found->metrics.out_of_memory.front().used, 300 * testing::mib) << "live memory is known nevertheless";
-  const stored_metrics all = make_stored_metrics(whole.index, *whole.snapshot);
-  ASSERT_EQ(all.metrics.out_of_memory.size(), 1U);
-  EXPECT_EQ(all.metrics.out_of_memory.front().seen_from, trace::unknown_time);
+  const stored_metrics full = make_stored_metrics(whole.index, *whole.snapshot);
+  ASSERT_EQ(full.metrics.out_of_memory.size(), 1U);
+  EXPECT_EQ(full.metrics.out_of_memory.front().seen_from, trace::unknown_time);
 }
 
 TEST(parts_of_a_random_recording, make_the_stored_metrics_of_all) {
   testing::for_each_seed(1, 60, [](std::uint64_t seed) {
     query::random_recording reported(seed, seed % 4 == 0);
-    expect_same_of_parts(reported.made, reported.begins(), 1 + seed % 3);
+    expect_same_of_parts(reported.recorded, reported.begins(), 1 + seed % 3);
   });
 }
 
 TEST(parts_of_a_random_recording, make_the_tiles_of_all) {
   testing::for_each_seed(1, 60, [](std::uint64_t seed) {
     query::random_recording reported(seed, seed % 4 == 0);
-    expect_same_of_parts(reported.made, 1.0, 1 + seed % 3);
+    expect_same_of_parts(reported.recorded, 1.0, 1 + seed % 3);
   });
 }
 
@@ -193,25 +196,25 @@ TEST(parts_of_a_training, make_the_stored_metrics_and_the_tiles_of_all) {
   for (const auto by : {marks, profiler, nvtx, none}) {
     for (const bool stacks : {true, false}) {
       SCOPED_TRACE(fmt::format("marks {}, stacks {}", static_cast<int>(by), stacks));
-      recording made(100);
+      recording recorded(100);
       testing::training_options options;
       options.marks = by;
       options.stacks = stacks;
       options.steps = 12;
-      testing::tell_a_lot(made, options);
-      expect_same_of_parts(made, 150.0, stacks ? 2 : 1);
+      testing::tell_a_lot(recorded, options);
+      expect_same_of_parts(recorded, 150.0, stacks ? 2 : 1);
     }
   }
 }
 
 void expect_same_of_copy(const std::string& path, double section_events) {
   SCOPED_TRACE(path);
-  recording made(1024);
+  recording recorded(1024);
   {
     const auto file = trace::file::open(path).value();
-    testing::copy_rows(*file->latest(), made.writer());
+    testing::copy_rows(*file->latest(), recorded.writer());
   }
-  expect_same_of_parts(made, section_events, 2);
+  expect_same_of_parts(recorded, section_events, 2);
 }
 
 TEST(parts_of_a_real_recording, make_the_stored_metrics_and_the_tiles_of_all) {
@@ -244,14 +247,14 @@ INSTANTIATE_TEST_SUITE_P(
 /// A recording with its sections.
 struct reported_in_parts {
   explicit reported_in_parts(std::vector<trace::section_row> sections) {
-    reported.made.flush();
+    reported.recorded.flush();
     {
-      const indexed before(reported.made.open());
-      reported.made.writer().add_summary<trace::section_row>(sections);
-      save_sections(before.index, *before.snapshot, sections, reported.made.writer());
+      const indexed before(reported.recorded.open());
+      reported.recorded.writer().add_summary<trace::section_row>(sections);
+      save_sections(before.index, *before.snapshot, sections, reported.recorded.writer());
     }
-    reported.made.close();
-    whole = std::make_unique<indexed>(reported.made.open());
+    reported.recorded.close();
+    whole = std::make_unique<indexed>(reported.recorded.open());
     store = section_reader::open(whole->snapshot, std::make_shared<const index::step_facts>()).value();
   }
   query::random_recording reported{1, false};
@@ -260,10 +263,10 @@ struct reported_in_parts {
 };
 
 TEST(a_stored_metrics_of_parts, is_given_up_when_nobody_wants_it_any_more) {
-  const reported_in_parts of({{0, 1024, 0}, {1024, 2048, 0}, {2048, 4096, 0}});
+  const reported_in_parts parts({{0, 1024, 0}, {1024, 2048, 0}, {2048, 4096, 0}});
   int shown = 0;
   const auto found =
-      build_stored_metrics(*of.store, metrics::unsectioned_facts_of(of.whole->index), {.sections_a_run = 1},
+      build_stored_metrics(*parts.store, metrics::collect_unsectioned_facts(parts.whole->index), {.sections_a_run = 1},
                            [&](const index::event_store&, std::size_t, std::size_t) { return ++shown < 2; });
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().code, error_code::cancelled);
@@ -271,9 +274,9 @@ TEST(a_stored_metrics_of_parts, is_given_up_when_nobody_wants_it_any_more) {
 }
 
 TEST(a_stored_metrics_of_parts, needs_runs_of_one_section_at_least) {
-  const reported_in_parts of({{0, 4096, 0}});
+  const reported_in_parts parts({{0, 4096, 0}});
   const auto found =
-      build_stored_metrics(*of.store, metrics::unsectioned_facts_of(of.whole->index), {.sections_a_run = 0});
+      build_stored_metrics(*parts.store, metrics::collect_unsectioned_facts(parts.whole->index), {.sections_a_run = 0});
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().code, error_code::invalid_argument);
 }

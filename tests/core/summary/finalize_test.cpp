@@ -38,7 +38,7 @@ unfinished_options however_small(double section_events = 100) {
 /// The file that a killed writer left.
 class remains {
  public:
-  explicit remains(const std::string& of) : path_(of + ".cut") { fs::copy_file(of, path_); }
+  explicit remains(const std::string& text) : path_(text + ".cut") { fs::copy_file(text, path_); }
   ~remains() { fs::remove(path_); }
   remains(const remains&) = delete;
   remains& operator=(const remains&) = delete;
@@ -59,25 +59,25 @@ class remains {
 
 /// Expects that, after the summary is built, the file's results equal those of an index of the remaining rows.
 void expect_same_as_of_all(const remains& left, double section_events) {
-  const indexed all(left.open());
+  const indexed loaded(left.open());
   const auto summed = summed_up(left.open()->latest(), however_small(section_events));
   ASSERT_TRUE(summed) << summed.error().to_string();
-  if (index::time_range_of(*all.snapshot).length() == 0) return;
+  if (index::recorded_range(*loaded.snapshot).length() == 0) return;
   ASSERT_FALSE((*summed)->complete());
-  ASSERT_EQ((*summed)->warnings().size(), all.snapshot->warnings().size())
+  ASSERT_EQ((*summed)->warnings().size(), loaded.snapshot->warnings().size())
       << ((*summed)->warnings().empty() ? "" : (*summed)->warnings().back());
   const auto kept = find_stored_metrics(**summed);
   ASSERT_NE(kept, nullptr);
-  expect_same_stored_metrics(*kept, make_stored_metrics(all.index, *all.snapshot));
+  expect_same_stored_metrics(*kept, make_stored_metrics(loaded.index, *loaded.snapshot));
 }
 
 TEST(a_random_recording_cut_short, says_what_an_index_of_all_says_wherever_it_was_cut) {
   testing::for_each_seed(1, 80, [](std::uint64_t seed) {
     const bool hostile = seed % 4 == 0;
     query::random_recording reported(seed, hostile);
-    ASSERT_TRUE(finalize(reported.made.writer(), {.min_events = 1, .section_events = 50}));
+    ASSERT_TRUE(finalize(reported.recorded.writer(), {.min_events = 1, .section_events = 50}));
     std::mt19937_64 random(seed);
-    const remains left(reported.made.path());
+    const remains left(reported.recorded.path());
     left.cut_at(sizeof(trace::file_header) + random() % (left.bytes() - sizeof(trace::file_header)));
     const auto section_events = static_cast<double>(20 + random() % 200);
     // If two rows contradict each other, it is unspecified which row counts.
@@ -92,9 +92,9 @@ TEST(a_random_recording_cut_short, says_what_an_index_of_all_says_wherever_it_wa
 TEST(a_random_recording_cut_short, says_what_an_index_of_all_says_where_it_was_damaged_too) {
   testing::for_each_seed(1, 80, [](std::uint64_t seed) {
     query::random_recording reported(seed, false);
-    reported.made.close();
+    reported.recorded.close();
     std::mt19937_64 random(seed);
-    const remains left(reported.made.path());
+    const remains left(reported.recorded.path());
     left.cut_at(left.bytes() - 1);
     for (int i = 0; i < 3; ++i)
       left.damage(sizeof(trace::file_header) + random() % (left.bytes() - sizeof(trace::file_header)));
@@ -105,30 +105,30 @@ TEST(a_random_recording_cut_short, says_what_an_index_of_all_says_where_it_was_d
 class a_training_cut_short : public ::testing::TestWithParam<testing::training_options::marking> {};
 
 TEST_P(a_training_cut_short, says_what_an_index_of_all_says) {
-  recording made(100);
+  recording recorded(100);
   testing::training_options options;
   options.marks = GetParam();
   options.steps = 12;
-  testing::tell_a_lot(made, options);
-  made.close();
+  testing::tell_a_lot(recorded, options);
+  recorded.close();
   for (const std::uintmax_t octile_coverage : {3, 5, 7}) {
-    const remains left(made.path());
+    const remains left(recorded.path());
     left.cut_at(left.bytes() / 8 * octile_coverage);
     expect_same_as_of_all(left, 150);
   }
 }
 
 TEST_P(a_training_cut_short, says_what_an_index_of_all_says_where_it_was_damaged_too) {
-  recording made(100);
+  recording recorded(100);
   testing::training_options options;
   options.marks = GetParam();
   options.steps = 12;
-  testing::tell_a_lot(made, options);
-  made.close();
-  const auto whole = made.open()->latest();
+  testing::tell_a_lot(recorded, options);
+  recorded.close();
+  const auto whole = recorded.open()->latest();
   for (std::size_t i = 0; i < whole->chunks().size(); i += 1 + whole->chunks().size() / 40) {
     const trace::chunk_info& chunk = whole->chunks()[i];
-    const remains left(made.path());
+    const remains left(recorded.path());
     left.cut_at(left.bytes() - 1);
     left.damage(chunk.offset + sizeof(trace::chunk_header) + chunk.stored_bytes / 2);
     expect_same_as_of_all(left, 150);
@@ -142,21 +142,21 @@ INSTANTIATE_TEST_SUITE_P(markings, a_training_cut_short,
                                            testing::training_options::marking::none));
 
 TEST(a_pattern_cut_short, has_the_steps_of_all_that_can_be_read) {
-  recording made(8);
-  made.standard_tables();
+  recording recorded(8);
+  recorded.standard_tables();
   constexpr int a_step = 20;
   for (int i = 0; i < 12 * a_step; ++i) {
-    made.add_alloc(i * 100, static_cast<std::uint64_t>(i + 1), static_cast<std::uint64_t>(1'000 + i % a_step * 10),
-                   trace::memory_kind::device, trace::layer::framework, "tensor");
+    recorded.add_alloc(i * 100, static_cast<std::uint64_t>(i + 1), static_cast<std::uint64_t>(1'000 + i % a_step * 10),
+                       trace::memory_kind::device, trace::layer::framework, "tensor");
     // Memory use is lowest in the middle of the repeated part.
     for (int j = 0; i % a_step == 12 && j < a_step && i - j >= 0; ++j)
-      made.add_free(i * 100 + 50, static_cast<std::uint64_t>(i - j + 1), trace::layer::framework);
+      recorded.add_free(i * 100 + 50, static_cast<std::uint64_t>(i - j + 1), trace::layer::framework);
   }
-  made.close();
-  const auto whole = made.open()->latest();
+  recorded.close();
+  const auto whole = recorded.open()->latest();
   const auto first = std::find_if(whole->chunks().begin(), whole->chunks().end(),
                                   [](const trace::chunk_info& each) { return each.type == trace::row_type::free; });
-  const remains left(made.path());
+  const remains left(recorded.path());
   left.cut_at(left.bytes() - 1);
   left.damage(first->offset + sizeof(trace::chunk_header));
   const auto summed = summed_up(left.open()->latest(), however_small()).value();
@@ -165,31 +165,31 @@ TEST(a_pattern_cut_short, has_the_steps_of_all_that_can_be_read) {
 }
 
 TEST(a_pattern_cut_short, is_found_in_each_of_many_processes) {
-  recording made(64);
-  made.standard_tables();
+  recording recorded(64);
+  recorded.standard_tables();
   constexpr int a_step = 20, processes = 30;
   for (int p = 1; p <= processes; ++p) {
     trace::process_row process;
     process.id = static_cast<trace::process_id>(p);
-    if (p > 1) made.writer().add(process);
+    if (p > 1) recorded.writer().add(process);
     for (int i = 0; i < 6 * a_step; ++i) {
-      auto row = made.event<trace::alloc_event>(p * 100'000 + i * 100);
+      auto row = recorded.event<trace::alloc_event>(p * 100'000 + i * 100);
       row.process = process.id;
       row.block = static_cast<trace::block_id>(p * 1'000 + i);
       row.bytes = static_cast<std::uint64_t>(1'000 + p + i % a_step * 10);
       row.layer = trace::layer::framework;
       row.kind = trace::memory_kind::device;
-      made.writer().add(row);
+      recorded.writer().add(row);
       for (int j = 0; i % a_step == 12 && j < a_step && i - j >= 0; ++j) {
-        auto end = made.event<trace::free_event>(p * 100'000 + i * 100 + 50);
+        auto end = recorded.event<trace::free_event>(p * 100'000 + i * 100 + 50);
         end.process = process.id;
         end.block = static_cast<trace::block_id>(p * 1'000 + i - j);
-        made.writer().add(end);
+        recorded.writer().add(end);
       }
     }
   }
-  made.close();
-  const remains left(made.path());
+  recorded.close();
+  const remains left(recorded.path());
   left.cut_at(left.bytes() - 1);
   const auto summed = summed_up(left.open()->latest(), however_small()).value();
   EXPECT_EQ(find_stored_metrics(*summed)->steps.size(), static_cast<std::size_t>(processes));
@@ -198,28 +198,28 @@ TEST(a_pattern_cut_short, is_found_in_each_of_many_processes) {
 
 /// The last steps have no recorded frees, but checkpoints after them that list no live blocks.
 TEST(a_pattern_cut_short, has_steps_that_end_where_a_checkpoint_shows_what_is_gone) {
-  recording made(8);
-  made.standard_tables();
+  recording recorded(8);
+  recorded.standard_tables();
   constexpr int a_step = 20;
   constexpr int lossy = 6 * a_step;
   for (int i = 0; i < 12 * a_step; ++i) {
-    made.add_alloc(i * 100, static_cast<std::uint64_t>(i + 1), static_cast<std::uint64_t>(1'000 + i % a_step * 10),
-                   trace::memory_kind::device, trace::layer::framework, "tensor");
+    recorded.add_alloc(i * 100, static_cast<std::uint64_t>(i + 1), static_cast<std::uint64_t>(1'000 + i % a_step * 10),
+                       trace::memory_kind::device, trace::layer::framework, "tensor");
     if (i == lossy) {
-      auto lost = made.event<trace::loss_event>(i * 100 + 10);
+      auto lost = recorded.event<trace::loss_event>(i * 100 + 10);
       lost.memory_events = 1;
-      made.writer().add(lost);
+      recorded.writer().add(lost);
     }
     if (i % a_step != 12) continue;
     if (i < lossy) {
       for (int j = 0; j < a_step && i - j >= 0; ++j)
-        made.add_free(i * 100 + 50, static_cast<std::uint64_t>(i - j + 1), trace::layer::framework);
+        recorded.add_free(i * 100 + 50, static_cast<std::uint64_t>(i - j + 1), trace::layer::framework);
     } else {
-      made.writer().add(made.event<trace::checkpoint_event>(i * 100 + 50));
+      recorded.writer().add(recorded.event<trace::checkpoint_event>(i * 100 + 50));
     }
   }
-  made.close();
-  const remains left(made.path());
+  recorded.close();
+  const remains left(recorded.path());
   left.cut_at(left.bytes() - 1);
   const auto summed = summed_up(left.open()->latest(), however_small()).value();
   EXPECT_EQ(find_stored_metrics(*summed)->steps.size(), 1U);
@@ -253,7 +253,7 @@ TEST_F(cut_short, is_summed_up_and_still_says_that_it_was_cut_short) {
       metrics::make_report(find_stored_metrics(*summed)->metrics, *summed, metrics::naming{names}).warnings;
   EXPECT_EQ(said, metrics::make_report(indexed(left_->open()).index, *before).warnings);
   ASSERT_EQ(said.size(), 1U);
-  EXPECT_NE(said[0].find("writer died"), std::string::npos) << said[0];
+  EXPECT_NE(said[0].find("writer ended early"), std::string::npos) << said[0];
 }
 
 TEST_F(cut_short, is_left_as_it_is_where_all_of_it_can_be_held) {
@@ -300,35 +300,35 @@ TEST_F(cut_short, says_that_there_is_no_room_for_summaries) {
 
 TEST_F(cut_short, tells_how_far_it_is_and_can_be_given_up) {
   std::vector<double> shares;
-  auto how = however_small();
-  how.progress = [&](double share) { shares.push_back(share); };
-  ASSERT_TRUE(summed_up(left_->open()->latest(), how));
+  auto small = however_small();
+  small.progress = [&](double share) { shares.push_back(share); };
+  ASSERT_TRUE(summed_up(left_->open()->latest(), small));
   ASSERT_GT(shares.size(), 10U);
   EXPECT_LE(shares.size(), 100U);
   EXPECT_TRUE(std::is_sorted(shares.begin(), shares.end()));
   EXPECT_LE(shares.back(), 1);
   for (std::size_t until = 0; until < shares.size(); until += 7) {
     std::atomic<std::size_t> reported = 0;
-    how.progress = [&](double /*share*/) { ++reported; };
-    how.cancelled = [&] { return reported > until; };
-    const auto given_up = summed_up(left_->open()->latest(), how);
+    small.progress = [&](double /*share*/) { ++reported; };
+    small.cancelled = [&] { return reported > until; };
+    const auto given_up = summed_up(left_->open()->latest(), small);
     ASSERT_FALSE(given_up);
     EXPECT_EQ(given_up.error().code, error_code::cancelled);
   }
 }
 
 TEST(a_recording_that_is_written, is_summed_up_as_far_as_it_goes) {
-  recording made(100);
-  made.standard_tables();
-  for (int i = 0; i < 3'000; ++i) made.add_kernel(i * 100, i * 100 + 50);
-  made.flush();
-  const indexed all(made.open());
-  ASSERT_TRUE(all.snapshot->growing());
-  const auto summed = summed_up(all.snapshot, however_small()).value();
+  recording recorded(100);
+  recorded.standard_tables();
+  for (int i = 0; i < 3'000; ++i) recorded.add_kernel(i * 100, i * 100 + 50);
+  recorded.flush();
+  const indexed loaded(recorded.open());
+  ASSERT_TRUE(loaded.snapshot->growing());
+  const auto summed = summed_up(loaded.snapshot, however_small()).value();
   EXPECT_TRUE(summed->growing());
-  made.add_kernel(1'000'000, 1'000'050);
-  made.flush();
-  expect_same_stored_metrics(*find_stored_metrics(*summed), make_stored_metrics(all.index, *all.snapshot));
+  recorded.add_kernel(1'000'000, 1'000'050);
+  recorded.flush();
+  expect_same_stored_metrics(*find_stored_metrics(*summed), make_stored_metrics(loaded.index, *loaded.snapshot));
 }
 
 /// Fixture with a recording of 3,000 kernels in order, 10 per chunk.
@@ -344,9 +344,10 @@ class a_recording_that_ends : public ::testing::Test {
   [[nodiscard]] auto summed() const { return finalize_options{.min_events = 1, .section_events = 500}; }
   /// The number of files with the recording's name, including any that it was rewritten to.
   [[nodiscard]] std::size_t files() const { return testing::files_named_after(made_.path()); }
-  static std::size_t chunks_of_kernels(const trace::snapshot& of) {
-    return static_cast<std::size_t>(std::count_if(
-        of.chunks().begin(), of.chunks().end(), [](const auto& each) { return each.type == trace::row_type::kernel; }));
+  static std::size_t chunks_of_kernels(const trace::snapshot& recording) {
+    return static_cast<std::size_t>(
+        std::count_if(recording.chunks().begin(), recording.chunks().end(),
+                      [](const auto& each) { return each.type == trace::row_type::kernel; }));
   }
 
   recording made_{50};
@@ -374,16 +375,16 @@ TEST_F(a_recording_that_ends, is_compacted_into_a_file_that_takes_its_place) {
 }
 
 TEST(a_recording_of_full_chunks, stays_in_its_file) {
-  recording made{20};
-  made.standard_tables();
-  for (int i = 0; i < 3'000; ++i) made.add_kernel(i * 100, i * 100 + 50);
-  ASSERT_TRUE(made.writer().flush());
-  const auto followed = made.open();
+  recording recorded{20};
+  recorded.standard_tables();
+  for (int i = 0; i < 3'000; ++i) recorded.add_kernel(i * 100, i * 100 + 50);
+  ASSERT_TRUE(recorded.writer().flush());
+  const auto followed = recorded.open();
   const auto before = followed->latest();
   ASSERT_GE(before->chunks().size(), 150U);
-  ASSERT_TRUE(finalize(made.writer(), {.min_events = 5'000}));
+  ASSERT_TRUE(finalize(recorded.writer(), {.min_events = 5'000}));
   EXPECT_EQ(followed->successor().value(), nullptr);
-  const auto after = made.open()->latest();
+  const auto after = recorded.open()->latest();
   EXPECT_TRUE(after->complete());
   EXPECT_EQ(after->chunks().size(), before->chunks().size());
 }
@@ -416,25 +417,25 @@ TEST(a_recording_in_a_scratch_file, is_summed_up_where_it_is) {
     file.add(row);
   }
   ASSERT_TRUE(finalize(file, {.min_events = 1, .section_events = 500}));
-  const auto made = trace::file::open(scratch.path()).value()->latest();
-  EXPECT_TRUE(made->complete());
-  EXPECT_FALSE(made->summaries().empty());
+  const auto output = trace::file::open(scratch.path()).value()->latest();
+  EXPECT_TRUE(output->complete());
+  EXPECT_FALSE(output->summaries().empty());
 }
 
 TEST(a_recording_of_many_processes, is_cut_into_longer_sections) {
   const auto sections_with = [](std::uint64_t processes) {
-    recording made{50};
-    made.standard_tables();
+    recording recorded{50};
+    recorded.standard_tables();
     for (std::uint64_t i = 2; i <= processes; ++i) {
       trace::process_row process;
       process.id = trace::process_id{i};
-      made.writer().add(process);
+      recorded.writer().add(process);
     }
-    for (int i = 0; i < 3'000; ++i) made.add_kernel(i * 100, i * 100 + 50);
-    EXPECT_TRUE(finalize(made.writer(), {.min_events = 1, .section_events = 50}));
-    const auto from = made.open()->latest();
+    for (int i = 0; i < 3'000; ++i) recorded.add_kernel(i * 100, i * 100 + 50);
+    EXPECT_TRUE(finalize(recorded.writer(), {.min_events = 1, .section_events = 50}));
+    const auto source = recorded.open()->latest();
     std::size_t sections = 0;
-    for (const trace::chunk_info& chunk : from->summaries())
+    for (const trace::chunk_info& chunk : source->summaries())
       if (chunk.type == trace::row_type::section) sections += chunk.rows;
     return sections;
   };
@@ -460,9 +461,9 @@ TEST_F(a_recording_that_ends, leaves_another_file_alone_that_has_its_name_by_now
 TEST_F(a_recording_that_ends, is_left_as_it_is_if_its_end_is_cancelled) {
   const auto followed = made_.open();
   const std::atomic<bool> cancel{true};
-  auto how = summed();
-  how.cancel = &cancel;
-  ASSERT_TRUE(finalize(made_.writer(), how));
+  auto options = summed();
+  options.cancel = &cancel;
+  ASSERT_TRUE(finalize(made_.writer(), options));
   EXPECT_EQ(files(), 1U);
   EXPECT_EQ(followed->successor().value(), nullptr);
   EXPECT_TRUE(followed->refresh().value());

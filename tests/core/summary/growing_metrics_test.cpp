@@ -20,8 +20,8 @@ using generate::generate_options;
 /// Results within an index must not depend on which sections share it.
 constexpr stored_metrics_options one_by_one{.sections_a_run = 1, .several_cores = false};
 
-stored_metrics metrics_of_all(const growing_summary::outcome& of) {
-  return build_stored_metrics(*of.sections, *of.unsectioned, one_by_one).value();
+stored_metrics metrics_of_all(const growing_summary::outcome& subject) {
+  return build_stored_metrics(*subject.sections, *subject.unsectioned, one_by_one).value();
 }
 
 class metrics_of_a_growing_program : public ::testing::TestWithParam<generate_options> {};
@@ -30,11 +30,11 @@ TEST_P(metrics_of_a_growing_program, are_those_of_all_its_sections) {
   followed_program followed(GetParam());
   growing_metrics metrics(one_by_one);
   std::vector<std::size_t> added;
-  while (!followed.of.ended()) {
+  while (!followed.subject.ended()) {
     const auto found = followed.sum_up_after(0.08);
-    const auto made = metrics.build(found);
-    ASSERT_TRUE(made) << made.error().to_string();
-    expect_same_values(*made, metrics_of_all(found));
+    const auto build = metrics.build(found);
+    ASSERT_TRUE(build) << build.error().to_string();
+    expect_same_values(*build, metrics_of_all(found));
     if (HasFatalFailure()) return;
     added.push_back(metrics.added());
   }
@@ -57,13 +57,13 @@ TEST_P(metrics_of_a_growing_recording, are_those_of_all_its_sections) {
   const std::string path = std::string(SLUICE_SOURCE_DIR "/tests/data/trainings/") + GetParam() + ".sluice";
   followed_program followed(path.c_str());
   growing_metrics metrics(one_by_one);
-  while (!followed.of.ended()) {
+  while (!followed.subject.ended()) {
     const auto found = followed.sum_up_after(0.08);
-    const auto made = metrics.build(found);
-    ASSERT_TRUE(made) << made.error().to_string();
+    const auto build = metrics.build(found);
+    ASSERT_TRUE(build) << build.error().to_string();
     const auto expected = metrics_of_all(found);
     SCOPED_TRACE(fmt::format("{} of {} sections added for good", metrics.added(), found.sections->sections().size()));
-    expect_same_values(*made, expected);
+    expect_same_values(*build, expected);
     if (HasFatalFailure()) return;
   }
 }
@@ -82,9 +82,9 @@ TEST(growing_metrics, begin_anew_with_the_summary_and_with_another_recording) {
   const auto first = one.sum_up_after(1), second = other.sum_up_after(1);
   ASSERT_TRUE(metrics.build(first));
   ASSERT_GT(metrics.added(), 2u);
-  const auto made = metrics.build(second);
-  ASSERT_TRUE(made);
-  expect_same_values(*made, metrics_of_all(second));
+  const auto build = metrics.build(second);
+  ASSERT_TRUE(build);
+  expect_same_values(*build, metrics_of_all(second));
 }
 
 TEST(growing_metrics, count_what_came_late_once_it_is_worth_it) {
@@ -93,27 +93,27 @@ TEST(growing_metrics, count_what_came_late_once_it_is_worth_it) {
   const auto first = followed.sum_up_after(0.5);
   ASSERT_TRUE(metrics.build(first));
   ASSERT_GT(metrics.added(), 2u);
-  const time_range whole = followed.of.whole();
+  const time_range whole = followed.subject.whole();
   trace::host_range_event late;
   late.time = whole.begin;
   late.end = whole.begin + whole.length() / 3;
   late.process = trace::process_id{1};
   late.thread = trace::thread_id{1};
   late.name = trace::string_id{1};
-  followed.of.made.writer().add(late);
+  followed.subject.recorded.writer().add(late);
   const auto second = followed.sum_up_after(0.1);
   ASSERT_GT(second.late_chunks, first.late_chunks);
   const auto expected = metrics_of_all(second);
-  const auto count_of = [](const stored_metrics& of) {
+  const auto count_uses = [](const stored_metrics& subject) {
     std::uint64_t count = 0;
-    for (const metrics::named_time& each : of.metrics.whole.ranges) count += each.count;
+    for (const metrics::named_time& each : subject.metrics.whole.ranges) count += each.count;
     return count;
   };
-  std::optional<stored_metrics> made;
+  std::optional<stored_metrics> output;
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
-  while (std::chrono::steady_clock::now() < deadline && (!made || count_of(*made) < count_of(expected)))
-    made = metrics.build(second).value();
-  expect_same_values(*made, expected);
+  while (std::chrono::steady_clock::now() < deadline && (!output || count_uses(*output) < count_uses(expected)))
+    output = metrics.build(second).value();
+  expect_same_values(*output, expected);
 }
 
 TEST(growing_metrics, begin_anew_after_they_were_stopped) {
@@ -127,9 +127,9 @@ TEST(growing_metrics, begin_anew_after_they_were_stopped) {
   ASSERT_FALSE(stopped);
   EXPECT_EQ(stopped.error().code, error_code::cancelled);
   EXPECT_EQ(metrics.added(), 0u);
-  const auto made = metrics.build(second);
-  ASSERT_TRUE(made);
-  expect_same_values(*made, metrics_of_all(second));
+  const auto build = metrics.build(second);
+  ASSERT_TRUE(build);
+  expect_same_values(*build, metrics_of_all(second));
 }
 
 }  // namespace

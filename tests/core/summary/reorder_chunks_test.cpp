@@ -27,7 +27,7 @@ using testing::recording;
 
 bool always() { return true; }
 
-std::vector<trace::section_row> sections_of(time_ns length, std::size_t count) {
+std::vector<trace::section_row> select_sections(time_ns length, std::size_t count) {
   std::vector<trace::section_row> sections;
   for (std::size_t i = 0; i < count; ++i) {
     const auto begin = static_cast<time_ns>(i) * length;
@@ -36,10 +36,10 @@ std::vector<trace::section_row> sections_of(time_ns length, std::size_t count) {
   return sections;
 }
 
-std::shared_ptr<const trace::snapshot> compacted(recording& made, std::span<const trace::section_row> sections,
+std::shared_ptr<const trace::snapshot> compacted(recording& recorded, std::span<const trace::section_row> sections,
                                                  recording& into) {
-  made.flush();
-  const auto done = reorder_chunks(*made.open()->latest(), sections, into.writer(), always);
+  recorded.flush();
+  const auto done = reorder_chunks(*recorded.open()->latest(), sections, into.writer(), always);
   EXPECT_TRUE(done) << done.error().to_string();
   into.close();
   return into.open()->latest();
@@ -48,14 +48,14 @@ std::shared_ptr<const trace::snapshot> compacted(recording& made, std::span<cons
 using rows_by_kind = std::map<trace::row_type, std::vector<std::string>>;
 
 /// All rows by kind, in the order of the file.
-rows_by_kind rows_of(const trace::snapshot& of) {
-  rows_by_kind all;
-#define SLUICE_ROWS(row, kind)         \
-  EXPECT_TRUE(of.for_each<trace::row>( \
-      [&](const trace::row& each) { all[trace::row_type::kind].push_back(testing::in_words(each)); }));
+rows_by_kind get_rows(const trace::snapshot& recording) {
+  rows_by_kind whole;
+#define SLUICE_ROWS(row, kind)                \
+  EXPECT_TRUE(recording.for_each<trace::row>( \
+      [&](const trace::row& each) { whole[trace::row_type::kind].push_back(testing::in_words(each)); }));
   SLUICE_FOR_EACH_ROW(SLUICE_ROWS)
 #undef SLUICE_ROWS
-  return all;
+  return whole;
 }
 
 bool keeps_its_order(trace::row_type type) {
@@ -65,16 +65,16 @@ bool keeps_its_order(trace::row_type type) {
 TEST(any_recording, has_the_same_rows_when_it_is_compacted) {
   testing::for_each_seed(1, 40, [](std::uint64_t seed) {
     query::random_recording reported(seed, seed % 4 == 0);
-    reported.made.flush();
-    rows_by_kind before = rows_of(*reported.made.open()->latest());
+    reported.recorded.flush();
+    rows_by_kind before = get_rows(*reported.recorded.open()->latest());
     recording into(64);
     std::mt19937_64 random(seed);
-    const auto span = index::time_range_of(*reported.made.open()->latest());
+    const auto span = index::recorded_range(*reported.recorded.open()->latest());
     const auto count = 1 + random() % 9;
-    rows_by_kind after =
-        rows_of(*compacted(reported.made, sections_of(span.length() / static_cast<time_ns>(count) + 1, count), into));
-    for (auto* all : {&before, &after})
-      for (auto& [type, rows] : *all)
+    rows_by_kind after = get_rows(
+        *compacted(reported.recorded, select_sections(span.length() / static_cast<time_ns>(count) + 1, count), into));
+    for (auto* whole : {&before, &after})
+      for (auto& [type, rows] : *whole)
         if (!keeps_its_order(type)) std::sort(rows.begin(), rows.end());
     EXPECT_EQ(before, after);
   });
@@ -109,12 +109,12 @@ void expect_same_scan(const recording_scan& written, const recording_scan& read)
 TEST(any_recording, is_scanned_while_it_is_compacted_as_it_is_when_it_is_read) {
   testing::for_each_seed(1, 40, [](std::uint64_t seed) {
     query::random_recording reported(seed, seed % 4 == 0);
-    reported.made.flush();
-    const auto before = reported.made.open()->latest();
+    reported.recorded.flush();
+    const auto before = reported.recorded.open()->latest();
     recording into(64);
     recording_scan written(before->tables());
-    ASSERT_TRUE(reorder_chunks(*before, sections_of(index::time_range_of(*before).length() / 7 + 1, 8), into.writer(),
-                               always, &written));
+    ASSERT_TRUE(reorder_chunks(*before, select_sections(index::recorded_range(*before).length() / 7 + 1, 8),
+                               into.writer(), always, &written));
     into.close();
     const auto after = into.open()->latest();
     ASSERT_TRUE(written.look_at(*after));
@@ -124,21 +124,21 @@ TEST(any_recording, is_scanned_while_it_is_compacted_as_it_is_when_it_is_read) {
 
 /// A scan keeps only the latest rows, and infers steps as they arrive.
 TEST(a_scan, finds_the_steps_of_an_index_of_very_many_blocks) {
-  recording made;
-  made.standard_tables();
+  recording recorded;
+  recorded.standard_tables();
   constexpr int a_step = 20;
   constexpr auto blocks = static_cast<int>(3 * index::step_window{}.blocks);
   for (int i = 0; i < blocks; ++i) {
-    made.add_alloc(i * 100, static_cast<std::uint64_t>(i + 1), static_cast<std::uint64_t>(1'000 + i % a_step * 10),
-                   trace::memory_kind::device, trace::layer::framework, "tensor");
+    recorded.add_alloc(i * 100, static_cast<std::uint64_t>(i + 1), static_cast<std::uint64_t>(1'000 + i % a_step * 10),
+                       trace::memory_kind::device, trace::layer::framework, "tensor");
     for (int j = 0; i % a_step == 12 && j < a_step && i - j >= 0; ++j)
-      made.add_free(i * 100 + 50, static_cast<std::uint64_t>(i - j + 1), trace::layer::framework);
+      recorded.add_free(i * 100 + 50, static_cast<std::uint64_t>(i - j + 1), trace::layer::framework);
   }
-  made.flush();
-  const testing::indexed all(made.open());
-  const auto known = recording_scan(*all.snapshot).steps();
+  recorded.flush();
+  const testing::indexed loaded(recorded.open());
+  const auto known = recording_scan(*loaded.snapshot).steps();
   const auto& found = known->lists().at(trace::process_id{1});
-  const auto& expected = all.index.tensors(*all.snapshot)->steps->lists().at(trace::process_id{1});
+  const auto& expected = loaded.index.tensors(*loaded.snapshot)->steps->lists().at(trace::process_id{1});
   EXPECT_EQ(found.source, expected.source);
   ASSERT_EQ(found.steps.size(), expected.steps.size());
   EXPECT_NEAR(static_cast<double>(found.steps.size()), blocks / a_step, 3);
@@ -152,11 +152,11 @@ class a_scan_of_many_processes : public ::testing::Test {
   static constexpr int a_step = 32;
   static constexpr std::size_t of_a_birth = 64;  ///< Bytes that the scan takes per allocation.
 
-  [[nodiscard]] static time_ns begin_of(std::uint64_t process) { return static_cast<time_ns>(process) * 1'000'000; }
+  [[nodiscard]] static time_ns get_begin(std::uint64_t process) { return static_cast<time_ns>(process) * 1'000'000; }
   void record(std::uint64_t processes) {
     made_.standard_tables();
     for (std::uint64_t number = 1; number <= processes; ++number) {
-      const time_ns begin = begin_of(number);
+      const time_ns begin = get_begin(number);
       const trace::process_id process{number};
       made_.writer().add(
           trace::process_row{.id = process, .pid = number, .begin = begin, .end = begin + blocks * 100 + 100});
@@ -191,11 +191,11 @@ class a_scan_of_many_processes : public ::testing::Test {
 TEST_F(a_scan_of_many_processes, finds_their_steps_though_it_keeps_few_blocks) {
   constexpr std::uint64_t processes = 1'100;  // Together they have more blocks than a scan keeps.
   record(processes);
-  const auto of = recorded();
+  const auto subject = recorded();
   const std::size_t before = allocated();
-  const recording_scan known(*of);
+  const recording_scan known(*subject);
   EXPECT_LT(allocated() - before, processes * blocks * of_a_birth / 4);
-  EXPECT_GE(known.steps_settled_until(), begin_of(processes)) << "ended processes do not delay the others";
+  EXPECT_GE(known.steps_settled_until(), get_begin(processes)) << "ended processes do not delay the others";
   const auto steps = known.steps();
   EXPECT_EQ(steps->lists().size(), processes);
   for (const auto& [process, found] : steps->lists())
@@ -205,37 +205,37 @@ TEST_F(a_scan_of_many_processes, finds_their_steps_though_it_keeps_few_blocks) {
 TEST_F(a_scan_of_many_processes, keeps_no_memory_for_frees_that_blocks_were_reported_of) {
   constexpr std::size_t processes = 200;
   record(processes);
-  const auto of = recorded();
+  const auto subject = recorded();
   const std::size_t before = allocated();
-  const recording_scan known(*of);
+  const recording_scan known(*subject);
   EXPECT_LT(allocated() - before, processes * blocks * of_a_birth);
 }
 
 TEST(a_scan_of_rows_that_are_written, says_when_the_file_has_other_chunks) {
-  recording made(64), into(64);
-  made.standard_tables();
-  for (int i = 0; i < 1'000; ++i) made.add_kernel(i * 10, i * 10 + 5);
-  made.flush();
-  const auto before = made.open()->latest();
+  recording recorded(64), into(64);
+  recorded.standard_tables();
+  for (int i = 0; i < 1'000; ++i) recorded.add_kernel(i * 10, i * 10 + 5);
+  recorded.flush();
+  const auto before = recorded.open()->latest();
   recording_scan written(before->tables());
-  ASSERT_TRUE(reorder_chunks(*before, sections_of(100'000, 1), into.writer(), always, &written));
+  ASSERT_TRUE(reorder_chunks(*before, select_sections(100'000, 1), into.writer(), always, &written));
   into.add_kernel(20'000, 20'001);
   into.close();
   EXPECT_FALSE(written.look_at(*into.open()->latest()));
 }
 
 TEST(compacted_chunks, hold_the_rows_of_one_section_or_those_that_reach_beyond_it) {
-  recording made(50), into;
-  made.standard_tables();
+  recording recorded(50), into;
+  recorded.standard_tables();
   constexpr time_ns section = 100'000;
   // The rows are in random order, and one in fifty extends beyond its section.
   std::mt19937_64 random(1);
   for (int i = 0; i < 10'000; ++i) {
     const auto begin = static_cast<time_ns>(random() % (10 * section));
     const time_ns end = i % 50 == 0 ? begin + section : std::min(begin + 10, begin / section * section + section - 1);
-    made.add_kernel(begin, end);
+    recorded.add_kernel(begin, end);
   }
-  const auto trace = compacted(made, sections_of(section, 11), into);
+  const auto trace = compacted(recorded, select_sections(section, 11), into);
   std::size_t inside = 0, beyond = 0;
   for (std::size_t i = 0; i < trace->chunks().size(); ++i) {
     const trace::chunk_info& chunk = trace->chunks()[i];
@@ -254,15 +254,15 @@ TEST(compacted_chunks, hold_the_rows_of_one_section_or_those_that_reach_beyond_i
 }
 
 TEST(compacted_chunks, are_few_and_of_about_the_same_size) {
-  recording made, into(1'000);
-  made.standard_tables();
+  recording recorded, into(1'000);
+  recorded.standard_tables();
   for (int i = 0; i < 2'500; ++i) {
-    made.add_kernel(i * 100, i * 100 + 50);
-    if (i % 10 == 0) made.add_copy(i * 100, i * 100 + 50, 1'000);
-    made.flush();
+    recorded.add_kernel(i * 100, i * 100 + 50);
+    if (i % 10 == 0) recorded.add_copy(i * 100, i * 100 + 50, 1'000);
+    recorded.flush();
   }
-  ASSERT_GT(made.open()->latest()->chunks().size(), 2'500U);
-  const auto trace = compacted(made, sections_of(50'000, 5), into);
+  ASSERT_GT(recorded.open()->latest()->chunks().size(), 2'500U);
+  const auto trace = compacted(recorded, select_sections(50'000, 5), into);
   std::map<trace::row_type, std::vector<std::uint32_t>> sizes;
   for (const trace::chunk_info& chunk : trace->chunks()) sizes[chunk.type].push_back(chunk.rows);
   EXPECT_EQ(sizes[trace::row_type::kernel], (std::vector<std::uint32_t>{500, 500, 500, 500, 500}));
@@ -280,11 +280,11 @@ TEST(compacted_chunks, are_few_and_of_about_the_same_size) {
 
 /// An event is written when it ends, so each chunk may contain an event that started at the beginning of the recording.
 TEST(compacted_chunks, hold_everything_where_each_chunk_reaches_back_to_the_begin) {
-  recording made(500), into;
-  made.standard_tables();
+  recording recorded(500), into;
+  recorded.standard_tables();
   constexpr int count = 300'000;
-  for (int i = 0; i < count; ++i) made.add_kernel(i % 500 == 499 ? 0 : i, i + 10);
-  const auto trace = compacted(made, sections_of(count / 30, 30), into);
+  for (int i = 0; i < count; ++i) recorded.add_kernel(i % 500 == 499 ? 0 : i, i + 10);
+  const auto trace = compacted(recorded, select_sections(count / 30, 30), into);
   std::vector<std::uint64_t> ids;
   ASSERT_TRUE(trace->for_each<trace::kernel_event>([&](const auto& row) { ids.push_back(raw(row.id)); }));
   std::sort(ids.begin(), ids.end());
@@ -293,30 +293,30 @@ TEST(compacted_chunks, hold_everything_where_each_chunk_reaches_back_to_the_begi
 }
 
 TEST(compacting, tells_of_a_chunk_that_cannot_be_read) {
-  recording made(50), into;
-  made.standard_tables();
-  for (int i = 0; i < 1'000; ++i) made.add_kernel(i * 100, i * 100 + 50);
-  made.flush();
-  const auto trace = made.open()->latest();
+  recording recorded(50), into;
+  recorded.standard_tables();
+  for (int i = 0; i < 1'000; ++i) recorded.add_kernel(i * 100, i * 100 + 50);
+  recorded.flush();
+  const auto trace = recorded.open()->latest();
   const auto& damaged = trace->chunks()[trace->chunks().size() / 2];
   {
-    std::fstream file(made.path(), std::ios::in | std::ios::out | std::ios::binary);
+    std::fstream file(recorded.path(), std::ios::in | std::ios::out | std::ios::binary);
     file.seekp(static_cast<std::streamoff>(damaged.offset + sizeof(trace::chunk_header)));
     file.write("damaged", 7);
   }
-  const auto done = reorder_chunks(*trace, sections_of(10'000, 10), into.writer(), always);
+  const auto done = reorder_chunks(*trace, select_sections(10'000, 10), into.writer(), always);
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().code, error_code::corrupt) << done.error().to_string();
 }
 
 TEST(compacting, ends_when_it_is_reported_to) {
-  recording made(50), into;
-  made.standard_tables();
-  for (int i = 0; i < 1'000; ++i) made.add_kernel(i * 100, i * 100 + 50);
-  made.flush();
+  recording recorded(50), into;
+  recorded.standard_tables();
+  for (int i = 0; i < 1'000; ++i) recorded.add_kernel(i * 100, i * 100 + 50);
+  recorded.flush();
   int asked = 0;
-  const auto done =
-      reorder_chunks(*made.open()->latest(), sections_of(10'000, 10), into.writer(), [&] { return ++asked < 5; });
+  const auto done = reorder_chunks(*recorded.open()->latest(), select_sections(10'000, 10), into.writer(),
+                                   [&] { return ++asked < 5; });
   ASSERT_FALSE(done);
   EXPECT_EQ(done.error().code, error_code::cancelled);
   EXPECT_EQ(asked, 5);

@@ -37,32 +37,32 @@ bool to_the_end() { return true; }
 using sorted_rows = std::map<trace::row_type, std::vector<std::string>>;
 
 /// The rows of each kind, sorted.
-sorted_rows sorted_rows_of(const trace::snapshot& of) {
-  sorted_rows all;
-#define SLUICE_ROWS(row, kind)         \
-  EXPECT_TRUE(of.for_each<trace::row>( \
-      [&](const trace::row& each) { all[trace::row_type::kind].push_back(testing::in_words(each)); }));
+sorted_rows get_sorted_rows(const trace::snapshot& recording) {
+  sorted_rows whole;
+#define SLUICE_ROWS(row, kind)                \
+  EXPECT_TRUE(recording.for_each<trace::row>( \
+      [&](const trace::row& each) { whole[trace::row_type::kind].push_back(testing::in_words(each)); }));
   SLUICE_FOR_EACH_ROW(SLUICE_ROWS)
 #undef SLUICE_ROWS
-  for (auto& [type, rows] : all) std::sort(rows.begin(), rows.end());
-  return all;
+  for (auto& [type, rows] : whole) std::sort(rows.begin(), rows.end());
+  return whole;
 }
 
 /// The start of the newest chunk of events.
-time_ns newest(const trace::snapshot& of) {
+time_ns newest(const trace::snapshot& recording) {
   time_ns latest = -latest_time;
-  for (const trace::chunk_info& chunk : of.chunks())
+  for (const trace::chunk_info& chunk : recording.chunks())
     if (trace::is_event(chunk.type)) latest = std::max(latest, chunk.min_time);
   return latest;
 }
 
 /// Copies the rows of `of` to a recording that is flushed at intervals; calls `at_flush` with the rows so far.
 template <class Call>
-void tell_again(const trace::snapshot& of, recording& into, std::size_t chunks_a_flush, const Call& at_flush) {
+void tell_again(const trace::snapshot& snapshot, recording& into, std::size_t chunks_a_flush, const Call& at_flush) {
   into.flush();
   const auto file = into.open();
-  for (std::size_t i = 0; i < of.chunks().size(); ++i) {
-    testing::copy_chunk(of, i, into.writer());
+  for (std::size_t i = 0; i < snapshot.chunks().size(); ++i) {
+    testing::copy_chunk(snapshot, i, into.writer());
     if ((i + 1) % chunks_a_flush != 0) continue;
     into.flush();
     ASSERT_TRUE(file->refresh());
@@ -74,29 +74,29 @@ TEST(any_recording, put_in_order_while_it_is_written_says_the_same_as_at_its_end
   testing::for_each_seed(1, 60, [](std::uint64_t seed) {
     const bool hostile = seed % 4 == 0;
     query::random_recording reported(seed, hostile);
-    reported.made.close();
-    const auto all = reported.made.open()->latest();
+    reported.recorded.close();
+    const auto whole = reported.recorded.open()->latest();
     std::mt19937_64 random(seed);
-    const finalize_options how{.min_events = 1, .section_events = 20};
+    const finalize_options options{.min_events = 1, .section_events = 20};
 
     recording growing(8), at_end(8);
-    auto copy = reordered_copy::beside(growing.writer(), how.section_events).value();
+    auto copy = reordered_copy::beside(growing.writer(), options.section_events).value();
     // The recording's rows are in random order, so many arrive after their section was moved.
-    tell_again(*all, growing, 1 + random() % 8, [&](const auto& so_far) {
+    tell_again(*whole, growing, 1 + random() % 8, [&](const auto& so_far) {
       if (random() % 4 == 0) return;
       ASSERT_TRUE(copy->grow(so_far, static_cast<time_ns>(random() % 4'000), to_the_end));
       if (random() % 4 != 0) copy->sum_up_so_far(to_the_end);
     });
-    auto with_copy = how;
+    auto with_copy = options;
     with_copy.begun = &copy;
     ASSERT_TRUE(finalize(growing.writer(), with_copy));
     EXPECT_EQ(copy, nullptr);
-    testing::copy_rows(*all, at_end.writer());
-    ASSERT_TRUE(finalize(at_end.writer(), how));
+    testing::copy_rows(*whole, at_end.writer());
+    ASSERT_TRUE(finalize(at_end.writer(), options));
 
     const auto found = growing.open()->latest(), expected = at_end.open()->latest();
     EXPECT_TRUE(found->complete());
-    EXPECT_EQ(sorted_rows_of(*found), sorted_rows_of(*expected));
+    EXPECT_EQ(get_sorted_rows(*found), get_sorted_rows(*expected));
     if (hostile) return;  // If rows contradict each other, it is unspecified which row counts.
     ASSERT_NE(find_stored_metrics(*found), nullptr);
     expect_same_stored_metrics(*find_stored_metrics(*found), *find_stored_metrics(*expected));
@@ -113,26 +113,26 @@ TEST_P(a_generated_recording, has_the_same_rows_and_metrics_if_it_is_put_in_orde
   options.events = 60'000;
   options.processes = GetParam();
   ASSERT_TRUE(generate::generate(options, source.path()));
-  const auto all = source.open()->latest();
-  const finalize_options how{.min_events = 1, .section_events = 1'000};
+  const auto whole = source.open()->latest();
+  const finalize_options method{.min_events = 1, .section_events = 1'000};
 
-  auto copy = reordered_copy::beside(growing.writer(), how.section_events).value();
+  auto copy = reordered_copy::beside(growing.writer(), method.section_events).value();
   std::size_t early = 0;
-  tell_again(*all, growing, 10, [&](const auto& so_far) {
+  tell_again(*whole, growing, 10, [&](const auto& so_far) {
     // Far enough before the newest event that no row arrives late.
-    ASSERT_TRUE(copy->grow(so_far, newest(*so_far) - all->end() / 8, to_the_end));
+    ASSERT_TRUE(copy->grow(so_far, newest(*so_far) - whole->end() / 8, to_the_end));
     copy->sum_up_so_far(to_the_end);
     early = copy->sections().size();
   });
-  auto with_copy = how;
+  auto with_copy = method;
   with_copy.begun = &copy;
   ASSERT_TRUE(finalize(growing.writer(), with_copy));
-  tell_again(*all, at_end, 10, [](const auto&) {});
-  ASSERT_TRUE(finalize(at_end.writer(), how));
+  tell_again(*whole, at_end, 10, [](const auto&) {});
+  ASSERT_TRUE(finalize(at_end.writer(), method));
 
   const auto found = growing.open()->latest(), expected = at_end.open()->latest();
   EXPECT_GT(early, 20U);
-  EXPECT_EQ(sorted_rows_of(*found), sorted_rows_of(*expected));
+  EXPECT_EQ(get_sorted_rows(*found), get_sorted_rows(*expected));
   expect_same_stored_metrics(*find_stored_metrics(*found), *find_stored_metrics(*expected));
 }
 
@@ -151,16 +151,16 @@ class a_copy_that_was_begun : public ::testing::Test {
     ASSERT_GT(copy_->sections().size(), 10U);
     how_.begun = &copy_;
   }
-  void tell(int from, int until) {
-    for (int i = from; i < until; ++i) {
+  void tell(int begin, int until) {
+    for (int i = begin; i < until; ++i) {
       made_.add_kernel(i * 100, i * 100 + 50);
       if (i % 10 == 9) made_.flush();
     }
   }
-  static std::set<std::uint64_t> kernels_in(const trace::snapshot& of) {
-    std::set<std::uint64_t> all;
-    EXPECT_TRUE(of.for_each<trace::kernel_event>([&](const auto& row) { all.insert(raw(row.id)); }));
-    return all;
+  static std::set<std::uint64_t> kernels_in(const trace::snapshot& recording) {
+    std::set<std::uint64_t> values;
+    EXPECT_TRUE(recording.for_each<trace::kernel_event>([&](const auto& row) { values.insert(raw(row.id)); }));
+    return values;
   }
 
   recording made_{50};
@@ -239,13 +239,13 @@ class a_reorder_thread : public ::testing::Test {
     }
   }
   static reorder_thread::options soon() {
-    reorder_thread::options how;
-    how.min_events = 1'000;
-    how.events_a_round = how.max_events_a_round = 500;
-    how.min_room = 0;
-    how.waits_for_late_rows = 1'000;
-    how.section_events = 100;
-    return how;
+    reorder_thread::options method;
+    method.min_events = 1'000;
+    method.events_a_round = method.max_events_a_round = 500;
+    method.min_room = 0;
+    method.waits_for_late_rows = 1'000;
+    method.section_events = 100;
+    return method;
   }
 
   recording made_{50};
@@ -271,17 +271,17 @@ TEST_F(a_reorder_thread, has_done_most_when_the_recording_ends) {
 }
 
 TEST_F(a_reorder_thread, begins_nothing_for_few_events) {
-  auto how = soon();
-  how.min_events = 1'000'000;
-  reorder_thread beside(how);
+  auto options = soon();
+  options.min_events = 1'000'000;
+  reorder_thread beside(options);
   write(beside);
   EXPECT_EQ(beside.take(), nullptr);
 }
 
 TEST_F(a_reorder_thread, leaves_the_disk_to_the_recording_if_there_is_little_room) {
-  auto how = soon();
-  how.min_room = UINT64_MAX;
-  reorder_thread beside(how);
+  auto options = soon();
+  options.min_room = UINT64_MAX;
+  reorder_thread beside(options);
   write(beside);
   EXPECT_EQ(beside.take(), nullptr);
 }

@@ -16,7 +16,7 @@ namespace sluice::summary {
 
 struct digest_value {
   std::string where;
-  std::variant<std::uint64_t, std::int64_t, double, std::string> is;
+  std::variant<std::uint64_t, std::int64_t, double, std::string> value;
   double tolerance = 0;  ///< Nonzero for byte counts that were rounded to integers.
 };
 
@@ -35,27 +35,27 @@ class stored_metrics_flattener {
   }
 
   template <class T>
-  void put(const T& of) {
+  void put(const T& subject) {
     if constexpr (std::is_same_v<T, left_out>) {
     } else if constexpr (std::is_same_v<T, std::string>) {
-      values.push_back({where_, of});
+      values.push_back({where_, subject});
     } else if constexpr (detail::is_vector<T>) {
-      values.push_back({where_ + " size", std::uint64_t{of.size()}});
-      for (std::size_t i = 0; i < of.size(); ++i) inside(fmt::format("[{}]", i), of[i]);
+      values.push_back({where_ + " size", std::uint64_t{subject.size()}});
+      for (std::size_t i = 0; i < subject.size(); ++i) inside(fmt::format("[{}]", i), subject[i]);
     } else if constexpr (std::is_enum_v<T>) {
-      values.push_back({where_, static_cast<std::uint64_t>(of)});
+      values.push_back({where_, static_cast<std::uint64_t>(subject)});
     } else if constexpr (std::is_same_v<T, double>) {
-      values.push_back({where_, of, tolerance_});
+      values.push_back({where_, subject, tolerance_});
     } else if constexpr (std::is_integral_v<T> && std::is_signed_v<T>) {
-      values.push_back({where_, std::int64_t{of}});
+      values.push_back({where_, std::int64_t{subject}});
     } else if constexpr (std::is_integral_v<T>) {
-      values.push_back({where_, std::uint64_t{of}});
+      values.push_back({where_, std::uint64_t{subject}});
     } else if constexpr (detail::is_or_unknown<T>) {
-      values.push_back({where_, std::int64_t{of.time}});
+      values.push_back({where_, std::int64_t{subject.time}});
     } else if constexpr (detail::added_with<T> > 0) {
-      put(of.value);
+      put(subject.value);
     } else {
-      fields(*this, of);
+      fields(*this, subject);
     }
   }
 
@@ -63,10 +63,10 @@ class stored_metrics_flattener {
 
  private:
   template <class T>
-  void inside(const std::string& step, const T& of) {
+  void inside(const std::string& step, const T& subject) {
     const std::size_t length = where_.size();
     where_ += step;
-    put(of);
+    put(subject);
     where_.resize(length);
   }
 
@@ -75,24 +75,24 @@ class stored_metrics_flattener {
 };
 
 inline bool same(const digest_value& a, const digest_value& b) {
-  const double* x = std::get_if<double>(&a.is);
-  const double* y = std::get_if<double>(&b.is);
-  if (x == nullptr || y == nullptr) return a.is == b.is;
+  const double* x = std::get_if<double>(&a.value);
+  const double* y = std::get_if<double>(&b.value);
+  if (x == nullptr || y == nullptr) return a.value == b.value;
   return std::abs(*x - *y) <= 1e-9 * std::max(std::abs(*x), std::abs(*y)) + a.tolerance;
 }
 
-inline std::string in_words(const digest_value& of) {
-  return of.where + " is " + std::visit([](const auto& is) { return fmt::format("{}", is); }, of.is);
+inline std::string in_words(const digest_value& value) {
+  return value.where + " is " + std::visit([](const auto& current) { return fmt::format("{}", current); }, value.value);
 }
 
 /// Clears the metrics that are computed within sections (see build_stored_metrics.hpp), so that they are not compared.
-inline void leave_out_what_sections_show(metrics::waste_metrics& of) {
+inline void leave_out_what_sections_show(metrics::waste_metrics& waste_metrics) {
   metrics::waste_metrics left;
-  left.growing = std::move(of.growing);
-  left.replays = std::move(of.replays);
-  left.twice = std::move(of.twice);
-  left.forced = std::move(of.forced);
-  of = std::move(left);
+  left.growing = std::move(waste_metrics.growing);
+  left.replays = std::move(waste_metrics.replays);
+  left.twice = std::move(waste_metrics.twice);
+  left.forced = std::move(waste_metrics.forced);
+  waste_metrics = std::move(left);
 }
 
 inline void expect_same_values(const stored_metrics& found, const stored_metrics& expected) {

@@ -12,11 +12,11 @@ using testing::recording;
 using sections = std::vector<trace::section_row>;
 
 std::shared_ptr<const section_list> stored(const std::vector<sections>& chunks) {
-  recording made;
-  made.add_alloc(5, 1, 10);
-  for (const sections& each : chunks) made.writer().add_summary<trace::section_row>(each);
-  made.close();
-  return section_list::of(made.open()->latest());
+  recording recorded;
+  recorded.add_alloc(5, 1, 10);
+  for (const sections& each : chunks) recorded.writer().add_summary<trace::section_row>(each);
+  recorded.close();
+  return section_list::of(recorded.open()->latest());
 }
 
 TEST(section_list, has_the_sections_of_all_chunks) {

@@ -29,13 +29,13 @@ struct whole {
 };
 
 template <class Archive>
-void fields(Archive& all, like<Archive, part> of) {
-  all(of, of.number, of.name);
+void fields(Archive& whole, like<Archive, part> subject) {
+  whole(subject, subject.number, subject.name);
 }
 template <class Archive>
-void fields(Archive& all, like<Archive, whole> of) {
-  all(of, of.size, of.little, of.flag, of.real, of.paint, of.block, or_unknown{of.until}, left_out{}, of.parts,
-      of.words);
+void fields(Archive& full, like<Archive, whole> subject) {
+  full(subject, subject.size, subject.little, subject.flag, subject.real, subject.paint, subject.block,
+       or_unknown{subject.until}, left_out{}, subject.parts, subject.words);
 }
 
 }  // namespace sluice::summary::archive_test
@@ -78,10 +78,10 @@ TEST(an_archive, gives_back_what_was_written) {
   for (const whole& value : {whole{}, some_value()}) {
     const std::string bytes = written(value);
     whole read;
-    value_reader from(bytes, room);
-    from.get(read);
-    EXPECT_FALSE(from.failed());
-    EXPECT_TRUE(from.at_end());
+    value_reader reader(bytes, room);
+    reader.get(read);
+    EXPECT_FALSE(reader.failed());
+    EXPECT_TRUE(reader.at_end());
     EXPECT_EQ(read, value);
   }
 }
@@ -96,9 +96,9 @@ TEST(an_archive, that_was_cut_anywhere_fails) {
   const std::string bytes = written(some_value());
   for (std::size_t size = 0; size < bytes.size(); ++size) {
     whole read;
-    value_reader from(std::string_view(bytes).substr(0, size), room);
-    from.get(read);
-    EXPECT_TRUE(from.failed()) << size;
+    value_reader reader(std::string_view(bytes).substr(0, size), room);
+    reader.get(read);
+    EXPECT_TRUE(reader.failed()) << size;
   }
 }
 
@@ -110,9 +110,9 @@ TEST(an_archive, does_not_keep_numbers_that_could_overflow) {
     value_writer to(bytes);
     to.put(value);
     whole read;
-    value_reader from(bytes, room);
-    from.get(read);
-    return to.failed() && from.failed();
+    value_reader reader(bytes, room);
+    reader.get(read);
+    return to.failed() && reader.failed();
   };
   EXPECT_TRUE(refused([](whole& v) { v.parts = {{largest_signed + 1, {}}}; }));
   EXPECT_TRUE(refused([](whole& v) { v.parts = {{trace::unknown_time, {}}}; })) << "only where it may be unknown";
@@ -143,9 +143,9 @@ TEST(an_archive, does_not_believe_claimed_sizes) {
 
 TEST(an_archive, refuses_values_that_their_type_does_not_have) {
   const auto refuses = []<class T>(T value, std::string_view bytes) {
-    value_reader from(bytes, room);
-    from.get(value);
-    return from.failed();
+    value_reader reader(bytes, room);
+    reader.get(value);
+    return reader.failed();
   };
   EXPECT_TRUE(refuses(colour{}, "\x03"));
   EXPECT_FALSE(refuses(colour{}, "\x02"));
@@ -163,9 +163,9 @@ TEST(an_archive, comes_back_from_any_bytes) {
     for (auto changes = 1 + random() % 4; changes > 0; --changes)
       bytes[random() % bytes.size()] = static_cast<char>(random());
     whole read;
-    value_reader from(bytes, room);
-    from.get(read);
-    if (from.failed() || !from.at_end()) continue;
+    value_reader reader(bytes, room);
+    reader.get(read);
+    if (reader.failed() || !reader.at_end()) continue;
     whole again;
     const std::string twice = written(read);
     value_reader from_twice(twice, room);
@@ -176,9 +176,9 @@ TEST(an_archive, comes_back_from_any_bytes) {
 }
 
 TEST(a_description, says_what_is_kept) {
-  describer of;
-  of.put(whole{});
-  EXPECT_EQ(of.text(), "{u8u1u1de3et[{i8s}][s]}");
+  describer subject;
+  subject.put(whole{});
+  EXPECT_EQ(subject.text(), "{u8u1u1de3et[{i8s}][s]}");
 }
 
 }  // namespace

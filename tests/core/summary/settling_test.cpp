@@ -9,9 +9,9 @@ namespace {
 class process_with_steps {
  public:
   process_with_steps(std::initializer_list<time_ns> begins) {
-    index::step_list all{index::step_source::marks, {}};
-    for (const time_ns begin : begins) all.steps.push_back({.span = {begin, begin + 10}});
-    if (!all.steps.empty()) facts_.add(trace::process_id{1}, std::move(all));
+    index::step_list list{index::step_source::marks, {}};
+    for (const time_ns begin : begins) list.steps.push_back({.span = {begin, begin + 10}});
+    if (!list.steps.empty()) facts_.add(trace::process_id{1}, std::move(list));
   }
   operator const index::step_facts&() const { return facts_; }
 

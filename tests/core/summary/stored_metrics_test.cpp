@@ -21,7 +21,7 @@ using testing::recording;
 
 const std::atomic<bool> wanted{false};
 
-std::string bytes_of(const stored_metrics& of) { return encode_stored_metrics(of).value(); }
+std::string get_bytes(const stored_metrics& subject) { return encode_stored_metrics(subject).value(); }
 
 /// Serializes any stored struct, to compare values that cannot be compared member by member.
 template <class T>
@@ -32,29 +32,29 @@ std::string kept(const T& value) {
 }
 
 /// Expects that metrics read back from bytes equal those of the index.
-void expect_exact(const indexed& all) {
-  const stored_metrics made = make_stored_metrics(all.index, *all.snapshot);
-  const std::string bytes = bytes_of(made);
+void expect_exact(const indexed& loaded) {
+  const stored_metrics output = make_stored_metrics(loaded.index, *loaded.snapshot);
+  const std::string bytes = get_bytes(output);
   const auto read = decode_stored_metrics(bytes);
   ASSERT_TRUE(read) << read.error().to_string();
-  EXPECT_EQ(bytes_of(*read), bytes);
+  EXPECT_EQ(get_bytes(*read), bytes);
 
-  const time_range whole = index::time_range_of(*all.snapshot);
+  const time_range whole = index::recorded_range(*loaded.snapshot);
   EXPECT_EQ(read->span, whole);
-  EXPECT_EQ(kept(read->metrics.whole), kept(metrics::measure(all.index, all.snapshot->tables(), whole)));
+  EXPECT_EQ(kept(read->metrics.whole), kept(metrics::measure(loaded.index, loaded.snapshot->tables(), whole)));
   for (const memory_stacks& memory : read->memory) {
     const metrics::block_filter filter = memory.memory.filter();
-    const time_ns peak = metrics::peak_time(all.index.memory(), filter, whole, wanted);
-    EXPECT_EQ(kept(memory.at_peak), kept(metrics::live_stacks(all.index.memory(), filter, peak, wanted)));
-    EXPECT_EQ(kept(memory.allocated), kept(metrics::allocating_stacks(all.index.memory(), filter, whole, wanted)));
+    const time_ns peak = metrics::peak_time(loaded.index.memory(), filter, whole, wanted);
+    EXPECT_EQ(kept(memory.at_peak), kept(metrics::live_stacks(loaded.index.memory(), filter, peak, wanted)));
+    EXPECT_EQ(kept(memory.allocated), kept(metrics::allocating_stacks(loaded.index.memory(), filter, whole, wanted)));
   }
   for (const copy_stacks& copies : read->copies) {
     const metrics::copy_filter filter{copies.device, copies.direction};
-    EXPECT_EQ(kept(copies.use), kept(metrics::copying_stacks(all.index, filter, whole, wanted)));
+    EXPECT_EQ(kept(copies.use), kept(metrics::copying_stacks(loaded.index, filter, whole, wanted)));
   }
-  EXPECT_EQ(kept(read->all_copies), kept(metrics::copying_stacks(all.index, {}, whole, wanted)));
+  EXPECT_EQ(kept(read->all_copies), kept(metrics::copying_stacks(loaded.index, {}, whole, wanted)));
 
-  const auto facts = all.index.tensors(*all.snapshot);
+  const auto facts = loaded.index.tensors(*loaded.snapshot);
   // The steps themselves are stored as separate rows.
   ASSERT_EQ(read->steps.size(), facts->steps->lists().size());
   for (const index::process_steps& process : read->steps) {
@@ -65,7 +65,7 @@ void expect_exact(const indexed& all) {
   // The expected blocks, computed in a slow, simple way.
   std::vector<const index::block_record*> blocks;
   std::vector<block_sum> sums(trace::layer_count);
-  for (const index::block_record& block : all.index.memory().blocks()) {
+  for (const index::block_record& block : loaded.index.memory().blocks()) {
     if (!block.allocated || !block.live_in(whole)) continue;
     blocks.push_back(&block);
     ++sums[static_cast<std::size_t>(block.layer)].count;
@@ -76,7 +76,7 @@ void expect_exact(const indexed& all) {
     EXPECT_EQ(read->blocks[i].count, sums[i].count);
     EXPECT_EQ(read->blocks[i].bytes, sums[i].bytes);
   }
-  EXPECT_EQ(read->uses_known, !all.index.touches().empty());
+  EXPECT_EQ(read->uses_known, !loaded.index.touches().empty());
   std::stable_sort(blocks.begin(), blocks.end(), [](const index::block_record* a, const index::block_record* b) {
     return a->bytes != b->bytes ? a->bytes > b->bytes : a->id < b->id;
   });
@@ -91,30 +91,31 @@ void expect_exact(const indexed& all) {
     EXPECT_EQ(listed.bytes, blocks[i]->bytes);
     EXPECT_EQ(listed.died, blocks[i]->died);
     const index::block_touches uses =
-        all.index.touches().empty() ? index::block_touches{} : all.index.touches().of(*blocks[i]);
+        loaded.index.touches().empty() ? index::block_touches{} : loaded.index.touches().of(*blocks[i]);
     EXPECT_EQ(listed.uses, uses.count());
     EXPECT_EQ(listed.first_use, uses.first.time);
     EXPECT_EQ(listed.last_use, uses.last.time);
-    const auto position = static_cast<std::size_t>(blocks[i] - all.index.memory().blocks().data());
-    EXPECT_EQ(listed.category.what, facts->categories[position].what);
+    const auto position = static_cast<std::size_t>(blocks[i] - loaded.index.memory().blocks().data());
+    EXPECT_EQ(listed.category.kind, facts->categories[position].kind);
     EXPECT_EQ(listed.category.why, facts->categories[position].why);
   }
 }
 
 TEST(stored_metrics, says_what_the_index_says) {
-  recording made(100);
-  testing::tell_a_lot(made);
-  made.close();
-  const indexed all(made.open());
-  expect_exact(all);
-  const stored_metrics of = make_stored_metrics(all.index, *all.snapshot);
-  const metrics::report_metrics& metrics = of.metrics;
+  recording recorded(100);
+  testing::tell_a_lot(recorded);
+  recorded.close();
+  const indexed loaded(recorded.open());
+  expect_exact(loaded);
+  const stored_metrics subject = make_stored_metrics(loaded.index, *loaded.snapshot);
+  const metrics::report_metrics& metrics = subject.metrics;
   // Empty metrics would make the test meaningless.
   EXPECT_FALSE(metrics.watermarks.empty() || metrics.peaks.empty() || metrics.held.empty() || metrics.unfreed.empty() ||
                metrics.copied.empty() || metrics.failures.empty() || metrics.faults.empty() ||
                metrics.compositions.empty() || metrics.steps.empty() || metrics.unused.empty() ||
                metrics.duplicates.stacks.empty() || metrics.marks.empty() || metrics.messages.empty());
-  EXPECT_FALSE(of.memory.empty() || of.copies.empty() || of.steps.empty() || of.losses.empty() || of.largest.empty());
+  EXPECT_FALSE(subject.memory.empty() || subject.copies.empty() || subject.steps.empty() || subject.losses.empty() ||
+               subject.largest.empty());
 }
 
 TEST(stored_metrics, is_exact_for_real_recordings) {
@@ -143,9 +144,9 @@ TEST(stored_metrics, is_exact_for_generated_recordings) {
 }
 
 TEST(stored_metrics, of_nothing_is_one_too) {
-  recording made;
-  made.close();
-  expect_exact(indexed(made.open()));
+  recording recorded;
+  recorded.close();
+  expect_exact(indexed(recorded.open()));
 }
 
 /// Makes a row's signed numbers valid for storage.
@@ -158,7 +159,7 @@ void tame(Row& row) {
 }
 
 template <class Row>
-void add_random(recording& made, std::mt19937_64& random, bool tamed) {
+void add_random(recording& recorded, std::mt19937_64& random, bool tamed) {
   for (int i = 0; i < 40; ++i) {
     Row row = trace::testing::random_row<Row>(random);
     if (tamed) tame(row);
@@ -167,7 +168,7 @@ void add_random(recording& made, std::mt19937_64& random, bool tamed) {
       if (!tamed && random() % 4 == 0) row.time = extremes[random() % 7];
       row.id = trace::event_id{1 + random() % 1000};
     }
-    made.writer().add(row);
+    recorded.writer().add(row);
   }
 }
 
@@ -176,28 +177,28 @@ TEST(stored_metrics, of_a_recording_that_lies_is_exact_or_none) {
   for (std::uint64_t seed = 1; seed <= 24; ++seed) {
     SCOPED_TRACE(seed);
     std::mt19937_64 random(seed);
-    recording made(50);
+    recording recorded(50);
 #define SLUICE_ADD(row, kind) \
-  if constexpr (!std::is_same_v<trace::row, trace::index_row>) add_random<trace::row>(made, random, seed % 4 != 0);
+  if constexpr (!std::is_same_v<trace::row, trace::index_row>) add_random<trace::row>(recorded, random, seed % 4 != 0);
     SLUICE_FOR_EACH_ROW(SLUICE_ADD)
 #undef SLUICE_ADD
-    made.close();
-    const indexed all(made.open());
-    if (!encode_stored_metrics(make_stored_metrics(all.index, *all.snapshot))) continue;
+    recorded.close();
+    const indexed loaded(recorded.open());
+    if (!encode_stored_metrics(make_stored_metrics(loaded.index, *loaded.snapshot))) continue;
     ++kept_any;
-    expect_exact(all);
+    expect_exact(loaded);
   }
   EXPECT_GT(kept_any, 0);
 }
 
 TEST(stored_metrics, that_was_cut_anywhere_is_an_error) {
-  recording made;
-  made.standard_tables();
-  made.add_alloc(1, 1, 100);
-  made.add_copy(5, 9, 10);
-  made.close();
-  const indexed all(made.open());
-  const std::string bytes = bytes_of(make_stored_metrics(all.index, *all.snapshot));
+  recording recorded;
+  recorded.standard_tables();
+  recorded.add_alloc(1, 1, 100);
+  recorded.add_copy(5, 9, 10);
+  recorded.close();
+  const indexed loaded(recorded.open());
+  const std::string bytes = get_bytes(make_stored_metrics(loaded.index, *loaded.snapshot));
   for (std::size_t size = 0; size < bytes.size(); ++size) {
     const auto read = decode_stored_metrics(std::string_view(bytes).substr(0, size));
     ASSERT_FALSE(read) << size;
@@ -208,15 +209,15 @@ TEST(stored_metrics, that_was_cut_anywhere_is_an_error) {
 }
 
 TEST(stored_metrics, that_contradicts_itself_is_an_error) {
-  recording made;
-  testing::tell_a_lot(made);
-  made.close();
-  const indexed all(made.open());
-  const stored_metrics good = make_stored_metrics(all.index, *all.snapshot);
+  recording recorded;
+  testing::tell_a_lot(recorded);
+  recorded.close();
+  const indexed loaded(recorded.open());
+  const stored_metrics good = make_stored_metrics(loaded.index, *loaded.snapshot);
   const auto refused = [&](auto&& spoil) {
     stored_metrics bad = good;
     spoil(bad);
-    return !decode_stored_metrics(bytes_of(bad));
+    return !decode_stored_metrics(get_bytes(bad));
   };
   EXPECT_FALSE(refused([](stored_metrics&) {}));
   EXPECT_TRUE(refused([](stored_metrics& d) { d.metrics.failures.clear(); }));
@@ -234,34 +235,35 @@ TEST(stored_metrics, that_contradicts_itself_is_an_error) {
 }
 
 TEST(stored_metrics, is_found_in_the_file_that_has_one) {
-  recording made;
-  testing::tell_a_lot(made);
-  made.flush();
-  const auto file = made.open();
+  recording recorded;
+  testing::tell_a_lot(recorded);
+  recorded.flush();
+  const auto file = recorded.open();
   const indexed growing(file);
   EXPECT_EQ(find_stored_metrics(*growing.snapshot), nullptr);
-  const stored_metrics of = make_stored_metrics(growing.index, *growing.snapshot);
-  auto of_other_version = saved_stored_metrics(of).value();
+  const stored_metrics subject = make_stored_metrics(growing.index, *growing.snapshot);
+  auto of_other_version = saved_stored_metrics(subject).value();
   of_other_version.version = stored_metrics_version + 1;
-  auto of_other_name = saved_stored_metrics(of).value();
+  auto of_other_name = saved_stored_metrics(subject).value();
   of_other_name.name = "something else";
-  auto damaged = saved_stored_metrics(of).value();
+  auto damaged = saved_stored_metrics(subject).value();
   damaged.bytes.pop_back();
-  const std::vector<trace::saved_row> rows{of_other_version, of_other_name, damaged, saved_stored_metrics(of).value()};
-  made.writer().add_summary(std::span<const trace::saved_row>(rows));
-  made.close();
-  const auto found = find_stored_metrics(*made.open()->latest());
+  const std::vector<trace::saved_row> rows{of_other_version, of_other_name, damaged,
+                                           saved_stored_metrics(subject).value()};
+  recorded.writer().add_summary(std::span<const trace::saved_row>(rows));
+  recorded.close();
+  const auto found = find_stored_metrics(*recorded.open()->latest());
   ASSERT_NE(found, nullptr);
-  EXPECT_EQ(bytes_of(*found), bytes_of(of));
+  EXPECT_EQ(get_bytes(*found), get_bytes(subject));
 }
 
 TEST(stored_metrics, of_version_8_are_read_as_well) {
-  stored_metrics of;
-  of.blocks.resize(trace::layer_count);
+  stored_metrics subject;
+  subject.blocks.resize(trace::layer_count);
   metrics::rank_metrics rank;
   std::tie(rank.waiting, rank.waiting_rarely, rank.gathers) = std::tuple(64, 0, 3);
-  of.metrics.waste.ranks = {rank};
-  std::string bytes = bytes_of(of);
+  subject.metrics.waste.ranks = {rank};
+  std::string bytes = get_bytes(subject);
   // Version 8 did not have the 0 between a rank's wait, 64 in zigzag encoding, and its counts of collectives.
   const std::size_t rare = bytes.find(std::string("\x80\x01\0\0\x03", 5));
   ASSERT_NE(rare, std::string::npos);
@@ -275,26 +277,26 @@ TEST(stored_metrics, of_version_8_are_read_as_well) {
 }
 
 TEST(stored_metrics, of_another_version_is_left_alone) {
-  recording made;
-  made.standard_tables();
-  made.add_alloc(1, 1, 100);
-  made.flush();
-  const indexed growing(made.open());
+  recording recorded;
+  recorded.standard_tables();
+  recorded.add_alloc(1, 1, 100);
+  recorded.flush();
+  const indexed growing(recorded.open());
   const auto row = saved_stored_metrics(make_stored_metrics(growing.index, *growing.snapshot)).value();
   std::vector<trace::saved_row> rows{row, row};
   rows[0].version = stored_metrics_version + 1;
   rows[1].version = oldest_stored_metrics - 1;
-  made.writer().add_summary(std::span<const trace::saved_row>(rows));
-  made.close();
-  EXPECT_EQ(find_stored_metrics(*made.open()->latest()), nullptr);
+  recorded.writer().add_summary(std::span<const trace::saved_row>(rows));
+  recorded.close();
+  EXPECT_EQ(find_stored_metrics(*recorded.open()->latest()), nullptr);
 }
 
 /// A change to the stored members requires a new version, since files of the old version exist.
 TEST(stored_metrics, keeps_in_version_10_what_it_kept_when_that_was_settled) {
-  describer of;
-  of.put(stored_metrics{});
+  describer subject;
+  subject.put(stored_metrics{});
   EXPECT_EQ(stored_metrics_version, 10U);
-  EXPECT_EQ(of.text(),
+  EXPECT_EQ(subject.text(),
             "{{i8i8}{u8u8[{ei8}]{{i8i8}{i8i8}[{ee4e9u8u8u8u8i8du8u8u8u8}][{eu8u8u8u8du8u8}][{eu8u8i8u8u8i8u8d}][{ee6u"
             "8u8di8i8dddedd[{e9u8di8dd}]}][{eu8i8i8i8i8i8i8i8i8u8i8u8}][{eu8i8i8e}][{eu8i8i8e}][{eu8i8i8e}][{eeu8i8i8"
             "u8di8}]u8u8u8u8}[{ee4e9u8i8u8[{eeu8u8eu8}]u8}][{[{e{u8u8i8i8}}]i8u1}][{eu1u1e4e9u8u8[{eeeeu8u8i8}]}][{ee"

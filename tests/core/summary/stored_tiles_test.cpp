@@ -121,44 +121,44 @@ class random_recording {
 
 /// A finished recording, and its index as the reference.
 struct reference {
-  explicit reference(std::uint64_t seed) : made(seed) {
-    EXPECT_TRUE(finalize(made.writer(), {1, static_cast<double>(20 + seed % 200)}));
-    const auto trace = trace::file::open(made.path()).value()->latest();
+  explicit reference(std::uint64_t seed) : recorded(seed) {
+    EXPECT_TRUE(finalize(recorded.writer(), {1, static_cast<double>(20 + seed % 200)}));
+    const auto trace = trace::file::open(recorded.path()).value()->latest();
     while (!all->absorb(*trace, SIZE_MAX)) {
     }
-    reported = made.random();
+    reported = recorded.random();
   }
-  random_recording made;
+  random_recording recorded;
   std::shared_ptr<index::growing_index> all = std::make_shared<index::growing_index>();
   std::mt19937_64 reported;  ///< State of the random generator after all events were added.
 };
 
 /// Built once and shared by all properties: building it takes longer than checking it.
-reference& reference_of(std::uint64_t seed) {
-  static std::map<std::uint64_t, reference> all;
-  reference& found = all.try_emplace(seed, seed).first->second;
-  found.made.random() = found.reported;
+reference& get_reference(std::uint64_t seed) {
+  static std::map<std::uint64_t, reference> table;
+  reference& found = table.try_emplace(seed, seed).first->second;
+  found.recorded.random() = found.reported;
   return found;
 }
 
 /// The recording of a seed, and its tiles, none of which have been read.
 struct finished {
-  explicit finished(std::uint64_t seed) : of(reference_of(seed)) {
-    trace = trace::file::open(made.path()).value()->latest();
-    whole = index::time_range_of(*trace);
+  explicit finished(std::uint64_t seed) : subject(get_reference(seed)) {
+    trace = trace::file::open(recorded.path()).value()->latest();
+    whole = index::recorded_range(*trace);
     tiles = stored_tiles::of(trace);
   }
   bin_grid any_grid() {
-    time_ns a = made.any_time() - 10;
-    time_ns b = made.any_time() + 10;
-    if (made.random()() % 4 == 0) a = -made.span(), b = 2 * made.span();
+    time_ns a = recorded.any_time() - 10;
+    time_ns b = recorded.any_time() + 10;
+    if (recorded.random()() % 4 == 0) a = -recorded.span(), b = 2 * recorded.span();
     if (a > b) std::swap(a, b);
-    return tiles->grid_over({a, b + 1}, 1 + static_cast<std::uint32_t>(made.random()() % 300));
+    return tiles->grid_over({a, b + 1}, 1 + static_cast<std::uint32_t>(recorded.random()() % 300));
   }
 
-  reference& of;
-  random_recording& made = of.made;
-  std::shared_ptr<index::event_store> all = of.all;
+  reference& subject;
+  random_recording& recorded = subject.recorded;
+  std::shared_ptr<index::event_store> all = subject.all;
   std::shared_ptr<const trace::snapshot> trace;
   time_range whole;
   std::shared_ptr<const stored_tiles> tiles;
@@ -166,19 +166,20 @@ struct finished {
 
 TEST(stored_tiles_of_any_recording, list_what_the_index_lists) {
   testing::for_each_seed(0, 20, [](std::uint64_t seed) {
-    finished made(seed);
-    ASSERT_NE(made.tiles, nullptr);
-    const auto facts = made.all->tensors(*made.trace);
-    const auto curves = index::curves_of(*made.all, facts.get(), made.whole);
-    ASSERT_EQ(made.tiles->curves().size(), curves.size());
+    finished finished_recording(seed);
+    ASSERT_NE(finished_recording.tiles, nullptr);
+    const auto facts = finished_recording.all->tensors(*finished_recording.trace);
+    const auto curves = index::make_curves(*finished_recording.all, facts.get(), finished_recording.whole);
+    ASSERT_EQ(finished_recording.tiles->curves().size(), curves.size());
     for (std::size_t i = 0; i < curves.size(); ++i) {
-      EXPECT_TRUE(index::same_curve(made.tiles->curves()[i], curves[i].about));
-      EXPECT_EQ(made.tiles->curves()[i].maximum, curves[i].about.maximum);
+      EXPECT_TRUE(index::same_curve(finished_recording.tiles->curves()[i], curves[i].about));
+      EXPECT_EQ(finished_recording.tiles->curves()[i].maximum, curves[i].about.maximum);
     }
     std::uint64_t events = 0;
-    for (std::size_t i = 0; i < made.tiles->sections()->size(); ++i) events += made.tiles->sections()->events(i);
-    EXPECT_NEAR(static_cast<double>(events), static_cast<double>(made.made.writer().events()),
-                0.2 * static_cast<double>(made.made.writer().events()) + 100);
+    for (std::size_t i = 0; i < finished_recording.tiles->sections()->size(); ++i)
+      events += finished_recording.tiles->sections()->events(i);
+    EXPECT_NEAR(static_cast<double>(events), static_cast<double>(finished_recording.recorded.writer().events()),
+                0.2 * static_cast<double>(finished_recording.recorded.writer().events()) + 100);
   });
 }
 
@@ -189,10 +190,10 @@ double rounding_of_mean(double minimum, double maximum) {
 }
 
 /// Expects each bin to equal the index's values for the same time.
-void expect_bins_of_the_index(finished& made, const bin_grid& grid,
+void expect_bins_of_the_index(finished& finished_recording, const bin_grid& grid,
                               const std::vector<std::vector<timeline::sampled_bin>>& bins) {
-  const auto facts = made.all->tensors(*made.trace);
-  const auto curves = index::curves_of(*made.all, facts.get(), made.whole);
+  const auto facts = finished_recording.all->tensors(*finished_recording.trace);
+  const auto curves = index::make_curves(*finished_recording.all, facts.get(), finished_recording.whole);
   for (std::size_t c = 0; c < curves.size(); ++c) {
     curves[c].split(grid.range(), grid.count, [&](std::uint32_t i, const timeline::extent& part, double) {
       const timeline::sampled_bin& bin = bins[c][i];
@@ -221,11 +222,11 @@ double highest_sum(const std::vector<index::index_curve>& curves, std::span<cons
 
 /// Expects the values of each stack at its peak to be possible: no curve may exceed its maximum, and the sum of the
 /// curves may not exceed the highest use in the bin or be below the minimum of any curve.
-void expect_possible_peaks(finished& made, const bin_grid& grid,
+void expect_possible_peaks(finished& finished_recording, const bin_grid& grid,
                            const std::vector<std::vector<timeline::sampled_bin>>& bins) {
-  const auto facts = made.all->tensors(*made.trace);
-  const auto curves = index::curves_of(*made.all, facts.get(), made.whole);
-  const index::curve_stacks stacks(made.tiles->curves(), made.trace->tables());
+  const auto facts = finished_recording.all->tensors(*finished_recording.trace);
+  const auto curves = index::make_curves(*finished_recording.all, facts.get(), finished_recording.whole);
+  const index::curve_stacks stacks(finished_recording.tiles->curves(), finished_recording.trace->tables());
   const double rounding = 1e-3;
   for (std::size_t s = 0; s < stacks.size(); ++s) {
     for (std::uint32_t i = 0; i < grid.count; ++i) {
@@ -246,50 +247,50 @@ void expect_possible_peaks(finished& made, const bin_grid& grid,
 
 TEST(stored_tiles_of_any_recording, stack_curves_as_they_were_at_one_moment) {
   testing::for_each_seed(0, 20, [](std::uint64_t seed) {
-    finished made(seed);
-    ASSERT_NE(made.tiles, nullptr);
-    if (made.made.span() > 10'000) return;  // The reference checks every ns.
-    std::vector<std::uint32_t> curves(made.tiles->curves().size());
+    finished finished_recording(seed);
+    ASSERT_NE(finished_recording.tiles, nullptr);
+    if (finished_recording.recorded.span() > 10'000) return;  // The reference checks every ns.
+    std::vector<std::uint32_t> curves(finished_recording.tiles->curves().size());
     std::iota(curves.begin(), curves.end(), 0U);
     const auto section_index = [&](std::span<const std::size_t> sections) {
-      return std::vector<std::shared_ptr<const index::event_store>>(sections.size(), made.all);
+      return std::vector<std::shared_ptr<const index::event_store>>(sections.size(), finished_recording.all);
     };
     for (int i = 0; i < 4; ++i) {
-      const bin_grid grid = made.any_grid();
+      const bin_grid grid = finished_recording.any_grid();
       auto detail = bin_detail::exact;
-      const auto of_tiles = made.tiles->sample(curves, grid, {}, detail);
+      const auto of_tiles = finished_recording.tiles->sample(curves, grid, {}, detail);
       ASSERT_TRUE(of_tiles.has_value());
-      if (detail == bin_detail::exact) expect_possible_peaks(made, grid, *of_tiles);
-      const auto of_sections = made.tiles->sample(curves, grid, {section_index, true}, detail);
+      if (detail == bin_detail::exact) expect_possible_peaks(finished_recording, grid, *of_tiles);
+      const auto of_sections = finished_recording.tiles->sample(curves, grid, {section_index, true}, detail);
       ASSERT_TRUE(of_sections.has_value());
-      expect_possible_peaks(made, grid, *of_sections);
+      expect_possible_peaks(finished_recording, grid, *of_sections);
     }
   });
 }
 
 TEST(stored_tiles_of_any_recording, sample_curves_exactly_at_any_zoom) {
   testing::for_each_seed(0, 20, [](std::uint64_t seed) {
-    finished made(seed);
-    ASSERT_NE(made.tiles, nullptr);
-    std::vector<std::uint32_t> curves(made.tiles->curves().size());
+    finished finished_recording(seed);
+    ASSERT_NE(finished_recording.tiles, nullptr);
+    std::vector<std::uint32_t> curves(finished_recording.tiles->curves().size());
     for (std::size_t i = 0; i < curves.size(); ++i) curves[i] = static_cast<std::uint32_t>(i);
     int from_tiles = 0;
     for (int i = 0; i < 15; ++i) {
-      const bin_grid grid = made.any_grid();
+      const bin_grid grid = finished_recording.any_grid();
       auto detail = bin_detail::exact;
-      const auto plain = made.tiles->sample(curves, grid, {}, detail);
+      const auto plain = finished_recording.tiles->sample(curves, grid, {}, detail);
       ASSERT_TRUE(plain);
       if (detail == bin_detail::exact) {
         ++from_tiles;
-        expect_bins_of_the_index(made, grid, *plain);
+        expect_bins_of_the_index(finished_recording, grid, *plain);
       }
-      const auto exact =
-          made.tiles->sample(curves, grid, {[&](std::span<const std::size_t> sections) {
-                               return std::vector<std::shared_ptr<const index::event_store>>(sections.size(), made.all);
-                             }},
-                             detail);
+      const auto exact = finished_recording.tiles->sample(
+          curves, grid, {[&](std::span<const std::size_t> sections) {
+            return std::vector<std::shared_ptr<const index::event_store>>(sections.size(), finished_recording.all);
+          }},
+          detail);
       ASSERT_TRUE(exact);
-      expect_bins_of_the_index(made, grid, *exact);
+      expect_bins_of_the_index(finished_recording, grid, *exact);
     }
     EXPECT_GT(from_tiles, 0);
   });
@@ -297,24 +298,24 @@ TEST(stored_tiles_of_any_recording, sample_curves_exactly_at_any_zoom) {
 
 TEST(stored_tiles_of_any_recording, draw_from_wider_tiles_at_hand_until_narrower_ones_are_read) {
   testing::for_each_seed(0, 20, [](std::uint64_t seed) {
-    finished made(seed);
-    ASSERT_NE(made.tiles, nullptr);
-    std::vector<std::uint32_t> curves(made.tiles->curves().size());
+    finished finished_recording(seed);
+    ASSERT_NE(finished_recording.tiles, nullptr);
+    std::vector<std::uint32_t> curves(finished_recording.tiles->curves().size());
     for (std::size_t i = 0; i < curves.size(); ++i) curves[i] = static_cast<std::uint32_t>(i);
-    for (time_range range = made.whole; range.length() > 100;
+    for (time_range range = finished_recording.whole; range.length() > 100;
          range = {range.begin + range.length() / 7, range.end - range.length() / 9}) {
-      const bin_grid grid = made.tiles->grid_over(range, 300);
+      const bin_grid grid = finished_recording.tiles->grid_over(range, 300);
       auto first = bin_detail::exact;
-      const auto soon = made.tiles->sample(curves, grid, {{}, false}, first);
+      const auto soon = finished_recording.tiles->sample(curves, grid, {{}, false}, first);
       auto then = bin_detail::exact;
-      const auto later = made.tiles->sample(curves, grid, {}, then);
+      const auto later = finished_recording.tiles->sample(curves, grid, {}, then);
       auto again = bin_detail::exact;
-      const auto kept = made.tiles->sample(curves, grid, {{}, false}, again);
+      const auto kept = finished_recording.tiles->sample(curves, grid, {{}, false}, again);
       ASSERT_TRUE(soon && later && kept);
       EXPECT_EQ(again, then) << "everything needed is loaded now";
       EXPECT_GE(first, then);
       for (std::size_t c = 0; c < curves.size(); ++c) {
-        const double rounding = 1e-9 * made.tiles->curves()[c].maximum;
+        const double rounding = 1e-9 * finished_recording.tiles->curves()[c].maximum;
         for (std::size_t i = 0; i < grid.count; ++i) {
           ASSERT_LE((*soon)[c][i].minimum, (*later)[c][i].minimum + rounding) << "a wider bin has wider extremes";
           ASSERT_GE((*soon)[c][i].maximum, (*later)[c][i].maximum - rounding);
@@ -327,25 +328,27 @@ TEST(stored_tiles_of_any_recording, draw_from_wider_tiles_at_hand_until_narrower
 
 TEST(stored_tiles_of_any_recording, find_bins_for_the_pixels_of_a_view_of_all) {
   testing::for_each_seed(0, 20, [](std::uint64_t seed) {
-    finished made(seed);
-    ASSERT_NE(made.tiles, nullptr);
+    finished finished_recording(seed);
+    ASSERT_NE(finished_recording.tiles, nullptr);
     auto detail = bin_detail::exact;
-    EXPECT_TRUE(made.tiles->sample({}, made.tiles->grid_over(made.whole, 500), {}, detail));
+    EXPECT_TRUE(finished_recording.tiles->sample({}, finished_recording.tiles->grid_over(finished_recording.whole, 500),
+                                                 {}, detail));
     EXPECT_EQ(detail, bin_detail::exact);
   });
 }
 
 TEST(stored_tiles_of_any_recording, have_bins_as_near_to_a_pixel_as_they_can) {
   testing::for_each_seed(0, 20, [](std::uint64_t seed) {
-    finished made(seed);
-    ASSERT_NE(made.tiles, nullptr);
-    std::mt19937_64& random = made.made.random();
+    finished finished_recording(seed);
+    ASSERT_NE(finished_recording.tiles, nullptr);
+    std::mt19937_64& random = finished_recording.recorded.random();
     for (int i = 0; i < 100; ++i) {
-      const time_ns begin = made.made.any_time();
-      const time_range range{begin,
-                             begin + 1 + static_cast<time_ns>(random() % static_cast<std::uint64_t>(made.made.span()))};
+      const time_ns begin = finished_recording.recorded.any_time();
+      const time_range range{
+          begin,
+          begin + 1 + static_cast<time_ns>(random() % static_cast<std::uint64_t>(finished_recording.recorded.span()))};
       const auto width = 16 + static_cast<std::uint32_t>(random() % 3000);
-      const bin_grid grid = made.tiles->grid_over(range, width);
+      const bin_grid grid = finished_recording.tiles->grid_over(range, width);
       EXPECT_LE(grid.range().begin, range.begin);
       EXPECT_GE(grid.range().end, range.end);
       const auto pixel = static_cast<double>(std::max<time_ns>(1, range.length() / width));
@@ -354,28 +357,30 @@ TEST(stored_tiles_of_any_recording, have_bins_as_near_to_a_pixel_as_they_can) {
       EXPECT_GE(ratio, std::numbers::sqrt2 / 2);
       EXPECT_LE(grid.count, 2 * width + 2);
       if (grid.level == 0) continue;
-      const time_ns of_smaller = made.tiles->longest_of_smaller(range, width);
-      EXPECT_EQ(made.tiles->grid_over({begin, begin + of_smaller}, width).level, grid.level - 1);
-      EXPECT_EQ(made.tiles->grid_over({begin, begin + of_smaller + width}, width).level, grid.level)
+      const time_ns of_smaller = finished_recording.tiles->longest_of_smaller(range, width);
+      EXPECT_EQ(finished_recording.tiles->grid_over({begin, begin + of_smaller}, width).level, grid.level - 1);
+      EXPECT_EQ(finished_recording.tiles->grid_over({begin, begin + of_smaller + width}, width).level, grid.level)
           << "where a pixel is a ns longer";
     }
-    EXPECT_LT(made.tiles->grid_over({INT64_MIN, INT64_MAX}, 100).count, 2000U) << "the recording is a dot in it";
+    EXPECT_LT(finished_recording.tiles->grid_over({INT64_MIN, INT64_MAX}, 100).count, 2000U)
+        << "the recording is a dot in it";
   });
 }
 
 TEST(stored_tiles_of_any_recording, draw_every_slice) {
   testing::for_each_seed(0, 20, [](std::uint64_t seed) {
-    finished made(seed);
-    ASSERT_NE(made.tiles, nullptr);
-    for (std::uint32_t first = 0; first < made.tiles->lanes().size(); ++first) {
-      if (made.tiles->lanes()[first].depth != 0) continue;
+    finished finished_recording(seed);
+    ASSERT_NE(finished_recording.tiles, nullptr);
+    for (std::uint32_t first = 0; first < finished_recording.tiles->lanes().size(); ++first) {
+      if (finished_recording.tiles->lanes()[first].depth != 0) continue;
       for (int i = 0; i < 5; ++i) {
         // The whole range, so that slices are not cut and each is counted.
-        const bin_grid grid = made.tiles->grid_over({made.whole.begin - 10, made.whole.end + 10},
-                                                    10 + static_cast<std::uint32_t>(made.made.random()() % 400));
+        const bin_grid grid = finished_recording.tiles->grid_over(
+            {finished_recording.whole.begin - 10, finished_recording.whole.end + 10},
+            10 + static_cast<std::uint32_t>(finished_recording.recorded.random()() % 400));
         auto detail = bin_detail::exact;
         std::vector<timeline::drawn_slice> drawn;
-        ASSERT_TRUE(made.tiles->draw(first, grid, {}, detail, drawn));
+        ASSERT_TRUE(finished_recording.tiles->draw(first, grid, {}, detail, drawn));
         std::uint64_t count = 0;
         double busy = 0;
         std::uint64_t bytes = 0;
@@ -384,14 +389,14 @@ TEST(stored_tiles_of_any_recording, draw_every_slice) {
           bytes += slice.item.bytes;
           busy += static_cast<double>(slice.busy) * static_cast<double>(slice.item.end - slice.item.begin);
         }
-        const auto facts = made.all->tensors(*made.trace);
-        for (const index::index_slices& owner : index::slices_of(*made.all, facts.get())) {
-          if (!index::same_owner(owner.about, made.tiles->lanes()[first])) continue;
+        const auto facts = finished_recording.all->tensors(*finished_recording.trace);
+        for (const index::index_slices& owner : index::get_slices(*finished_recording.all, facts.get())) {
+          if (!index::same_owner(owner.about, finished_recording.tiles->lanes()[first])) continue;
           std::uint64_t slices = 0;  // If there are too few lanes, the tile omits some slices.
           double really = 0;
           std::uint64_t really_bytes = 0;
           owner.slices->for_each(INT64_MIN / 2, INT64_MAX / 2, [&](const timeline::slice_item& item, std::uint16_t) {
-            const time_ns end = item.end == latest_time ? std::max(item.begin, made.whole.end) : item.end;
+            const time_ns end = item.end == latest_time ? std::max(item.begin, finished_recording.whole.end) : item.end;
             ++slices;
             really += static_cast<double>(end - item.begin);
             really_bytes += item.bytes;
@@ -400,7 +405,7 @@ TEST(stored_tiles_of_any_recording, draw_every_slice) {
           EXPECT_GE(count, slices);
           EXPECT_LE(count, slices + drawn.size() / 2);
           EXPECT_NEAR(busy, really, 1e-4 * really + 1);
-          const bool has_bytes = owner.about.what != trace::lane_kind::steps;  // Steps have numbers instead.
+          const bool has_bytes = owner.about.type != trace::lane_kind::steps;  // Steps have numbers instead.
           EXPECT_EQ(has_bytes ? bytes : 0, has_bytes ? really_bytes : 0);
         }
       }
@@ -416,37 +421,37 @@ class steps_in_tiles : public ::testing::TestWithParam<bool> {
   static constexpr time_ns step_length = 100'000;
 
   steps_in_tiles() {
-    made.standard_tables();
+    recorded.standard_tables();
     std::uint64_t block = 0;
     for (int step = 0; step < steps; ++step) {
       const time_ns begin = step * step_length;
       if (GetParam()) {
-        auto mark = made.event<trace::marker_event>(begin);
+        auto mark = recorded.event<trace::marker_event>(begin);
         mark.step = step + 5;
-        made.writer().add(mark);
+        recorded.writer().add(mark);
       }
       for (int i = 0; i < 20; ++i) {
-        made.add_alloc(begin + 10 + i * 1000, ++block, 256 * static_cast<std::uint64_t>(i + 1));
-        made.add_free(begin + 50'000 + i * 1000, block);
+        recorded.add_alloc(begin + 10 + i * 1000, ++block, 256 * static_cast<std::uint64_t>(i + 1));
+        recorded.add_free(begin + 50'000 + i * 1000, block);
       }
     }
-    EXPECT_TRUE(finalize(made.writer(), {1, 60}));
-    trace = made.open()->latest();
+    EXPECT_TRUE(finalize(recorded.writer(), {1, 60}));
+    trace = recorded.open()->latest();
     tiles = stored_tiles::of(trace);
-    store = section_reader::open(trace, steps_of(*find_stored_metrics(*trace), trace)).value();
-    index::growing_index all;
-    all.absorb(*trace, SIZE_MAX);
-    for (const auto& [process, list] : all.tensors(*trace)->steps->lists()) expected = list.steps;
+    store = section_reader::open(trace, get_steps(*find_stored_metrics(*trace), trace)).value();
+    index::growing_index growing_index;
+    growing_index.absorb(*trace, SIZE_MAX);
+    for (const auto& [process, list] : growing_index.tensors(*trace)->steps->lists()) expected = list.steps;
   }
 
   [[nodiscard]] std::uint32_t lane() const {
     for (const trace::lane_row& each : tiles->lanes())
-      if (each.what == trace::lane_kind::steps) return each.lane;
+      if (each.type == trace::lane_kind::steps) return each.lane;
     ADD_FAILURE() << "no lane with steps";
     return 0;
   }
 
-  testing::recording made;
+  testing::recording recorded;
   std::shared_ptr<const trace::snapshot> trace;
   std::shared_ptr<const stored_tiles> tiles;
   std::shared_ptr<const section_reader> store;
@@ -454,16 +459,16 @@ class steps_in_tiles : public ::testing::TestWithParam<bool> {
 };
 
 INSTANTIATE_TEST_SUITE_P(all, steps_in_tiles, ::testing::Bool(),
-                         [](const auto& of) { return of.param ? "marked" : "inferred"; });
+                         [](const auto& subject) { return subject.param ? "marked" : "inferred"; });
 
 TEST_P(steps_in_tiles, are_drawn_once_each_with_their_number) {
   ASSERT_GE(expected.size(), 8U);
   ASSERT_GE(tiles->sections()->size(), 3U);
   const auto sections = [&](std::span<const std::size_t> wanted) {
-    std::vector<std::shared_ptr<const index::event_store>> all;
+    std::vector<std::shared_ptr<const index::event_store>> stores;
     for (const std::size_t section : wanted)
-      all.push_back(store->index_of(section, section, index::section_scope::timeline).value());
-    return all;
+      stores.push_back(store->get_index(section, section, index::section_scope::timeline).value());
+    return stores;
   };
   for (const std::uint32_t width : {100U, 1000U, 20'000U}) {
     for (const bool below : {false, true}) {
@@ -489,39 +494,39 @@ TEST_P(steps_in_tiles, are_drawn_once_each_with_their_number) {
 }
 
 TEST(stored_tiles, are_not_there_for_a_small_recording) {
-  testing::recording made;
-  made.standard_tables();
+  testing::recording recorded;
+  recorded.standard_tables();
   trace::marker_event mark;
-  made.writer().add(mark);
-  ASSERT_TRUE(finalize(made.writer()));
-  EXPECT_EQ(stored_tiles::of(trace::file::open(made.path()).value()->latest()), nullptr);
+  recorded.writer().add(mark);
+  ASSERT_TRUE(finalize(recorded.writer()));
+  EXPECT_EQ(stored_tiles::of(trace::file::open(recorded.path()).value()->latest()), nullptr);
 }
 
 TEST(stored_tiles, go_on_behind_a_bin_that_a_hostile_file_tells_of_twice) {
   constexpr time_ns length = time_ns{1} << 14, bin = length / trace::tile_bins;
-  testing::recording made;
-  made.standard_tables();
-  made.writer().add_summary<trace::section_row>(std::vector<trace::section_row>{{0, length, 1}});
+  testing::recording recorded;
+  recorded.standard_tables();
+  recorded.writer().add_summary<trace::section_row>(std::vector<trace::section_row>{{0, length, 1}});
   trace::curve_row curve;
-  curve.what = trace::curve_kind::counter;
+  curve.type = trace::curve_kind::counter;
   curve.maximum = 10;
-  made.writer().add_summary<trace::curve_row>(std::vector<trace::curve_row>{curve});
+  recorded.writer().add_summary<trace::curve_row>(std::vector<trace::curve_row>{curve});
   trace::integer_bin_row first, later;
   first.time = 5 * bin;
   first.begin = 3;
   first.rise = first.last = 4;
   later.time = 9 * bin;
   later.rise = later.last = 1;
-  made.writer().add_summary<trace::integer_bin_row>(std::vector<trace::integer_bin_row>{first, first, later},
-                                                    std::pair<time_ns, time_ns>{0, length - 1});
-  ASSERT_TRUE(made.writer().close());
-  const auto tiles = stored_tiles::of(trace::file::open(made.path()).value()->latest());
+  recorded.writer().add_summary<trace::integer_bin_row>(std::vector<trace::integer_bin_row>{first, first, later},
+                                                        std::pair<time_ns, time_ns>{0, length - 1});
+  ASSERT_TRUE(recorded.writer().close());
+  const auto tiles = stored_tiles::of(trace::file::open(recorded.path()).value()->latest());
   ASSERT_NE(tiles, nullptr);
   const bin_grid grid = tiles->grid_over({0, length}, trace::tile_bins);
   ASSERT_EQ(grid.count, trace::tile_bins);
   auto detail = bin_detail::exact;
-  const std::uint32_t all[] = {0};
-  const auto bins = tiles->sample(all, grid, {}, detail);
+  const std::uint32_t total[] = {0};
+  const auto bins = tiles->sample(total, grid, {}, detail);
   ASSERT_TRUE(bins);
   ASSERT_EQ((*bins)[0].size(), trace::tile_bins);
   EXPECT_EQ((*bins)[0][4].maximum, 0);

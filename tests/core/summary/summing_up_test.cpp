@@ -1,4 +1,5 @@
-// A summary built while a recording is written equals one that is built from all of it at its end.
+// A summary that is built while a recording is written equals a summary that is built from the whole recording at its
+// end.
 #include "core/summary/passes/summing_up.hpp"
 
 #include <gtest/gtest.h>
@@ -31,13 +32,14 @@ const std::function<bool()> to_the_end = [] { return true; };
 class followed {
  public:
   template <class How>
-  explicit followed(const How& how) : of_(how), copy_(reordered_copy::beside(of_.made.writer(), 800).value()) {}
+  explicit followed(const How& options)
+      : of_(options), copy_(reordered_copy::beside(of_.recorded.writer(), 800).value()) {}
 
   [[nodiscard]] bool ended() const { return of_.ended(); }
   /// Writes a part of the program and summarizes finished sections as long as `wanted` returns true.
   void go_on(const std::function<bool()>& wanted) {
     of_.write(1.0 / parts_of_program);
-    if (!file_) file_ = of_.made.open();
+    if (!file_) file_ = of_.recorded.open();
     ASSERT_TRUE(file_->refresh());
     const auto now = file_->latest();
     const time_ns over = newest_begin(now->chunks()) - of_.whole().length() / 100;
@@ -46,7 +48,7 @@ class followed {
   }
   /// Writes and summarizes the rest of the program.
   void end() {
-    ASSERT_TRUE(copy_->complete(*of_.made.open()->latest(), to_the_end));
+    ASSERT_TRUE(copy_->complete(*of_.recorded.open()->latest(), to_the_end));
     ASSERT_TRUE(copy_->snapshot());
     ASSERT_TRUE(copy_->is_scanned());
     ASSERT_TRUE(copy_->sums().end(copy_->file(), copy_->sections(), {}));
@@ -55,7 +57,7 @@ class followed {
   [[nodiscard]] std::size_t early() const { return copy_->sums().settled(); }
   [[nodiscard]] std::shared_ptr<const trace::snapshot> summary() { return copy_->snapshot().value(); }
   [[nodiscard]] time_range whole() const { return of_.whole(); }
-  [[nodiscard]] trace::file_writer& writer() { return of_.made.writer(); }
+  [[nodiscard]] trace::file_writer& writer() { return of_.recorded.writer(); }
   /// The id of the first allocation.
   [[nodiscard]] trace::event_id early_block() const {
     trace::event_id first{UINT64_MAX};
@@ -72,15 +74,15 @@ class followed {
 
 /// The rows of one type in a summary, sorted.
 template <class Row>
-std::vector<std::string> rows_of(const trace::snapshot& of) {
-  std::vector<std::string> all;
+std::vector<std::string> get_rows(const trace::snapshot& recording) {
+  std::vector<std::string> strings;
   std::vector<Row> rows;
-  of.for_each_summary(trace::type_of_row<Row>, [&](const trace::chunk_info& chunk) {
-    EXPECT_TRUE(of.read_summary(chunk, rows));
-    for (const Row& row : rows) all.push_back(testing::in_words(row));
+  recording.for_each_summary(trace::type_of_row<Row>, [&](const trace::chunk_info& chunk) {
+    EXPECT_TRUE(recording.read_summary(chunk, rows));
+    for (const Row& row : rows) strings.push_back(testing::in_words(row));
   });
-  std::sort(all.begin(), all.end());
-  return all;
+  std::sort(strings.begin(), strings.end());
+  return strings;
 }
 
 /// Expects the same curves and slices in both recordings, at several zooms. The curves may be numbered differently.
@@ -98,7 +100,7 @@ void expect_same_tiles(const std::shared_ptr<const trace::snapshot>& early,
         EXPECT_EQ(other.maximum, row.maximum);
       }
   ASSERT_EQ(in_a.size(), b->curves().size());
-  const time_range whole = index::time_range_of(*late);
+  const time_range whole = index::recorded_range(*late);
   for (const time_ns parts : {1, 3, 9, 30}) {
     for (const time_ns part : {parts / 3, parts - 1}) {
       const time_range shown{whole.begin + whole.length() * part / parts,
@@ -128,7 +130,7 @@ constexpr bool is_the_same = !std::is_same_v<Row, trace::curve_row> && !std::is_
 template <class Row>
 void expect_same_rows(const trace::snapshot& early, const trace::snapshot& late) {
   if constexpr (!trace::is_of_tile(trace::type_of_row<Row>)) {
-    const auto a = rows_of<Row>(early), b = rows_of<Row>(late);
+    const auto a = get_rows<Row>(early), b = get_rows<Row>(late);
     EXPECT_EQ(a.size(), b.size()) << static_cast<int>(trace::type_of_row<Row>);
     EXPECT_TRUE(!is_the_same<Row> || a == b) << static_cast<int>(trace::type_of_row<Row>);
   }
@@ -149,11 +151,11 @@ void expect_same_summaries(const std::shared_ptr<const trace::snapshot>& early,
 /// recordings. Returns the number of sections that were summarized early and used.
 template <class How>
 std::size_t expect_early_as_late(
-    const How& how, const std::function<bool()>& wanted = to_the_end,
+    const How& options, const std::function<bool()>& wanted = to_the_end,
     const std::function<void(int part, followed& one)>& at_part = [](int, followed&) {}) {
   constexpr int first_parts = 5;
   const std::function<bool()> never = [] { return false; };
-  followed early(how), late(how);
+  followed early(options), late(options);
   for (int part = 0; !early.ended(); ++part) {
     at_part(part, early);
     at_part(part, late);
@@ -201,15 +203,15 @@ TEST(summing_up_early, goes_on_where_it_was_stopped) {
 }
 
 /// Adds a range that took a third of the program; its row is written when it ends.
-void add_long_range(int part, followed& of) {
+void add_long_range(int part, followed& subject) {
   if (part != last_part) return;
   trace::host_range_event late;
-  late.time = of.whole().begin + of.whole().length() / 8;
-  late.end = of.whole().begin + of.whole().length() / 2;
+  late.time = subject.whole().begin + subject.whole().length() / 8;
+  late.end = subject.whole().begin + subject.whole().length() / 2;
   late.process = trace::process_id{1};
   late.thread = trace::thread_id{1};
   late.name = trace::string_id{1};
-  of.writer().add(late);
+  subject.writer().add(late);
 }
 
 TEST(summing_up_early, is_of_no_use_if_rows_come_late) {
@@ -218,13 +220,13 @@ TEST(summing_up_early, is_of_no_use_if_rows_come_late) {
 
 /// Adds the category of an early block long after it was freed.
 TEST(summing_up_early, is_of_no_use_if_blocks_are_tagged_late) {
-  const auto tag = [](int part, followed& of) {
+  const auto tag = [](int part, followed& subject) {
     if (part != last_part) return;
     trace::attribute_event late;
-    late.target = of.early_block();
-    late.key = of.writer().intern("category");
-    late.text = of.writer().intern("input");
-    of.writer().add(late);
+    late.target = subject.early_block();
+    late.key = subject.writer().intern("category");
+    late.text = subject.writer().intern("input");
+    subject.writer().add(late);
   };
   EXPECT_EQ(expect_early_as_late(generate_options{.events = 60'000, .seed = 7}, to_the_end, tag), 0U);
 }

@@ -22,16 +22,16 @@ class attribution_of_stacks : public ::testing::Test {
  protected:
   /// `stack`: innermost first.
   std::string of(const frames& stack, attribution by) {
-    testing::recording made;
-    testing::stack_maker maker(made);
+    testing::recording recorded;
+    testing::stack_maker maker(recorded);
     const trace::stack_id id = maker(stack);
-    made.close();
-    const auto trace = made.open()->latest();
+    recorded.close();
+    const auto trace = recorded.open()->latest();
     frame_cache book;
     attributor who(book, trace->tables(), frame_cache::lookup::at_once);
     const line_id line = who.of(id, by);
     EXPECT_EQ(who.of(id, by), line) << "a repeated query";
-    return line == who.unknown(by) ? "unknown" : text_of(book.line(line));
+    return line == who.unknown(by) ? "unknown" : to_text(book.line(line));
   }
 };
 
@@ -173,7 +173,7 @@ TEST_F(attribution_of_stacks, a_call_through_ctypes_is_that_of_the_python_packag
 TEST(attributions, have_names) {
   for (std::size_t i = 0; i < attribution_count; ++i) {
     const auto by = static_cast<attribution>(i);
-    EXPECT_EQ(attribution_named(name_of(by)), by);
+    EXPECT_EQ(attribution_named(get_name(by)), by);
   }
   EXPECT_EQ(attribution_named("all"), std::nullopt);
 }
@@ -182,12 +182,12 @@ TEST(names_of_code, are_taken_apart) {
   EXPECT_EQ(simple_name("GPT2MLP.forward"), "forward");
   EXPECT_EQ(simple_name("build.<locals>.forward"), "forward");
   EXPECT_EQ(simple_name("<module>"), "<module>");
-  EXPECT_EQ(scope_of("solver::grid::allocate(unsigned long)"), "solver::grid");
-  EXPECT_EQ(scope_of("void a::b<int, c::d>::run<float>(e::f)"), "a::b<int, c::d>");
-  EXPECT_EQ(scope_of("(anonymous namespace)::pool::grow()"), "(anonymous namespace)::pool");
-  EXPECT_EQ(scope_of("a::vector::operator()(int) const"), "a::vector");
-  EXPECT_EQ(scope_of("main"), "");
-  EXPECT_EQ(scope_of(""), "");
+  EXPECT_EQ(get_scope("solver::grid::allocate(unsigned long)"), "solver::grid");
+  EXPECT_EQ(get_scope("void a::b<int, c::d>::run<float>(e::f)"), "a::b<int, c::d>");
+  EXPECT_EQ(get_scope("(anonymous namespace)::pool::grow()"), "(anonymous namespace)::pool");
+  EXPECT_EQ(get_scope("a::vector::operator()(int) const"), "a::vector");
+  EXPECT_EQ(get_scope("main"), "");
+  EXPECT_EQ(get_scope(""), "");
 }
 
 TEST(owners, are_known_by_the_files_of_their_code) {

@@ -45,32 +45,32 @@ TEST(own_files, are_not_what_a_compiler_wrote) {
 }
 
 TEST(packages, are_the_folders_below_site_packages) {
-  EXPECT_EQ(package_of("/x/site-packages/torch/nn/linear.py"), "torch");
-  EXPECT_EQ(package_of("/x/dist-packages/six.py"), "six");
-  EXPECT_EQ(package_of("C:\\venv\\Lib\\site-packages\\torch\\nn\\linear.py"), "torch");
-  EXPECT_EQ(package_of("C:\\venv\\Lib\\site-packages\\six.py"), "six");
-  EXPECT_EQ(package_of("/home/me/train.py"), "");
+  EXPECT_EQ(find_package("/x/site-packages/torch/nn/linear.py"), "torch");
+  EXPECT_EQ(find_package("/x/dist-packages/six.py"), "six");
+  EXPECT_EQ(find_package("C:\\venv\\Lib\\site-packages\\torch\\nn\\linear.py"), "torch");
+  EXPECT_EQ(find_package("C:\\venv\\Lib\\site-packages\\six.py"), "six");
+  EXPECT_EQ(find_package("/home/me/train.py"), "");
 }
 
 TEST(packages, may_be_a_checkout_of_pytorch) {
   for (const char* file :
        {"/src/pytorch/torch/nn/functional.py", "/src/pytorch/torch/library.py", "/home/ann/pytorch-2.9/torch/random.py",
         "/build/torch/nn/modules/linear.py", "torch/_dynamo/eval_frame.py", "/pytorch/aten/src/ATen/native/Linear.cpp"})
-    EXPECT_EQ(package_of(file), "torch") << file;
+    EXPECT_EQ(find_package(file), "torch") << file;
   for (const char* file : {"/home/ann/einops/torch/layers.py", "/home/ann/pytorch-examples/torch/model.py",
                            "/home/ann/mytorch/nn/modules/linear.py", "/home/ann/torch/model.py"})
-    EXPECT_EQ(package_of(file), "") << file;
+    EXPECT_EQ(find_package(file), "") << file;
 }
 
 TEST(origins_of_code, are_in_names_of_fx) {
-  const auto origin = origin_of("<eval_with_key>.5 from /home/a in b/net.py:33 in forward");
+  const auto origin = find_origin("<eval_with_key>.5 from /home/a in b/net.py:33 in forward");
   ASSERT_TRUE(origin);
   EXPECT_EQ(origin->file, "/home/a in b/net.py");
   EXPECT_EQ(origin->line, 33U);
   EXPECT_EQ(origin->function, "forward");
   for (const char* name : {"<eval_with_key>.5", "<eval_with_key>.5 from", "<eval_with_key>.5 from net.py in f",
                            "<eval_with_key>.5 from net.py:x in f", "<eval_with_key> in a from b", "/home/me/net.py"})
-    EXPECT_FALSE(origin_of(name)) << name;
+    EXPECT_FALSE(find_origin(name)) << name;
 }
 
 }  // namespace

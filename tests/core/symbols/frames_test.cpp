@@ -63,10 +63,10 @@ TEST_F(book, tells_a_python_frame_with_its_file_and_line) {
   const auto forward = stack(main, python("Linear.forward", "/usr/lib/python3/dist-packages/torch/nn/linear.py", 114));
   const auto lines = frames.stack(forward, tables_, frame_cache::lookup::at_once);
   ASSERT_EQ(lines.size(), 2U);
-  EXPECT_EQ(text_of(lines[0]), "Linear.forward at /usr/lib/python3/dist-packages/torch/nn/linear.py:114");
-  EXPECT_EQ(place_of(lines[0]), "nn/linear.py:114");
+  EXPECT_EQ(to_text(lines[0]), "Linear.forward at /usr/lib/python3/dist-packages/torch/nn/linear.py:114");
+  EXPECT_EQ(get_place(lines[0]), "nn/linear.py:114");
   EXPECT_FALSE(lines[0].own);
-  EXPECT_EQ(name_of(lines[1]), "<module>");
+  EXPECT_EQ(get_name(lines[1]), "<module>");
   EXPECT_TRUE(lines[1].own);
 }
 
@@ -75,8 +75,8 @@ TEST_F(book, says_why_a_native_frame_has_no_name) {
   const auto frame = native(text("/opt/app/libgone.so"), 0x12ac);
   const auto lines = frames.stack(stack({}, frame), tables_, frame_cache::lookup::at_once);
   ASSERT_EQ(lines.size(), 1U);
-  EXPECT_EQ(name_of(lines[0]), "libgone.so+0x12ac");
-  EXPECT_EQ(text_of(lines[0]), "libgone.so+0x12ac in /opt/app/libgone.so (libgone.so is not on this machine)");
+  EXPECT_EQ(get_name(lines[0]), "libgone.so+0x12ac");
+  EXPECT_EQ(to_text(lines[0]), "libgone.so+0x12ac in /opt/app/libgone.so (libgone.so is not on this machine)");
 }
 
 TEST_F(book, leaves_out_the_way_from_a_call_to_its_recorder) {
@@ -86,16 +86,16 @@ TEST_F(book, leaves_out_the_way_from_a_call_to_its_recorder) {
   const auto cupti = stack(driver, native(text("/usr/local/cuda/lib64/libcupti.so.13"), 0x30));
   const auto lines = frames.stack(cupti, tables_, frame_cache::lookup::at_once);
   ASSERT_EQ(lines.size(), 2U);
-  EXPECT_EQ(name_of(lines[0]), "libcuda.so.1+0x20");
+  EXPECT_EQ(get_name(lines[0]), "libcuda.so.1+0x20");
   const auto named =
-      frames.describe(std::vector{frames.line_of(cupti, tables_, frame_cache::lookup::at_once)}, tables_);
-  EXPECT_EQ(name_of(named.at(0)), "solver+0x10") << "the program's own, even without its file";
+      frames.describe(std::vector{frames.get_line(cupti, tables_, frame_cache::lookup::at_once)}, tables_);
+  EXPECT_EQ(get_name(named.at(0)), "solver+0x10") << "the program's own, even without its file";
 }
 
 TEST_F(book, tells_of_native_frames_at_once_and_of_their_names_later) {
   frame_cache frames(believing_book());
   const auto frame = native(text("/opt/app/libgone.so"), 0x12ac);
-  const auto before = frames.lines_of(frame, tables_, frame_cache::lookup::later);
+  const auto before = frames.get_lines(frame, tables_, frame_cache::lookup::later);
   EXPECT_TRUE(before.provisional);
   EXPECT_TRUE(frames.describe(before.ids, tables_)[0].missing.empty()) << "not looked up yet";
   EXPECT_TRUE(frames.wants_work());
@@ -103,7 +103,7 @@ TEST_F(book, tells_of_native_frames_at_once_and_of_their_names_later) {
   const auto generation = frames.generation();
   EXPECT_FALSE(frames.work(std::chrono::steady_clock::now()));
   EXPECT_GT(frames.generation(), generation);
-  const auto after = frames.lines_of(frame, tables_, frame_cache::lookup::later);
+  const auto after = frames.get_lines(frame, tables_, frame_cache::lookup::later);
   EXPECT_FALSE(after.provisional);
   EXPECT_THAT(frames.describe(after.ids, tables_)[0].missing, HasSubstr("not on this machine"));
   EXPECT_FALSE(frames.wants_work());
@@ -116,7 +116,7 @@ TEST_F(book, does_not_take_the_cuda_runtime_in_a_program_for_the_programs_own_co
     dladdr(function, &about);
     const auto offset = static_cast<std::uint64_t>(static_cast<char*>(function) - static_cast<char*>(about.dli_fbase));
     const auto frame = native(text(std::filesystem::canonical(about.dli_fname).string()), offset + 4);
-    return frames.describe(frames.lines_of(frame, tables_, frame_cache::lookup::at_once).ids, tables_).back();
+    return frames.describe(frames.get_lines(frame, tables_, frame_cache::lookup::at_once).ids, tables_).back();
   };
   const frame_line runtime = line_at(reinterpret_cast<void*>(&libcudart_static_0123abcd));
   EXPECT_THAT(runtime.function, HasSubstr("libcudart_static"));
@@ -126,9 +126,9 @@ TEST_F(book, does_not_take_the_cuda_runtime_in_a_program_for_the_programs_own_co
 
 TEST_F(book, gives_the_same_line_to_frames_that_read_the_same) {
   frame_cache frames;
-  const auto one = frames.lines_of(python("f", "/a.py", 1), tables_, frame_cache::lookup::at_once);
-  const auto same = frames.lines_of(python("f", "/a.py", 1), tables_, frame_cache::lookup::at_once);
-  const auto other = frames.lines_of(python("f", "/a.py", 2), tables_, frame_cache::lookup::at_once);
+  const auto one = frames.get_lines(python("f", "/a.py", 1), tables_, frame_cache::lookup::at_once);
+  const auto same = frames.get_lines(python("f", "/a.py", 1), tables_, frame_cache::lookup::at_once);
+  const auto other = frames.get_lines(python("f", "/a.py", 2), tables_, frame_cache::lookup::at_once);
   EXPECT_EQ(one.ids, same.ids);
   EXPECT_NE(one.ids, other.ids);
 }
@@ -140,7 +140,7 @@ TEST_F(book, ends_a_ring_of_parents_with_a_remark) {
   frame_cache frames;
   const auto lines = frames.stack(trace::stack_id{1001}, tables_, frame_cache::lookup::at_once);
   ASSERT_EQ(lines.size(), 3U);
-  EXPECT_EQ(name_of(lines[2]), cut_remark);
+  EXPECT_EQ(get_name(lines[2]), cut_remark);
 }
 
 TEST_F(book, cuts_a_stack_that_is_deeper_than_any_recorder_walks) {
@@ -160,12 +160,12 @@ TEST_F(book, reads_sources_from_the_recording_first) {
   row.text = text("def step():\n    # forward\n    loss = model(x).sum()   \n    return loss\n");
   tables_.sources.put(row);
   frame_cache frames;
-  const auto of = [&](trace::frame_id id) {
-    return frames.describe(frames.lines_of(id, tables_, frame_cache::lookup::at_once).ids, tables_).at(0).source;
+  const auto subject = [&](trace::frame_id id) {
+    return frames.describe(frames.get_lines(id, tables_, frame_cache::lookup::at_once).ids, tables_).at(0).source;
   };
-  EXPECT_EQ(of(frame), "loss = model(x).sum()");
-  EXPECT_EQ(of(python("step", "/nowhere/train.py", 9)), "");
-  EXPECT_EQ(of(python("step", "/nowhere/train.py", 999)), "");
+  EXPECT_EQ(subject(frame), "loss = model(x).sum()");
+  EXPECT_EQ(subject(python("step", "/nowhere/train.py", 9)), "");
+  EXPECT_EQ(subject(python("step", "/nowhere/train.py", 999)), "");
 }
 
 TEST_F(book, reads_sources_of_this_machine_unless_they_changed_since) {
@@ -174,7 +174,7 @@ TEST_F(book, reads_sources_of_this_machine_unless_they_changed_since) {
   const auto frame = python("<module>", path, 2);
   const auto source_with = [&](const frame_cache_options& options) {
     frame_cache frames(options);
-    return frames.describe(frames.lines_of(frame, tables_, frame_cache::lookup::at_once).ids, tables_).at(0).source;
+    return frames.describe(frames.get_lines(frame, tables_, frame_cache::lookup::at_once).ids, tables_).at(0).source;
   };
   EXPECT_EQ(source_with(believing_book()), "x = torch.ones(3)");
   struct stat about {};

@@ -24,7 +24,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string output_of(const std::string& command) {
+std::string capture_output(const std::string& command) {
   std::string text;
   std::FILE* pipe = ::popen((command + " 2>/dev/null").c_str(), "r");
   std::array<char, 4096> buffer{};
@@ -40,7 +40,7 @@ resolver_options believing_resolver() { return {.local = local_files(true, {})};
 std::vector<code_location> by_addr2line(const std::string& file, std::uint64_t address) {
   char hexadecimal[32];
   std::snprintf(hexadecimal, sizeof hexadecimal, "0x%lx", static_cast<unsigned long>(address));
-  std::istringstream lines(output_of("addr2line -f -C -i -e '" + file + "' " + hexadecimal));
+  std::istringstream lines(capture_output("addr2line -f -C -i -e '" + file + "' " + hexadecimal));
   std::vector<code_location> places;
   for (std::string function, where; std::getline(lines, function) && std::getline(lines, where);) {
     code_location each;
@@ -55,8 +55,8 @@ std::vector<code_location> by_addr2line(const std::string& file, std::uint64_t a
   return places;
 }
 
-/// Converts names to a form that both have: binutils writes names without scope or arguments if there is no linkage
-/// name, and gives an inlined function the name of the function around it.
+/// Converts names to a form that Sluice and binutils have in common: binutils writes names without scope or arguments
+/// if there is no linkage name, and gives an inlined function the name of the function around it.
 std::vector<code_location> comparable(std::vector<code_location> places) {
   for (code_location& each : places) {
     each.file = fs::path(each.file).lexically_normal().string();
@@ -87,7 +87,7 @@ class native_symbols : public ::testing::Test {
   }
   void TearDown() override { fs::remove_all(folder_); }
 
-  [[nodiscard]] std::uint64_t offset_of(void* function) const {
+  [[nodiscard]] std::uint64_t get_offset(void* function) const {
     return reinterpret_cast<std::uintptr_t>(function) - bias_;
   }
 
@@ -95,10 +95,10 @@ class native_symbols : public ::testing::Test {
   /// library.
   std::string strip(const std::string& root) const {
     const std::string stripped = folder_ + "/stripped.so";
-    output_of("objcopy --strip-all '" + library_ + "' '" + stripped + "'");
+    capture_output("objcopy --strip-all '" + library_ + "' '" + stripped + "'");
     const std::string place = root + "/.build-id/" + build_id_.substr(0, 2);
     fs::create_directories(place);
-    output_of("objcopy --only-keep-debug '" + library_ + "' '" + place + "/" + build_id_.substr(2) + ".debug'");
+    capture_output("objcopy --only-keep-debug '" + library_ + "' '" + place + "/" + build_id_.substr(2) + ".debug'");
     return stripped;
   }
 
@@ -128,7 +128,7 @@ TEST_F(native_symbols, are_those_of_addr2line_at_every_address_of_a_function) {
     Dl_info about{};
     ElfW(Sym)* symbol = nullptr;
     ASSERT_NE(::dladdr1(function, &about, reinterpret_cast<void**>(&symbol), RTLD_DL_SYMENT), 0);
-    for (std::uint64_t at = offset_of(function), end = at + symbol->st_size; at < end; at += 2)
+    for (std::uint64_t at = get_offset(function), end = at + symbol->st_size; at < end; at += 2)
       EXPECT_EQ(comparable(symbols.find(library_, build_id_, at).places), comparable(by_addr2line(library_, at)))
           << std::hex << at;
   }
@@ -146,10 +146,10 @@ TEST_F(native_symbols, of_the_test_program_itself_name_this_test) {
       },
       &bias);
   resolver symbols(believing_resolver());
-  const auto address = reinterpret_cast<std::uintptr_t>(&output_of) - bias.value;
+  const auto address = reinterpret_cast<std::uintptr_t>(&capture_output) - bias.value;
   const resolution found = symbols.find(program, "", address);
   ASSERT_EQ(found.why, verdict::found);
-  EXPECT_NE(found.places.back().function.find("output_of"), std::string::npos) << found.places.back().function;
+  EXPECT_NE(found.places.back().function.find("capture_output"), std::string::npos) << found.places.back().function;
 }
 
 TEST_F(native_symbols, come_from_separate_debug_information_by_build_id) {
@@ -169,7 +169,8 @@ TEST_F(native_symbols, of_a_stripped_library_are_the_functions_it_exports) {
   resolver_options options = believing_resolver();
   options.debug_roots = {};
   resolver symbols(options);
-  const resolution found = symbols.find(stripped, build_id_, offset_of(reinterpret_cast<void*>(&sample::exported)) + 4);
+  const resolution found =
+      symbols.find(stripped, build_id_, get_offset(reinterpret_cast<void*>(&sample::exported)) + 4);
   ASSERT_EQ(found.why, verdict::found);
   ASSERT_EQ(found.places.size(), 1U);
   EXPECT_EQ(found.places[0], (code_location{"sample::exported(int)", "", 0, false}));
@@ -216,9 +217,9 @@ TEST_F(native_symbols, come_from_no_further_file_that_the_library_names) {
   ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
   std::ofstream(folder_ + "/link", std::ios::binary) << pipe << '\0' << std::string(20, '\x5a');
   const std::string linked = folder_ + "/linked.so";
-  output_of("objcopy --add-section .gnu_debugaltlink='" + folder_ + "/link' '" + library_ + "' '" + linked + "'");
+  capture_output("objcopy --add-section .gnu_debugaltlink='" + folder_ + "/link' '" + library_ + "' '" + linked + "'");
   resolver symbols(believing_resolver());
-  const auto address = offset_of(reinterpret_cast<void*>(&sample::exported)) + 4;
+  const auto address = get_offset(reinterpret_cast<void*>(&sample::exported)) + 4;
   const resolution found = symbols.find(linked, build_id_, address);
   ASSERT_EQ(found.places.size(), 1U);
   EXPECT_EQ(found.places[0], (code_location{"sample::exported(int)", "", 0, false})) << "the symbol table is enough";
@@ -226,7 +227,7 @@ TEST_F(native_symbols, come_from_no_further_file_that_the_library_names) {
 
 TEST_F(native_symbols, come_from_compressed_debug_information) {
   const std::string compressed = folder_ + "/compressed.so";
-  output_of("objcopy --compress-debug-sections '" + library_ + "' '" + compressed + "'");
+  capture_output("objcopy --compress-debug-sections '" + library_ + "' '" + compressed + "'");
   ASSERT_LT(fs::file_size(compressed), fs::file_size(library_));
   resolver symbols(believing_resolver());
   EXPECT_EQ(comparable(symbols.find(compressed, build_id_, return_address_ - 1).places),
@@ -255,7 +256,7 @@ std::string with_section_cut(std::string file, const std::string& name) {
 TEST_F(native_symbols, are_those_of_the_symbol_table_where_texts_of_debug_information_have_no_end) {
   std::ifstream in(library_, std::ios::binary);
   const std::string whole{std::istreambuf_iterator<char>(in), {}};
-  const auto address = offset_of(reinterpret_cast<void*>(&sample::exported)) + 4;
+  const auto address = get_offset(reinterpret_cast<void*>(&sample::exported)) + 4;
   for (const std::string section : {".debug_str", ".debug_line_str"}) {
     const std::string cut = with_section_cut(whole, section);
     ASSERT_FALSE(cut.empty()) << section;

@@ -14,12 +14,12 @@ namespace {
 using ::testing::ElementsAre;
 
 slice_item item(time_ns begin, time_ns end, std::uint64_t event, std::uint64_t bytes = 1) {
-  slice_item made;
-  made.begin = begin;
-  made.end = end;
-  made.event = trace::event_id{event};
-  made.bytes = bytes;
-  return made;
+  slice_item output;
+  output.begin = begin;
+  output.end = end;
+  output.event = trace::event_id{event};
+  output.bytes = bytes;
+  return output;
 }
 
 void add(slice_set& set, const std::vector<slice_item>& items) {
@@ -43,17 +43,18 @@ TEST(slice_set, puts_what_lies_inside_another_into_a_deeper_lane) {
 TEST(slice_set, gives_the_same_lanes_whatever_order_slices_come_in) {
   std::mt19937_64 random(11);
   for (int round = 0; round < 20; ++round) {
-    std::vector<slice_item> all;
+    std::vector<slice_item> items;
     for (std::uint64_t i = 0; i < 500; ++i) {
       const auto begin = static_cast<time_ns>(random() % 5000);
-      all.push_back(item(begin, begin + static_cast<time_ns>(random() % 40), i + 1));
+      items.push_back(item(begin, begin + static_cast<time_ns>(random() % 40), i + 1));
     }
     slice_set at_once;
-    add(at_once, all);
-    std::shuffle(all.begin(), all.end(), random);
+    add(at_once, items);
+    std::shuffle(items.begin(), items.end(), random);
     slice_set in_pieces;
-    for (std::size_t i = 0; i < all.size(); i += 50) {
-      add(in_pieces, {all.begin() + static_cast<std::ptrdiff_t>(i), all.begin() + static_cast<std::ptrdiff_t>(i + 50)});
+    for (std::size_t i = 0; i < items.size(); i += 50) {
+      add(in_pieces,
+          {items.begin() + static_cast<std::ptrdiff_t>(i), items.begin() + static_cast<std::ptrdiff_t>(i + 50)});
     }
     EXPECT_EQ(in_pieces.size(), 500U);
     EXPECT_EQ(lanes_by_event(in_pieces), lanes_by_event(at_once));
@@ -63,18 +64,18 @@ TEST(slice_set, gives_the_same_lanes_whatever_order_slices_come_in) {
 TEST(slice_set, finds_exactly_what_overlaps_a_range) {
   std::mt19937_64 random(5);
   slice_set set;
-  std::vector<slice_item> all;
+  std::vector<slice_item> items;
   for (std::uint64_t i = 0; i < 3000; ++i) {
     const auto begin = static_cast<time_ns>(random() % 100'000);
-    all.push_back(item(begin, begin + static_cast<time_ns>(random() % 30), i + 1));
+    items.push_back(item(begin, begin + static_cast<time_ns>(random() % 30), i + 1));
   }
-  add(set, all);
+  add(set, items);
   ASSERT_EQ(set.hidden(), 0U);
   for (int query = 0; query < 200; ++query) {
     auto a = static_cast<time_ns>(random() % 100'000);
     auto b = a + static_cast<time_ns>(random() % 1000);
     std::set<std::uint64_t> wanted;
-    for (const slice_item& s : all) {
+    for (const slice_item& s : items) {
       if (s.begin < b && (s.end > a || s.begin >= a)) wanted.insert(raw(s.event));
     }
     std::set<std::uint64_t> found;
@@ -86,16 +87,16 @@ TEST(slice_set, finds_exactly_what_overlaps_a_range) {
 TEST(slice_set, draws_every_slice_once_and_none_wider_than_it_is) {
   std::mt19937_64 random(9);
   slice_set set;
-  std::vector<slice_item> all;
+  std::vector<slice_item> items;
   time_ns now = 0;
   for (std::uint64_t i = 0; i < 20'000; ++i) {
     now += static_cast<time_ns>(random() % 100);
     const auto length = static_cast<time_ns>(random() % (i % 100 == 0 ? 100'000 : 90));
-    all.push_back(item(now, now + length, i + 1, i));
+    items.push_back(item(now, now + length, i + 1, i));
   }
-  std::vector<slice_item> late(all.begin() + 5000, all.begin() + 6000);
-  std::vector<slice_item> rest(all.begin(), all.begin() + 5000);
-  rest.insert(rest.end(), all.begin() + 6000, all.end());
+  std::vector<slice_item> late(items.begin() + 5000, items.begin() + 6000);
+  std::vector<slice_item> rest(items.begin(), items.begin() + 5000);
+  rest.insert(rest.end(), items.begin() + 6000, items.end());
   add(set, rest);
   add(set, late);
   ASSERT_EQ(set.hidden(), 0U);
@@ -114,11 +115,11 @@ TEST(slice_set, draws_every_slice_once_and_none_wider_than_it_is) {
     }
     double all_busy = 0;
     std::uint64_t all_bytes = 0;
-    for (const slice_item& s : all) {
+    for (const slice_item& s : items) {
       all_busy += static_cast<double>(s.end - s.begin) * (s.end > s.begin ? 1 : 0);
       all_bytes += s.bytes;
     }
-    EXPECT_EQ(count, all.size());
+    EXPECT_EQ(count, items.size());
     EXPECT_EQ(bytes, all_bytes);
     EXPECT_NEAR(busy, all_busy, 1e-3 * all_busy);
     EXPECT_LE(drawn.size(), set.lanes() * (2 * width + 2));

@@ -38,15 +38,15 @@ std::uint64_t max_events(std::span<const trace::section_row> sections) {
 
 TEST(small_share, is_a_share_to_a_2048th_of_itself) {
   EXPECT_EQ(trace::small_share(0), 0);
-  EXPECT_EQ(trace::share_of(0), 0);
-  EXPECT_EQ(trace::share_of(trace::small_share(1)), 1);
-  EXPECT_EQ(trace::share_of(trace::small_share(0.5)), 0.5);
+  EXPECT_EQ(trace::compute_share(0), 0);
+  EXPECT_EQ(trace::compute_share(trace::small_share(1)), 1);
+  EXPECT_EQ(trace::compute_share(trace::small_share(0.5)), 0.5);
   EXPECT_EQ(trace::small_share(-0.1), 0) << "below all shares";
   EXPECT_EQ(trace::small_share(1.5), trace::small_share(1)) << "above all";
   EXPECT_EQ(trace::small_share(1e-30), 0) << "too small to be detected";
   for (double share = 1; share > 1e-15; share *= 0.997)
-    ASSERT_NEAR(trace::share_of(trace::small_share(share)), share, share / 2048);
-  EXPECT_LE(trace::share_of(trace::small_share(0.99999)), 1) << "no more than all";
+    ASSERT_NEAR(trace::compute_share(trace::small_share(share)), share, share / 2048);
+  EXPECT_LE(trace::compute_share(trace::small_share(0.99999)), 1) << "no more than all";
 }
 
 TEST(plan_of_sections, divides_until_few_events_lie_in_each) {
@@ -88,10 +88,10 @@ TEST(plan_of_sections, leaves_more_events_together_the_more_blocks_live) {
   EXPECT_LE(reported, 4096 * 1800 * 4 / events_a_live_block);
 }
 
-std::vector<std::pair<time_ns, time_ns>> spans_of(std::span<const trace::section_row> sections) {
-  std::vector<std::pair<time_ns, time_ns>> all;
-  for (const trace::section_row& each : sections) all.emplace_back(each.time, each.end);
-  return all;
+std::vector<std::pair<time_ns, time_ns>> list_spans(std::span<const trace::section_row> sections) {
+  std::vector<std::pair<time_ns, time_ns>> pairs;
+  for (const trace::section_row& each : sections) pairs.emplace_back(each.time, each.end);
+  return pairs;
 }
 
 /// Plans more sections after each eighth of the chunks, keeps the settled ones, and returns the plan at the end.
@@ -111,7 +111,7 @@ std::vector<trace::section_row> planned_while_growing(std::span<const trace::chu
 TEST(plan_of_sections, is_the_same_where_it_was_made_while_the_recording_grew) {
   std::vector<trace::chunk_info> chunks;
   set_known(chunks, trace::row_type::kernel, 1024, 1000);
-  EXPECT_EQ(spans_of(planned_while_growing(chunks, 5000)), spans_of(plan_sections(0, span - 1, chunks, 5000)));
+  EXPECT_EQ(list_spans(planned_while_growing(chunks, 5000)), list_spans(plan_sections(0, span - 1, chunks, 5000)));
 }
 
 TEST(plan_of_sections, has_no_gap_where_it_was_made_while_a_recording_grew_that_began_slowly) {
@@ -126,7 +126,7 @@ TEST(plan_of_sections, has_no_gap_where_it_was_made_while_a_recording_grew_that_
   EXPECT_LE(max_events(sections), 5000U);
 }
 
-/// The longer a recording, the larger the tiles over all of it, which may start before it.
+/// The longer a recording is, the larger are the tiles over the whole recording. A tile may start before the recording.
 TEST(plan_of_sections, begins_with_settled_ones_however_long_the_recording_becomes) {
   constexpr time_ns begin = -span / 3;
   std::vector<trace::chunk_info> chunks;
@@ -134,8 +134,8 @@ TEST(plan_of_sections, begins_with_settled_ones_however_long_the_recording_becom
   for (trace::chunk_info& each : chunks) each.min_time += begin, each.max_time += begin;
   const auto settled = plan_next_sections(begin, begin + span - 1, chunks, 5000, {}, span / 2);
   ASSERT_GT(settled.size(), 5U);
-  const auto all = plan_sections(begin, 100 * span, chunks, 5000, settled);
-  EXPECT_EQ(all.front().time, settled.front().time);
+  const auto sections = plan_sections(begin, 100 * span, chunks, 5000, settled);
+  EXPECT_EQ(sections.front().time, settled.front().time);
   EXPECT_LT(root_tiles(begin, 100 * span).front().begin, settled.front().time);
 }
 
@@ -146,10 +146,10 @@ TEST(plan_of_sections, keeps_settled_ones_when_the_recording_turns_out_to_begin_
   for (trace::chunk_info& each : chunks) each.min_time += span, each.max_time += span;
   const auto settled = plan_next_sections(span, 2 * span - 1, chunks, 5000, {}, span + span / 2);
   ASSERT_GT(settled.size(), 50U);
-  const auto all = spans_of(plan_sections(17, 2 * span - 1, chunks, 5000, settled));
-  EXPECT_EQ(all.front().first, 0);
-  for (std::size_t i = 1; i < all.size(); ++i) ASSERT_EQ(all[i].first, all[i - 1].second);
-  for (const auto& each : spans_of(settled)) EXPECT_EQ(std::count(all.begin(), all.end(), each), 1);
+  const auto spans = list_spans(plan_sections(17, 2 * span - 1, chunks, 5000, settled));
+  EXPECT_EQ(spans.front().first, 0);
+  for (std::size_t i = 1; i < spans.size(); ++i) ASSERT_EQ(spans[i].first, spans[i - 1].second);
+  for (const auto& each : list_spans(settled)) EXPECT_EQ(std::count(spans.begin(), spans.end(), each), 1);
 }
 
 }  // namespace

@@ -26,16 +26,16 @@ class reference {
     return value;
   }
   extent over(time_ns begin, time_ns end) const {
-    extent all;
+    extent whole;
     double value = at(begin);
     time_ns since = begin;
     for (auto step = steps_.upper_bound(begin); step != steps_.end() && step->first < end; ++step) {
-      all.hold(value, since, step->first - since);
+      whole.hold(value, since, step->first - since);
       since = step->first;
       value = (Step::relative ? value : 0) + step->second.value;
     }
-    all.hold(value, since, end - since);
-    return all;
+    whole.hold(value, since, end - since);
+    return whole;
   }
 
  private:
@@ -81,9 +81,11 @@ TYPED_TEST(time_tree_of, results_like_a_list_of_all_steps_whatever_the_order_the
     for (int batch = 0; batch < 5; ++batch) {
       for (int i = 0; i < 200; ++i) {
         // Most steps arrive in order, some a little late, and some anywhere.
-        const auto how = random() % 10;
+        const auto options = random() % 10;
         now += static_cast<time_ns>(random() % static_cast<std::uint64_t>(span / 500 + 1));
-        const time_ns time = how == 0 ? any_time(random) : how < 3 ? now - static_cast<time_ns>(random() % 50) : now;
+        const time_ns time = options == 0  ? any_time(random)
+                             : options < 3 ? now - static_cast<time_ns>(random() % 50)
+                                           : now;
         const auto step = made<TypeParam>::step(time, any_value(random), static_cast<std::uint64_t>(batch * 200 + i));
         tree.add(step);
         slow.add(step);
@@ -117,12 +119,12 @@ TEST(level_tree, knows_a_short_peak_exactly) {
   use.add({203, -7});
   use.add({500, -5});
   use.settle();
-  const extent all = use.over(0, 1000);
-  EXPECT_EQ(all.maximum, 12);
-  EXPECT_EQ(all.maximum_time, 200);
-  EXPECT_EQ(all.minimum, 0);
-  EXPECT_EQ(all.minimum_length, 600);
-  EXPECT_EQ(all.integral, 5 * 400 + 7 * 3);
+  const extent whole = use.over(0, 1000);
+  EXPECT_EQ(whole.maximum, 12);
+  EXPECT_EQ(whole.maximum_time, 200);
+  EXPECT_EQ(whole.minimum, 0);
+  EXPECT_EQ(whole.minimum_length, 600);
+  EXPECT_EQ(whole.integral, 5 * 400 + 7 * 3);
 }
 
 TEST(level_tree, adds_up_what_happens_at_one_time) {

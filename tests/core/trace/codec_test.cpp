@@ -36,7 +36,7 @@ TYPED_TEST(codec, brings_every_member_back) {
 }
 
 /// The value of a member of row `at` in an array of rows, as text.
-std::string value_of(const row_layout& layout, const member_layout& member, const void* rows, std::size_t at) {
+std::string get_value(const row_layout& layout, const member_layout& member, const void* rows, std::size_t at) {
   const auto* row = static_cast<const std::byte*>(rows) + at * layout.bytes;
   if (member.is_text()) return *reinterpret_cast<const std::string*>(row + member.offset);
   return std::to_string(load(member, row));
@@ -47,7 +47,7 @@ std::string value_of(const row_layout& layout, const member_layout& member, cons
 void expect_one_column(const row_layout& layout, std::uint16_t number, const void* decoded, const void* rows,
                        std::size_t count, const void* usual) {
   for (const member_layout& member : layout.members) {
-    const auto value = [&](const void* of, std::size_t at) { return value_of(layout, member, of, at); };
+    const auto value = [&](const void* subject, std::size_t at) { return get_value(layout, member, subject, at); };
     bool alike = true;
     for (std::size_t i = 1; i < count; ++i) alike = alike && value(rows, i) == value(rows, 0);
     const bool is_there = member.number == number || alike;
@@ -68,7 +68,7 @@ TYPED_TEST(codec, reads_the_columns_that_are_wanted) {
   const auto check = [&](column_set<TypeParam> wanted, std::uint16_t number) {
     std::vector<TypeParam> decoded;
     ASSERT_TRUE(decode_rows<TypeParam>(payload, count, decoded, wanted));
-    expect_one_column(layout_of<TypeParam>(), number, decoded.data(), rows.data(), count, &usual);
+    expect_one_column(get_layout<TypeParam>(), number, decoded.data(), rows.data(), count, &usual);
   };
   schema<TypeParam>::apply(
       [&](const auto&... fields) { (check(column_set<TypeParam>::of(fields.member), fields.number), ...); });
@@ -80,7 +80,8 @@ TYPED_TEST(codec, brings_chunks_back_that_it_encodes_by_habit) {
   row_encoder encoder;
   for (unsigned chunk = 0; chunk < 5; ++chunk) {
     std::vector<TypeParam> rows{testing::random_row<TypeParam>(random)};
-    const unsigned turn = chunk / 2;  // Every two chunks are similar; the next two differ from them.
+    const unsigned turn = chunk / 2;  // Chunks come in pairs: the chunks of a pair are similar, and each pair differs
+                                      // from the previous pair.
     while (rows.size() < 700) rows.push_back(testing::row_after(rows.back(), random, turn));
     std::vector<std::byte> payload;
     encoder.encode<TypeParam>(rows, payload);
@@ -113,8 +114,8 @@ TYPED_TEST(codec, knows_the_times_and_ids_of_its_rows) {
     if constexpr (is_event_row<TypeParam>) {
       expected.lowest_event = UINT64_MAX;
       for (const TypeParam& row : rows) {
-        expected.lowest_event = std::min(expected.lowest_event, subject_of(row));
-        expected.highest_event = std::max(expected.highest_event, subject_of(row));
+        expected.lowest_event = std::min(expected.lowest_event, get_subject(row));
+        expected.highest_event = std::max(expected.highest_event, get_subject(row));
       }
     }
     if constexpr (std::is_same_v<TypeParam, chunk_reach_row>) {

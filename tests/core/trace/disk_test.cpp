@@ -16,15 +16,15 @@ class training {
  public:
   explicit training(file_writer& to) : to_(to) {
     for (int i = 0; i < launches; ++i) {
-      launch made{to.intern("kernel " + std::to_string(random_() % 25)), {}};
+      launch output{to.intern("kernel " + std::to_string(random_() % 25)), {}};
       // An optimizer's launch uses every weight, gradient and moment; other launches use a few blocks.
       const int operands = i >= launches - 2 ? 120 : 2 + static_cast<int>(random_() % 4);
       for (int j = 0; j < operands; ++j) {
         const bool weight = operands > 50 || random_() % 3 == 0;
         const int latest = i * activations / launches;
-        made.operands.push_back(weight ? -1 - j % weights : std::max(0, latest - static_cast<int>(random_() % 8)));
+        output.operands.push_back(weight ? -1 - j % weights : std::max(0, latest - static_cast<int>(random_() % 8)));
       }
-      launches_.push_back(made);
+      launches_.push_back(output);
     }
     for (int i = 0; i < activations; ++i) {
       bytes_.push_back(512 * (1 + random_() % 4096));
@@ -34,10 +34,10 @@ class training {
   }
 
   void step() {
-    int made = 0;
+    int value = 0;
     for (std::size_t l = 0; l < launches_.size(); ++l) {
       time_ += 9000 + static_cast<time_ns>(random_() % 2000);
-      for (; made < activations && made * launches <= static_cast<int>(l) * activations; ++made) replace(made);
+      for (; value < activations && value * launches <= static_cast<int>(l) * activations; ++value) replace(value);
       for (const int operand : launches_[l].operands) touch(launches_[l].name, operand);
       ++correlation_;
     }

@@ -103,7 +103,7 @@ class program {
   [[nodiscard]] bool lost_anything() const { return !lost_.rows.empty(); }
 
  private:
-  int pick(std::initializer_list<int> of) { return *(of.begin() + random_() % of.size()); }
+  int pick(std::initializer_list<int> values) { return *(values.begin() + random_() % values.size()); }
 
   void break_disk() {
     disk() = faults_;

@@ -15,16 +15,16 @@ namespace sluice::testing {
 namespace {
 
 failing_disk from_environment() {
-  failing_disk made;
+  failing_disk disk;
   const char* const said = std::getenv("FAILING_DISK");
   unsigned long long room = 0, longest = 0, failures = 0, most = 0;
-  if (said == nullptr || std::sscanf(said, "%llu %llu %llu %d %llu", &room, &longest, &failures, &made.why, &most) != 5)
-    return made;
-  made.room = room;
-  made.longest = longest;
-  made.failures = failures;
-  made.max_at_once = most;
-  return made;
+  if (said == nullptr || std::sscanf(said, "%llu %llu %llu %d %llu", &room, &longest, &failures, &disk.why, &most) != 5)
+    return disk;
+  disk.room = room;
+  disk.longest = longest;
+  disk.failures = failures;
+  disk.max_at_once = most;
+  return disk;
 }
 
 /// The number of bytes that a write of `count` bytes at `offset` can write.
@@ -39,8 +39,8 @@ std::uint64_t possible(failing_disk& on, std::uint64_t count, std::uint64_t offs
 }  // namespace
 
 failing_disk& disk() {
-  static failing_disk made = from_environment();
-  return made;
+  static failing_disk output = from_environment();
+  return output;
 }
 
 }  // namespace sluice::testing

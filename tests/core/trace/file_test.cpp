@@ -45,9 +45,9 @@ class trace_file : public ::testing::Test {
     return row;
   }
 
-  static std::size_t count_kernels(const snapshot& from) {
+  static std::size_t count_kernels(const snapshot& recording) {
     std::size_t count = 0;
-    EXPECT_TRUE(from.for_each<kernel_event>([&](const kernel_event&) { ++count; }));
+    EXPECT_TRUE(recording.for_each<kernel_event>([&](const kernel_event&) { ++count; }));
     return count;
   }
 
@@ -190,9 +190,9 @@ TEST_F(trace_file, that_grows_is_shown_up_to_its_last_flush) {
     for (int i = 0; i < frees; ++i) writer->add(free_event{});
   };
   using counts = std::pair<std::size_t, std::size_t>;
-  const auto shown = [](const file& of) {
+  const auto shown = [](const file& subject) {
     std::size_t allocations = 0, frees = 0;
-    for (const chunk_info& chunk : of.latest()->chunks()) {
+    for (const chunk_info& chunk : subject.latest()->chunks()) {
       if (chunk.type == row_type::alloc) allocations += chunk.rows;
       if (chunk.type == row_type::free) frees += chunk.rows;
     }
@@ -469,17 +469,17 @@ TEST_F(trace_file, gives_who_wants_some_columns_of_summaries_those_and_others_al
   for (int again = 0; again < 2; ++again) {
     const auto times = now->read_spans<boundary_block_row>(chunk).value();
     const auto few = now->read_summary<boundary_block_row>(chunk, some).value();
-    const auto all = now->read_summary<boundary_block_row>(chunk).value();
+    const auto whole = now->read_summary<boundary_block_row>(chunk).value();
     ASSERT_EQ(times->size(), blocks.size());
     ASSERT_EQ(few->size(), blocks.size());
-    ASSERT_EQ(all->size(), blocks.size());
+    ASSERT_EQ(whole->size(), blocks.size());
     for (std::size_t i = 0; i < blocks.size(); ++i) {
       EXPECT_EQ((*times)[i].time, blocks[i].time);
       EXPECT_EQ((*times)[i].end, blocks[i].end);
       EXPECT_EQ((*few)[i].bytes, blocks[i].bytes);
       EXPECT_EQ((*few)[i].address, 0U) << "not requested";
-      EXPECT_EQ((*all)[i].bytes, blocks[i].bytes);
-      EXPECT_EQ((*all)[i].address, blocks[i].address);
+      EXPECT_EQ((*whole)[i].bytes, blocks[i].bytes);
+      EXPECT_EQ((*whole)[i].address, blocks[i].address);
     }
   }
   EXPECT_FALSE(now->read_spans<block_uses_row>(chunk)) << "rows of another kind";

@@ -4,8 +4,8 @@
     independent_reader.py FORMAT.MD FILE      prints, as JSON, for each kind of row: rows, and for each column the sum of its values
                                               modulo 2^64, for texts the sum of their lengths
 
-The columns, and the default values of missing ones, are read from the document itself. Needs libzstd; does not check
-checksums. Exits with 77 if libzstd is missing.
+The columns, and the default values of missing columns, are read from the document itself. The reader needs libzstd and
+does not check checksums. Exits with 77 if libzstd is missing.
 """
 import ctypes
 import ctypes.util
@@ -19,7 +19,7 @@ INDEX = 1024
 try:
     zstd = ctypes.CDLL(ctypes.util.find_library("zstd") or "libzstd.so.1")
 except OSError:
-    print("independent_reader: no libzstd here", file=sys.stderr)
+    print("independent_reader: libzstd is not installed", file=sys.stderr)
     sys.exit(77)
 zstd.ZSTD_decompress.restype = ctypes.c_size_t
 zstd.ZSTD_decompress.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_char_p, ctypes.c_size_t]
@@ -108,7 +108,7 @@ def values_of(line, small, rows, columns):
 
 
 def read_columns(payload, rows):
-    """{number: values}; lengths for texts."""
+    """Returns {number: values}. The values of a column of texts are their lengths."""
     cursor = Cursor(payload)
     lines = []
     for _ in range(cursor.varint()):
@@ -160,10 +160,10 @@ def read_columns_v1(payload, rows):
 
 
 def chunks_of(data):
-    """(kind, rows, flags, decoded bytes, payload) of each chunk, found by walking."""
+    """Yields (kind, rows, flags, decoded bytes, payload) of each chunk, by walking from chunk to chunk."""
     magic, major = struct.unpack_from("<8sH", data, 0)
     if magic != b"\x89SLUICE\n" or major not in (1, 2, 3, 4):
-        raise ValueError("no trace of a version that is known")
+        raise ValueError("not a trace of a known version")
     at = 64
     while at + 56 <= len(data) and data[at:at + 4] == b"SCLK":
         kind, _, rows, decoded, stored, flags = struct.unpack_from("<HHIIII", data, at + 4)
@@ -174,7 +174,7 @@ def chunks_of(data):
 
 
 def read_tables(text):
-    """{kind: {number: default}} from the headings and tables of the document."""
+    """Returns {kind: {number: default}} from the headings and tables of the document."""
     kinds, kind = {}, None
     for line in text.splitlines():
         if line.startswith("### "):

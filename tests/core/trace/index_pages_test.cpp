@@ -26,9 +26,9 @@ class counted_bytes final : public byte_source {
   explicit counted_bytes(std::vector<char> content) : byte_source("memory"), content_(std::move(content)) {}
   result<extent> poll() override { return extent{content_.size(), false, {}}; }
   result<std::size_t> read_at(std::uint64_t offset, std::span<std::byte> into) const override {
-    const std::size_t from = std::min<std::size_t>(offset, content_.size());
-    const std::size_t bytes = std::min(into.size(), content_.size() - from);
-    std::memcpy(into.data(), content_.data() + from, bytes);
+    const std::size_t begin = std::min<std::size_t>(offset, content_.size());
+    const std::size_t bytes = std::min(into.size(), content_.size() - begin);
+    std::memcpy(into.data(), content_.data() + begin, bytes);
     read_ += bytes;
     return bytes;
   }
@@ -39,7 +39,7 @@ class counted_bytes final : public byte_source {
   mutable std::size_t read_ = 0;
 };
 
-std::vector<char> content_of(const std::string& path) {
+std::vector<char> make_content(const std::string& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
 }
@@ -71,7 +71,7 @@ std::vector<char> recording(std::size_t count, std::size_t of_tiles = 0) {
                                         std::pair(begin - tile_length, begin + tile_length - 1));
   }
   EXPECT_TRUE(writer.close());
-  std::vector<char> content = content_of(path);
+  std::vector<char> content = make_content(path);
   std::filesystem::remove(path);
   return content;
 }
@@ -87,7 +87,7 @@ struct ends {
   std::size_t pages = 0;
   std::size_t mark = 0;
 };
-ends ends_of(const std::vector<char>& content) {
+ends get_ends(const std::vector<char>& content) {
   trailer end;
   std::memcpy(&end, content.data() + content.size() - sizeof end, sizeof end);
   ends found;
@@ -100,21 +100,21 @@ ends ends_of(const std::vector<char>& content) {
 }
 
 std::vector<char> without_list(const std::vector<char>& content) {
-  const ends of = ends_of(content);
-  std::vector<char> made(content.begin(), content.begin() + static_cast<std::ptrdiff_t>(of.mark));
-  made.insert(made.end(), content.end() - sizeof(trailer), content.end());
-  return made;
+  const ends subject = get_ends(content);
+  std::vector<char> texts(content.begin(), content.begin() + static_cast<std::ptrdiff_t>(subject.mark));
+  texts.insert(texts.end(), content.end() - sizeof(trailer), content.end());
+  return texts;
 }
 
 std::vector<std::uint64_t> offsets(std::span<const chunk_info> chunks) {
-  std::vector<std::uint64_t> all;
-  for (const chunk_info& each : chunks) all.push_back(each.offset);
-  return all;
+  std::vector<std::uint64_t> values;
+  for (const chunk_info& each : chunks) values.push_back(each.offset);
+  return values;
 }
 
-std::size_t kernels_in(const snapshot& of) {
+std::size_t kernels_in(const snapshot& recording) {
   std::size_t count = 0;
-  EXPECT_TRUE(of.for_each<kernel_event>([&](const kernel_event&) { ++count; }));
+  EXPECT_TRUE(recording.for_each<kernel_event>([&](const kernel_event&) { ++count; }));
   return count;
 }
 
@@ -142,13 +142,13 @@ TEST(index_pages, tell_the_summaries_of_a_type_and_time) {
   for (const auto& now : {open(content), open(without_list(content))}) {
     std::mt19937_64 random(7);
     for (int round = 0; round < 50; ++round) {
-      const auto from = static_cast<time_ns>(random() % (tiles * tile_length));
-      const time_ns to = from + static_cast<time_ns>(random() % (4 * tile_length));
+      const auto source = static_cast<time_ns>(random() % (tiles * tile_length));
+      const time_ns to = source + static_cast<time_ns>(random() % (4 * tile_length));
       std::vector<chunk_info> found, expected;
       now->for_each_summary(
-          row_type::block_category, [&](const chunk_info& chunk) { found.push_back(chunk); }, from, to);
+          row_type::block_category, [&](const chunk_info& chunk) { found.push_back(chunk); }, source, to);
       for (const chunk_info& chunk : now->summaries())
-        if (chunk.type == row_type::block_category && chunk.min_time <= to && chunk.max_time >= from)
+        if (chunk.type == row_type::block_category && chunk.min_time <= to && chunk.max_time >= source)
           expected.push_back(chunk);
       EXPECT_EQ(offsets(found), offsets(expected));
       EXPECT_FALSE(found.empty());
@@ -208,10 +208,10 @@ TEST(index_pages, are_for_long_indexes_alone) {
 TEST(index_pages, are_made_up_for_by_a_walk_where_they_are_damaged) {
   const std::vector<char> content = recording(kernels, tiles);
   const auto whole = open(content);
-  const ends of = ends_of(content);
-  std::size_t at = of.list;
+  const ends subject = get_ends(content);
+  std::size_t at = subject.list;
   std::size_t damaged_pages = 0;
-  while (at < of.mark) {
+  while (at < subject.mark) {
     chunk_header header;
     std::memcpy(&header, content.data() + at, sizeof header);
     auto damaged = content;
@@ -233,9 +233,9 @@ TEST(index_pages, are_made_up_for_by_a_walk_where_they_are_damaged) {
 
 /// `content` with damage in the payload of each of the given pages; pages of events come first.
 std::vector<char> with_damaged_pages(std::vector<char> content, std::initializer_list<std::size_t> pages) {
-  const ends of = ends_of(content);
-  std::size_t at = of.pages;
-  for (std::size_t page = 0; at < of.mark; ++page) {
+  const ends subject = get_ends(content);
+  std::size_t at = subject.pages;
+  for (std::size_t page = 0; at < subject.mark; ++page) {
     chunk_header header;
     std::memcpy(&header, content.data() + at, sizeof header);
     if (std::find(pages.begin(), pages.end(), page) != pages.end())
@@ -259,27 +259,27 @@ TEST(index_pages, that_are_damaged_are_reported_in_one_line) {
 
 TEST(index_pages, that_are_damaged_say_how_many_chunks_are_lost) {
   std::vector<char> content = recording(kernels, tiles);
-  const std::vector<chunk_info> all = [&] {
+  const std::vector<chunk_info> infos = [&] {
     const auto whole = open(content);
     return std::vector(whole->chunks().begin(), whole->chunks().end());
   }();
-  content[all[kernels / 2].offset] ^= 0x55;
+  content[infos[kernels / 2].offset] ^= 0x55;
   const auto now = open(with_damaged_pages(content, {1}));
   ASSERT_TRUE(now);
   static_cast<void>(now->chunks());
   EXPECT_EQ(now->warnings(), std::vector<std::string>{
-                                 "the index of the file is damaged; its chunks were found without it, but for 1 of " +
+                                 "the index of the file is damaged; its chunks were found without it, except 1 of " +
                                  std::to_string(now->chunk_count() + now->summaries().size())});
 }
 
 TEST(index_pages, survive_damage_anywhere) {
   const std::vector<char> content = recording(kernels, 10);
-  const std::size_t from = ends_of(content).list;
+  const std::size_t begin = get_ends(content).list;
   std::mt19937_64 random(11);
   for (int round = 0; round < 300; ++round) {
     auto damaged = content;
     for (std::uint64_t hit = 0; hit <= random() % 4; ++hit)
-      damaged[from + random() % (damaged.size() - from)] = static_cast<char>(random());
+      damaged[begin + random() % (damaged.size() - begin)] = static_cast<char>(random());
     const auto now = open(damaged);
     ASSERT_TRUE(now) << "the rows are intact";
     EXPECT_EQ(kernels_in(*now), kernels);
@@ -290,10 +290,10 @@ TEST(index_pages, survive_damage_anywhere) {
 /// Lets `change` modify the rows of the list of pages, and updates the checksum, as an attacker would.
 template <class Change>
 std::vector<char> lying(const std::vector<char>& content, Change&& change) {
-  const ends of = ends_of(content);
+  const ends subject = get_ends(content);
   chunk_header header;
-  std::memcpy(&header, content.data() + of.list, sizeof header);
-  const auto* payload = reinterpret_cast<const std::byte*>(content.data() + of.list + sizeof header);
+  std::memcpy(&header, content.data() + subject.list, sizeof header);
+  const auto* payload = reinterpret_cast<const std::byte*>(content.data() + subject.list + sizeof header);
   std::vector<index_page_row> rows;
   EXPECT_TRUE(decode_rows<index_page_row>({payload, header.stored_bytes}, header.rows, rows));
   change(rows);
@@ -304,28 +304,28 @@ std::vector<char> lying(const std::vector<char>& content, Change&& change) {
   header.stored_bytes = static_cast<std::uint32_t>(stored.size());
   header.payload_checksum = XXH3_64bits(stored.data(), stored.size());
   header.checksum = header_checksum(header);
-  std::vector<char> made(content.begin(), content.begin() + static_cast<std::ptrdiff_t>(of.list));
+  std::vector<char> texts(content.begin(), content.begin() + static_cast<std::ptrdiff_t>(subject.list));
   const auto put = [&](const void* bytes, std::size_t count) {
-    made.insert(made.end(), static_cast<const char*>(bytes), static_cast<const char*>(bytes) + count);
+    texts.insert(texts.end(), static_cast<const char*>(bytes), static_cast<const char*>(bytes) + count);
   };
   put(&header, sizeof header);
   put(stored.data(), stored.size());
   trailer end;
-  end.index_offset = made.size();
+  end.index_offset = texts.size();
   end.checksum = header_checksum(end);
-  put(content.data() + of.pages, content.size() - of.pages - sizeof end);
+  put(content.data() + subject.pages, content.size() - subject.pages - sizeof end);
   put(&end, sizeof end);
-  return made;
+  return texts;
 }
 
 TEST(index_pages, are_not_believed) {
   const std::vector<char> content = recording(kernels, tiles);
   using rows = std::vector<index_page_row>;
   const std::vector<std::function<void(rows&)>> lies = {
-      [](rows& all) { all[1].rows = 17; },
-      [](rows& all) { all[1].rows = UINT32_MAX; },
-      [](rows& all) { all[2].offset += 1; },
-      [](rows& all) { all[2].stored_bytes = UINT32_MAX; },
+      [](rows& whole) { whole[1].rows = 17; },
+      [](rows& full) { full[1].rows = UINT32_MAX; },
+      [](rows& items) { items[2].offset += 1; },
+      [](rows& complete_set) { complete_set[2].stored_bytes = UINT32_MAX; },
       [](rows& all) { all.pop_back(); },
       [](rows& all) { all.insert(all.end(), all.begin(), all.end()); },
       [](rows& all) { all.clear(); },

@@ -43,13 +43,13 @@ class killed_writer : public ::testing::Test {
   found after(std::uintmax_t bytes) {
     fs::copy_file(path_, left_, fs::copy_options::overwrite_existing);
     fs::resize_file(left_, bytes);
-    found made;
+    found output;
     const auto opened = file::open(left_.string());
-    if (!opened) return made;
+    if (!opened) return output;
     const auto now = (*opened)->latest();
-    EXPECT_TRUE(now->for_each<alloc_event>([&](const alloc_event&) { ++made.allocs; }));
-    EXPECT_TRUE(now->for_each<loss_event>([&](const loss_event& row) { made.lost += row.events; }));
-    return made;
+    EXPECT_TRUE(now->for_each<alloc_event>([&](const alloc_event&) { ++output.allocs; }));
+    EXPECT_TRUE(now->for_each<loss_event>([&](const loss_event& row) { output.lost += row.events; }));
+    return output;
   }
 
   fs::path path_, left_;

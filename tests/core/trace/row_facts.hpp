@@ -14,7 +14,7 @@
 namespace sluice::trace::testing {
 
 template <class Member>
-std::string fact_of(const Member& member) {
+std::string get_fact(const Member& member) {
   if constexpr (std::is_same_v<Member, std::string>) {
     return member;
   } else if constexpr (std::is_same_v<Member, double>) {
@@ -26,12 +26,12 @@ std::string fact_of(const Member& member) {
 
 /// The facts of a row: "1=5 2=1000 ...".
 template <class Row>
-std::string facts_of(const Row& row) {
+std::string get_facts(const Row& row) {
   static const Row nothing{};
   std::string facts;
   const auto add = [&](const auto& column) {
     if (row.*column.member == nothing.*column.member) return;
-    facts += (facts.empty() ? "" : " ") + std::to_string(column.number) + "=" + fact_of(row.*column.member);
+    facts += (facts.empty() ? "" : " ") + std::to_string(column.number) + "=" + get_fact(row.*column.member);
   };
   schema<Row>::apply([&](const auto&... column) { (add(column), ...); });
   return facts;
@@ -44,7 +44,7 @@ struct row_sum {
   std::uint64_t hash = 0;
   template <class Row>
   void add(const Row& row) {
-    const std::string facts = facts_of(row);
+    const std::string facts = get_facts(row);
     rows += 1;
     hash += XXH3_64bits(facts.data(), facts.size());
   }

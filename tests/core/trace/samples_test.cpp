@@ -37,24 +37,24 @@ std::string asked_for() {
 }
 
 template <class Row>
-const table<Row>& table_of(const tables& all) {
-  if constexpr (std::is_same_v<Row, string_row>) return all.strings;
-  if constexpr (std::is_same_v<Row, host_row>) return all.hosts;
-  if constexpr (std::is_same_v<Row, process_row>) return all.processes;
-  if constexpr (std::is_same_v<Row, thread_row>) return all.threads;
-  if constexpr (std::is_same_v<Row, device_row>) return all.devices;
-  if constexpr (std::is_same_v<Row, context_row>) return all.contexts;
-  if constexpr (std::is_same_v<Row, stream_row>) return all.streams;
-  if constexpr (std::is_same_v<Row, pool_row>) return all.pools;
-  if constexpr (std::is_same_v<Row, counter_row>) return all.counters;
-  if constexpr (std::is_same_v<Row, stack_row>) return all.stacks;
-  if constexpr (std::is_same_v<Row, frame_row>) return all.frames;
-  if constexpr (std::is_same_v<Row, module_row>) return all.modules;
-  if constexpr (std::is_same_v<Row, source_row>) return all.sources;
+const table<Row>& get_table(const tables& all_tables) {
+  if constexpr (std::is_same_v<Row, string_row>) return all_tables.strings;
+  if constexpr (std::is_same_v<Row, host_row>) return all_tables.hosts;
+  if constexpr (std::is_same_v<Row, process_row>) return all_tables.processes;
+  if constexpr (std::is_same_v<Row, thread_row>) return all_tables.threads;
+  if constexpr (std::is_same_v<Row, device_row>) return all_tables.devices;
+  if constexpr (std::is_same_v<Row, context_row>) return all_tables.contexts;
+  if constexpr (std::is_same_v<Row, stream_row>) return all_tables.streams;
+  if constexpr (std::is_same_v<Row, pool_row>) return all_tables.pools;
+  if constexpr (std::is_same_v<Row, counter_row>) return all_tables.counters;
+  if constexpr (std::is_same_v<Row, stack_row>) return all_tables.stacks;
+  if constexpr (std::is_same_v<Row, frame_row>) return all_tables.frames;
+  if constexpr (std::is_same_v<Row, module_row>) return all_tables.modules;
+  if constexpr (std::is_same_v<Row, source_row>) return all_tables.sources;
 }
 
 /// "kernel 12 rows 9c0ffee...".
-std::string line_of(const char* name, const testing::row_sum& sum) {
+std::string get_line(const char* name, const testing::row_sum& sum) {
   char hash[20];
   std::snprintf(hash, sizeof hash, "%016llx", static_cast<unsigned long long>(sum.hash));
   return std::string(name) + " " + std::to_string(sum.rows) + " rows " + hash + "\n";
@@ -75,9 +75,9 @@ std::string facts_of_file(const std::filesystem::path& path) {
       const auto read = now->for_each<Row>([&](const Row& row) { sum.add(row); });
       if (!read) facts += read.error().to_string() + "\n";
     } else {
-      for (const Row& row : table_of<Row>(now->tables()).rows()) sum.add(row);
+      for (const Row& row : get_table<Row>(now->tables()).rows()) sum.add(row);
     }
-    if (sum.rows > 0) facts += line_of(name, sum);
+    if (sum.rows > 0) facts += get_line(name, sum);
   };
 #define SLUICE_ADD(row, kind) add(#kind, static_cast<row*>(nullptr));
   SLUICE_FOR_EACH_ROW(SLUICE_ADD)
@@ -90,7 +90,7 @@ std::string facts_of_file(const std::filesystem::path& path) {
       if (const auto read = now->read_summary<Row>(chunk, rows); !read) facts += read.error().to_string() + "\n";
       for (const Row& row : rows) sum.add(row);
     }
-    if (sum.rows > 0) facts += line_of(name, sum);
+    if (sum.rows > 0) facts += get_line(name, sum);
   };
 #define SLUICE_ADD(row, kind) add_summaries(#kind, static_cast<row*>(nullptr));
   SLUICE_FOR_EACH_SUMMARY_ROW(SLUICE_ADD)
@@ -121,11 +121,11 @@ void write_summed_up(const std::filesystem::path& path) {
   summary::finalize_options every_section;
   every_section.min_events = 1;
   every_section.section_events = 200;
-  ASSERT_TRUE(summary::finalize(reported.made.writer(), every_section));
-  std::filesystem::copy_file(reported.made.path(), path);
+  ASSERT_TRUE(summary::finalize(reported.recorded.writer(), every_section));
+  std::filesystem::copy_file(reported.recorded.path(), path);
 }
 
-std::string content_of(const std::filesystem::path& path) {
+std::string make_content(const std::filesystem::path& path) {
   std::ifstream in(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(in), {}};
 }
@@ -145,27 +145,27 @@ TEST(samples, of_every_version_read_as_they_were_written_down) {
     beside.replace_extension(".facts");
     const std::string facts = facts_of_file(entry.path());
     if (!asked.empty() && !std::filesystem::exists(beside)) std::ofstream(beside) << facts;
-    EXPECT_EQ(facts, content_of(beside)) << entry.path();
+    EXPECT_EQ(facts, make_content(beside)) << entry.path();
     EXPECT_LT(entry.file_size(), 128U * 1024) << entry.path();
   }
   EXPECT_GE(seen, 6U);
 }
 
 TEST(samples, have_every_kind_of_row_and_a_file_without_its_end) {
-  const std::string every = content_of(samples / "2.0/every-row.facts");
+  const std::string every = make_content(samples / "2.0/every-row.facts");
 #define SLUICE_LOOK(row, kind) EXPECT_NE(every.find("\n" #kind " 3 rows "), std::string::npos) << #kind;
   SLUICE_FOR_EACH_ROW(SLUICE_LOOK)
 #undef SLUICE_LOOK
-  EXPECT_NE(content_of(samples / "2.0/unfinished.facts").find("complete no"), std::string::npos);
-  EXPECT_NE(content_of(samples / "2.0/overlap.facts").find("complete yes"), std::string::npos);
+  EXPECT_NE(make_content(samples / "2.0/unfinished.facts").find("complete no"), std::string::npos);
+  EXPECT_NE(make_content(samples / "2.0/overlap.facts").find("complete yes"), std::string::npos);
 }
 
 TEST(samples, of_4_0_have_every_kind_of_summary) {
-  const std::string every = content_of(samples / "4.0/every-row.facts");
+  const std::string every = make_content(samples / "4.0/every-row.facts");
 #define SLUICE_LOOK(row, kind) EXPECT_NE(every.find("\n" #kind " 3 rows "), std::string::npos) << #kind;
   SLUICE_FOR_EACH_SUMMARY_ROW(SLUICE_LOOK)
 #undef SLUICE_LOOK
-  EXPECT_NE(content_of(samples / "4.0/summed-up.facts").find("\ninteger_bin "), std::string::npos);
+  EXPECT_NE(make_content(samples / "4.0/summed-up.facts").find("\ninteger_bin "), std::string::npos);
 }
 
 constexpr std::array with_tiles_and_parts = {"4.0"};
@@ -202,9 +202,9 @@ TEST(samples, of_any_version_are_drawn_from_their_tiles) {
     const summed_up sample(version);
     ASSERT_NE(sample.now, nullptr) << version;
     const auto& [now, of_all] = sample;
-    const time_range whole = index::time_range_of(*now);
+    const time_range whole = index::recorded_range(*now);
     const auto facts = of_all.tensors(*now);
-    const auto expected = index::curves_of(of_all, facts.get(), whole);
+    const auto expected = index::make_curves(of_all, facts.get(), whole);
     const auto tiles = summary::stored_tiles::of(now);
     ASSERT_NE(tiles, nullptr) << version;
     ASSERT_EQ(tiles->curves().size(), expected.size()) << version;
@@ -221,7 +221,7 @@ TEST(samples, of_any_version_are_drawn_from_their_tiles) {
       for (std::size_t c = 0; c < expected.size(); ++c) {
         expected[c].split(grid.range(), grid.count, [&](std::uint32_t i, const timeline::extent& bin, double) {
           // Rates are in 256ths of a byte.
-          const double rounding = expected[c].about.what == curve_kind::rate ? 10 : 0;
+          const double rounding = expected[c].about.type == curve_kind::rate ? 10 : 0;
           ASSERT_NEAR((*bins)[c][i].minimum, bin.minimum, rounding) << version << ", curve " << c << ", bin " << i;
           ASSERT_NEAR((*bins)[c][i].maximum, bin.maximum, rounding) << version << ", curve " << c << ", bin " << i;
           values += bin.maximum > 0 ? 1 : 0;
@@ -241,9 +241,9 @@ TEST(samples, of_2_0_hold_these_values) {
   std::map<std::string, std::string> first;
   const auto take = [&]<class Row>(const char* name, Row*) {
     if constexpr (is_event_row<Row>) {
-      EXPECT_TRUE(now->for_each<Row>([&](const Row& row) { first.try_emplace(name, testing::facts_of(row)); }));
+      EXPECT_TRUE(now->for_each<Row>([&](const Row& row) { first.try_emplace(name, testing::get_facts(row)); }));
     } else {
-      first.emplace(name, testing::facts_of(table_of<Row>(now->tables()).rows().front()));
+      first.emplace(name, testing::get_facts(get_table<Row>(now->tables()).rows().front()));
     }
   };
 #define SLUICE_TAKE(row, kind) take(#kind, static_cast<row*>(nullptr));
@@ -270,7 +270,7 @@ TEST(samples, of_today_have_every_value_that_was_written) {
   const auto add = [&]<class Row>(const char* name, Row*) {
     testing::row_sum sum;
     for (std::uint64_t which = 0; which < 3; ++which) sum.add(testing::fixed_row<Row>(which));
-    facts += line_of(name, sum);
+    facts += get_line(name, sum);
   };
 #define SLUICE_ADD(row, kind) add(#kind, static_cast<row*>(nullptr));
   SLUICE_FOR_EACH_ROW(SLUICE_ADD)

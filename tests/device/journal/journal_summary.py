@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Prints the content of a journal: calls by name, records by kind, buffers, threads, notes.
+"""Prints the content of a journal (the calls and records of one CUPTI session): calls by name, records by kind,
+buffers, threads, notes.
 
     journal_summary.py FILE [--calls]      FILE may be gzipped; the format is in tests/instrumentation/capture/journal.hpp
 """

@@ -21,10 +21,10 @@ using testing::ms;
 class compare_panel : public window_test {
  protected:
   static void write(const std::string& to, int steps, std::uint64_t activation) {
-    testing::recording made;
-    testing::write_steps(made, steps, activation);
-    made.close();
-    std::filesystem::copy_file(made.path(), to, std::filesystem::copy_options::overwrite_existing);
+    testing::recording recorded;
+    testing::write_steps(recorded, steps, activation);
+    recorded.close();
+    std::filesystem::copy_file(recorded.path(), to, std::filesystem::copy_options::overwrite_existing);
   }
   void SetUp() override {
     window_test::SetUp();
@@ -86,10 +86,10 @@ TEST_F(compare_panel, compares_two_steps_of_one_recording) {
     EXPECT_NE(words.find("step 1"), std::string::npos) << words;
     EXPECT_NE(words.find("step 9"), std::string::npos) << words;
     // The last step lasts until the end of the recording.
-    const auto of = [&](time_range range) {
+    const auto subject = [&](time_range range) {
       return app().state().active()->engine->ask_now(query::statistics_query{range}).value();
     };
-    const auto before = of({20 * ms, 30 * ms});
+    const auto before = subject({20 * ms, 30 * ms});
     ASSERT_EQ(panel().shown()->memory.size(), 1U);
     EXPECT_EQ(panel().shown()->memory[0].before.maximum, before->memory.at(0).maximum);
     EXPECT_EQ(panel().shown()->memory[0].before.allocations, before->memory.at(0).allocations);
@@ -205,14 +205,14 @@ TEST_F(compare_panel, says_what_to_do_with_one_recording) {
 
 TEST(difference_colours, of_more_and_less_differ_for_every_eye) {
   for (const gui::theme_kind kind : {gui::theme_kind::dark, gui::theme_kind::light}) {
-    const gui::theme& colours = gui::theme_of(kind);
-    const ImU32 more = gui::difference_flames::colour_of(colours, 10, 20);
-    const ImU32 less = gui::difference_flames::colour_of(colours, 20, 10);
-    const auto channel = [](ImU32 of, int shift) { return static_cast<int>((of >> shift) & 0xFF); };
+    const gui::theme& colours = gui::get_theme(kind);
+    const ImU32 more = gui::difference_flames::choose_colour(colours, 10, 20);
+    const ImU32 less = gui::difference_flames::choose_colour(colours, 20, 10);
+    const auto channel = [](ImU32 u32, int shift) { return static_cast<int>((u32 >> shift) & 0xFF); };
     // Blue and red, because people who cannot tell red from green still see the blue.
     EXPECT_GT(channel(less, IM_COL32_B_SHIFT) - channel(more, IM_COL32_B_SHIFT), 60);
     EXPECT_GT(channel(more, IM_COL32_R_SHIFT) - channel(less, IM_COL32_R_SHIFT), 60);
-    EXPECT_EQ(gui::difference_flames::colour_of(colours, 5, 5), colours.slice(query::slice_kind::api_call));
+    EXPECT_EQ(gui::difference_flames::choose_colour(colours, 5, 5), colours.slice(query::slice_kind::api_call));
   }
 }
 

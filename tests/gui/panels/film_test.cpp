@@ -18,34 +18,34 @@ using testing::mib;
 using testing::ms;
 
 TEST(film_clock, goes_on_by_the_time_that_has_passed) {
-  film of;
+  film subject;
   const time_range over{1000, 121'000};
-  EXPECT_FALSE(of.advance(1000, over, true, 1.0)) << "not played yet";
-  of.play();
-  of.speed = 0;  // 1/120 of the range per second
-  EXPECT_EQ(of.advance(1000, over, true, 1.0), 2000);
-  EXPECT_EQ(of.advance(2000, over, true, 0.5), 2500);
+  EXPECT_FALSE(subject.advance(1000, over, true, 1.0)) << "not played yet";
+  subject.play();
+  subject.speed = 0;  // 1/120 of the range per second
+  EXPECT_EQ(subject.advance(1000, over, true, 1.0), 2000);
+  EXPECT_EQ(subject.advance(2000, over, true, 0.5), 2500);
 }
 
 TEST(film_clock, waits_until_a_moment_is_drawn) {
-  film of;
-  of.play();
-  of.speed = 0;
+  film subject;
+  subject.play();
+  subject.speed = 0;
   const time_range over{0, 120'000};
-  EXPECT_FALSE(of.advance(0, over, false, 0.1));
-  EXPECT_EQ(of.advance(0, over, true, 0.1), 200) << "the clock catches up";
-  EXPECT_FALSE(of.advance(200, over, false, 10.0));
-  EXPECT_FALSE(of.advance(200, over, false, 10.0));
-  EXPECT_EQ(of.advance(200, over, true, 0.0), 450) << "the clock slows down instead of jumping";
+  EXPECT_FALSE(subject.advance(0, over, false, 0.1));
+  EXPECT_EQ(subject.advance(0, over, true, 0.1), 200) << "the clock catches up";
+  EXPECT_FALSE(subject.advance(200, over, false, 10.0));
+  EXPECT_FALSE(subject.advance(200, over, false, 10.0));
+  EXPECT_EQ(subject.advance(200, over, true, 0.0), 450) << "the clock slows down instead of jumping";
 }
 
 TEST(film_clock, begins_again_at_the_end) {
-  film of;
-  of.play();
-  EXPECT_EQ(of.advance(95, {0, 100}, true, 100.0), 0);
-  EXPECT_EQ(of.advance(500, {0, 100}, true, 100.0), 0) << "starts from outside the range";
-  of.pause();
-  EXPECT_FALSE(of.advance(5, {0, 100}, true, 100.0));
+  film subject;
+  subject.play();
+  EXPECT_EQ(subject.advance(95, {0, 100}, true, 100.0), 0);
+  EXPECT_EQ(subject.advance(500, {0, 100}, true, 100.0), 0) << "starts from outside the range";
+  subject.pause();
+  EXPECT_FALSE(subject.advance(5, {0, 100}, true, 100.0));
 }
 
 TEST(film_steps, are_found_around_and_beside_a_time) {
@@ -67,10 +67,10 @@ class memory_film : public window_test {
  protected:
   void open_steps(ImGuiTestContext& user) {
     {
-      testing::recording made;
-      testing::write_steps(made, 10, 32 * mib);
-      made.close();
-      std::filesystem::copy_file(made.path(), path, std::filesystem::copy_options::overwrite_existing);
+      testing::recording recorded;
+      testing::write_steps(recorded, 10, 32 * mib);
+      recorded.close();
+      std::filesystem::copy_file(recorded.path(), path, std::filesystem::copy_options::overwrite_existing);
     }
     open_sample(user);
     app().invoke("map.open");

@@ -21,10 +21,10 @@ class generations_panel : public window_test {
  protected:
   void open_leak(ImGuiTestContext& user) {
     {
-      testing::recording made;
-      testing::write_steps(made, 10, 32 * mib, 3 * mib);
-      made.close();
-      std::filesystem::copy_file(made.path(), path, std::filesystem::copy_options::overwrite_existing);
+      testing::recording recorded;
+      testing::write_steps(recorded, 10, 32 * mib, 3 * mib);
+      recorded.close();
+      std::filesystem::copy_file(recorded.path(), path, std::filesystem::copy_options::overwrite_existing);
     }
     open_sample(user);
   }
@@ -60,7 +60,7 @@ TEST_F(generations_panel, selects_the_largest_block_of_a_line) {
   use([&](ImGuiTestContext& user) {
     open_leak(user);
     mark(user, 9 * ms);
-    const auto rows = rows_of(user, "//Generations");
+    const auto rows = get_rows(user, "//Generations");
     const auto right = [](const ImRect& a, const ImRect& b) { return a.Min.x < b.Min.x; };
     click_row(user, *std::max_element(rows.begin(), rows.end(), right));  // The lines are to the right.
     EXPECT_EQ(app().state().selected().kind, gui::selection_kind::block);

@@ -20,17 +20,17 @@ class idle_gaps_panel : public window_test {
   /// Opens the panel for kernels with gaps of 50 us, 100 us, ...; the host waits in each gap, and a copy ends the last
   /// gap.
   void open_panel(ImGuiTestContext& user) {
-    testing::recording made;
-    made.standard_tables();
+    testing::recording recorded;
+    recorded.standard_tables();
     time_ns at = 0;
     for (time_ns i = 0; i < 12; ++i) {
-      made.add_kernel(at, at + 100 * us);
-      made.add_call(at + 60 * us, at + 145 * us, "cuStreamSynchronize");
+      recorded.add_kernel(at, at + 100 * us);
+      recorded.add_call(at + 60 * us, at + 145 * us, "cuStreamSynchronize");
       at += 100 * us + (i + 1) * 50 * us;
     }
-    made.add_copy(at, at + 10 * us, 1 << 20);
-    made.close();
-    std::filesystem::copy_file(made.path(), path, std::filesystem::copy_options::overwrite_existing);
+    recorded.add_copy(at, at + 10 * us, 1 << 20);
+    recorded.close();
+    std::filesystem::copy_file(recorded.path(), path, std::filesystem::copy_options::overwrite_existing);
     open_sample(user);
     app().invoke("idle_gaps.open");
     user.Yield(4);
@@ -55,7 +55,7 @@ TEST_F(idle_gaps_panel, has_the_metrics_of_the_report) {
     ASSERT_FALSE(report->waste.gaps.empty());
     for (const metrics::gap_group& each : report->waste.gaps) {
       EXPECT_NE(words.find(format_time(each.total)), std::string::npos) << words;
-      EXPECT_NE(words.find(metrics::words_of(each.cause)), std::string::npos);
+      EXPECT_NE(words.find(metrics::get_words(each.cause)), std::string::npos);
     }
   });
 }
@@ -78,7 +78,7 @@ TEST_F(idle_gaps_panel, goes_to_a_gap_and_selects_what_ended_it) {
   use([&](ImGuiTestContext& user) {
     open_panel(user);
     const auto found = list();
-    const auto rows = rows_of(user, "//Idle gaps");
+    const auto rows = get_rows(user, "//Idle gaps");
     ASSERT_GE(rows.size(), 3U);
     // The longest gap is the first row of the last table, which is the rightmost or the lowest table.
     const auto right =

@@ -22,34 +22,34 @@ using gui::lay_out;
 using gui::shaped_block;
 
 shaped_block block(std::uint64_t id, time_ns born, time_ns died, std::uint64_t bytes) {
-  shaped_block made;
-  made.block = trace::block_id{id};
-  made.born = born;
-  made.died = died;
-  made.bytes = bytes;
-  return made;
+  shaped_block output;
+  output.block = trace::block_id{id};
+  output.born = born;
+  output.died = died;
+  output.bytes = bytes;
+  return output;
 }
 
 TEST(block_shapes, lie_on_top_of_older_blocks) {
-  const block_shapes made = lay_out({block(1, 0, 100, 10), block(2, 20, 100, 5)}, {0, 100}, 100);
-  ASSERT_EQ(made.pieces.size(), 2U);
-  EXPECT_EQ(made.pieces[0].offset, 0U);
-  EXPECT_EQ(made.pieces[1].offset, 10U);
-  EXPECT_EQ(made.pieces[1].begin, 20);
-  EXPECT_EQ(made.pieces[1].end, 100);
-  EXPECT_EQ(made.highest, 15U);
+  const block_shapes shapes = lay_out({block(1, 0, 100, 10), block(2, 20, 100, 5)}, {0, 100}, 100);
+  ASSERT_EQ(shapes.pieces.size(), 2U);
+  EXPECT_EQ(shapes.pieces[0].offset, 0U);
+  EXPECT_EQ(shapes.pieces[1].offset, 10U);
+  EXPECT_EQ(shapes.pieces[1].begin, 20);
+  EXPECT_EQ(shapes.pieces[1].end, 100);
+  EXPECT_EQ(shapes.highest, 15U);
 }
 
 TEST(block_shapes, move_down_when_an_older_block_is_freed) {
-  const block_shapes made = lay_out({block(1, 0, 50, 10), block(2, 20, 200, 5)}, {0, 100}, 100);
-  ASSERT_EQ(made.pieces.size(), 3U);
-  EXPECT_EQ(made.pieces[0].block, 0U);
-  EXPECT_EQ(made.pieces[1].block, 1U);
-  EXPECT_EQ(made.pieces[1].end, 50);
-  EXPECT_EQ(made.pieces[2].block, 1U);
-  EXPECT_EQ(made.pieces[2].begin, 50);
-  EXPECT_EQ(made.pieces[2].end, 100);
-  EXPECT_EQ(made.pieces[2].offset, 0U);
+  const block_shapes shapes = lay_out({block(1, 0, 50, 10), block(2, 20, 200, 5)}, {0, 100}, 100);
+  ASSERT_EQ(shapes.pieces.size(), 3U);
+  EXPECT_EQ(shapes.pieces[0].block, 0U);
+  EXPECT_EQ(shapes.pieces[1].block, 1U);
+  EXPECT_EQ(shapes.pieces[1].end, 50);
+  EXPECT_EQ(shapes.pieces[2].block, 1U);
+  EXPECT_EQ(shapes.pieces[2].begin, 50);
+  EXPECT_EQ(shapes.pieces[2].end, 100);
+  EXPECT_EQ(shapes.pieces[2].offset, 0U);
 }
 
 TEST(block_shapes, of_short_lives_in_the_same_part_do_not_pile_up) {
@@ -58,18 +58,18 @@ TEST(block_shapes, of_short_lives_in_the_same_part_do_not_pile_up) {
     const auto born = static_cast<time_ns>(10 + i);
     blocks.push_back(block(i + 2, born, born + 1, 10));
   }
-  const block_shapes made = lay_out(std::move(blocks), {0, 100}, 2);
-  EXPECT_EQ(made.highest, 110U);
-  for (const gui::shape_piece& each : made.pieces)
-    EXPECT_LE(each.offset + made.blocks[each.block].bytes, 110U) << each.block;
+  const block_shapes shapes = lay_out(std::move(blocks), {0, 100}, 2);
+  EXPECT_EQ(shapes.highest, 110U);
+  for (const gui::shape_piece& each : shapes.pieces)
+    EXPECT_LE(each.offset + shapes.blocks[each.block].bytes, 110U) << each.block;
 }
 
 TEST(block_shapes, of_too_many_pieces_are_none) {
   std::vector<shaped_block> blocks;
   for (std::uint64_t i = 0; i < 1000; ++i) blocks.push_back(block(i + 1, 0, static_cast<time_ns>(i + 1), 10));
-  const block_shapes made = lay_out(std::move(blocks), {0, 2000}, 2000);
-  EXPECT_TRUE(made.too_many);
-  EXPECT_TRUE(made.pieces.empty());
+  const block_shapes shapes = lay_out(std::move(blocks), {0, 2000}, 2000);
+  EXPECT_TRUE(shapes.too_many);
+  EXPECT_TRUE(shapes.pieces.empty());
 }
 
 class memory_over_time_panel : public window_test {
@@ -173,7 +173,7 @@ TEST_F(memory_over_time_panel, draws_each_block_where_there_are_few_and_selects_
             .ask_now(query::details_query{trace::event_id::none, trace::block_id{app().state().selected().id}})
             .value();
     ASSERT_FALSE(reported->stack.empty());
-    EXPECT_NE(words.find(symbols::name_of(reported->stack.front())), std::string::npos) << words;
+    EXPECT_NE(words.find(symbols::get_name(reported->stack.front())), std::string::npos) << words;
   });
 }
 
@@ -190,7 +190,7 @@ TEST_F(memory_over_time_panel, limits_the_list_of_blocks_to_what_the_chosen_grou
             .ask_now(query::memory_groups_query{app().state().active()->span, 400, query::memory_grouping::line,
                                                 peak.layer, peak.device, peak.kind})
             .value();
-    const auto rows = rows_of(user, "//Memory over time");
+    const auto rows = get_rows(user, "//Memory over time");
     ASSERT_EQ(rows.size(), groups->groups.size()) << "one row for each group";
     click_row(user, rows.back());
     settle(user);
@@ -223,11 +223,11 @@ TEST_F(memory_over_time_panel, limits_the_list_of_blocks_to_what_the_chosen_grou
 TEST_F(memory_over_time_panel, draws_what_the_allocator_would_have_reserved_as_the_panel_what_if_has_it) {
   use([&](ImGuiTestContext& user) {
     {
-      testing::recording made;
-      testing::replayed_program program(made);
+      testing::recording recorded;
+      testing::replayed_program program(recorded);
       testing::grow_slowly(program, 30);
-      made.close();
-      std::filesystem::copy_file(made.path(), path, std::filesystem::copy_options::overwrite_existing);
+      recorded.close();
+      std::filesystem::copy_file(recorded.path(), path, std::filesystem::copy_options::overwrite_existing);
     }
     open_panel(user);
     choose(user, "##by", "by layer");
@@ -270,11 +270,11 @@ TEST_F(memory_over_time_panel, follows_the_timeline_and_zooms_it) {
 }
 
 TEST_F(memory_over_time_panel, goes_to_an_allocation_that_failed) {
-  testing::recording made;
-  testing::write_history(made);
-  made.close();
+  testing::recording recorded;
+  testing::write_history(recorded);
+  recorded.close();
   use([&](ImGuiTestContext& user) {
-    app().open(made.path());
+    app().open(recorded.path());
     EXPECT_TRUE(wait_until(user, [&] { return app().state().active() != nullptr && app().state().ready(); }));
     user.Yield(8);
     settle(user);

@@ -19,16 +19,16 @@ std::size_t times_in(const std::string& words, const std::string& text) {
 }
 
 TEST_F(messages_panel, shows_equal_messages_once_with_their_number_and_the_first_time) {
-  testing::recording made;
-  made.standard_tables();
+  testing::recording recorded;
+  recorded.standard_tables();
   for (const time_ns time : {1'000'000, 2'000'000, 3'000'000}) {
-    auto row = made.event<trace::message_event>(time);
+    auto row = recorded.event<trace::message_event>(time);
     row.severity = trace::severity::warning;
-    row.text = made.text(time == 2'000'000 ? "2 events were dropped" : "a buffer was late");
-    made.writer().add(row);
+    row.text = recorded.text(time == 2'000'000 ? "2 events were dropped" : "a buffer was late");
+    recorded.writer().add(row);
   }
-  made.close();
-  std::filesystem::copy_file(made.path(), path, std::filesystem::copy_options::overwrite_existing);
+  recorded.close();
+  std::filesystem::copy_file(recorded.path(), path, std::filesystem::copy_options::overwrite_existing);
   use([&](ImGuiTestContext& user) {
     open_sample(user);
     app().invoke("panel.focus.Messages");

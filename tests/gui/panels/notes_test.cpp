@@ -39,7 +39,7 @@ class notes_panel : public window_test {
     settle(user);
   }
   std::vector<gui::user_note> stored(const std::string& at) {
-    auto found = gui::read_notes(at, gui::identity_of(*app().state().active()));
+    auto found = gui::read_notes(at, gui::identify_recording(*app().state().active()));
     EXPECT_TRUE(found) << found.error().to_string();
     return found.value_or(std::vector<gui::user_note>{});
   }
@@ -173,7 +173,7 @@ TEST_F(notes_panel, marks_notes_on_the_ruler_with_their_text_and_selects_the_one
     user.MouseTeleportToPos({4, 4});
     user.Yield(2);
     take_picture(user, "notes on the ruler");
-    const ImVec2 flag = place_of(6'000'000, 0);
+    const ImVec2 flag = get_place(6'000'000, 0);
     const auto& area = app().find<gui::timeline_view>().axis_area();
     // The ruler is between the overview and the tracks.
     bool found = false;
@@ -193,7 +193,7 @@ TEST_F(notes_panel, marks_notes_on_the_ruler_with_their_text_and_selects_the_one
 /// Changes every setting of the views that a saved view stores.
 void change_views(const std::function<void(const char*, gui::argument)>& run, gui::application& app) {
   const gui::document_id here = app.state().active()->id;
-  const std::uint64_t track = app.find<gui::timeline_view>().layout().tracks.back().what->id;
+  const std::uint64_t track = app.find<gui::timeline_view>().layout().tracks.back().track->id;
   run("timeline.track_pin", gui::selection{here, gui::selection_kind::track, track});
   run("generations.mark", time_range{3'000'000, 3'000'000});
   gui::blocks_filter filter;
@@ -231,7 +231,7 @@ TEST_F(notes_panel, keep_the_changed_views_with_the_session_and_say_if_they_cann
     const gui::kept_view before = app().state().kept(app().state().active()->id);
     const time_range shown = app().state().active()->visible;
     run(user, "file.close");
-    app().remembered().last_session = {{recording, shown.begin, shown.end, gui::text_of(before)}};
+    app().remembered().last_session = {{recording, shown.begin, shown.end, gui::to_text(before)}};
     app().invoke("file.restore");
     EXPECT_TRUE(wait_until(user, [&] { return app().state().ready(); }));
     user.Yield(6);
@@ -250,10 +250,10 @@ TEST_F(notes_panel, keep_the_changed_views_with_the_session_and_say_if_they_cann
 TEST_F(notes_panel, refuses_a_view_of_another_recording_of_that_name) {
   use([&](ImGuiTestContext& user) {
     const std::string view = folder + "/data/mine.sluiceview";
-    gui::saved_view made;
-    made.of = {"a.sluice", 5, 5};
-    made.visible = {0, 10};
-    ASSERT_TRUE(gui::write_saved_view(view, made));
+    gui::saved_view saved_view;
+    saved_view.recording = {"a.sluice", 5, 5};
+    saved_view.visible = {0, 10};
+    ASSERT_TRUE(gui::write_saved_view(view, saved_view));
     open(user, view);
     EXPECT_NE(app().notice().find("saved from another recording"), std::string::npos) << app().notice();
   });

@@ -10,7 +10,7 @@
 namespace sluice::test {
 
 /// The rows of all tables in a panel, top to bottom.
-inline std::vector<ImRect> rows_of(ImGuiTestContext& user, const char* panel) {
+inline std::vector<ImRect> get_rows(ImGuiTestContext& user, const char* panel) {
   ImGuiTestItemList items;
   user.GatherItems(&items, panel, 20);
   std::vector<ImRect> rows;

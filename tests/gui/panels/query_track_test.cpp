@@ -24,8 +24,8 @@ class query_track : public window_test {
     user.Yield(2);
   }
   bool offered() {
-    const gui::command* what = app().commands().find("query.as_track");
-    return what != nullptr && app().commands().enabled(*what);
+    const gui::command* command = app().commands().find("query.as_track");
+    return command != nullptr && app().commands().enabled(*command);
   }
 };
 
@@ -49,7 +49,7 @@ TEST_F(query_track, shows_the_rows_and_selects_the_event_of_the_one_that_is_clic
     take_picture(user, "query track");
     EXPECT_NE(read(user).find("Queries"), std::string::npos);
     // Below the group's heading.
-    user.MouseMoveToPos(place_of((middle.begin + middle.end) / 2, 36));
+    user.MouseMoveToPos(get_place((middle.begin + middle.end) / 2, 36));
     user.Yield(2);
     EXPECT_NE(read(user).find("row of a query"), std::string::npos);
     user.MouseClick(0);
@@ -67,7 +67,7 @@ TEST_F(query_track, selects_blocks_where_the_rows_are_blocks) {
     ASSERT_EQ(tracks()->all().size(), 1U);
     ASSERT_EQ(tracks()->all()[0].rows->rows(), 1U);
     const time_range span = app().state().active()->span;
-    user.MouseMoveToPos(place_of(span.begin + span.length() / 2, 36));
+    user.MouseMoveToPos(get_place(span.begin + span.length() / 2, 36));
     user.Yield(2);
     user.MouseClick(0);
     user.Yield(4);

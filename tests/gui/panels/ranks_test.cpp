@@ -14,23 +14,23 @@ namespace sluice::test {
 namespace {
 
 trace::process_row add_rank(testing::recording& to, std::uint64_t rank) {
-  trace::process_row made;
-  made.id = trace::process_id{10 + rank};
-  made.pid = 100 + rank;
-  made.rank = static_cast<std::int64_t>(rank);
-  made.command = to.text("train.py");
-  to.writer().add(made);
-  return made;
+  trace::process_row row;
+  row.id = trace::process_id{10 + rank};
+  row.pid = 100 + rank;
+  row.rank = static_cast<std::int64_t>(rank);
+  row.command = to.text("train.py");
+  to.writer().add(row);
+  return row;
 }
 
 trace::device_row add_device(testing::recording& to, std::uint64_t ordinal) {
-  trace::device_row made;
-  made.id = trace::device_id{20 + ordinal};
-  made.uuid_low = 20 + ordinal;
-  made.ordinal = static_cast<std::uint32_t>(ordinal);
-  made.memory_bytes = 64 * testing::mib;
-  to.writer().add(made);
-  return made;
+  trace::device_row row;
+  row.id = trace::device_id{20 + ordinal};
+  row.uuid_low = 20 + ordinal;
+  row.ordinal = static_cast<std::uint32_t>(ordinal);
+  row.memory_bytes = 64 * testing::mib;
+  to.writer().add(row);
+  return row;
 }
 
 void add_block(testing::recording& to, const trace::process_row& process, const trace::device_row& device,
@@ -55,24 +55,24 @@ class ranks_panel : public window_test {
   /// Opens a recording of `count` ranks with one device each. Rank 2 needs twice as much memory as the others, and its
   /// device works half as long as theirs.
   void open_ranks(ImGuiTestContext& user, std::uint64_t count = 4) {
-    testing::recording made;
-    made.standard_tables();
+    testing::recording recorded;
+    recorded.standard_tables();
     for (std::uint64_t rank = 0; rank < count; ++rank) {
-      const trace::process_row process = add_rank(made, rank);
-      const trace::device_row device = add_device(made, rank);
+      const trace::process_row process = add_rank(recorded, rank);
+      const trace::device_row device = add_device(recorded, rank);
       for (std::uint64_t i = 0; i < (rank == 2 ? 2U : 1U); ++i)
-        add_block(made, process, device, trace::block_id{1 + rank * 10 + i});
+        add_block(recorded, process, device, trace::block_id{1 + rank * 10 + i});
       for (time_ns begin = 0; begin < 10'000'000; begin += 100'000) {
-        auto kernel = made.event<trace::kernel_event>(begin);
+        auto kernel = recorded.event<trace::kernel_event>(begin);
         kernel.process = process.id;
         kernel.end = begin + (rank == 2 ? 50'000 : 99'000);
         kernel.device = device.id;
         kernel.stream = trace::stream_id{30 + rank};
-        made.writer().add(kernel);
+        recorded.writer().add(kernel);
       }
     }
-    made.close();
-    std::filesystem::copy_file(made.path(), path, std::filesystem::copy_options::overwrite_existing);
+    recorded.close();
+    std::filesystem::copy_file(recorded.path(), path, std::filesystem::copy_options::overwrite_existing);
     open_panel(user);
   }
   std::shared_ptr<const metrics::report> report() {
@@ -84,9 +84,9 @@ TEST_F(ranks_panel, has_the_peaks_of_the_report) {
   use([&](ImGuiTestContext& user) {
     open_ranks(user);
     const std::string words = read(user);
-    const auto all = report();
-    ASSERT_EQ(all->waste.ranks.size(), 4U);
-    for (const metrics::rank_metrics& each : all->waste.ranks) {
+    const auto whole = report();
+    ASSERT_EQ(whole->waste.ranks.size(), 4U);
+    for (const metrics::rank_metrics& each : whole->waste.ranks) {
       EXPECT_NE(words.find("Rank " + std::to_string(each.rank)), std::string::npos) << words;
       EXPECT_NE(words.find(format_bytes(each.peak)), std::string::npos);
     }
@@ -97,9 +97,9 @@ TEST_F(ranks_panel, names_the_outlier_and_puts_it_first) {
   use([&](ImGuiTestContext& user) {
     open_ranks(user);
     const std::string words = read(user);
-    const auto all = report();
+    const auto whole = report();
     std::size_t named = 0;
-    for (const metrics::finding& each : all->findings) {
+    for (const metrics::finding& each : whole->findings) {
       if (each.kind != metrics::finding_kind::rank_imbalance) continue;
       ++named;
       EXPECT_NE(words.find(each.text), std::string::npos) << each.text;
@@ -112,29 +112,30 @@ TEST_F(ranks_panel, names_the_outlier_and_puts_it_first) {
 
 TEST_F(ranks_panel, puts_the_rank_first_that_the_others_wait_for) {
   use([&](ImGuiTestContext& user) {
-    testing::recording made;
-    made.standard_tables();
-    const trace::string_id gemm = made.text("gemm"), reduce = made.text("ncclDevKernel_AllReduce_Sum_f32_RING_LL");
+    testing::recording recorded;
+    recorded.standard_tables();
+    const trace::string_id gemm = recorded.text("gemm"),
+                           reduce = recorded.text("ncclDevKernel_AllReduce_Sum_f32_RING_LL");
     for (std::uint64_t rank = 0; rank < 4; ++rank) {
-      const trace::process_row process = add_rank(made, rank);
-      const trace::device_row device = add_device(made, rank);
-      add_block(made, process, device, trace::block_id{1 + rank});
+      const trace::process_row process = add_rank(recorded, rank);
+      const trace::device_row device = add_device(recorded, rank);
+      add_block(recorded, process, device, trace::block_id{1 + rank});
       for (time_ns begin = 0; begin < 10'000'000; begin += 100'000) {
-        auto kernel = made.event<trace::kernel_event>(begin);
+        auto kernel = recorded.event<trace::kernel_event>(begin);
         kernel.process = process.id;
         kernel.device = device.id;
         kernel.stream = trace::stream_id{30 + rank};
         kernel.name = gemm;
         kernel.end = begin + (rank == 2 ? 80'000 : 30'000);
-        made.writer().add(kernel);
+        recorded.writer().add(kernel);
         kernel.time = kernel.end;
         kernel.end = begin + 95'000;
         kernel.name = reduce;
-        made.writer().add(kernel);
+        recorded.writer().add(kernel);
       }
     }
-    made.close();
-    std::filesystem::copy_file(made.path(), path, std::filesystem::copy_options::overwrite_existing);
+    recorded.close();
+    std::filesystem::copy_file(recorded.path(), path, std::filesystem::copy_options::overwrite_existing);
     open_panel(user);
     const std::string words = read(user);
     EXPECT_NE(words.find("The other ranks wait for rank 2"), std::string::npos) << words;
@@ -145,35 +146,35 @@ TEST_F(ranks_panel, puts_the_rank_first_that_the_others_wait_for) {
 TEST_F(ranks_panel, goes_to_the_peak_of_a_rank) {
   use([&](ImGuiTestContext& user) {
     open_ranks(user);
-    click_row(user, rows_of(user, "//Ranks").at(0));
+    click_row(user, get_rows(user, "//Ranks").at(0));
     ASSERT_TRUE(app().state().moment());
     EXPECT_EQ(*app().state().moment(), report()->waste.ranks[2].peak_time);
   });
 }
 
 /// Writes a recording in which two ranks share GPU 0 and the first rank also has GPU 1.
-void write_shared(testing::recording& made) {
-  made.standard_tables();
+void write_shared(testing::recording& recorded) {
+  recorded.standard_tables();
   for (std::uint64_t device = 0; device < 2; ++device) {
-    add_device(made, device);
+    add_device(recorded, device);
   }
   const auto uses = [&](std::uint64_t rank, std::uint64_t device, std::uint64_t bytes) {
-    auto row = made.event<trace::alloc_event>(100'000);
+    auto row = recorded.event<trace::alloc_event>(100'000);
     row.process = trace::process_id{10 + rank};
     row.block = trace::block_id{1 + rank * 10 + device};
     row.bytes = bytes;
     row.kind = trace::memory_kind::device;
     row.device = trace::device_id{20 + device};
-    made.writer().add(row);
-    auto kernel = made.event<trace::kernel_event>(200'000);
+    recorded.writer().add(row);
+    auto kernel = recorded.event<trace::kernel_event>(200'000);
     kernel.process = row.process;
     kernel.end = 900'000;
     kernel.device = row.device;
     kernel.stream = trace::stream_id{30 + rank * 10 + device};
-    made.writer().add(kernel);
+    recorded.writer().add(kernel);
   };
   for (std::uint64_t rank = 0; rank < 2; ++rank) {
-    add_rank(made, rank);
+    add_rank(recorded, rank);
   }
   uses(0, 0, 16 * testing::mib);
   uses(0, 1, 4 * testing::mib);
@@ -182,10 +183,10 @@ void write_shared(testing::recording& made) {
 
 TEST_F(ranks_panel, has_a_strip_for_each_rank_of_a_gpu_and_each_gpu_of_a_rank) {
   use([&](ImGuiTestContext& user) {
-    testing::recording made;
-    write_shared(made);
-    made.close();
-    std::filesystem::copy_file(made.path(), path, std::filesystem::copy_options::overwrite_existing);
+    testing::recording recorded;
+    write_shared(recorded);
+    recorded.close();
+    std::filesystem::copy_file(recorded.path(), path, std::filesystem::copy_options::overwrite_existing);
     open_panel(user);
     EXPECT_NE(read(user).find("Memory, full colour: 16.0 MiB"), std::string::npos)
         << "of one rank, not of all ranks on the GPU";
@@ -214,10 +215,10 @@ TEST_F(ranks_panel, has_a_strip_for_each_rank_of_a_gpu_and_each_gpu_of_a_rank) {
 
 TEST_F(ranks_panel, limits_the_list_of_blocks_to_a_rank) {
   use([&](ImGuiTestContext& user) {
-    testing::recording made;
-    write_shared(made);
-    made.close();
-    std::filesystem::copy_file(made.path(), path, std::filesystem::copy_options::overwrite_existing);
+    testing::recording recorded;
+    write_shared(recorded);
+    recorded.close();
+    std::filesystem::copy_file(recorded.path(), path, std::filesystem::copy_options::overwrite_existing);
     open_sample(user);
     app().invoke("panel.focus.Blocks");
     user.Yield(4);

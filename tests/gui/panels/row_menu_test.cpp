@@ -63,7 +63,7 @@ strings split(const std::string& text, char at) {
   return parts;
 }
 
-TEST(csv_of, has_a_header_plain_numbers_and_no_formulas) {
+TEST(to_csv, has_a_header_plain_numbers_and_no_formulas) {
   const std::array<gui::table_column, 5> columns = {
       {{"size", "bytes"}, {"time", "time_ns"}, {"name", "name"}, {nullptr, "only_in_csv"}, {"share", "share"}}};
   gui::table_content table{"Test", columns, 2};
@@ -74,7 +74,7 @@ TEST(csv_of, has_a_header_plain_numbers_and_no_formulas) {
     to.push_back(gui::table_cell::count(7));
     to.push_back(gui::table_cell::share(0.25));
   };
-  EXPECT_EQ(gui::csv_of(table),
+  EXPECT_EQ(gui::to_csv(table),
             "bytes,time_ns,name,only_in_csv,share\n"
             "3145728,-5,\"'=1+1\",7,0.25\n"
             "3145728,,\"a \"\"b\"\", c\",7,0.25\n");
@@ -93,7 +93,7 @@ struct table_case {
   const char* item = "##row";
 };
 
-void PrintTo(const table_case& of, std::ostream* to) { *to << of.panel; }
+void PrintTo(const table_case& subject, std::ostream* to) { *to << subject.panel; }
 
 class row_menus : public window_test, public ::testing::WithParamInterface<table_case> {
  public:
@@ -103,10 +103,10 @@ class row_menus : public window_test, public ::testing::WithParamInterface<table
   /// Shows the table for the sample, or for the recording that `write` makes.
   void show(ImGuiTestContext& user, const std::function<void(testing::recording&)>& write = {}) {
     if (write) {
-      testing::recording made;
-      write(made);
-      made.close();
-      std::filesystem::copy_file(made.path(), path, std::filesystem::copy_options::overwrite_existing);
+      testing::recording recorded;
+      write(recorded);
+      recorded.close();
+      std::filesystem::copy_file(recorded.path(), path, std::filesystem::copy_options::overwrite_existing);
     }
     open_sample(user);
     focus(user, GetParam().panel);
@@ -168,19 +168,19 @@ class row_menus : public window_test, public ::testing::WithParamInterface<table
 
 TEST_P(row_menus, copy_a_row_by_mouse_and_by_keyboard_and_the_table_as_csv) {
   use([&](ImGuiTestContext& user) {
-    const table_case& of = GetParam();
-    of.open(*this, user);
+    const table_case& subject = GetParam();
+    subject.open(*this, user);
     const std::string words = read(user);
-    const auto all = rows(user);
-    ASSERT_FALSE(all.empty()) << words;
+    const auto whole = rows(user);
+    ASSERT_FALSE(whole.empty()) << words;
 
-    open_menu(user, all.front());
+    open_menu(user, whole.front());
     ASSERT_TRUE(menu_is_open(user)) << "by mouse";
-    take_picture(user, std::string("menu of ") + of.panel);
+    take_picture(user, std::string("menu of ") + subject.panel);
     choose(user, "Copy");
     const std::string row = clipboard();
     const strings cells = split(row, '\t');
-    for (std::size_t i = 0; i < std::min(of.cells, cells.size()); ++i)
+    for (std::size_t i = 0; i < std::min(subject.cells, cells.size()); ++i)
       // On the screen there is a space between the hyphens of "--steps".
       EXPECT_TRUE(words.find(cells[i]) != std::string::npos ||
                   words.find(gui::format::apart(gui::format::in_window(cells[i]))) != std::string::npos ||
@@ -198,16 +198,16 @@ TEST_P(row_menus, copy_a_row_by_mouse_and_by_keyboard_and_the_table_as_csv) {
     ASSERT_TRUE(menu_is_open(user)) << "by keyboard";
     choose(user, "Copy table as CSV");
     const auto csv = parsed(clipboard());
-    const strings expected = of.expected(*this);
+    const strings expected = subject.expected(*this);
     ASSERT_EQ(csv.size(), expected.size() + 1) << clipboard();
-    const auto column = std::find(csv[0].begin(), csv[0].end(), of.column);
+    const auto column = std::find(csv[0].begin(), csv[0].end(), subject.column);
     ASSERT_NE(column, csv[0].end()) << clipboard();
     for (std::size_t i = 0; i < expected.size(); ++i) {
       ASSERT_EQ(csv[i + 1].size(), csv[0].size());
       EXPECT_EQ(csv[i + 1][static_cast<std::size_t>(column - csv[0].begin())], expected[i]) << "row " << i;
     }
 
-    if (all.size() < 2 || expected.size() < 2) return;
+    if (whole.size() < 2 || expected.size() < 2) return;
     ImGui::SetClipboardText("");
     user.KeyPress(ImGuiKey_DownArrow);
     user.Yield(3);
@@ -220,7 +220,7 @@ TEST_P(row_menus, copy_a_row_by_mouse_and_by_keyboard_and_the_table_as_csv) {
     user.KeyPress(ImGuiMod_Shift | ImGuiKey_UpArrow);
     user.Yield(4);
     EXPECT_NE(read(user).find("2 rows selected"), std::string::npos);
-    take_picture(user, std::string("rows of ") + of.panel);
+    take_picture(user, std::string("rows of ") + subject.panel);
     user.KeyPress(ImGuiMod_Ctrl | ImGuiKey_C);
     user.Yield(4);
     EXPECT_EQ(clipboard(), row + '\n' + below);
@@ -256,7 +256,7 @@ class selected_rows : public window_test {
     wanted.range = app().state().active()->span;
     wanted.layer = app().find<gui::blocks_view>().filter().layer;
     blocks = app().state().active()->engine->ask_now(wanted).value()->rows;
-    rows = rows_of(user, "//Blocks");
+    rows = get_rows(user, "//Blocks");
     ASSERT_GE(rows.size(), 4U);
     ASSERT_GE(blocks.size(), rows.size());
   }
@@ -272,7 +272,7 @@ class selected_rows : public window_test {
     if (modifiers != 0) user.KeyUp(modifiers);
     user.Yield(4);
   }
-  std::string words_of(std::initializer_list<std::size_t> chosen) {
+  std::string get_words(std::initializer_list<std::size_t> chosen) {
     std::uint64_t sum = 0;
     for (const std::size_t row : chosen) sum += blocks[row].bytes;
     return format_some(chosen.size(), "row") + " selected, " + format_bytes(sum);
@@ -289,11 +289,11 @@ TEST_F(selected_rows, are_chosen_by_clicks_with_shift_and_ctrl_and_counted_at_th
     const std::uint64_t selected = app().state().selected().id;
     EXPECT_EQ(selected, trace::raw(blocks[0].block));
     click(user, 2, ImGuiMod_Shift);
-    EXPECT_NE(read(user).find(words_of({0, 1, 2})), std::string::npos) << read(user);
+    EXPECT_NE(read(user).find(get_words({0, 1, 2})), std::string::npos) << read(user);
     click(user, 1, ImGuiMod_Ctrl);
-    EXPECT_NE(read(user).find(words_of({0, 2})), std::string::npos);
+    EXPECT_NE(read(user).find(get_words({0, 2})), std::string::npos);
     click(user, 3, ImGuiMod_Ctrl);
-    EXPECT_NE(read(user).find(words_of({0, 2, 3})), std::string::npos);
+    EXPECT_NE(read(user).find(get_words({0, 2, 3})), std::string::npos);
     EXPECT_EQ(app().state().selected().id, selected) << "such clicks change nothing else";
     const ImGuiWindow* const said = ImGui::FindWindowByName("##selected rows of Blocks");
     ASSERT_NE(said, nullptr);
@@ -333,7 +333,7 @@ TEST_F(selected_rows, reach_beyond_the_rows_on_the_screen) {
       user.Yield(4);
     }
     const std::size_t first = rows.size() - 2;
-    EXPECT_NE(read(user).find(words_of({first, first + 1, first + 2, first + 3, first + 4})), std::string::npos)
+    EXPECT_NE(read(user).find(get_words({first, first + 1, first + 2, first + 3, first + 4})), std::string::npos)
         << read(user);
     // The wheel scrolls all selected rows off the screen.
     point(user, 0);
@@ -349,93 +349,95 @@ TEST_F(selected_rows, reach_beyond_the_rows_on_the_screen) {
 
 template <class Rows, class Value>
 strings numbers(const Rows& rows, Value&& value) {
-  strings made;
-  for (const auto& each : rows) made.push_back(std::to_string(value(each)));
-  return made;
+  strings texts;
+  for (const auto& each : rows) texts.push_back(std::to_string(value(each)));
+  return texts;
 }
 
-void show_sample(row_menus& of, ImGuiTestContext& user) { of.show(user); }
+void show_sample(row_menus& menus, ImGuiTestContext& user) { menus.show(user); }
 
 // --- blocks, copies, gaps, statistics --------------------------------------------------------------------------------
 
-strings largest_blocks(row_menus& of) {
+strings largest_blocks(row_menus& menus) {
   query::blocks_query wanted;
-  wanted.range = of.document().span;
-  wanted.layer = of.app().find<gui::blocks_view>().filter().layer;
-  return numbers(of.ask(wanted)->rows, [](const query::block_row& each) { return each.bytes; });
+  wanted.range = menus.document().span;
+  wanted.layer = menus.app().find<gui::blocks_view>().filter().layer;
+  return numbers(menus.ask(wanted)->rows, [](const query::block_row& each) { return each.bytes; });
 }
 
-strings copied(row_menus& of) {
-  return numbers(of.report()->whole.transfers, [](const auto& each) { return static_cast<std::uint64_t>(each.bytes); });
+strings copied(row_menus& menus) {
+  return numbers(menus.report()->whole.transfers,
+                 [](const auto& each) { return static_cast<std::uint64_t>(each.bytes); });
 }
 
-strings idle(row_menus& of) {
+strings idle(row_menus& menus) {
   std::vector<metrics::device_activity> working;
-  const auto all = of.report();
-  for (const auto& each : all->whole.devices)
+  const auto report = menus.report();
+  for (const auto& each : report->whole.devices)
     if (each.kernels > 0) working.push_back(each);
   return numbers(working, [](const auto& each) { return each.last - each.first - each.busy; });
 }
 
-strings peaks(row_menus& of) {
-  const auto all = of.report();
-  strings made = numbers(all->whole.memory, [](const auto& each) { return static_cast<std::uint64_t>(each.maximum); });
-  for (const auto& each : all->whole.untracked) {
-    made.push_back(std::to_string(static_cast<std::uint64_t>(each.maximum)));
-    if (each.recorder > 0) made.emplace_back();
+strings peaks(row_menus& menus) {
+  const auto report = menus.report();
+  strings texts =
+      numbers(report->whole.memory, [](const auto& each) { return static_cast<std::uint64_t>(each.maximum); });
+  for (const auto& each : report->whole.untracked) {
+    texts.push_back(std::to_string(static_cast<std::uint64_t>(each.maximum)));
+    if (each.recorder > 0) texts.emplace_back();
   }
-  return made;
+  return texts;
 }
 
 // --- details, messages, search, query, notes ---------------------------------------------------------------------------
 
-void show_details(row_menus& of, ImGuiTestContext& user) {
-  of.show(user);
-  of.command(user, "selection.set", gui::selection{of.document().id, gui::selection_kind::block, 1});
-  of.focus(user, "Details");
+void show_details(row_menus& menus, ImGuiTestContext& user) {
+  menus.show(user);
+  menus.command(user, "selection.set", gui::selection{menus.document().id, gui::selection_kind::block, 1});
+  menus.focus(user, "Details");
 }
-strings details(row_menus& of) {
-  strings made;
-  const auto all = of.ask(query::details_query{trace::event_id::none, trace::block_id{1}});
-  for (const query::detail& each : all->details) made.push_back(each.value);
-  return made;
+strings details(row_menus& menus) {
+  strings texts;
+  const auto ask = menus.ask(query::details_query{trace::event_id::none, trace::block_id{1}});
+  for (const query::detail& each : ask->details) texts.push_back(each.value);
+  return texts;
 }
 
-strings messages(row_menus& of) {
-  strings made;
-  const auto all = of.ask(query::messages_query{});
-  for (const query::message& each : *all) made.push_back(each.text);
-  return made;
+strings messages(row_menus& menus) {
+  strings texts;
+  const auto ask = menus.ask(query::messages_query{});
+  for (const query::message& each : *ask) texts.push_back(each.text);
+  return texts;
 }
 
 constexpr const char* searched = "scale_and_add";
-void show_search(row_menus& of, ImGuiTestContext& user) {
-  of.show(user);
-  of.command(user, "search.find", std::string(searched));
+void show_search(row_menus& menus, ImGuiTestContext& user) {
+  menus.show(user);
+  menus.command(user, "search.find", std::string(searched));
 }
-strings found(row_menus& of) {
-  return numbers(of.ask(query::search_query{searched})->names, [](const auto& each) { return each.count; });
+strings found(row_menus& menus) {
+  return numbers(menus.ask(query::search_query{searched})->names, [](const auto& each) { return each.count; });
 }
 
-void show_query(row_menus& of, ImGuiTestContext& user) {
-  of.show(user);
-  of.command(user, "query.run", std::string("SELECT id, bytes FROM blocks ORDER BY id LIMIT 5"));
+void show_query(row_menus& menus, ImGuiTestContext& user) {
+  menus.show(user);
+  menus.command(user, "query.run", std::string("SELECT id, bytes FROM blocks ORDER BY id LIMIT 5"));
 }
-strings asked(row_menus& of) {
+strings asked(row_menus& menus) {
   query::blocks_query wanted;
-  wanted.range = of.document().span;
+  wanted.range = menus.document().span;
   wanted.sort = query::block_column::born;
-  std::vector<query::block_row> rows = of.ask(wanted)->rows;
+  std::vector<query::block_row> rows = menus.ask(wanted)->rows;
   std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.block < b.block; });
   rows.resize(5);
   return numbers(rows, [](const query::block_row& each) { return each.bytes; });
 }
 
-void show_notes(row_menus& of, ImGuiTestContext& user) {
-  of.show(user);
+void show_notes(row_menus& menus, ImGuiTestContext& user) {
+  menus.show(user);
   for (const time_ns at : {1'000'000, 2'000'000}) {
-    of.command(user, "moment.set", time_range{at, at});
-    of.command(user, "notes.add", "seen at " + std::to_string(at));
+    menus.command(user, "moment.set", time_range{at, at});
+    menus.command(user, "notes.add", "seen at " + std::to_string(at));
   }
 }
 strings notes(row_menus& /*of*/) { return {"seen at 1000000", "seen at 2000000"}; }
@@ -445,95 +447,95 @@ strings notes(row_menus& /*of*/) { return {"seen at 1000000", "seen at 2000000"}
 using testing::mib;
 using testing::ms;
 
-void write_leak(testing::recording& made) { testing::write_steps(made, 10, 32 * mib, 3 * mib); }
+void write_leak(testing::recording& recorded) { testing::write_steps(recorded, 10, 32 * mib, 3 * mib); }
 
-void show_generations(row_menus& of, ImGuiTestContext& user) {
-  of.show(user, write_leak);
-  of.command(user, "generations.mark", time_range{9 * ms, 9 * ms});
+void show_generations(row_menus& menus, ImGuiTestContext& user) {
+  menus.show(user, write_leak);
+  menus.command(user, "generations.mark", time_range{9 * ms, 9 * ms});
 }
-strings generations(row_menus& of) {
-  const query::generations_query wanted{.marks = {9 * ms}, .at = of.document().span.end};
-  return numbers(of.ask(wanted)->generations, [](const auto& each) { return each.bytes; });
+strings generations(row_menus& menus) {
+  const query::generations_query wanted{.marks = {9 * ms}, .at = menus.document().span.end};
+  return numbers(menus.ask(wanted)->generations, [](const auto& each) { return each.bytes; });
 }
 
-void show_compare(row_menus& of, ImGuiTestContext& user) {
-  of.show(user, write_leak);
-  of.command(user, "selection.range", time_range{9 * ms, 30 * ms});
-  of.command(user, "compare.with_range", {});
-  of.command(user, "selection.range", time_range{60 * ms, 100 * ms});
-  of.focus(user, "Compare");
+void show_compare(row_menus& menus, ImGuiTestContext& user) {
+  menus.show(user, write_leak);
+  menus.command(user, "selection.range", time_range{9 * ms, 30 * ms});
+  menus.command(user, "compare.with_range", {});
+  menus.command(user, "selection.range", time_range{60 * ms, 100 * ms});
+  menus.focus(user, "Compare");
 }
-strings grown(row_menus& of) {
-  const auto& memory = of.app().find<gui::compare_view>().shown()->memory.at(0);
+strings grown(row_menus& menus) {
+  const auto& memory = menus.app().find<gui::compare_view>().shown()->memory.at(0);
   return numbers(memory.lines, [](const metrics::grown_group& each) { return each.before.bytes; });
 }
 
-void show_what_if(row_menus& of, ImGuiTestContext& user) {
-  of.show(user, [](testing::recording& made) {
-    testing::replayed_program program(made);
+void show_what_if(row_menus& menus, ImGuiTestContext& user) {
+  menus.show(user, [](testing::recording& recorded) {
+    testing::replayed_program program(recorded);
     testing::grow_slowly(program, 10);
   });
 }
-strings policies(row_menus& of) {
-  return numbers(of.ask(query::what_if_query{})->allocators.at(0).policies,
+strings policies(row_menus& menus) {
+  return numbers(menus.ask(query::what_if_query{})->allocators.at(0).policies,
                  [](const query::replayed_policy& each) { return each.metrics.peak_reserved; });
 }
 
 /// Writes a job of two ranks; the second needs more memory.
-void write_ranks(testing::recording& made) {
-  made.standard_tables();
+void write_ranks(testing::recording& recorded) {
+  recorded.standard_tables();
   for (std::uint64_t rank = 0; rank < 2; ++rank) {
     trace::process_row process;
     process.id = trace::process_id{10 + rank};
     process.pid = 100 + rank;
     process.rank = static_cast<std::int64_t>(rank);
-    process.command = made.text("train.py");
-    made.writer().add(process);
+    process.command = recorded.text("train.py");
+    recorded.writer().add(process);
     trace::device_row device;
     device.id = trace::device_id{20 + rank};
     device.uuid_low = 20 + rank;
     device.ordinal = static_cast<std::uint32_t>(rank);
     device.memory_bytes = 64 * mib;
-    made.writer().add(device);
-    auto row = made.event<trace::alloc_event>(100'000);
+    recorded.writer().add(device);
+    auto row = recorded.event<trace::alloc_event>(100'000);
     row.process = process.id;
     row.block = trace::block_id{1 + rank};
     row.bytes = (8 + 4 * rank) * mib;
     row.kind = trace::memory_kind::device;
     row.device = device.id;
-    made.writer().add(row);
+    recorded.writer().add(row);
     for (time_ns begin = 0; begin < 1'000'000; begin += 100'000) {
-      auto kernel = made.event<trace::kernel_event>(begin);
+      auto kernel = recorded.event<trace::kernel_event>(begin);
       kernel.process = process.id;
       kernel.end = begin + 50'000;
       kernel.device = device.id;
       kernel.stream = trace::stream_id{30 + rank};
-      made.writer().add(kernel);
+      recorded.writer().add(kernel);
     }
   }
 }
-void show_ranks(row_menus& of, ImGuiTestContext& user) { of.show(user, write_ranks); }
+void show_ranks(row_menus& menus, ImGuiTestContext& user) { menus.show(user, write_ranks); }
 strings ranks(row_menus& /*of*/) { return {std::to_string(12 * mib), std::to_string(8 * mib)}; }
 
-void show_failure(row_menus& of, ImGuiTestContext& user) {
-  of.show(user, [](testing::recording& made) { testing::write_history(made); });
+void show_failure(row_menus& menus, ImGuiTestContext& user) {
+  menus.show(user, [](testing::recording& recorded) { testing::write_history(recorded); });
 }
-strings facts(row_menus& of) {
-  strings made;
-  const auto all = of.report();
-  for (const auto& [label, said] : all->out_of_memory.at(0).facts) made.push_back(said);
-  return made;
+strings facts(row_menus& menus) {
+  strings texts;
+  const auto report = menus.report();
+  for (const auto& [label, said] : report->out_of_memory.at(0).facts) texts.push_back(said);
+  return texts;
 }
 
-void show_summary(row_menus& of, ImGuiTestContext& user) {
-  std::filesystem::copy_file(SLUICE_SOURCE_DIR "/assets/recordings/pytorch-training.sluice", of.path,
+void show_summary(row_menus& menus, ImGuiTestContext& user) {
+  std::filesystem::copy_file(SLUICE_SOURCE_DIR "/assets/recordings/pytorch-training.sluice", menus.path,
                              std::filesystem::copy_options::overwrite_existing);
-  of.show(user);
+  menus.show(user);
 }
-strings held(row_menus& of) {
-  const auto all = of.report();
-  const metrics::memory_peak* peak = gui::main_peak(*all);
-  for (const metrics::peak_composition& each : all->compositions)
+strings held(row_menus& menus) {
+  const auto report = menus.report();
+  const metrics::memory_peak* peak = gui::main_peak(*report);
+  for (const metrics::peak_composition& each : report->compositions)
     if (each.layer == peak->layer && each.kind == peak->kind && each.device == peak->device)
       return numbers(each.shares, [](const auto& share) { return share.bytes; });
   return {};
@@ -557,8 +559,8 @@ const table_case cases[] = {
     {"Summary", "bytes", show_summary, held, 3, "line"},
 };
 
-std::string name_of_case(const ::testing::TestParamInfo<table_case>& of) {
-  std::string name = of.param.panel;
+std::string name_of_case(const ::testing::TestParamInfo<table_case>& info) {
+  std::string name = info.param.panel;
   std::replace(name.begin(), name.end(), ' ', '_');
   return name;
 }

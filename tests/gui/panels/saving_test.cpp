@@ -19,7 +19,7 @@ namespace {
 
 class panel_saving : public window_test {
  protected:
-  static std::string content_of(const std::string& file) {
+  static std::string make_content(const std::string& file) {
     std::ifstream in(file, std::ios::binary);
     return {std::istreambuf_iterator<char>(in), {}};
   }
@@ -57,7 +57,7 @@ TEST_F(panel_saving, saves_a_table_where_the_user_says) {
     user.Yield(3);
     EXPECT_NE(read(user).find("window-Blocks.csv"), std::string::npos) << "a name is proposed";
     type_path(user, saved);
-    EXPECT_EQ(content_of(saved), "bytes\n1\n");
+    EXPECT_EQ(make_content(saved), "bytes\n1\n");
   });
 }
 
@@ -81,7 +81,7 @@ TEST_F(panel_saving, saves_and_copies_by_the_menu_what_a_row_was_clicked_in) {
     EXPECT_NE(clipboard(), "") << "the menu has the focus while it is open";
     user.MenuClick("//##MainMenuBar/File/Save table as CSV...");
     type_path(user, saved);
-    EXPECT_EQ(content_of(saved).find("bytes,"), 0U) << content_of(saved);
+    EXPECT_EQ(make_content(saved).find("bytes,"), 0U) << make_content(saved);
     EXPECT_EQ(app().notice(), "");
     std::filesystem::remove(saved);
 
@@ -90,7 +90,7 @@ TEST_F(panel_saving, saves_and_copies_by_the_menu_what_a_row_was_clicked_in) {
     user.Yield(3);
     user.KeyCharsReplaceEnter("save table");
     type_path(user, saved);
-    EXPECT_EQ(content_of(saved).find("bytes,"), 0U);
+    EXPECT_EQ(make_content(saved).find("bytes,"), 0U);
     user.Yield(4);
     EXPECT_EQ(app().notice(), "") << "reading all rows takes some frames, which is not an error";
   });
@@ -104,7 +104,7 @@ TEST_F(panel_saving, saves_the_table_of_the_panel_in_front_where_no_row_was_clic
     settle(user);
     user.MenuClick("//##MainMenuBar/File/Save table as CSV...");
     type_path(user, saved);
-    EXPECT_NE(content_of(saved), "");
+    EXPECT_NE(make_content(saved), "");
     EXPECT_EQ(app().notice(), "");
   });
 }
@@ -133,8 +133,8 @@ TEST_F(panel_picture, is_saved_of_one_panel) {
     settle(user);
     app().invoke("panel.save_picture", std::string("Statistics"));
     type_path(user, saved);
-    EXPECT_EQ(app().reported(), "Saved " + saved);
-    const std::string png = content_of(saved);
+    EXPECT_EQ(app().notices().reported(), "Saved " + saved);
+    const std::string png = make_content(saved);
     ASSERT_GT(png.size(), 100U);
     const ImGuiWindow* panel = ImGui::FindWindowByName("Statistics");
     EXPECT_NEAR(number_at(png, 16), panel->Rect().GetWidth(), 1);
@@ -155,9 +155,9 @@ TEST_F(panel_saving, copies_a_panel_as_text_from_the_menu_of_its_tab) {
     ASSERT_TRUE(has(user, "Copy panel as text"));
     user.ItemClick("//$FOCUSED/Copy panel as text");
     user.Yield(4);
-    const auto all = app().state().active()->engine->ask_now(query::report_query{}).value();
+    const auto whole = app().state().active()->engine->ask_now(query::report_query{}).value();
     EXPECT_NE(clipboard().find("Memory use"), std::string::npos) << clipboard();
-    for (const auto& each : all->whole.memory)
+    for (const auto& each : whole->whole.memory)
       EXPECT_NE(clipboard().find(format_bytes(each.maximum)), std::string::npos) << clipboard();
   });
 }
@@ -166,7 +166,7 @@ TEST_F(panel_saving, a_box_of_the_timeline_has_a_menu) {
   use([&](ImGuiTestContext& user) {
     open_sample(user);
     // Moves the mouse down the tracks, at the middle of a copy, until it is on the copy's box.
-    const ImVec2 top = place_of(5'150'000, 0);
+    const ImVec2 top = get_place(5'150'000, 0);
     const float bottom = app().find<gui::timeline_view>().axis_area().max.y;
     bool found = false;
     for (float y = top.y + 8; y < bottom && !found; y += 8) {

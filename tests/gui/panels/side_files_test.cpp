@@ -17,7 +17,7 @@ class side_files : public ::testing::Test {
   void write(const std::string& text) const { std::ofstream(path, std::ios::binary) << text; }
   void expect_refused(const std::string& text, const std::string& why) const {
     write(text);
-    const auto found = read_notes(path, of);
+    const auto found = read_notes(path, subject);
     ASSERT_FALSE(found) << text;
     const std::string line = found.error().to_string();
     EXPECT_NE(line.find(why), std::string::npos) << line;
@@ -25,7 +25,7 @@ class side_files : public ::testing::Test {
   }
 
   const std::string path = test::own_path("notes.json");
-  const recording_identity of{"a.sluice", 1'700'000'000'000'000'000, 42};
+  const recording_identity subject{"a.sluice", 1'700'000'000'000'000'000, 42};
   const std::string head =
       R"({"sluice_notes": 1, "recording": {"name": "a.sluice", "realtime_origin_ns": 1700000000000000000, "begin_ns": 42})";
 };
@@ -35,18 +35,20 @@ TEST_F(side_files, keep_notes_as_they_were) {
                                         {{10, 20}, selection_kind::none, 0, "a range, \"quoted\"\nand two lines"},
                                         {{30, 30}, selection_kind::block, 7, "Grüße"},
                                         {{40, 40}, selection_kind::event, 8, ""}};
-  ASSERT_TRUE(write_notes(path, of, notes));
-  const auto found = read_notes(path, of);
+  ASSERT_TRUE(write_notes(path, subject, notes));
+  const auto found = read_notes(path, subject);
   ASSERT_TRUE(found) << found.error().to_string();
   EXPECT_EQ(*found, notes);
 }
 
-TEST_F(side_files, of_no_notes_are_not_found) { EXPECT_EQ(read_notes(path, of).error().code, error_code::not_found); }
+TEST_F(side_files, of_no_notes_are_not_found) {
+  EXPECT_EQ(read_notes(path, subject).error().code, error_code::not_found);
+}
 
 TEST_F(side_files, about_another_recording_are_refused) {
-  ASSERT_TRUE(write_notes(path, of, {}));
-  EXPECT_TRUE(read_notes(path, {"renamed.sluice", of.realtime_origin, of.begin}));
-  const auto other = read_notes(path, {"a.sluice", of.realtime_origin + 1, of.begin});
+  ASSERT_TRUE(write_notes(path, subject, {}));
+  EXPECT_TRUE(read_notes(path, {"renamed.sluice", subject.realtime_origin, subject.begin}));
+  const auto other = read_notes(path, {"a.sluice", subject.realtime_origin + 1, subject.begin});
   ASSERT_FALSE(other);
   EXPECT_EQ(other.error().code, error_code::foreign);
 }
@@ -83,7 +85,7 @@ TEST_F(side_files, with_hostile_content_are_refused_in_one_line) {
 TEST_F(side_files, that_are_too_large_are_not_read) {
   write("");
   std::filesystem::resize_file(path, std::uintmax_t{10} << 30);  // A sparse file, which takes no disk space.
-  const auto notes = read_notes(path, of);
+  const auto notes = read_notes(path, subject);
   ASSERT_FALSE(notes);
   EXPECT_NE(notes.error().to_string().find("too large: 10737418240 bytes; expected at most"), std::string::npos)
       << notes.error().to_string();
@@ -92,7 +94,7 @@ TEST_F(side_files, that_are_too_large_are_not_read) {
 
 TEST_F(side_files, keep_a_view_as_it_was) {
   saved_view view;
-  view.of = of;
+  view.recording = subject;
   view.visible = {100, 2000};
   view.range = time_range{150, 160};
   view.moment = 155;
@@ -112,7 +114,7 @@ TEST_F(side_files, keep_a_view_as_it_was) {
   EXPECT_EQ(found->selected, view.selected);
   EXPECT_EQ(found->id, view.id);
   EXPECT_FALSE(found->memory_by_category);
-  EXPECT_TRUE(found->of.matches(of));
+  EXPECT_TRUE(found->recording.matches(subject));
   EXPECT_EQ(found->kept, view.kept);
 }
 
@@ -162,8 +164,8 @@ TEST(side_file_paths, lie_beside_the_recording_or_in_the_config_folder) {
   EXPECT_NE(notes_path_in("/c", "/data/a.sluice"), notes_path_in("/c", "/data/b.sluice"));
   EXPECT_TRUE(notes_path_in("/c", "/data/a.sluice").starts_with("/c/notes/"));
   saved_view view;
-  view.of.name = "a.sluice";
-  EXPECT_EQ(recording_of("/tmp/x.sluiceview", view), "/tmp/a.sluice");
+  view.recording.name = "a.sluice";
+  EXPECT_EQ(find_recording("/tmp/x.sluiceview", view), "/tmp/a.sluice");
 }
 
 }  // namespace

@@ -31,16 +31,16 @@ class statistics_panel : public window_test {
     settle(user);
   }
   void open_steps(ImGuiTestContext& user) {
-    testing::recording made;
-    testing::write_steps(made, 12, 8 * mib, mib);
-    made.close();
-    std::filesystem::copy_file(made.path(), path, std::filesystem::copy_options::overwrite_existing);
+    testing::recording recorded;
+    testing::write_steps(recorded, 12, 8 * mib, mib);
+    recorded.close();
+    std::filesystem::copy_file(recorded.path(), path, std::filesystem::copy_options::overwrite_existing);
     open_sample(user);
   }
   /// The middle of bar number `bar` in the chart of durations.
-  ImVec2 place_of_bar(ImGuiTestContext& user, const query::duration_histogram& all, std::size_t bar) {
+  ImVec2 place_of_bar(ImGuiTestContext& user, const query::duration_histogram& histogram, std::size_t bar) {
     const ImRect chart = user.ItemInfo("//Statistics/**/##durations").RectFull;
-    const float wide = chart.GetWidth() / static_cast<float>(all.bars.size());
+    const float wide = chart.GetWidth() / static_cast<float>(histogram.bars.size());
     return {chart.Min.x + (static_cast<float>(bar) + 0.5F) * wide, chart.GetCenter().y};
   }
   std::uint64_t selected() {
@@ -50,26 +50,26 @@ class statistics_panel : public window_test {
 
 /// Writes devices "GPU 0", "GPU 1", ... with one block each. The block of each device is 1 MiB larger than that of the
 /// device before.
-void write_devices(testing::recording& made, std::uint64_t count) {
+void write_devices(testing::recording& recorded, std::uint64_t count) {
   for (std::uint64_t i = 0; i < count; ++i) {
     trace::device_row device;
     device.id = trace::device_id{i + 1};
     device.ordinal = static_cast<std::int64_t>(i);
-    made.writer().add(device);
-    auto row = made.event<trace::alloc_event>(1'000'000);
+    recorded.writer().add(device);
+    auto row = recorded.event<trace::alloc_event>(1'000'000);
     row.block = trace::block_id{i + 1};
     row.bytes = (i + 1) * mib;
     row.kind = trace::memory_kind::device;
     row.device = device.id;
-    made.writer().add(row);
+    recorded.writer().add(row);
   }
-  made.close();
+  recorded.close();
 }
 
 TEST_F(statistics_panel, names_each_of_a_few_devices) {
-  testing::recording made;
-  write_devices(made, 2);
-  std::filesystem::copy_file(made.path(), path, std::filesystem::copy_options::overwrite_existing);
+  testing::recording recorded;
+  write_devices(recorded, 2);
+  std::filesystem::copy_file(recorded.path(), path, std::filesystem::copy_options::overwrite_existing);
   use([&](ImGuiTestContext& user) {
     open_sample(user);
     app().invoke("panel.focus.Statistics");
@@ -82,9 +82,9 @@ TEST_F(statistics_panel, names_each_of_a_few_devices) {
 }
 
 TEST_F(statistics_panel, shows_one_of_many_devices_and_another_when_it_is_chosen) {
-  testing::recording made;
-  write_devices(made, 8);
-  std::filesystem::copy_file(made.path(), path, std::filesystem::copy_options::overwrite_existing);
+  testing::recording recorded;
+  write_devices(recorded, 8);
+  std::filesystem::copy_file(recorded.path(), path, std::filesystem::copy_options::overwrite_existing);
   use([&](ImGuiTestContext& user) {
     open_sample(user);
     app().invoke("panel.focus.Statistics");
@@ -107,12 +107,12 @@ TEST_F(statistics_panel, shows_one_of_many_devices_and_another_when_it_is_chosen
 TEST_F(statistics_panel, says_how_long_kernels_take) {
   use([&](ImGuiTestContext& user) {
     open_durations(user);
-    const query::duration_histogram all = durations(trace::row_type::kernel);
-    ASSERT_GT(all.count, 0U);
+    const query::duration_histogram histogram = durations(trace::row_type::kernel);
+    ASSERT_GT(histogram.count, 0U);
     const std::string words = read(user);
     for (const std::string& each :
-         {format_some(all.count, "kernel"), "median " + format_time(all.median),
-          "99 % within " + format_time(all.percentile99), "longest " + format_time(all.longest)})
+         {format_some(histogram.count, "kernel"), "median " + format_time(histogram.median),
+          "99 % within " + format_time(histogram.percentile99), "longest " + format_time(histogram.longest)})
       EXPECT_NE(words.find(each), std::string::npos) << each << " in\n" << words;
     take_picture(user, "durations");
   });
@@ -121,11 +121,11 @@ TEST_F(statistics_panel, says_how_long_kernels_take) {
 TEST_F(statistics_panel, selects_the_longest_of_a_bar_and_steps_on) {
   use([&](ImGuiTestContext& user) {
     open_durations(user);
-    const query::duration_histogram all = durations(trace::row_type::kernel);
-    const auto fullest = std::max_element(all.bars.begin(), all.bars.end(),
+    const query::duration_histogram histogram = durations(trace::row_type::kernel);
+    const auto fullest = std::max_element(histogram.bars.begin(), histogram.bars.end(),
                                           [](const auto& a, const auto& b) { return a.count < b.count; });
     ASSERT_GT(fullest->count, 1U);
-    user.MouseMoveToPos(place_of_bar(user, all, static_cast<std::size_t>(fullest - all.bars.begin())));
+    user.MouseMoveToPos(place_of_bar(user, histogram, static_cast<std::size_t>(fullest - histogram.bars.begin())));
     user.MouseClick(0);
     user.Yield(4);
     settle(user);
@@ -161,11 +161,11 @@ TEST_F(statistics_panel, tells_of_events_like_the_one_that_is_selected) {
 
 TEST_F(statistics_panel, offers_no_steps_where_there_are_none) {
   use([&](ImGuiTestContext& user) {
-    testing::recording made;
-    made.standard_tables();
-    made.add_kernel(0, 100, "x");
-    made.close();
-    std::filesystem::copy_file(made.path(), path, std::filesystem::copy_options::overwrite_existing);
+    testing::recording recorded;
+    recorded.standard_tables();
+    recorded.add_kernel(0, 100, "x");
+    recorded.close();
+    std::filesystem::copy_file(recorded.path(), path, std::filesystem::copy_options::overwrite_existing);
     open_sample(user);
     app().invoke("panel.focus.Statistics");
     user.Yield(6);
@@ -176,10 +176,10 @@ TEST_F(statistics_panel, offers_no_steps_where_there_are_none) {
 TEST_F(statistics_panel, shows_a_metric_of_each_step_and_goes_to_the_one_that_is_clicked) {
   use([&](ImGuiTestContext& user) {
     open_steps(user);
-    const auto all = engine().ask_now(query::step_statistics_query{}).value();
-    const auto metric = std::find_if(all->metrics.begin(), all->metrics.end(),
+    const auto whole = engine().ask_now(query::step_statistics_query{}).value();
+    const auto metric = std::find_if(whole->metrics.begin(), whole->metrics.end(),
                                      [](const auto& each) { return each.label.starts_with("peak, GPU 0"); });
-    ASSERT_NE(metric, all->metrics.end());
+    ASSERT_NE(metric, whole->metrics.end());
     app().invoke("statistics.per_step", metric->label);
     user.Yield(6);
     settle(user);
@@ -189,12 +189,12 @@ TEST_F(statistics_panel, shows_a_metric_of_each_step_and_goes_to_the_one_that_is
     EXPECT_NE(words.find("Median " + format_bytes(metric->median)), std::string::npos) << words;
     EXPECT_NE(words.find(format_bytes(metric->values[0])), std::string::npos) << words;
     take_picture(user, "statistics of steps");
-    const auto rows = rows_of(user, "//Statistics");
+    const auto rows = get_rows(user, "//Statistics");
     ASSERT_GE(rows.size(), 3U);
     click_row(user, rows[2]);
     settle(user);
     ASSERT_TRUE(app().state().range());
-    EXPECT_EQ(*app().state().range(), all->steps[2].span);
+    EXPECT_EQ(*app().state().range(), whole->steps[2].span);
   });
 }
 

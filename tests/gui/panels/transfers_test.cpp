@@ -34,7 +34,7 @@ TEST_F(transfers_panel, has_the_metrics_of_the_report) {
     const auto report = engine().ask_now(query::report_query{}).value();
     ASSERT_EQ(report->whole.transfers.size(), 2U);
     for (const metrics::transfer_statistics& way : report->whole.transfers) {
-      for (const std::string& metric : {std::string(name_of(way.direction)), format_bytes(way.bytes),
+      for (const std::string& metric : {std::string(get_name(way.direction)), format_bytes(way.bytes),
                                         format_count(way.count), format_time(way.busy), format_rate(way.mean_bandwidth),
                                         format_share(*metrics::link_share(way.mean_bandwidth, way.link_peak))})
         EXPECT_NE(words.find(metric), std::string::npos) << metric << " in\n" << words;
@@ -49,7 +49,7 @@ TEST_F(transfers_panel, lists_the_lines_that_copy) {
     const auto found = table();
     ASSERT_EQ(found->lines.size(), 2U);
     for (const metrics::copy_line& line : found->lines) {
-      EXPECT_NE(words.find(text_of(line.place)), std::string::npos) << text_of(line.place) << " in\n" << words;
+      EXPECT_NE(words.find(to_text(line.place)), std::string::npos) << to_text(line.place) << " in\n" << words;
       EXPECT_NE(words.find(format_time(line.busy)), std::string::npos);
     }
     EXPECT_NE(words.find("record with"), std::string::npos) << "a hint, since the contents were not compared";
@@ -59,7 +59,7 @@ TEST_F(transfers_panel, lists_the_lines_that_copy) {
 TEST_F(transfers_panel, goes_to_the_largest_copy_of_a_line) {
   use([&](ImGuiTestContext& user) {
     open_panel(user);
-    const auto rows = rows_of(user, "//Transfers");
+    const auto rows = get_rows(user, "//Transfers");
     ASSERT_GE(rows.size(), 4U) << "two directions and two lines";
     click_row(user, rows[2]);
     const auto found = table();
@@ -72,11 +72,11 @@ TEST_F(transfers_panel, shows_one_direction_when_it_is_clicked) {
   use([&](ImGuiTestContext& user) {
     open_panel(user);
     const auto found = table();
-    click_row(user, rows_of(user, "//Transfers").at(0));
+    click_row(user, get_rows(user, "//Transfers").at(0));
     const std::string words = read(user);
     const auto first = engine().ask_now(query::report_query{}).value()->whole.transfers[0].direction;
     for (const metrics::copy_line& line : found->lines)
-      EXPECT_EQ(words.find(text_of(line.place)) != std::string::npos, line.direction == first);
+      EXPECT_EQ(words.find(to_text(line.place)) != std::string::npos, line.direction == first);
   });
 }
 

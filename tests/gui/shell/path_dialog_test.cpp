@@ -1,5 +1,5 @@
 // The file dialog: paths that are typed or pasted, the list of files, and the question before a file is replaced.
-#include "app/gui/shell/path_dialog.hpp"
+#include "app/gui/shell/files/path_dialog.hpp"
 
 #include <gtest/gtest.h>
 
@@ -37,7 +37,7 @@ class path_dialog : public window_test {
     std::filesystem::remove_all(folder);
   }
   void make(const std::string& name, const std::string& text) const { std::ofstream(folder / name) << text; }
-  std::string content_of(const std::string& name) const {
+  std::string make_content(const std::string& name) const {
     std::ifstream in(folder / name, std::ios::binary);
     return {std::istreambuf_iterator<char>(in), {}};
   }
@@ -109,10 +109,11 @@ TEST_F(path_dialog, saves_by_its_button_and_says_where) {
     save_table(user);
     type(user, (folder / "new.csv").string());
     user.ItemClick("//###path/Save");
-    EXPECT_TRUE(wait_until(user, [&] { return app().reported() == "Saved " + (folder / "new.csv").string(); }));
-    EXPECT_NE(read(user).find(app().reported()), std::string::npos);
+    EXPECT_TRUE(
+        wait_until(user, [&] { return app().notices().reported() == "Saved " + (folder / "new.csv").string(); }));
+    EXPECT_NE(read(user).find(app().notices().reported()), std::string::npos);
     take_picture(user, "saved");
-    EXPECT_EQ(content_of("new.csv"), "bytes\n1\n");
+    EXPECT_EQ(make_content("new.csv"), "bytes\n1\n");
     EXPECT_FALSE(is_open());
   });
 }
@@ -131,9 +132,9 @@ TEST_F(path_dialog, asks_before_it_replaces_a_file) {
     EXPECT_TRUE(is_open());
     user.ItemClick("//###path/Save");
     EXPECT_TRUE(wait_until(user, [&] { return read(user).find("old.csv already exists") != std::string::npos; }));
-    EXPECT_EQ(content_of("old.csv"), "old");
+    EXPECT_EQ(make_content("old.csv"), "old");
     user.ItemClick("//###path/Replace it");
-    EXPECT_TRUE(wait_until(user, [&] { return content_of("old.csv") == "bytes\n1\n"; })) << app().notice();
+    EXPECT_TRUE(wait_until(user, [&] { return make_content("old.csv") == "bytes\n1\n"; })) << app().notice();
   });
 }
 

@@ -56,11 +56,11 @@ gui::gl::image drawn_apart(const gui::application& app, int width, int height) {
   ImGui_ImplOpenGL3_RenderDrawData(&data);
   data.DisplayPos = place;
   data.DisplaySize = size;
-  const gui::gl::image all = gui::gl::read_framebuffer(frame, wide, high);
+  const gui::gl::image image = gui::gl::read_framebuffer(frame, wide, high);
   glBindFramebuffer(GL_FRAMEBUFFER, static_cast<GLuint>(before));
   glDeleteRenderbuffers(1, &pixels);
   glDeleteFramebuffers(1, &frame);
-  return gui::gl::part_of(all, moved, 0, wide, height);
+  return gui::gl::get_part(image, moved, 0, wide, height);
 }
 
 std::string differing_regions(const gui::gl::image& shown, const gui::gl::image& whole) {

@@ -28,7 +28,7 @@ class bundled_recordings : public window_test {
   auto ask(const Query& query) {
     return app().state().active()->engine->ask_now(query).value();
   }
-  std::string words_of(ImGuiTestContext& user, const char* panel) {
+  std::string get_words(ImGuiTestContext& user, const char* panel) {
     app().invoke(std::string("panel.focus.") + panel);
     user.Yield(4);
     settle(user);
@@ -56,8 +56,8 @@ class bundled_recordings : public window_test {
     const gui::document& shown = *app().state().active();
     EXPECT_LE(shown.visible.begin, shown.active.begin);
     EXPECT_GE(shown.visible.end, shown.active.end);
-    EXPECT_NEAR(place_of(shown.visible.begin, 0).x, axis.min.x, 1);
-    EXPECT_NEAR(place_of(shown.visible.end, 0).x, axis.max.x, 1);
+    EXPECT_NEAR(get_place(shown.visible.begin, 0).x, axis.min.x, 1);
+    EXPECT_NEAR(get_place(shown.visible.end, 0).x, axis.max.x, 1);
   }
 };
 
@@ -76,15 +76,15 @@ TEST_F(bundled_recordings, show_the_metrics_of_their_reports_in_panels_that_lie_
         EXPECT_NE(words.find(wanted), std::string::npos) << panel << " does not say " << wanted << ":\n" << words;
       };
 
-      const std::string summary = words_of(user, "Summary");
+      const std::string summary = get_words(user, "Summary");
       if (const metrics::memory_peak* peak = gui::main_peak(*report))
         expect_said(summary, format_bytes(peak->bytes), "Summary");
 
-      const std::string statistics = words_of(user, "Statistics");
+      const std::string statistics = get_words(user, "Statistics");
       for (const auto& memory : report->whole.memory)
         expect_said(statistics, format_bytes(memory.maximum), "Statistics");
 
-      const std::string blocks = words_of(user, "Blocks");
+      const std::string blocks = get_words(user, "Blocks");
       query::blocks_query wanted;
       wanted.range = app().state().active()->span;
       wanted.layer = app().find<gui::blocks_view>().filter().layer;
@@ -94,12 +94,12 @@ TEST_F(bundled_recordings, show_the_metrics_of_their_reports_in_panels_that_lie_
                     format_some(table->count, "block") + ", " + format_bytes(static_cast<double>(table->total_bytes)),
                     "Blocks");
 
-      const std::string transfers = words_of(user, "Transfers");
+      const std::string transfers = get_words(user, "Transfers");
       for (const auto& each : report->whole.transfers)
         expect_said(transfers, format_bytes(static_cast<double>(each.bytes)), "Transfers");
 
-      words_of(user, "Memory map");
-      words_of(user, "Stacks");
+      get_words(user, "Memory map");
+      get_words(user, "Stacks");
       app().invoke("file.close");
       user.Yield(3);
     }

@@ -53,42 +53,42 @@ TEST(tour, says_quantiles_of_its_frames_and_the_ratio_to_an_empty_one) {
   tour_cost cost;
   for (int ms = 1; ms <= 200; ++ms) cost.frames.push_back({ms * 1e-3, ms * 2e-3, ms * 1e-4});
   cost.empty_frames = {2e-3, 1e-3, 4e-3};
-  EXPECT_EQ(words_of(cost),
+  EXPECT_EQ(get_words(cost),
             "frames 200, fastest 1.00 ms, median 100.00 ms, 99th percentile 198.00 ms, slowest 200.00 ms; processor "
             "200.00 ms, at least 2.00 ms; our part 10.00 ms, 99th percentile 19.80 ms; clear and text 2.00 ms, ratio "
             "50.0");
 }
 
 /// The program's standard output, followed by its exit status.
-std::string output_of(const std::string& arguments) {
+std::string capture_output(const std::string& arguments) {
   const std::string command = SLUICE_BINARY_DIR "/sluice screenshot " + arguments + " 2>&1; echo status $?";
   FILE* pipe = ::popen(command.c_str(), "r");
-  std::string all;
+  std::string text;
   std::array<char, 512> part{};
-  while (std::fgets(part.data(), part.size(), pipe) != nullptr) all += part.data();
+  while (std::fgets(part.data(), part.size(), pipe) != nullptr) text += part.data();
   ::pclose(pipe);
-  return all;
+  return text;
 }
 
 TEST(tour, of_the_program_prints_a_line_for_each_step_and_one_for_all) {
   const std::string path = test::own_path("tour.sluice");
   test::write_sample(path);
-  const std::string said = output_of(path +
-                                     " --size 400x300 --step '3 timeline.zoom_in' --step '2 mouse 200,200'"
-                                     " --step 'done blocks.sort=Address' --step '4 wheel -1'");
+  const std::string said = capture_output(path +
+                                          " --size 400x300 --step '3 timeline.zoom_in' --step '2 mouse 200,200'"
+                                          " --step 'done blocks.sort=Address' --step '4 wheel -1'");
   const std::string line =
       "frames (\\d+), fastest [\\d.]+ ms, median [\\d.]+ ms, 99th percentile [\\d.]+ ms, slowest [\\d.]+ ms; processor "
       "[\\d.]+ ms, at least [\\d.]+ ms; our part [\\d.]+ ms, 99th percentile [\\d.]+ ms; clear and text [\\d.]+ ms, "
       "ratio [\\d.]+\n";
-  const std::regex all("3 timeline\\.zoom_in: " + line + "2 mouse 200,200: " + line +
-                       "done blocks\\.sort=Address: done after [\\d.]+ s\n4 wheel -1: " + line + line + "status 0\n");
+  const std::regex regex("3 timeline\\.zoom_in: " + line + "2 mouse 200,200: " + line +
+                         "done blocks\\.sort=Address: done after [\\d.]+ s\n4 wheel -1: " + line + line + "status 0\n");
   std::smatch found;
-  ASSERT_TRUE(std::regex_match(said, found, all)) << said;
+  ASSERT_TRUE(std::regex_match(said, found, regex)) << said;
   EXPECT_EQ(found[1], "3");
   EXPECT_EQ(found[2], "2");
   EXPECT_EQ(found[3], "4");
   EXPECT_EQ(found[4], "9") << "frames of all steps";
-  const std::string refused = output_of(path + " --step '1 no.such_command'");
+  const std::string refused = capture_output(path + " --step '1 no.such_command'");
   EXPECT_NE(refused.find("no command named 'no.such_command'"), std::string::npos) << refused;
   EXPECT_EQ(refused.find("status 0"), std::string::npos) << refused;
   std::filesystem::remove(path);

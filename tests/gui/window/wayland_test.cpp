@@ -79,8 +79,8 @@ class wayland : public ::testing::Test {
 };
 
 TEST_F(wayland, window_draws_takes_keys_and_quits) {
-  const gui::theme& dark = gui::theme_of(gui::theme_kind::dark);
-  const gui::theme& light = gui::theme_of(gui::theme_kind::light);
+  const gui::theme& dark = gui::get_theme(gui::theme_kind::dark);
+  const gui::theme& light = gui::get_theme(gui::theme_kind::light);
   start_sluice({recording_});
   const ImU32 copies = dark.slice(query::slice_kind::h2d);
   EXPECT_TRUE(wait_for([&] { return count(copies) > 1000 || sluice_.ended(); })) << "the copies of the sample";
@@ -102,7 +102,7 @@ TEST_F(wayland, window_draws_takes_keys_and_quits) {
 TEST_F(wayland, window_fits_a_screen_that_is_smaller_than_it_wants_to_be) {
   ASSERT_TRUE(start_weston({"--width=1000", "--height=700", "--shell=kiosk-shell.so"}));
   start_sluice({recording_});
-  const ImU32 copies = gui::theme_of(gui::theme_kind::dark).slice(query::slice_kind::h2d);
+  const ImU32 copies = gui::get_theme(gui::theme_kind::dark).slice(query::slice_kind::h2d);
   EXPECT_TRUE(wait_for([&] { return count(copies) > 500 || sluice_.ended(); }));
   ASSERT_FALSE(sluice_.ended()) << "it exited with status " << sluice_.exit_status();
   screen_->move_mouse(500, 400);
@@ -115,7 +115,7 @@ TEST_F(wayland, window_fits_a_screen_that_is_smaller_than_it_wants_to_be) {
 TEST_F(wayland, window_ends_with_an_error_when_its_display_goes_away) {
   start_sluice({"--demo", "leak", "--device", "sim"});
   // The mark of the simulated device appears once the recording is shown.
-  const ImU32 mark = gui::theme_of(gui::theme_kind::dark).warning;
+  const ImU32 mark = gui::get_theme(gui::theme_kind::dark).warning;
   EXPECT_TRUE(wait_for([&] { return count(mark) > 10 || sluice_.ended(); }));
   ASSERT_FALSE(sluice_.ended()) << "it exited with status " << sluice_.exit_status();
   weston_.stop(SIGKILL);

@@ -14,8 +14,8 @@ struct x_screen::library {
   Display* display = nullptr;
 
   template <class Function>
-  Function* of(void* from, const char* name) const {
-    return reinterpret_cast<Function*>(dlsym(from, name));
+  Function* of(void* source, const char* name) const {
+    return reinterpret_cast<Function*>(dlsym(source, name));
   }
   template <class Function>
   Function* in_x11(const char* name) const {
@@ -24,13 +24,13 @@ struct x_screen::library {
 };
 
 std::unique_ptr<x_screen> x_screen::open(std::string& why) {
-  std::unique_ptr<x_screen> made(new x_screen);
-  made->x_ = std::make_unique<library>();
-  library& x = *made->x_;
+  std::unique_ptr<x_screen> screen(new x_screen);
+  screen->x_ = std::make_unique<library>();
+  library& x = *screen->x_;
   x.x11 = dlopen("libX11.so.6", RTLD_NOW);
   x.xtst = dlopen("libXtst.so.6", RTLD_NOW);
   if (x.x11 != nullptr) x.display = x.in_x11<Display*(const char*)>("XOpenDisplay")(nullptr);
-  if (x.display != nullptr && x.xtst != nullptr) return made;
+  if (x.display != nullptr && x.xtst != nullptr) return screen;
   why = x.xtst == nullptr ? "no libXtst" : "no X server";
   return nullptr;
 }
@@ -44,22 +44,22 @@ gui::gl::image x_screen::picture() const {
   XWindowAttributes screen{};
   const Window root = RootWindow(display, DefaultScreen(display));
   x_->in_x11<Status(Display*, Window, XWindowAttributes*)>("XGetWindowAttributes")(display, root, &screen);
-  gui::gl::image made{screen.width, screen.height,
-                      std::vector<std::uint8_t>(static_cast<std::size_t>(screen.width * screen.height) * 3)};
+  gui::gl::image image{screen.width, screen.height,
+                       std::vector<std::uint8_t>(static_cast<std::size_t>(screen.width * screen.height) * 3)};
   XImage* const shown = x_->in_x11<XImage*(Display*, Drawable, int, int, unsigned, unsigned, unsigned long, int)>(
       "XGetImage")(display, root, 0, 0, static_cast<unsigned>(screen.width), static_cast<unsigned>(screen.height),
                    AllPlanes, ZPixmap);
-  if (shown == nullptr) return made;
+  if (shown == nullptr) return image;
   if (shown->bits_per_pixel == 32)
-    for (int y = 0; y < made.height; ++y)
-      for (int x = 0; x < made.width; ++x) {
+    for (int y = 0; y < image.height; ++y)
+      for (int x = 0; x < image.width; ++x) {
         // X stores blue, green, red; the picture stores red first.
-        const char* const from = shown->data + y * shown->bytes_per_line + x * 4;
-        std::uint8_t* const to = made.pixels.data() + static_cast<std::ptrdiff_t>(y * made.width + x) * 3;
-        for (int channel = 0; channel < 3; ++channel) to[channel] = static_cast<std::uint8_t>(from[2 - channel]);
+        const char* const source = shown->data + y * shown->bytes_per_line + x * 4;
+        std::uint8_t* const to = image.pixels.data() + static_cast<std::ptrdiff_t>(y * image.width + x) * 3;
+        for (int channel = 0; channel < 3; ++channel) to[channel] = static_cast<std::uint8_t>(source[2 - channel]);
       }
   shown->f.destroy_image(shown);
-  return made;
+  return image;
 }
 
 void x_screen::move_mouse(int x, int y) {
@@ -68,15 +68,15 @@ void x_screen::move_mouse(int x, int y) {
 }
 
 void x_screen::press(const char* key, bool ctrl) {
-  const auto code_of = [this](const char* name) {
+  const auto get_code = [this](const char* name) {
     const KeySym symbol = x_->in_x11<KeySym(const char*)>("XStringToKeysym")(name);
     return static_cast<unsigned>(x_->in_x11<KeyCode(Display*, KeySym)>("XKeysymToKeycode")(x_->display, symbol));
   };
   auto* const fake = x_->of<int(Display*, unsigned, Bool, unsigned long)>(x_->xtst, "XTestFakeKeyEvent");
-  if (ctrl) fake(x_->display, code_of("Control_L"), True, 0);
-  fake(x_->display, code_of(key), True, 0);
-  fake(x_->display, code_of(key), False, 0);
-  if (ctrl) fake(x_->display, code_of("Control_L"), False, 0);
+  if (ctrl) fake(x_->display, get_code("Control_L"), True, 0);
+  fake(x_->display, get_code(key), True, 0);
+  fake(x_->display, get_code(key), False, 0);
+  if (ctrl) fake(x_->display, get_code("Control_L"), False, 0);
   x_->in_x11<int(Display*, Bool)>("XSync")(x_->display, False);
 }
 

@@ -91,7 +91,7 @@ TEST_P(device_facts, pinned_memory_keeps_the_flags_it_was_made_with) {
       if (mapped) {
         EXPECT_TRUE(about.flags.mapped);
         EXPECT_TRUE(about.mapped);
-        EXPECT_EQ(got(dev().device_address_of(block)), about.device_address);
+        EXPECT_EQ(got(dev().get_device_address(block)), about.device_address);
         EXPECT_NE(about.device_address, nullptr);
       }
       done(dev().free_pinned(block));
@@ -105,10 +105,10 @@ TEST_P(device_facts, registered_memory_may_be_mapped_too) {
   const auto about = got(dev().describe_pointer(own.data() + 17));
   EXPECT_EQ(about.space, memory_space::pinned);
   EXPECT_EQ(about.host_address, own.data() + 17);
-  EXPECT_NE(got(dev().device_address_of(own.data())), nullptr);
+  EXPECT_NE(got(dev().get_device_address(own.data())), nullptr);
   done(dev().unregister_host(own.data()));
   EXPECT_EQ(got(dev().describe_pointer(own.data())).space, memory_space::pageable);
-  EXPECT_FALSE(dev().device_address_of(own.data()));
+  EXPECT_FALSE(dev().get_device_address(own.data()));
 }
 
 TEST_P(device_facts, a_host_function_runs_between_the_work_around_it) {
@@ -181,7 +181,7 @@ TEST(simulated_facts, unmapped_pinned_memory_has_no_address_on_the_device) {
   simulated_device d({});
   void* block = *d.allocate_pinned(mib, {});
   EXPECT_FALSE(d.describe_pointer(block)->mapped);
-  EXPECT_FALSE(d.device_address_of(block));
+  EXPECT_FALSE(d.get_device_address(block));
 }
 
 TEST(simulated_facts, a_batch_costs_less_than_its_copies) {

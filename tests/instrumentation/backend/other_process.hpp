@@ -19,13 +19,13 @@ class other_process {
   other_process(const char* program, const char* role, backend_kind kind) {
     std::array<int, 2> there{}, back{};
     if (pipe(there.data()) != 0 || pipe(back.data()) != 0) return;
-    const std::string how = std::to_string(static_cast<int>(kind));
+    const std::string method = std::to_string(static_cast<int>(kind));
     const std::string its_in = std::to_string(there[0]), its_out = std::to_string(back[1]);
     pid_ = fork();
     if (pid_ == 0) {
       close(there[1]);
       close(back[0]);
-      execl(program, program, role, how.c_str(), its_in.c_str(), its_out.c_str(), nullptr);
+      execl(program, program, role, method.c_str(), its_in.c_str(), its_out.c_str(), nullptr);
       _exit(72);
     }
     close(there[0]);

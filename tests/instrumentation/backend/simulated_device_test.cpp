@@ -143,15 +143,15 @@ TEST_F(simulated, orders_streams_by_events) {
 TEST_F(simulated, measures_device_time_between_events) {
   void* a = take(device.allocate(64 * mib));
   void* host = take(device.allocate_pinned(64 * mib, {}));
-  const auto from = *device.create_event({.timed = true}), to = *device.create_event({.timed = true}),
+  const auto event = *device.create_event({.timed = true}), to = *device.create_event({.timed = true}),
              untimed = *device.create_event({});
-  ASSERT_TRUE(device.record_event(from, stream_handle::null));
+  ASSERT_TRUE(device.record_event(event, stream_handle::null));
   ASSERT_TRUE(device.copy_async(a, host, 64 * mib, stream_handle::null));
   ASSERT_TRUE(device.record_event(to, stream_handle::null));
-  EXPECT_FALSE(device.elapsed_ms(from, to)) << "not done yet";
+  EXPECT_FALSE(device.elapsed_ms(event, to)) << "not done yet";
   ASSERT_TRUE(device.synchronize());
-  EXPECT_NEAR(*device.elapsed_ms(from, to), static_cast<double>(link_time(64 * mib)) / 1e6, 0.02);
-  EXPECT_FALSE(device.elapsed_ms(from, untimed));
+  EXPECT_NEAR(*device.elapsed_ms(event, to), static_cast<double>(link_time(64 * mib)) / 1e6, 0.02);
+  EXPECT_FALSE(device.elapsed_ms(event, untimed));
 }
 
 TEST_F(simulated, runs_kernels_on_the_bytes) {
@@ -237,10 +237,10 @@ TEST_F(simulated, keeps_the_driver_pool_until_a_synchronisation) {
 TEST_F(simulated, gives_nobody_else_what_the_default_stream_frees_before_the_work_it_waits_for) {
   const auto blocking = *device.create_stream({false, 0});
   const auto other = *device.create_stream({true, 0});
-  void* from = take(device.allocate_pinned(32 * mib, {}));
+  void* source = take(device.allocate_pinned(32 * mib, {}));
   void* a = take(device.allocate_async(32 * mib, stream_handle::null));
   ASSERT_TRUE(device.sync_stream(stream_handle::null));
-  ASSERT_TRUE(device.copy_async(a, from, 32 * mib, blocking));
+  ASSERT_TRUE(device.copy_async(a, source, 32 * mib, blocking));
   ASSERT_TRUE(device.free_async(a, stream_handle::null));
   void* b = take(device.allocate_async(32 * mib, other));
   EXPECT_NE(a, b) << "the copy still writes to it";
@@ -264,15 +264,15 @@ TEST_F(simulated, registers_no_byte_twice) {
 TEST_F(simulated, knows_where_an_address_lives) {
   char local = 0;
   std::vector<char> own(mib);
-  EXPECT_EQ(device.space_of(&local), memory_space::pageable);
-  EXPECT_EQ(device.space_of(take(device.allocate(1))), memory_space::device);
-  EXPECT_EQ(device.space_of(take(device.allocate_pinned(1, {}))), memory_space::pinned);
-  EXPECT_EQ(device.space_of(take(device.allocate_managed(1))), memory_space::managed);
+  EXPECT_EQ(device.get_space(&local), memory_space::pageable);
+  EXPECT_EQ(device.get_space(take(device.allocate(1))), memory_space::device);
+  EXPECT_EQ(device.get_space(take(device.allocate_pinned(1, {}))), memory_space::pinned);
+  EXPECT_EQ(device.get_space(take(device.allocate_managed(1))), memory_space::managed);
   ASSERT_TRUE(device.register_host(own.data(), own.size(), {}));
-  EXPECT_EQ(device.space_of(own.data() + mib - 1), memory_space::pinned);
+  EXPECT_EQ(device.get_space(own.data() + mib - 1), memory_space::pinned);
   EXPECT_FALSE(device.register_host(own.data(), own.size(), {})) << "twice";
   ASSERT_TRUE(device.unregister_host(own.data()));
-  EXPECT_EQ(device.space_of(own.data()), memory_space::pageable);
+  EXPECT_EQ(device.get_space(own.data()), memory_space::pageable);
 }
 
 TEST_F(simulated, brings_managed_pages_to_whoever_touches_them) {

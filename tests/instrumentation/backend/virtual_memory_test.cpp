@@ -24,9 +24,9 @@ class virtual_memory : public on_each_backend {
     done(dev().copy_async(to, &value, sizeof value, stream_handle::null));
     done(dev().synchronize());
   }
-  std::uint32_t read(const void* from) {
+  std::uint32_t read(const void* source) {
     std::uint32_t value = 0;
-    done(dev().copy_async(&value, from, sizeof value, stream_handle::null));
+    done(dev().copy_async(&value, source, sizeof value, stream_handle::null));
     done(dev().synchronize());
     return value;
   }
@@ -95,12 +95,12 @@ TEST_P(virtual_memory, costs_the_device_physical_bytes_only) {
   void* addresses = got(dev().reserve_addresses(many * unit, 0));
   const auto reserved = got(dev().memory()).free_bytes;
   const auto bytes = got(dev().create_physical(many * unit));
-  const auto made = got(dev().memory()).free_bytes;
+  const auto output = got(dev().memory()).free_bytes;
   if (simulated()) {
     EXPECT_EQ(reserved, before);
-    EXPECT_EQ(made, before - many * unit);
+    EXPECT_EQ(output, before - many * unit);
   } else {
-    EXPECT_LE(made + many * unit, before + 4 * unit) << "others use the device, too";
+    EXPECT_LE(output + many * unit, before + 4 * unit) << "others use the device, too";
   }
   done(dev().release_physical(bytes));
   done(dev().free_addresses(addresses, many * unit));

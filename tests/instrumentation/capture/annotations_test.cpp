@@ -25,7 +25,7 @@ const host_range_event* range_named(const recording& run, const std::string& nam
 }
 
 /// The tags, by key, of the block at `address`.
-std::map<std::string, std::string> tags_of(const recording& run, std::uint64_t address) {
+std::map<std::string, std::string> get_tags(const recording& run, std::uint64_t address) {
   std::map<std::string, std::string> tags;
   for (const alloc_event& a : run.allocs) {
     for (const attribute_event& t : run.attributes) {
@@ -35,8 +35,8 @@ std::map<std::string, std::string> tags_of(const recording& run, std::uint64_t a
   return tags;
 }
 
-recording record_c(const std::string& how) {
-  return record({.arguments = {how}, .program = "annotated_program", .preload = true});
+recording record_c(const std::string& method) {
+  return record({.arguments = {method}, .program = "annotated_program", .preload = true});
 }
 
 TEST(sluice_header, is_of_no_effect_without_a_recorder) {
@@ -67,10 +67,10 @@ TEST(sluice_header, scopes_nest_by_thread) {
 }
 
 TEST(sluice_header, a_scope_that_never_ends_is_there_with_an_unknown_end) {
-  for (const std::string how : {"exit", "kill"}) {
-    const recording run = record_c(how);
-    EXPECT_EQ(run.status, how == "kill" ? 7 : 0);
-    ASSERT_NE(range_named(run, "never ended"), nullptr) << how;
+  for (const std::string method : {"exit", "kill"}) {
+    const recording run = record_c(method);
+    EXPECT_EQ(run.status, method == "kill" ? 7 : 0);
+    ASSERT_NE(range_named(run, "never ended"), nullptr) << method;
     EXPECT_EQ(range_named(run, "never ended")->end, unknown_time);
     EXPECT_EQ(run.ranges.size(), 4U) << "an end without a start is ignored";
   }
@@ -85,7 +85,7 @@ TEST(sluice_header, blocks_of_the_programs_own_pool_and_their_tags) {
   EXPECT_EQ(text(run, block.name), "my pool");
   ASSERT_EQ(run.frees.size(), 1U);
   EXPECT_EQ(run.frees[0].block, block.block);
-  EXPECT_EQ(tags_of(run, block.address),
+  EXPECT_EQ(get_tags(run, block.address),
             (std::map<std::string, std::string>{{"category", "weight"}, {"name", "layer1.weight"}}));
   EXPECT_EQ(run.attributes.size(), 2U) << "a tag without a block is ignored";
 }
@@ -135,11 +135,11 @@ TEST_F(sluice_module, steps_and_scopes) {
 TEST_F(sluice_module, tags_a_models_weights_gradients_and_optimizer_state) {
   const recording run = record(options("recorded"));
   using tags = std::map<std::string, std::string>;
-  EXPECT_EQ(tags_of(run, 0x10000), (tags{{"category", "weight"}, {"name", "weight"}}));
-  EXPECT_EQ(tags_of(run, 0x20000)["category"], "weight");
-  EXPECT_EQ(tags_of(run, 0x20000)["name"], "running mean") << "the later name applies";
-  EXPECT_EQ(tags_of(run, 0x30000), (tags{{"category", "gradient"}, {"name", "weight"}}));
-  EXPECT_EQ(tags_of(run, 0x40000), (tags{{"category", "optimizer state"}, {"name", "weight.exp_avg"}}));
+  EXPECT_EQ(get_tags(run, 0x10000), (tags{{"category", "weight"}, {"name", "weight"}}));
+  EXPECT_EQ(get_tags(run, 0x20000)["category"], "weight");
+  EXPECT_EQ(get_tags(run, 0x20000)["name"], "running mean") << "the later name applies";
+  EXPECT_EQ(get_tags(run, 0x30000), (tags{{"category", "gradient"}, {"name", "weight"}}));
+  EXPECT_EQ(get_tags(run, 0x40000), (tags{{"category", "optimizer state"}, {"name", "weight.exp_avg"}}));
   EXPECT_EQ(run.frees.size(), 1U);
 }
 

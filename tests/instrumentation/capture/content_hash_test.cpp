@@ -26,18 +26,18 @@ constexpr std::uint64_t no_deadline = ~std::uint64_t{0};
 std::uint64_t test_time = 0;
 std::uint64_t tick() noexcept { return ++test_time; }
 
-content_hash hash_of(const copy_source& source, std::uint64_t deadline = no_deadline) {
+content_hash compute_hash(const copy_source& source, std::uint64_t deadline = no_deadline) {
   return hash_content(source, tick, deadline);
 }
-content_hash hash_of(const void* begin, std::uint64_t bytes) {
-  return hash_of({.address = reinterpret_cast<std::uint64_t>(begin), .row_bytes = bytes});
+content_hash compute_hash(const void* begin, std::uint64_t bytes) {
+  return compute_hash({.address = reinterpret_cast<std::uint64_t>(begin), .row_bytes = bytes});
 }
-content_hash hash_of(const std::vector<unsigned char>& bytes) { return hash_of(bytes.data(), bytes.size()); }
+content_hash compute_hash(const std::vector<unsigned char>& bytes) { return compute_hash(bytes.data(), bytes.size()); }
 
 std::vector<unsigned char> random_bytes(std::size_t count, std::mt19937_64& random) {
-  std::vector<unsigned char> made(count);
-  for (unsigned char& byte : made) byte = static_cast<unsigned char>(random());
-  return made;
+  std::vector<unsigned char> texts(count);
+  for (unsigned char& byte : texts) byte = static_cast<unsigned char>(random());
+  return texts;
 }
 
 // --- meaning of a hash -----------------------------------------------------------------------------------------------
@@ -46,7 +46,7 @@ std::vector<unsigned char> random_bytes(std::size_t count, std::mt19937_64& rand
 TEST(content_hash, of_sparse_data_is_not_that_of_zeros) {
   for (const std::uint64_t bytes : {whole_limit + 1, 3 * MiB + 100, 64 * MiB + 17}) {
     std::vector<unsigned char> content(bytes);
-    const content_hash zeros = hash_of(content);
+    const content_hash zeros = compute_hash(content);
     EXPECT_EQ(zeros.bytes, std::min(bytes, zero_limit)) << bytes;
     // Not at a sampled position: this byte is read only if everything is read, or if it is the last byte.
     std::uint64_t at = bytes / 2;
@@ -58,17 +58,17 @@ TEST(content_hash, of_sparse_data_is_not_that_of_zeros) {
     while (sampled()) at += piece_bytes;
     if (bytes > zero_limit) at = (bytes - zero_piece) / (zero_limit / zero_piece - 1) * 500 + 7;
     content[at] = 1;
-    const content_hash sparse = hash_of(content);
+    const content_hash sparse = compute_hash(content);
     EXPECT_NE(sparse.hash, zeros.hash) << bytes;
-    EXPECT_EQ(sparse.hash, hash_of(content).hash);
+    EXPECT_EQ(sparse.hash, compute_hash(content).hash);
     content[at] = 2;
-    EXPECT_NE(hash_of(content).hash, sparse.hash) << bytes;
+    EXPECT_NE(compute_hash(content).hash, sparse.hash) << bytes;
     // If there is no time to read everything, the result comes from the samples.
     const copy_source source{.address = reinterpret_cast<std::uint64_t>(content.data()), .row_bytes = bytes};
     const content_hash hasty = hash_content(source, tick, no_deadline, false);
     EXPECT_EQ(hasty.hash, zeros.hash);
     EXPECT_EQ(hasty.bytes, sampled_pieces * piece_bytes);
-    const content_hash late = hash_of(source, test_time + sampled_pieces * piece_bytes / zero_piece + 1);
+    const content_hash late = compute_hash(source, test_time + sampled_pieces * piece_bytes / zero_piece + 1);
     EXPECT_EQ(late.outcome, reading::done);
     EXPECT_EQ(late.hash, zeros.hash);
   }
@@ -86,7 +86,7 @@ TEST(content_hash, of_whole_copies_is_equal_exactly_where_the_content_is) {
       content[random() % std::min<std::size_t>(content.size(), 8) * (content.size() / 8 + 1) % content.size()] =
           static_cast<unsigned char>(random() % 3);
     }
-    const content_hash found = hash_of(content);
+    const content_hash found = compute_hash(content);
     ASSERT_EQ(found.outcome, reading::done);
     ASSERT_EQ(found.bytes, content.size()) << "all bytes were read";
     const auto [by_content, new_content] = hash_by_content.try_emplace(content, found.hash);
@@ -102,11 +102,11 @@ TEST(content_hash, does_not_depend_on_where_the_bytes_lie) {
   std::mt19937_64 random(8);
   for (const std::uint64_t bytes : {std::uint64_t{100}, 9 * KiB, whole_limit + 1, 3 * MiB + 17}) {
     const std::vector<unsigned char> content = random_bytes(bytes, random);
-    const content_hash here = hash_of(content);
+    const content_hash here = compute_hash(content);
     for (const std::size_t shift : {1U, 7U, 64U, 4095U}) {
       std::vector<unsigned char> elsewhere(bytes + shift);
       std::memcpy(elsewhere.data() + shift, content.data(), bytes);
-      EXPECT_EQ(hash_of(elsewhere.data() + shift, bytes).hash, here.hash) << bytes << " at " << shift;
+      EXPECT_EQ(compute_hash(elsewhere.data() + shift, bytes).hash, here.hash) << bytes << " at " << shift;
     }
   }
 }
@@ -114,7 +114,7 @@ TEST(content_hash, does_not_depend_on_where_the_bytes_lie) {
 TEST(content_hash, of_a_large_copy_sees_a_change_in_any_piece_and_in_nothing_else) {
   std::mt19937_64 random(9);
   std::vector<unsigned char> content = random_bytes(5 * MiB + 123, random);
-  const content_hash before = hash_of(content);
+  const content_hash before = compute_hash(content);
   EXPECT_EQ(before.bytes, sampled_pieces * piece_bytes);
   std::vector<bool> read(content.size(), false);
   for (unsigned i = 0; i < sampled_pieces; ++i) {
@@ -126,7 +126,7 @@ TEST(content_hash, of_a_large_copy_sees_a_change_in_any_piece_and_in_nothing_els
     const std::uint64_t piece = piece_offset(content.size(), static_cast<unsigned>(random() % sampled_pieces));
     const std::uint64_t at = i % 2 == 0 ? piece + random() % piece_bytes : random() % content.size();
     content[at] ^= 1;
-    ASSERT_EQ(hash_of(content).hash != before.hash, read[at]) << at;
+    ASSERT_EQ(compute_hash(content).hash != before.hash, read[at]) << at;
     content[at] ^= 1;
   }
 }
@@ -169,14 +169,14 @@ TEST(content_hash, of_rows_is_that_of_their_bytes_in_one_piece) {
         dense.insert(dense.end(), begin, begin + row_bytes);
       }
     }
-    const content_hash shaped = hash_of({.address = reinterpret_cast<std::uint64_t>(memory.data()),
-                                         .row_bytes = row_bytes,
-                                         .rows = rows * slices,
-                                         .pitch = pitch,
-                                         .slice_rows = rows,
-                                         .slice_pitch = slice_pitch});
+    const content_hash shaped = compute_hash({.address = reinterpret_cast<std::uint64_t>(memory.data()),
+                                              .row_bytes = row_bytes,
+                                              .rows = rows * slices,
+                                              .pitch = pitch,
+                                              .slice_rows = rows,
+                                              .slice_pitch = slice_pitch});
     EXPECT_EQ(shaped.outcome, reading::done);
-    EXPECT_EQ(shaped.hash, hash_of(dense).hash) << row_bytes << " x " << rows << " x " << slices;
+    EXPECT_EQ(shaped.hash, compute_hash(dense).hash) << row_bytes << " x " << rows << " x " << slices;
   }
 }
 
@@ -187,9 +187,9 @@ TEST(content_hash, reads_short_rows_only_where_they_lie_side_by_side) {
                      .rows = 100,
                      .pitch = 16,
                      .slice_rows = 100};
-  EXPECT_EQ(hash_of(source).hash, hash_of(memory.data(), 1600).hash);
+  EXPECT_EQ(compute_hash(source).hash, compute_hash(memory.data(), 1600).hash);
   source.pitch = 32;
-  EXPECT_EQ(hash_of(source).outcome, reading::unreadable);
+  EXPECT_EQ(compute_hash(source).outcome, reading::unreadable);
 }
 
 TEST(content_hash, shapes_that_make_no_sense_are_not_read) {
@@ -203,7 +203,7 @@ TEST(content_hash, shapes_that_make_no_sense_are_not_read) {
         copy_source{.address = address, .row_bytes = 512, .rows = 4, .pitch = 512, .slice_rows = 0},
         copy_source{.address = address, .row_bytes = huge, .rows = 4, .pitch = huge, .slice_rows = 4},
         copy_source{.address = ~std::uint64_t{0} - 7, .row_bytes = 64}}) {
-    EXPECT_EQ(hash_of(source).outcome, reading::unreadable);
+    EXPECT_EQ(compute_hash(source).outcome, reading::unreadable);
   }
 }
 
@@ -214,16 +214,16 @@ TEST(content_hash, of_memory_that_is_not_there_is_an_result_and_no_signal) {
   auto* const memory =
       static_cast<char*>(mmap(nullptr, 64 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   ASSERT_NE(memory, MAP_FAILED);
-  EXPECT_EQ(hash_of(memory, 64 * page).outcome, reading::done);
+  EXPECT_EQ(compute_hash(memory, 64 * page).outcome, reading::done);
   ASSERT_EQ(munmap(memory + 63 * page, page), 0);
-  EXPECT_EQ(hash_of(memory, 64 * page).outcome, reading::unreadable) << "the last page is unmapped";
+  EXPECT_EQ(compute_hash(memory, 64 * page).outcome, reading::unreadable) << "the last page is unmapped";
   ASSERT_EQ(mprotect(memory, page, PROT_NONE), 0);
-  EXPECT_EQ(hash_of(memory, page).outcome, reading::unreadable);
-  EXPECT_EQ(hash_of(memory + page, page).outcome, reading::done);
+  EXPECT_EQ(compute_hash(memory, page).outcome, reading::unreadable);
+  EXPECT_EQ(compute_hash(memory + page, page).outcome, reading::done);
   munmap(memory, 63 * page);
-  EXPECT_EQ(hash_of(memory, page).outcome, reading::unreadable);
+  EXPECT_EQ(compute_hash(memory, page).outcome, reading::unreadable);
   for (const std::uint64_t address : {std::uint64_t{1}, std::uint64_t{1} << 47, ~std::uint64_t{0} - 4096}) {
-    EXPECT_EQ(hash_of(copy_source{.address = address, .row_bytes = 4096}).outcome, reading::unreadable) << address;
+    EXPECT_EQ(compute_hash(copy_source{.address = address, .row_bytes = 4096}).outcome, reading::unreadable) << address;
   }
 }
 
@@ -236,10 +236,10 @@ TEST(content_hash, of_a_mapped_file_that_was_cut_is_an_result_and_no_signal) {
   ASSERT_EQ(ftruncate(file, static_cast<off_t>(16 * page)), 0);
   auto* const memory = static_cast<char*>(mmap(nullptr, 16 * page, PROT_READ, MAP_SHARED, file, 0));
   ASSERT_NE(memory, MAP_FAILED);
-  EXPECT_EQ(hash_of(memory, 16 * page).outcome, reading::done);
+  EXPECT_EQ(compute_hash(memory, 16 * page).outcome, reading::done);
   ASSERT_EQ(ftruncate(file, static_cast<off_t>(3 * page)), 0);
-  EXPECT_EQ(hash_of(memory, 16 * page).outcome, reading::unreadable);
-  EXPECT_EQ(hash_of(memory, 3 * page).outcome, reading::done);
+  EXPECT_EQ(compute_hash(memory, 16 * page).outcome, reading::unreadable);
+  EXPECT_EQ(compute_hash(memory, 3 * page).outcome, reading::done);
   munmap(memory, 16 * page);
   close(file);
 }
@@ -248,10 +248,10 @@ TEST(content_hash, gives_up_when_it_takes_too_long) {
   const std::vector<unsigned char> memory(4 * MiB, 1);
   const copy_source source{.address = reinterpret_cast<std::uint64_t>(memory.data()), .row_bytes = memory.size()};
   test_time = 0;
-  EXPECT_EQ(hash_of(source, 2).outcome, reading::too_slow);
+  EXPECT_EQ(compute_hash(source, 2).outcome, reading::too_slow);
   EXPECT_EQ(test_time, 3U) << "it checked the clock now and then";
   const copy_source small{.address = source.address, .row_bytes = 1000};
-  EXPECT_EQ(hash_of(small, 0).outcome, reading::done) << "a completed read is not discarded";
+  EXPECT_EQ(compute_hash(small, 0).outcome, reading::done) << "a completed read is not discarded";
 }
 
 // --- the budget -------------------------------------------------------------------------------------------------------------

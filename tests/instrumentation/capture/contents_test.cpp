@@ -43,7 +43,7 @@ std::uint64_t hash_of_zeros(std::size_t bytes) {
   return XXH3_64bits(zeros.data(), zeros.size());
 }
 
-std::vector<content_check> checks_of(const recording& run) {
+std::vector<content_check> list_checks(const recording& run) {
   std::vector<content_check> found;
   for (const transfer_event& t : run.transfers) found.push_back(t.content);
   return found;
@@ -73,12 +73,12 @@ TEST_P(contents_test, are_equal_where_the_bytes_are) {
 TEST_P(contents_test, are_read_from_what_the_host_holds) {
   const recording run = record_copies("kinds");
   using enum content_check;
-  EXPECT_THAT(checks_of(run), ElementsAre(exact, exact, exact, exact,
-                                          // From managed memory: CUPTI reports it as device memory.
-                                          GetParam() ? unreadable : none,
-                                          none,   // From the device.
-                                          exact,  // To the host.
-                                          exact));
+  EXPECT_THAT(list_checks(run), ElementsAre(exact, exact, exact, exact,
+                                            // From managed memory: CUPTI reports it as device memory.
+                                            GetParam() ? unreadable : none,
+                                            none,   // From the device.
+                                            exact,  // To the host.
+                                            exact));
   for (const transfer_event& t : run.transfers) {
     if (t.content != exact || t.direction == direction::d2h) continue;
     EXPECT_EQ(t.content_hash, run.transfers[0].content_hash) << t.bytes;
@@ -90,7 +90,7 @@ TEST_P(contents_test, of_copies_to_the_host_are_read_when_they_have_ended) {
   // Copies back to the host: pageable memory by a blocking call, two that need not block, rows, page-locked memory, and
   // each kind of wait.
   ASSERT_EQ(run.transfers.size(), 1U + 4 + 1 + 5 + 1);
-  EXPECT_THAT(checks_of(run), Each(content_check::exact));
+  EXPECT_THAT(list_checks(run), Each(content_check::exact));
   for (const transfer_event& t : run.transfers) {
     EXPECT_EQ(t.content_hash, run.transfers[0].content_hash) << t.time;
     EXPECT_EQ(t.content_bytes, 2000U);
@@ -118,7 +118,7 @@ TEST_P(contents_test, of_copies_whose_end_is_not_seen_are_not_looked_at) {
 TEST_P(contents_test, of_copies_to_the_host_are_joined_with_their_own_copies) {
   const recording run = record_copies("result_threads");
   ASSERT_EQ(run.transfers.size(), 801U);
-  EXPECT_THAT(checks_of(run), Each(content_check::exact));
+  EXPECT_THAT(list_checks(run), Each(content_check::exact));
   for (const transfer_event& t : run.transfers) EXPECT_EQ(t.content_hash, run.transfers[0].content_hash);
 }
 
@@ -148,20 +148,20 @@ TEST_P(contents_test, of_graphs_are_not_looked_at) {
 TEST_P(contents_test, that_cannot_be_read_do_no_harm) {
   const recording run = record_copies("hostile");
   using enum content_check;
-  EXPECT_THAT(checks_of(run), ElementsAre(unreadable, unreadable, unreadable, exact, none));
+  EXPECT_THAT(list_checks(run), ElementsAre(unreadable, unreadable, unreadable, exact, none));
 }
 
 TEST_P(contents_test, of_many_threads_are_joined_with_their_own_copies) {
   const recording run = record_copies("threads");
   ASSERT_EQ(run.transfers.size(), 800U);
-  EXPECT_THAT(checks_of(run), Each(content_check::exact));
+  EXPECT_THAT(list_checks(run), Each(content_check::exact));
   for (const transfer_event& t : run.transfers) EXPECT_EQ(t.content_hash, run.transfers[0].content_hash);
 }
 
 TEST_P(contents_test, are_looked_at_only_if_asked) {
   for (const std::string percent : {"0", "", "yes", "101", "-1", "1.5", "99999999999999999999"}) {
     const recording run = record_copies("repeats", percent);
-    EXPECT_THAT(checks_of(run), Each(content_check::none)) << percent;
+    EXPECT_THAT(list_checks(run), Each(content_check::none)) << percent;
     EXPECT_FALSE(run.says("--find-duplicates")) << percent;
   }
 }

@@ -26,9 +26,9 @@ class copy_batch : public testing::Test {
     if (run_->status == 77) GTEST_SKIP() << "CUDA before 13 has no batched copies";
     ASSERT_EQ(run_->status, 0);
   }
-  static recording record_batches(const std::string& how) {
+  static recording record_batches(const std::string& method) {
     return record({.arguments = {"batch", std::to_string(many)},
-                   .variables = {{"SLUICE_FAKE_BATCH", how}},
+                   .variables = {{"SLUICE_FAKE_BATCH", method}},
                    .mode = "memory",
                    .program = "fake_edge_program"});
   }
@@ -38,13 +38,13 @@ class copy_batch : public testing::Test {
     if (found == run_->transfers.end()) throw std::runtime_error("no such transfer");
     return *found;
   }
-  static std::vector<transfer_part_event> parts_of(const transfer_event& whole) {
+  static std::vector<transfer_part_event> get_parts(const transfer_event& whole) {
     std::vector<transfer_part_event> parts;
     std::copy_if(run_->parts.begin(), run_->parts.end(), std::back_inserter(parts),
                  [&](const transfer_part_event& p) { return p.transfer == whole.id; });
     return parts;
   }
-  static std::uint64_t size_of(const recording& run, block_id block) {
+  static std::uint64_t get_size(const recording& run, block_id block) {
     for (const alloc_event& a : run.allocs) {
       if (a.block == block) return a.bytes;
     }
@@ -63,15 +63,15 @@ TEST_F(copy_batch, is_one_transfer_without_blocks_of_its_own) {
 }
 
 TEST_F(copy_batch, has_parts_with_their_sizes_and_blocks) {
-  const std::vector<transfer_part_event> parts = parts_of(whole(1001 + 1002 + 1003 + 1004 + 1005));
+  const std::vector<transfer_part_event> parts = get_parts(whole(1001 + 1002 + 1003 + 1004 + 1005));
   std::vector<std::uint64_t> bytes, blocks, numbers;
   for (const transfer_part_event& part : parts) {
     bytes.push_back(part.bytes);
-    blocks.push_back(size_of(*run_, part.destination_block));
+    blocks.push_back(get_size(*run_, part.destination_block));
     numbers.push_back(part.index);
     EXPECT_EQ(part.count, 5U);
     EXPECT_EQ(part.direction, direction::h2d);
-    EXPECT_EQ(size_of(*run_, part.source_block), 4 * mib);
+    EXPECT_EQ(get_size(*run_, part.source_block), 4 * mib);
     EXPECT_NE(part.call, event_id::none);
   }
   EXPECT_THAT(bytes, ElementsAre(1001, 1002, 1003, 1004, 1005));
@@ -80,21 +80,21 @@ TEST_F(copy_batch, has_parts_with_their_sizes_and_blocks) {
 }
 
 TEST_F(copy_batch, of_copies_both_ways_gives_each_transfer_its_own) {
-  const std::vector<transfer_part_event> there = parts_of(whole(2001 + 2003));
+  const std::vector<transfer_part_event> there = get_parts(whole(2001 + 2003));
   ASSERT_EQ(there.size(), 2U);
   EXPECT_EQ(there[0].bytes, 2001U);
   EXPECT_EQ(there[1].bytes, 2003U);
   // The only copy in its direction: CUPTI reports it as an ordinary copy.
   const transfer_event& back = whole(2002);
   EXPECT_EQ(back.direction, direction::d2h);
-  EXPECT_EQ(size_of(*run_, back.source_block), 2 * mib);
-  EXPECT_EQ(size_of(*run_, back.destination_block), 4 * mib);
+  EXPECT_EQ(get_size(*run_, back.source_block), 2 * mib);
+  EXPECT_EQ(get_size(*run_, back.destination_block), 4 * mib);
 }
 
 TEST_F(copy_batch, of_thousands_tells_so_many_of_them_as_there_is_room_for) {
   const transfer_event& batch = whole(many * 16);
   EXPECT_EQ(batch.copies, many);
-  const std::vector<transfer_part_event> parts = parts_of(batch);
+  const std::vector<transfer_part_event> parts = get_parts(batch);
   EXPECT_EQ(parts.size(), 4096U);
   std::set<std::uint64_t> numbers;
   for (const transfer_part_event& part : parts) {
@@ -109,16 +109,16 @@ TEST_F(copy_batch, of_thousands_tells_so_many_of_them_as_there_is_room_for) {
 TEST_F(copy_batch, of_one_is_a_copy) {
   const transfer_event& copy = whole(3001);
   EXPECT_EQ(copy.copies, 1U);
-  EXPECT_EQ(size_of(*run_, copy.destination_block), 2 * mib);
-  EXPECT_TRUE(parts_of(copy).empty());
+  EXPECT_EQ(get_size(*run_, copy.destination_block), 2 * mib);
+  EXPECT_TRUE(get_parts(copy).empty());
 }
 
 TEST_F(copy_batch, of_shapes_knows_their_bytes) {
-  const std::vector<transfer_part_event> parts = parts_of(whole(2 * 100 * 4 * 2));
+  const std::vector<transfer_part_event> parts = get_parts(whole(2 * 100 * 4 * 2));
   ASSERT_EQ(parts.size(), 2U);
   EXPECT_EQ(parts[0].bytes, 800U);
-  EXPECT_EQ(size_of(*run_, parts[0].destination_block), 2 * mib);
-  EXPECT_EQ(size_of(*run_, parts[1].destination_block), 3 * mib);
+  EXPECT_EQ(get_size(*run_, parts[0].destination_block), 2 * mib);
+  EXPECT_EQ(get_size(*run_, parts[1].destination_block), 3 * mib);
 }
 
 TEST_F(copy_batch, touches_each_block_as_often_as_it_is_copied) {
@@ -141,7 +141,7 @@ TEST_F(copy_batch, is_the_same_at_entry_points) {
   EXPECT_EQ(run.status, 0);
   std::vector<std::uint64_t> blocks;
   for (const transfer_part_event& part : run.parts) {
-    if (part.count == 5) blocks.push_back(size_of(run, part.destination_block));
+    if (part.count == 5) blocks.push_back(get_size(run, part.destination_block));
   }
   EXPECT_THAT(blocks, ElementsAre(1 * mib, 2 * mib, 3 * mib, 1 * mib, 2 * mib));
   EXPECT_EQ(run.parts.size(), 5U + 3U + 4096U + 2U);
@@ -153,7 +153,7 @@ TEST_F(copy_batch, reported_copy_by_copy_gives_the_first_its_addresses) {
   const auto first = std::find_if(each.transfers.begin(), each.transfers.end(),
                                   [](const transfer_event& t) { return t.bytes == 1001; });
   ASSERT_NE(first, each.transfers.end());
-  EXPECT_EQ(size_of(each, first->destination_block), 1 * mib);
+  EXPECT_EQ(get_size(each, first->destination_block), 1 * mib);
   EXPECT_NE(first->call, event_id::none);
 }
 

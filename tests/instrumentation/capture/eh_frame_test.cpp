@@ -86,7 +86,7 @@ TEST(unwind_table, leaves_what_it_cannot_follow_to_the_frame_pointer) {
 }
 
 /// .eh_frame_hdr and the segments of a loaded file, as reported by the loader.
-code_image image_of(const char* part_of_name) {
+code_image find_image(const char* part_of_name) {
   struct search {
     std::string name;
     code_image image;
@@ -110,7 +110,7 @@ code_image image_of(const char* part_of_name) {
 
 TEST(unwind_table, almost_all_of_the_systems_libraries_can_be_followed) {
   for (const char* name : {"libc.so", "libstdc++", "libgcc_s", "ld-linux"}) {
-    const code_image image = image_of(name);
+    const code_image image = find_image(name);
     ASSERT_NE(image.eh_frame_header, 0U) << name;
     // | version, three encodings | table position | count | function, entry | ...
     std::int32_t words[3];

@@ -15,9 +15,10 @@ namespace {
 
 using namespace trace;
 
-recording record_at_entry_points(const std::string& how, std::map<std::string, std::string> variables = {}) {
-  recording run = record_by(route::entry_points,
-                            {.arguments = {how}, .variables = std::move(variables), .program = "fake_memory_program"});
+recording record_at_entry_points(const std::string& method, std::map<std::string, std::string> variables = {}) {
+  recording run =
+      record_by(route::entry_points,
+                {.arguments = {method}, .variables = std::move(variables), .program = "fake_memory_program"});
   EXPECT_EQ(run.status, 0);
   return run;
 }
@@ -27,7 +28,7 @@ class copies_at_entry_points : public testing::Test {
   static void SetUpTestSuite() { run_ = new recording(record_at_entry_points("copies")); }
   static void TearDownTestSuite() { delete run_; }
 
-  static const transfer_event& copy_of(std::uint64_t bytes) {
+  static const transfer_event& get_copy(std::uint64_t bytes) {
     static const transfer_event none{};
     const auto found = std::find_if(run_->transfers.begin(), run_->transfers.end(),
                                     [=](const transfer_event& t) { return t.bytes == bytes; });
@@ -43,45 +44,45 @@ TEST_F(copies_at_entry_points, are_all_there) {
 }
 
 TEST_F(copies_at_entry_points, go_their_way) {
-  EXPECT_EQ(copy_of(1000).direction, direction::h2d);
-  EXPECT_EQ(copy_of(1 * mib).direction, direction::h2d);
-  EXPECT_EQ(copy_of(2 * mib).direction, direction::d2d);
-  EXPECT_EQ(copy_of(3000).direction, direction::d2h);
-  EXPECT_EQ(copy_of(4000).direction, direction::h2d) << "a copy between unified addresses";
-  EXPECT_EQ(copy_of(6000).direction, direction::h2d) << "an array has no address to query";
+  EXPECT_EQ(get_copy(1000).direction, direction::h2d);
+  EXPECT_EQ(get_copy(1 * mib).direction, direction::h2d);
+  EXPECT_EQ(get_copy(2 * mib).direction, direction::d2d);
+  EXPECT_EQ(get_copy(3000).direction, direction::d2h);
+  EXPECT_EQ(get_copy(4000).direction, direction::h2d) << "a copy between unified addresses";
+  EXPECT_EQ(get_copy(6000).direction, direction::h2d) << "an array has no address to query";
 }
 
 TEST_F(copies_at_entry_points, know_their_memory) {
-  EXPECT_EQ(copy_of(1000).source_kind, memory_kind::host);
-  EXPECT_EQ(copy_of(1000).destination_kind, memory_kind::device);
-  EXPECT_EQ(copy_of(1 * mib).source_kind, memory_kind::pinned);
-  EXPECT_EQ(copy_of(3000).destination_kind, memory_kind::pinned);
-  EXPECT_EQ(copy_of(6000).destination_kind, memory_kind::array);
-  EXPECT_NE(copy_of(1 * mib).source_block, block_id::none);
-  EXPECT_NE(copy_of(2 * mib).destination_block, block_id::none);
+  EXPECT_EQ(get_copy(1000).source_kind, memory_kind::host);
+  EXPECT_EQ(get_copy(1000).destination_kind, memory_kind::device);
+  EXPECT_EQ(get_copy(1 * mib).source_kind, memory_kind::pinned);
+  EXPECT_EQ(get_copy(3000).destination_kind, memory_kind::pinned);
+  EXPECT_EQ(get_copy(6000).destination_kind, memory_kind::array);
+  EXPECT_NE(get_copy(1 * mib).source_block, block_id::none);
+  EXPECT_NE(get_copy(2 * mib).destination_block, block_id::none);
 }
 
 TEST_F(copies_at_entry_points, have_times_that_are_estimates) {
   for (const std::uint64_t bytes : {std::uint64_t{1000}, 1 * mib, 2 * mib, std::uint64_t{3000}, std::uint64_t{4000}}) {
-    const transfer_event& copy = copy_of(bytes);
+    const transfer_event& copy = get_copy(bytes);
     EXPECT_EQ(copy.source, provenance::estimated);
     EXPECT_GE(copy.time, copy.enqueued) << bytes;
     EXPECT_GT(copy.end, copy.time) << bytes;
   }
-  EXPECT_FALSE(copy_of(1000).asynchronous);
-  EXPECT_TRUE(copy_of(1 * mib).asynchronous);
+  EXPECT_FALSE(get_copy(1000).asynchronous);
+  EXPECT_TRUE(get_copy(1 * mib).asynchronous);
 }
 
 TEST_F(copies_at_entry_points, within_the_device_end_when_the_device_has_done_them) {
-  EXPECT_FALSE(copy_of(128 * 1024).asynchronous);
-  EXPECT_GE(copy_of(128 * 1024).end - copy_of(128 * 1024).time, 500'000) << "cuMemcpyDtoD returns earlier";
+  EXPECT_FALSE(get_copy(128 * 1024).asynchronous);
+  EXPECT_GE(get_copy(128 * 1024).end - get_copy(128 * 1024).time, 500'000) << "cuMemcpyDtoD returns earlier";
 }
 
 TEST_F(copies_at_entry_points, are_in_the_order_of_their_stream) {
-  EXPECT_GE(copy_of(2 * mib).time, copy_of(1 * mib).time);
-  EXPECT_GE(copy_of(3000).time, copy_of(2 * mib).time);
-  EXPECT_EQ(copy_of(3000).stream, copy_of(1 * mib).stream);
-  EXPECT_NE(copy_of(1000).stream, copy_of(1 * mib).stream);
+  EXPECT_GE(get_copy(2 * mib).time, get_copy(1 * mib).time);
+  EXPECT_GE(get_copy(3000).time, get_copy(2 * mib).time);
+  EXPECT_EQ(get_copy(3000).stream, get_copy(1 * mib).stream);
+  EXPECT_NE(get_copy(1000).stream, get_copy(1 * mib).stream);
 }
 
 TEST_F(copies_at_entry_points, that_are_many_and_small_are_not_all_timed) {
@@ -105,7 +106,7 @@ TEST_F(copies_at_entry_points, and_memsets_say_what_they_set) {
 
 TEST_F(copies_at_entry_points, are_all_delivered_before_the_watermark) {
   ASSERT_FALSE(run_->watermarks.empty());
-  EXPECT_GE(run_->watermarks.back().time, copy_of(2 * mib).end);
+  EXPECT_GE(run_->watermarks.back().time, get_copy(2 * mib).end);
 }
 
 TEST(entry_points, are_found_by_whoever_looks_the_driver_up) {
@@ -153,7 +154,7 @@ TEST(entry_points, copies_beside_a_capture_are_timed_where_that_harms_no_capture
 }
 
 /// The recording's warnings about calls that bypass the recorder.
-std::vector<std::string> reported_of(const recording& run) {
+std::vector<std::string> get_reported(const recording& run) {
   std::vector<std::string> reported;
   for (const std::string& text : run.messages) {
     if (text.find("around the recorder") != std::string::npos) reported.push_back(text);
@@ -180,7 +181,7 @@ class going_around : public testing::Test {
 TEST_F(going_around, a_library_that_finds_the_driver_before_us_is_named) {
   const recording run = record_at_entry_points("around_by_linkage");
   EXPECT_EQ(run.allocs.size(), 1U);
-  EXPECT_THAT(reported_of(run),
+  EXPECT_THAT(get_reported(run),
               testing::ElementsAre(testing::StartsWith(
                   "libfake_around.so calls the driver around the recorder: it has the driver's own cuMemAlloc_v2 (")));
 }
@@ -188,25 +189,26 @@ TEST_F(going_around, a_library_that_finds_the_driver_before_us_is_named) {
 TEST_F(going_around, a_library_that_keeps_what_it_has_looked_up_past_us_is_named) {
   const recording run = record_at_entry_points("around_by_variable");
   EXPECT_EQ(run.allocs.size(), 1U);
-  EXPECT_THAT(reported_of(run),
+  EXPECT_THAT(get_reported(run),
               testing::ElementsAre(testing::StartsWith(
                   "libfake_around.so calls the driver around the recorder: it has the driver's own cuMemAlloc_v2 (")));
 }
 
 TEST_F(going_around, memory_that_nobody_allocated_is_noticed_when_it_is_freed) {
   const recording run = record_at_entry_points("around_and_back");
-  EXPECT_THAT(reported_of(run), testing::Contains(testing::HasSubstr("was freed that no recorded call had allocated")));
+  EXPECT_THAT(get_reported(run),
+              testing::Contains(testing::HasSubstr("was freed that no recorded call had allocated")));
 }
 
 TEST_F(going_around, is_not_said_of_whoever_comes_through_us) {
-  for (const char* how : {"looked_up", "copies", "only_failing_frees", "crossed", "reset", "ipc"}) {
-    EXPECT_THAT(reported_of(record_at_entry_points(how)), testing::IsEmpty()) << how;
+  for (const char* method : {"looked_up", "copies", "only_failing_frees", "crossed", "reset", "ipc"}) {
+    EXPECT_THAT(get_reported(record_at_entry_points(method)), testing::IsEmpty()) << method;
   }
   // This library could bypass the recorder by dlvsym, as CUDA's own libraries could. It does not, so both of its blocks
   // are recorded.
   const recording run = record_at_entry_points("around_not_at_all");
   EXPECT_EQ(run.allocs.size(), 2U);
-  EXPECT_THAT(reported_of(run), testing::IsEmpty());
+  EXPECT_THAT(get_reported(run), testing::IsEmpty());
 }
 
 TEST(entry_points, are_left_alone_in_wider_modes) {

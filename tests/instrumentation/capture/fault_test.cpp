@@ -19,16 +19,16 @@ using namespace trace;
 using testing::HasSubstr;
 using testing::Not;
 
-recording record_fault(const std::vector<std::string>& how, const std::string& mode, const std::string& after = "",
+recording record_fault(const std::vector<std::string>& strings, const std::string& mode, const std::string& after = "",
                        route by = route::callbacks) {
-  run_options options{.arguments = how, .mode = mode, .program = "fake_edge_program"};
+  run_options options{.arguments = strings, .mode = mode, .program = "fake_edge_program"};
   if (!after.empty()) options.variables["SLUICE_FAKE_AFTER_FAULT"] = after;
   recording run = record_by(by, options);
   EXPECT_EQ(run.status, 42) << "the same status as without a recorder";
   return run;
 }
 
-metrics::report report_of(const recording& run) {
+metrics::report build_report(const recording& run) {
   index::growing_index index;
   while (!index.absorb(*run.snapshot, 64)) {
   }
@@ -46,18 +46,18 @@ struct way {
   const char* after;
   route by = route::callbacks;
 };
-std::string name_of(const way& how) {
-  return std::string(how.mode) + (*how.after == '\0' ? "" : "_flush_") + how.after +
-         (how.by == route::entry_points ? "_entry_points" : "");
+std::string get_name(const way& options) {
+  return std::string(options.mode) + (*options.after == '\0' ? "" : "_flush_") + options.after +
+         (options.by == route::entry_points ? "_entry_points" : "");
 }
 class fault_test : public testing::TestWithParam<way> {
  protected:
-  /// The recording in a mode and with a behavior of flushes, made once. If flushes block, the program's end waits for
-  /// them.
-  static const recording& recorded(const way& how) {
-    static std::map<std::string, recording> all;
-    const auto [place, fresh] = all.try_emplace(name_of(how));
-    if (fresh) place->second = record_fault({"fault", "faulting"}, how.mode, how.after, how.by);
+  /// The recording for a mode and a flush behavior, made once for each combination. If flushes block, the program's end
+  /// waits for them.
+  static const recording& recorded(const way& options) {
+    static std::map<std::string, recording> table;
+    const auto [place, fresh] = table.try_emplace(get_name(options));
+    if (fresh) place->second = record_fault({"fault", "faulting"}, options.mode, options.after, options.by);
     return place->second;
   }
   const recording& run_ = recorded(GetParam());
@@ -84,9 +84,9 @@ TEST_P(fault_test, leaves_a_file_that_holds_every_call) {
 }
 
 TEST_P(fault_test, is_a_finding_that_names_who_saw_it_and_what_was_at_work) {
-  const metrics::report all = report_of(run_);
-  ASSERT_EQ(all.faults.size(), 1U);
-  const index::gpu_fault& fault = all.faults[0];
+  const metrics::report whole_report = build_report(run_);
+  ASSERT_EQ(whole_report.faults.size(), 1U);
+  const index::gpu_fault& fault = whole_report.faults[0];
   EXPECT_EQ(fault.error, 700);
   EXPECT_EQ(run_.tables().text(fault.call), "cuStreamSynchronize");
   EXPECT_NE(fault.stream, stream_id::none);
@@ -98,14 +98,15 @@ TEST_P(fault_test, is_a_finding_that_names_who_saw_it_and_what_was_at_work) {
   EXPECT_EQ(before[2], "fine");
   EXPECT_EQ(fault.launches[0].stream, fault.stream);
   EXPECT_NE(fault.launches[1].stream, fault.stream);
-  ASSERT_FALSE(all.findings.empty());
-  EXPECT_EQ(all.findings[0].kind, metrics::finding_kind::gpu_fault);
-  EXPECT_EQ(all.findings[0].event, fault.event);
-  EXPECT_THAT(all.findings[0].text, HasSubstr("The GPU faulted: CUDA_ERROR_ILLEGAL_ADDRESS (700), first seen at "));
-  EXPECT_THAT(all.findings[0].text, HasSubstr(" by cuStreamSynchronize on Stream "));
-  EXPECT_THAT(all.findings[0].text, HasSubstr(": faulting (on Stream "));
-  EXPECT_THAT(all.findings[0].text, HasSubstr("In total 7 calls failed"));
-  for (const metrics::finding& hint : all.findings) {
+  ASSERT_FALSE(whole_report.findings.empty());
+  EXPECT_EQ(whole_report.findings[0].kind, metrics::finding_kind::gpu_fault);
+  EXPECT_EQ(whole_report.findings[0].event, fault.event);
+  EXPECT_THAT(whole_report.findings[0].text,
+              HasSubstr("The GPU faulted: CUDA_ERROR_ILLEGAL_ADDRESS (700), first seen at "));
+  EXPECT_THAT(whole_report.findings[0].text, HasSubstr(" by cuStreamSynchronize on Stream "));
+  EXPECT_THAT(whole_report.findings[0].text, HasSubstr(": faulting (on Stream "));
+  EXPECT_THAT(whole_report.findings[0].text, HasSubstr("In total 7 calls failed"));
+  for (const metrics::finding& hint : whole_report.findings) {
     EXPECT_NE(hint.kind, metrics::finding_kind::failed_allocations) << "the allocation did not fail for lack of memory";
   }
   EXPECT_TRUE(run_.says("the GPU faulted: CUDA_ERROR_ILLEGAL_ADDRESS"));
@@ -130,7 +131,7 @@ TEST_P(fault_test, device_times_are_complete_up_to_the_first_call_that_has_none)
     EXPECT_GT(k.time, 0) << "kernels without times did not end";
     EXPECT_NE(run_.tables().text(k.name), "faulting");
   }
-  const index::gpu_fault fault = report_of(run_).faults.at(0);
+  const index::gpu_fault fault = build_report(run_).faults.at(0);
   EXPECT_LE(stated, fault.launches[0].time) << "the faulting kernel and later ones have no times";
 }
 
@@ -138,23 +139,23 @@ INSTANTIATE_TEST_SUITE_P(modes, fault_test,
                          testing::Values(way{"timeline", ""}, way{"timeline", "errors"}, way{"timeline", "blocks"},
                                          way{"memory", ""}, way{"memory", "errors"}, way{"memory", "blocks"},
                                          way{"memory", "", route::entry_points}),
-                         [](const auto& p) { return name_of(p.param); });
+                         [](const auto& p) { return get_name(p.param); });
 
 TEST(faults, have_the_names_of_their_errors) {
   for (const auto& [kernel, name] :
        {std::pair{"trapping", "CUDA_ERROR_LAUNCH_FAILED"}, {"asserting", "CUDA_ERROR_ASSERT"}}) {
     const recording run = record_fault({"fault", kernel}, "memory");
-    ASSERT_FALSE(report_of(run).findings.empty());
-    EXPECT_THAT(report_of(run).findings[0].text, HasSubstr(name));
+    ASSERT_FALSE(build_report(run).findings.empty());
+    EXPECT_THAT(build_report(run).findings[0].text, HasSubstr(name));
   }
 }
 
 TEST(faults, that_no_call_shows_are_seen_by_the_recorder) {
   const recording run = record_fault({"silent-fault"}, "memory");
-  const metrics::report all = report_of(run);
-  ASSERT_EQ(all.faults.size(), 1U);
-  EXPECT_THAT(run.tables().text(all.faults[0].call), HasSubstr("the recorder"));
-  EXPECT_THAT(names_before(run, all.faults[0]), testing::ElementsAre("faulting"));
+  const metrics::report whole_report = build_report(run);
+  ASSERT_EQ(whole_report.faults.size(), 1U);
+  EXPECT_THAT(run.tables().text(whole_report.faults[0].call), HasSubstr("the recorder"));
+  EXPECT_THAT(names_before(run, whole_report.faults[0]), testing::ElementsAre("faulting"));
 }
 
 TEST(faults, do_not_hold_up_a_call_that_destroys_the_context) {
@@ -166,8 +167,8 @@ TEST(faults, do_not_hold_up_a_call_that_destroys_the_context) {
 
 TEST(faults, are_not_what_a_failed_allocation_is) {
   const recording run = record({.arguments = {"program"}});
-  EXPECT_TRUE(report_of(run).faults.empty());
-  const std::vector<metrics::finding> found = report_of(run).findings;
+  EXPECT_TRUE(build_report(run).faults.empty());
+  const std::vector<metrics::finding> found = build_report(run).findings;
   const auto failed = std::find_if(found.begin(), found.end(), [](const metrics::finding& f) {
     return f.kind == metrics::finding_kind::failed_allocations;
   });

@@ -25,12 +25,14 @@ class graph_changes : public testing::TestWithParam<mode_and_graphs> {
   explicit graph_changes(const char* program = "graph") : run_(recorded(program, GetParam())) {}
 
   /// The recording of a program in a mode, made once.
-  static const recording& recorded(const std::string& program, const mode_and_graphs& how) {
-    static std::map<std::tuple<std::string, std::string, std::string, route>, recording> all;
-    const auto [place, fresh] = all.try_emplace({program, how.mode, how.graphs, how.way});
+  static const recording& recorded(const std::string& program, const mode_and_graphs& and_graphs) {
+    static std::map<std::tuple<std::string, std::string, std::string, route>, recording> table;
+    const auto [place, fresh] = table.try_emplace({program, and_graphs.mode, and_graphs.graphs, and_graphs.way});
     if (fresh)
-      place->second = record_by(
-          how.way, {.arguments = {program}, .graphs = how.graphs, .mode = how.mode, .program = "fake_edge_program"});
+      place->second = record_by(and_graphs.way, {.arguments = {program},
+                                                 .graphs = and_graphs.graphs,
+                                                 .mode = and_graphs.mode,
+                                                 .program = "fake_edge_program"});
     return place->second;
   }
   const recording& run_;
@@ -41,16 +43,16 @@ class graph_changes : public testing::TestWithParam<mode_and_graphs> {
     for (const alloc_event& a : run_.allocs) sizes[a.block] = a.bytes;
     std::vector<graph_launch_event> launches = run_.graph_launches;
     std::sort(launches.begin(), launches.end(), [](const auto& a, const auto& b) { return a.time < b.time; });
-    std::vector<std::pair<std::vector<std::uint64_t>, int>> all;
+    std::vector<std::pair<std::vector<std::uint64_t>, int>> pairs;
     for (const graph_launch_event& launch : launches) {
       std::vector<std::uint64_t> blocks;
       for (const touch_event& t : run_.touches) {
         if (t.graph == launch.graph) blocks.push_back(sizes[t.block]);
       }
-      if (all.empty() || all.back().first != blocks) all.emplace_back(blocks, 0);
-      ++all.back().second;
+      if (pairs.empty() || pairs.back().first != blocks) pairs.emplace_back(blocks, 0);
+      ++pairs.back().second;
     }
-    return all;
+    return pairs;
   }
 };
 

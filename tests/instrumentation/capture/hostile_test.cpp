@@ -94,8 +94,8 @@ class rival_inside : public testing::Test {
   }
   /// Records a program that replays the journal once alone, once beside the rival, and once after it. The capture
   /// library is preloaded, as by `sluice record`.
-  static recording beside(const std::string& how) {
-    return record({.arguments = {"torch", "--rival", how},
+  static recording beside(const std::string& method) {
+    return record({.arguments = {"torch", "--rival", method},
                    .variables = {{"LD_PRELOAD", SLUICE_BINARY_DIR "/libsluice_capture.so"}}});
   }
   static constexpr std::size_t kernels_each = 192;
@@ -173,8 +173,8 @@ class ending : public testing::TestWithParam<std::pair<const char*, int>> {};
 
 // Also with kill -9, because everything that callbacks report is in the rings before they return.
 TEST_P(ending, keeps_every_call_and_the_status) {
-  const auto [how, status] = GetParam();
-  const run_options options{.arguments = {"torch", "--until", "0.7", "--end", how, "--status", "5"}};
+  const auto [method, status] = GetParam();
+  const run_options options{.arguments = {"torch", "--until", "0.7", "--end", method, "--status", "5"}};
   const recording run = record(options);
   EXPECT_EQ(run.status, status);
   EXPECT_EQ(run_bare(options), status);
@@ -224,14 +224,14 @@ TEST(kill, a_campaign_loses_nothing) {
   for (int run = 0; run < runs; ++run) {
     // Golden-ratio steps spread any number of runs evenly.
     const double share = std::fmod(0.5 + run * 0.6180339887498949, 1.0);
-    const char* how = run % 3 == 0 ? "kill" : run % 3 == 1 ? "abort" : "segv";
-    const recording killed = record({.arguments = {"torch", "--until", std::to_string(share), "--end", how}});
+    const char* method = run % 3 == 0 ? "kill" : run % 3 == 1 ? "abort" : "segv";
+    const recording killed = record({.arguments = {"torch", "--until", std::to_string(share), "--end", method}});
     EXPECT_GE(killed.status, 128);
     ASSERT_NE(killed.snapshot, nullptr);
     EXPECT_TRUE(killed.snapshot->warnings().empty());
     std::size_t device = 0;
     for (const alloc_event& a : killed.allocs) device += a.kind == memory_kind::device ? 1 : 0;
-    ASSERT_EQ(device, allocations_until("torch", share)) << how << " after " << share << " of the journal";
+    ASSERT_EQ(device, allocations_until("torch", share)) << method << " after " << share << " of the journal";
   }
 }
 

@@ -130,7 +130,7 @@ journal read(const std::string& path) {
   return j;
 }
 
-record_layout layout_of(std::uint32_t kind) {
+record_layout get_layout(std::uint32_t kind) {
   namespace layout = capture::layout;
   switch (kind) {
     case layout::kind_memcpy:

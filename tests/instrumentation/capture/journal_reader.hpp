@@ -59,6 +59,6 @@ void set_field(block& b, std::size_t offset, T value) {
 struct record_layout {
   std::size_t start = 0, end = 0, correlation = 0, name = 0;
 };
-[[nodiscard]] record_layout layout_of(std::uint32_t kind);
+[[nodiscard]] record_layout get_layout(std::uint32_t kind);
 
 }  // namespace sluice::journal

@@ -38,7 +38,7 @@ class find_cupti_test : public testing::Test {
   }
 
   /// The path of the best candidate for a command; empty if there is no candidate.
-  std::string first_of(const std::vector<std::string>& command) {
+  std::string find_first(const std::vector<std::string>& command) {
     const auto found = find(command);
     return found.empty() ? std::string() : found.front();
   }
@@ -56,17 +56,17 @@ TEST_F(find_cupti_test, reads_the_packages_of_the_commands_python) {
   write("bin/python3.12", "", true);
   fs::create_symlink("python3.12", root_ / "bin/python3");
   const fs::path library = write("lib/python3.12/site-packages/nvidia/cu13/lib/libcupti.so.13", "");
-  EXPECT_EQ(first_of({"python3", "train.py"}), library.string());
+  EXPECT_EQ(find_first({"python3", "train.py"}), library.string());
 }
 
 TEST_F(find_cupti_test, reads_the_packages_of_a_scripts_python) {
   const fs::path python = write("env/bin/python3.12", "", true);
   const fs::path library = write("env/lib/python3.12/site-packages/nvidia/cuda_cupti/lib/libcupti.so.12", "");
   write("bin/torchrun", "#!" + python.string() + "\nimport torch\n", true);
-  EXPECT_EQ(first_of({"torchrun", "train.py"}), library.string());
+  EXPECT_EQ(find_first({"torchrun", "train.py"}), library.string());
   write("bin/accelerate", "#!/usr/bin/env python3.12\n", true);
   variables_["PATH"] += ":" + (root_ / "env/bin").string();
-  EXPECT_EQ(first_of({"accelerate", "launch"}), library.string());
+  EXPECT_EQ(find_first({"accelerate", "launch"}), library.string());
 }
 
 TEST_F(find_cupti_test, looks_behind_the_words_of_a_wrapper) {
@@ -76,7 +76,7 @@ TEST_F(find_cupti_test, looks_behind_the_words_of_a_wrapper) {
         true);
   const fs::path python = write("env/bin/python", "", true);
   const fs::path library = write("env/lib/python3.11/site-packages/nvidia/cu13/lib/libcupti.so.13", "");
-  EXPECT_EQ(first_of({"srun", "-n", "2", python.string(), "train.py"}), library.string());
+  EXPECT_EQ(find_first({"srun", "-n", "2", python.string(), "train.py"}), library.string());
 }
 
 TEST_F(find_cupti_test, prefers_the_virtual_environment) {
@@ -98,7 +98,7 @@ TEST_F(find_cupti_test, puts_the_one_of_py_torchs_version_first) {
   write(packages + "nvidia/cu12/lib/libcupti.so.12", "");
   const fs::path library = write(packages + "nvidia/cu13/lib/libcupti.so.13", "");
   write(packages + "torch/version.py", "__version__ = '2.9'\ncuda: Optional[str] = '13.0'\nhip = None\n");
-  EXPECT_EQ(first_of({"python3"}), library.string());
+  EXPECT_EQ(find_first({"python3"}), library.string());
 }
 
 TEST_F(find_cupti_test, finds_debians_packages_the_users_own_and_those_of_pythonpath) {
@@ -140,14 +140,14 @@ TEST_F(find_cupti_test, reads_neither_pipes_nor_endless_files) {
   fs::create_directories(root_ / "lib/python3.12/site-packages/torch");
   ASSERT_EQ(::mkfifo((root_ / "lib/python3.12/site-packages/torch/version.py").c_str(), 0600), 0);
   fs::create_symlink("/dev/zero", root_ / "pyvenv.cfg");
-  EXPECT_EQ(first_of({"python3"}), library.string());
+  EXPECT_EQ(find_first({"python3"}), library.string());
 }
 
 TEST_F(find_cupti_test, names_nothing_in_the_current_folder) {
   variables_["CUDA_HOME"] = "cuda";
   variables_["PATH"] = ":.";
   for (const std::string& file : find({"sh"})) EXPECT_TRUE(file.starts_with('/')) << file;
-  EXPECT_FALSE(capture_library_of("").has_value());
+  EXPECT_FALSE(find_capture_library("").has_value());
 }
 
 TEST_F(find_cupti_test, finds_the_toolkit_of_other_programs) {
@@ -164,9 +164,9 @@ TEST_F(find_cupti_test, looks_for_nothing_for_a_command_that_does_not_exist) {
 TEST_F(find_cupti_test, finds_the_capture_library_beside_the_program_and_where_it_is_installed) {
   const fs::path program = write("opt/bin/sluice", "", true);
   const fs::path installed = write("opt/lib/sluice/libsluice_capture.so", "");
-  EXPECT_EQ(capture_library_of(program.string()).value_or(""), installed.string());
+  EXPECT_EQ(find_capture_library(program.string()).value_or(""), installed.string());
   const fs::path beside = write("opt/bin/libsluice_capture.so", "");
-  EXPECT_EQ(capture_library_of(program.string()).value_or(""), beside.string());
+  EXPECT_EQ(find_capture_library(program.string()).value_or(""), beside.string());
 }
 
 TEST_F(find_cupti_test, names_another_profilers_injection) {
@@ -220,7 +220,7 @@ TEST(launch_environment, names_library_socket_and_cupti) {
 }
 
 TEST(launch_environment, says_where_the_capture_library_should_be) {
-  const auto missing = capture_library_of("/nowhere/bin/sluice");
+  const auto missing = find_capture_library("/nowhere/bin/sluice");
   ASSERT_FALSE(missing.has_value());
   EXPECT_EQ(missing.error().code, error_code::unavailable);
   EXPECT_NE(missing.error().to_string().find("/nowhere/bin/libsluice_capture.so"), std::string::npos);

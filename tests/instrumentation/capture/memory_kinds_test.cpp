@@ -19,9 +19,9 @@ using namespace trace;
 
 class memory_kinds : public testing::TestWithParam<route> {
  protected:
-  static recording record_memory(const std::string& how, std::map<std::string, std::string> variables = {}) {
+  static recording record_memory(const std::string& method, std::map<std::string, std::string> variables = {}) {
     recording run = record_by(
-        GetParam(), {.arguments = {how}, .variables = std::move(variables), .program = "fake_memory_program"});
+        GetParam(), {.arguments = {method}, .variables = std::move(variables), .program = "fake_memory_program"});
     EXPECT_EQ(run.status, 0);
     return run;
   }
@@ -30,7 +30,7 @@ INSTANTIATE_TEST_SUITE_P(by, memory_kinds, testing::Values(route::callbacks, rou
                          testing::PrintToStringParamName());
 
 /// The only block with this size, layer and kind; nothing if there is no such block.
-std::optional<alloc_event> block_of(const recording& run, std::uint64_t bytes, layer layer, memory_kind kind) {
+std::optional<alloc_event> select_block(const recording& run, std::uint64_t bytes, layer layer, memory_kind kind) {
   std::optional<alloc_event> found;
   for (const alloc_event& a : run.allocs) {
     if (a.bytes != bytes || a.layer != layer || a.kind != kind) continue;
@@ -42,7 +42,7 @@ std::optional<alloc_event> block_of(const recording& run, std::uint64_t bytes, l
 }
 
 /// The event that freed the block; nothing if the block was never freed.
-std::optional<free_event> end_of(const recording& run, const std::optional<alloc_event>& block) {
+std::optional<free_event> get_end(const recording& run, const std::optional<alloc_event>& block) {
   std::optional<free_event> found;
   for (const free_event& f : run.frees) {
     if (!block || f.block != block->block) continue;
@@ -54,16 +54,16 @@ std::optional<free_event> end_of(const recording& run, const std::optional<alloc
 
 TEST_P(memory_kinds, blocks_that_a_context_held_go_with_it) {
   const recording run = record_memory("reset");
-  const auto plain = end_of(run, block_of(run, 1 * mib, layer::driver, memory_kind::device));
+  const auto plain = get_end(run, select_block(run, 1 * mib, layer::driver, memory_kind::device));
   ASSERT_TRUE(plain.has_value());
   EXPECT_EQ(plain->source, provenance::inferred);
-  const auto pooled = end_of(run, block_of(run, 2 * mib, layer::pool, memory_kind::device));
+  const auto pooled = get_end(run, select_block(run, 2 * mib, layer::pool, memory_kind::device));
   ASSERT_TRUE(pooled.has_value());
   EXPECT_EQ(pooled->source, provenance::inferred);
-  const auto before = end_of(run, block_of(run, 3 * mib, layer::driver, memory_kind::device));
+  const auto before = get_end(run, select_block(run, 3 * mib, layer::driver, memory_kind::device));
   ASSERT_TRUE(before.has_value());
   EXPECT_EQ(before->source, provenance::exact);
-  EXPECT_FALSE(end_of(run, block_of(run, 4 * mib, layer::driver, memory_kind::reservation)).has_value())
+  EXPECT_FALSE(get_end(run, select_block(run, 4 * mib, layer::driver, memory_kind::reservation)).has_value())
       << "address ranges belong to the process";
 }
 
@@ -74,13 +74,13 @@ TEST_P(memory_kinds, a_graphs_memory_is_its_own_until_the_last_graph_that_holds_
     if ((a.flags & graph_memory) != 0) nodes.push_back(a);
   }
   ASSERT_EQ(nodes.size(), 2U);
-  const auto sign = block_of(run, 2 * mib, layer::driver, memory_kind::device);
+  const auto sign = select_block(run, 2 * mib, layer::driver, memory_kind::device);
   ASSERT_TRUE(sign.has_value());
   for (const alloc_event& node : nodes) {
     EXPECT_EQ(node.bytes, 1 * mib);
     EXPECT_EQ(node.layer, layer::pool);
     EXPECT_NE(node.pool, pool_id::none);
-    const auto end = end_of(run, node);
+    const auto end = get_end(run, node);
     ASSERT_TRUE(end.has_value());
     EXPECT_EQ(end->source, provenance::inferred);
     EXPECT_GT(end->time, sign->time) << "its definition was destroyed earlier, but the executable graph was not";
@@ -96,10 +96,10 @@ TEST_P(memory_kinds, what_the_default_pool_has_reserved_is_not_untracked) {
                                          [](const auto& a, const auto& b) { return a.reserved < b.reserved; });
   ASSERT_NE(reserved, run.pools.end());
   EXPECT_EQ(reserved->reserved, 64 * mib);
-  index::growing_index all;
-  while (!all.absorb(*run.snapshot, 1)) {
+  index::growing_index growing_index;
+  while (!growing_index.absorb(*run.snapshot, 1)) {
   }
-  const auto metrics = metrics::measure(all, run.tables(), index::time_range_of(*run.snapshot));
+  const auto metrics = metrics::measure(growing_index, run.tables(), index::recorded_range(*run.snapshot));
   ASSERT_EQ(metrics.untracked.size(), 1U);
   EXPECT_GE(metrics.untracked[0].used_maximum, 64 * mib) << "the device reports it as in use";
   EXPECT_LT(metrics.untracked[0].maximum, 1 * mib);
@@ -107,15 +107,15 @@ TEST_P(memory_kinds, what_the_default_pool_has_reserved_is_not_untracked) {
 
 TEST_P(memory_kinds, physical_memory_lives_as_long_as_it_is_mapped) {
   const recording run = record_memory("physical");
-  const auto sign = block_of(run, 1 * mib, layer::driver, memory_kind::device);
-  const auto end = end_of(run, block_of(run, 2 * mib, layer::driver, memory_kind::physical));
+  const auto sign = select_block(run, 1 * mib, layer::driver, memory_kind::device);
+  const auto end = get_end(run, select_block(run, 2 * mib, layer::driver, memory_kind::physical));
   ASSERT_TRUE(end.has_value());
   EXPECT_GT(end->time, sign->time) << "its handle was released earlier";
   std::size_t mappings = 0;
   for (const alloc_event& a : run.allocs) {
     if (a.kind != memory_kind::mapping) continue;
     ++mappings;
-    const auto unmapped = end_of(run, a);
+    const auto unmapped = get_end(run, a);
     ASSERT_TRUE(unmapped.has_value()) << "one call unmaps both";
     EXPECT_EQ(unmapped->time, end->time);
   }
@@ -127,9 +127,9 @@ TEST_P(memory_kinds, physical_memory_lives_as_long_as_it_is_mapped) {
 
 TEST_P(memory_kinds, pools_and_the_plain_driver_may_free_for_each_other) {
   const recording run = record_memory("crossed");
-  for (const auto& block : {block_of(run, 1 * mib, layer::pool, memory_kind::device),
-                            block_of(run, 2 * mib, layer::driver, memory_kind::device)}) {
-    const auto end = end_of(run, block);
+  for (const auto& block : {select_block(run, 1 * mib, layer::pool, memory_kind::device),
+                            select_block(run, 2 * mib, layer::driver, memory_kind::device)}) {
+    const auto end = get_end(run, block);
     ASSERT_TRUE(end.has_value());
     EXPECT_EQ(end->source, provenance::exact);
     EXPECT_EQ(end->layer, block->layer);
@@ -143,8 +143,8 @@ TEST_P(memory_kinds, another_processes_memory_is_open_until_it_is_closed_as_ofte
     if ((a.flags & ipc_import) != 0) imported.push_back(a);
   }
   ASSERT_EQ(imported.size(), 1U);
-  const auto sign = block_of(run, 1 * mib, layer::driver, memory_kind::device);
-  const auto end = end_of(run, imported[0]);
+  const auto sign = select_block(run, 1 * mib, layer::driver, memory_kind::device);
+  const auto end = get_end(run, imported[0]);
   ASSERT_TRUE(end.has_value());
   EXPECT_GT(end->time, sign->time);
 }

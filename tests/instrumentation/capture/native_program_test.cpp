@@ -26,7 +26,7 @@ std::map<std::uint64_t, std::vector<std::string>> functions_at(const std::string
   std::ostringstream command;
   command << "addr2line -afiC -e '" << file << "'" << std::hex;
   for (const std::uint64_t address : at) command << " 0x" << address;
-  std::istringstream lines(output_of(command.str()));
+  std::istringstream lines(capture_output(command.str()));
   std::map<std::uint64_t, std::vector<std::string>> found;
   std::vector<std::string>* functions = nullptr;
   bool is_function = true;  // Lines alternate between functions and locations.

@@ -15,8 +15,8 @@ using namespace trace;
 
 class children : public testing::TestWithParam<const char*> {
  protected:
-  static recording run(const char* how) {
-    return record({.arguments = {SLUICE_SOURCE_DIR "/tests/instrumentation/capture/fake/processes.py", how},
+  static recording run(const char* method) {
+    return record({.arguments = {SLUICE_SOURCE_DIR "/tests/instrumentation/capture/fake/processes.py", method},
                    .program = SLUICE_PYTHON});
   }
 };
@@ -26,12 +26,12 @@ TEST_P(children, are_each_a_process) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "Python cannot load libraries built with a sanitizer";
 #endif
-  const recording made = run(GetParam());
-  EXPECT_EQ(made.status, 0);
+  const recording recorded = run(GetParam());
+  EXPECT_EQ(recorded.status, 0);
   std::set<std::uint64_t> sizes;
   std::set<process_id> processes;
   std::set<device_id> devices;
-  for (const alloc_event& a : made.allocs) {
+  for (const alloc_event& a : recorded.allocs) {
     sizes.insert(a.bytes);
     processes.insert(a.process);
     devices.insert(a.device);
@@ -39,9 +39,9 @@ TEST_P(children, are_each_a_process) {
   EXPECT_EQ(sizes, (std::set<std::uint64_t>{1 * mib, 2 * mib, 3 * mib}));
   EXPECT_EQ(processes.size(), 3U);
   EXPECT_EQ(devices.size(), 1U) << "they share one GPU";
-  EXPECT_EQ(made.tables().devices.rows().size(), 1U);
-  for (const alloc_event& a : made.allocs) {
-    const process_row* process = made.tables().processes.find(a.process);
+  EXPECT_EQ(recorded.tables().devices.rows().size(), 1U);
+  for (const alloc_event& a : recorded.allocs) {
+    const process_row* process = recorded.tables().processes.find(a.process);
     ASSERT_NE(process, nullptr);
     const bool of_python = std::set<std::string>{"fork", "spawn", "forkserver"}.contains(GetParam());
     EXPECT_EQ(process->rank, of_python ? -1 : static_cast<std::int64_t>(a.bytes / mib) - 1);

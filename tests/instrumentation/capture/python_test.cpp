@@ -28,13 +28,13 @@ constexpr bool sanitized = true;  // A sanitized library does not load into a pr
 constexpr bool sanitized = false;
 #endif
 
-struct outcome {
+struct program_result {
   int status = -1;
   std::string output;
 };
 
-outcome run_shell(const std::string& command) {
-  outcome o;
+program_result run_shell(const std::string& command) {
+  program_result o;
   FILE* pipe = popen((command + " 2>&1").c_str(), "r");
   if (pipe == nullptr) return o;
   std::array<char, 4096> part{};
@@ -47,14 +47,14 @@ outcome run_shell(const std::string& command) {
 /// 3.13 and 3.14 without the GIL.
 constexpr int without_gil = 100;
 
-std::string version_of(int which) {
+std::string get_version(int which) {
   return "3." + std::to_string(which % without_gil) + (which >= without_gil ? "t" : "");
 }
 
 /// The path and version of an interpreter, and whether it runs without the GIL. Each interpreter is queried once,
 /// because starting it is slow.
-const outcome& said_by(const std::string& candidate) {
-  static std::map<std::string, outcome> asked;
+const program_result& said_by(const std::string& candidate) {
+  static std::map<std::string, program_result> asked;
   const auto found = asked.find(candidate);
   if (found != asked.end()) return found->second;
   return asked[candidate] =
@@ -67,7 +67,7 @@ const outcome& said_by(const std::string& candidate) {
 std::string interpreter(int which) {
   const int minor = which % without_gil;
   const std::string version = "3." + std::to_string(minor);
-  std::vector<std::string> candidates{"python" + version_of(which), "python3", "/usr/bin/python3"};
+  std::vector<std::string> candidates{"python" + get_version(which), "python3", "/usr/bin/python3"};
   for (const char* variable : {"PYENV_ROOT", "HOME"}) {
     const char* value = std::getenv(variable);
     if (value == nullptr) continue;
@@ -80,7 +80,7 @@ std::string interpreter(int which) {
     }
   }
   for (const std::string& candidate : candidates) {
-    const outcome& said = said_by(candidate);
+    const program_result& said = said_by(candidate);
     std::istringstream words(said.output);
     std::string path;
     int major = 0, found = 0, free = 0;
@@ -95,32 +95,32 @@ class Python : public testing::TestWithParam<int> {
   void SetUp() override {
     if (sanitized) GTEST_SKIP() << "skipped: a sanitized library does not load into a plain interpreter";
     python_ = interpreter(GetParam());
-    if (python_.empty()) GTEST_SKIP() << "skipped: no Python " << version_of(GetParam());
+    if (python_.empty()) GTEST_SKIP() << "skipped: no Python " << get_version(GetParam());
   }
   std::string python_;
 };
 
-std::string name_of(const testing::TestParamInfo<int>& info) {
-  std::string name = version_of(info.param);
+std::string get_name(const testing::TestParamInfo<int>& info) {
+  std::string name = get_version(info.param);
   name[1] = '_';
   return name;
 }
 
 using known_python = Python;
 INSTANTIATE_TEST_SUITE_P(each, known_python,
-                         testing::Values(8, 9, 10, 11, 12, 13, 14, without_gil + 13, without_gil + 14), name_of);
+                         testing::Values(8, 9, 10, 11, 12, 13, 14, without_gil + 13, without_gil + 14), get_name);
 
 TEST_P(known_python, walks_to_the_same_lines_as_traceback) {
-  const outcome checked = run_shell(python_ + " " + folder + "check_walk.py " + SLUICE_PYTHON_WALK);
+  const program_result checked = run_shell(python_ + " " + folder + "check_walk.py " + SLUICE_PYTHON_WALK);
   EXPECT_EQ(checked.status, 0) << checked.output;
   EXPECT_THAT(checked.output, testing::HasSubstr(" stacks compared"));
 }
 
 using unknown_python = Python;
-INSTANTIATE_TEST_SUITE_P(each, unknown_python, testing::Values(6, 7, 15), name_of);
+INSTANTIATE_TEST_SUITE_P(each, unknown_python, testing::Values(6, 7, 15), get_name);
 
 TEST_P(unknown_python, is_left_alone_and_said_to_be) {
-  const outcome checked = run_shell(python_ + " " + folder + "check_walk.py " + SLUICE_PYTHON_WALK);
+  const program_result checked = run_shell(python_ + " " + folder + "check_walk.py " + SLUICE_PYTHON_WALK);
   EXPECT_EQ(checked.status, 100) << checked.output;
   EXPECT_THAT(checked.output, testing::HasSubstr("Python 3." + std::to_string(GetParam()) + " is not supported"));
 }

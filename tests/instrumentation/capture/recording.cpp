@@ -58,8 +58,8 @@ int run(const run_options& options, const std::map<std::string, std::string>& ex
 }
 
 template <class Row>
-void collect(const snapshot& from, std::vector<Row>& to) {
-  const auto done = from.for_each<Row>([&](const Row& row) { to.push_back(row); });
+void collect(const snapshot& recording, std::vector<Row>& to) {
+  const auto done = recording.for_each<Row>([&](const Row& row) { to.push_back(row); });
   EXPECT_TRUE(done.has_value()) << done.error().to_string();
 }
 
@@ -79,8 +79,8 @@ std::string journal_path(const std::string& name) {
 std::map<std::string, ledger_entry> read_ledger(const std::string& name) {
   std::ifstream in(std::string(SLUICE_SOURCE_DIR) + "/tests/instrumentation/capture/journals/" + name + ".ledger");
   std::map<std::string, ledger_entry> ledger;
-  std::string what;
-  for (ledger_entry e; in >> what >> e.count >> e.bytes;) ledger[what] = e;
+  std::string subject;
+  for (ledger_entry e; in >> subject >> e.count >> e.bytes;) ledger[subject] = e;
   return ledger;
 }
 

@@ -19,8 +19,8 @@ using namespace trace;
 
 class sharing_test : public testing::TestWithParam<route> {
  protected:
-  static recording share(const std::string& how) {
-    recording run = record_by(GetParam(), {.arguments = {how}, .program = "fake_sharing_program"});
+  static recording share(const std::string& method) {
+    recording run = record_by(GetParam(), {.arguments = {method}, .program = "fake_sharing_program"});
     EXPECT_EQ(run.status, 0);
     return run;
   }
@@ -33,38 +33,38 @@ struct import {
   const alloc_event* owner = nullptr;  ///< Null if the owner is unknown.
   provenance source = provenance::exact;
 };
-std::vector<import> imports_of(const recording& run) {
-  std::vector<import> all;
+std::vector<import> list_imports(const recording& run) {
+  std::vector<import> imports;
   for (const alloc_event& a : run.allocs) {
     if ((a.flags & ipc_import) == 0) continue;
-    all.push_back({a});
+    imports.push_back({a});
     for (const link_event& link : run.links) {
       if (link.from != a.id) continue;
       EXPECT_EQ(link.kind, link_kind::import_to_owner);
-      EXPECT_EQ(all.back().owner, nullptr) << "two owners";
+      EXPECT_EQ(imports.back().owner, nullptr) << "two owners";
       const auto owner =
           std::find_if(run.allocs.begin(), run.allocs.end(), [&](const auto& o) { return o.id == link.to; });
-      if (owner != run.allocs.end()) all.back().owner = &*owner;
-      all.back().source = link.source;
+      if (owner != run.allocs.end()) imports.back().owner = &*owner;
+      imports.back().source = link.source;
     }
   }
-  return all;
+  return imports;
 }
 /// Imported memory as `sluice report` lists it.
 std::vector<index::imported_memory> reported(const recording& run) {
   index::growing_index index;
   while (!index.absorb(*run.snapshot, 16)) {
   }
-  index::imported_memory_builder all(index.import_owners());
-  all.add(index.memory(), all_time, index::time_range_of(*run.snapshot));
-  return all.metrics(index.import_owners());
+  index::imported_memory_builder builder(index.import_owners());
+  builder.add(index.memory(), all_time, index::recorded_range(*run.snapshot));
+  return builder.metrics(index.import_owners());
 }
 
 TEST_P(sharing_test, a_block_that_is_opened_by_its_handle_leads_to_its_owners) {
   const recording run = share("blocks");
-  const std::vector<import> all = imports_of(run);
-  ASSERT_EQ(all.size(), 2U) << "a block opened twice is recorded once";
-  for (const import& had : all) {
+  const std::vector<import> imports = list_imports(run);
+  ASSERT_EQ(imports.size(), 2U) << "a block opened twice is recorded once";
+  for (const import& had : imports) {
     ASSERT_NE(had.owner, nullptr);
     EXPECT_NE(had.owner->process, had.here.process);
     EXPECT_EQ(had.owner->bytes, had.here.bytes);
@@ -73,17 +73,17 @@ TEST_P(sharing_test, a_block_that_is_opened_by_its_handle_leads_to_its_owners) {
   }
   const auto metrics = reported(run);
   ASSERT_EQ(metrics.size(), 1U);
-  EXPECT_EQ(metrics[0].owner, all[0].owner->process);
-  EXPECT_EQ(metrics[0].process, all[0].here.process);
+  EXPECT_EQ(metrics[0].owner, imports[0].owner->process);
+  EXPECT_EQ(metrics[0].process, imports[0].here.process);
   EXPECT_EQ(metrics[0].blocks, 2U);
   EXPECT_EQ(metrics[0].bytes, 3 * mib);
 }
 
 TEST_P(sharing_test, a_block_of_a_process_that_nobody_recorded_has_no_owner) {
   const recording run = share("outside");
-  const std::vector<import> all = imports_of(run);
-  ASSERT_EQ(all.size(), 1U);
-  EXPECT_EQ(all[0].owner, nullptr);
+  const std::vector<import> imports = list_imports(run);
+  ASSERT_EQ(imports.size(), 1U);
+  EXPECT_EQ(imports[0].owner, nullptr);
   const auto metrics = reported(run);
   ASSERT_EQ(metrics.size(), 1U);
   EXPECT_EQ(metrics[0].owner, process_id::none);
@@ -94,19 +94,19 @@ TEST_P(sharing_test, a_block_of_a_process_that_nobody_recorded_has_no_owner) {
 // and their owner closes them.
 TEST_P(sharing_test, physical_memory_had_by_descriptor_leads_to_its_owners) {
   const recording run = share("physical");
-  const std::vector<import> all = imports_of(run);
-  ASSERT_EQ(all.size(), 3U);
+  const std::vector<import> imports = list_imports(run);
+  ASSERT_EQ(imports.size(), 3U);
   std::size_t known = 0;
   for (const alloc_event& mapping : run.allocs) {
     if (mapping.kind != memory_kind::mapping) continue;
-    const import& had = all[known++];
+    const import& had = imports[known++];
     ASSERT_NE(had.owner, nullptr);
     EXPECT_EQ(had.owner->kind, memory_kind::physical);
     EXPECT_EQ(had.owner->bytes, mapping.bytes);
     EXPECT_NE(had.owner->process, had.here.process);
   }
   EXPECT_EQ(known, 2U);
-  EXPECT_EQ(all[2].owner, nullptr) << "its descriptor has no known origin";
+  EXPECT_EQ(imports[2].owner, nullptr) << "its descriptor has no known origin";
   const auto metrics = reported(run);
   ASSERT_EQ(metrics.size(), 2U);
   EXPECT_EQ(metrics[0].bytes, 10 * mib) << "sizes come from the owner";
@@ -116,18 +116,18 @@ TEST_P(sharing_test, physical_memory_had_by_descriptor_leads_to_its_owners) {
 // Both exported pointers contain the same data: only their pools distinguish them.
 TEST_P(sharing_test, a_block_of_a_pool_leads_to_its_owners_in_that_pool) {
   const recording run = share("pools");
-  const std::vector<import> all = imports_of(run);
-  ASSERT_EQ(all.size(), 2U);
-  std::vector<pool_id> made;
+  const std::vector<import> imports = list_imports(run);
+  ASSERT_EQ(imports.size(), 2U);
+  std::vector<pool_id> ids;
   for (const alloc_event& a : run.allocs) {
-    if ((a.flags & ipc_import) == 0 && a.layer == layer::pool) made.push_back(a.pool);
+    if ((a.flags & ipc_import) == 0 && a.layer == layer::pool) ids.push_back(a.pool);
   }
-  ASSERT_EQ(made.size(), 2U);
-  ASSERT_NE(all[0].owner, nullptr);
-  ASSERT_NE(all[1].owner, nullptr);
-  EXPECT_EQ(all[0].owner->pool, made[1]);
-  EXPECT_EQ(all[1].owner->pool, made[0]);
-  EXPECT_EQ(all[0].source, provenance::exact);
+  ASSERT_EQ(ids.size(), 2U);
+  ASSERT_NE(imports[0].owner, nullptr);
+  ASSERT_NE(imports[1].owner, nullptr);
+  EXPECT_EQ(imports[0].owner->pool, ids[1]);
+  EXPECT_EQ(imports[1].owner->pool, ids[0]);
+  EXPECT_EQ(imports[0].source, provenance::exact);
 }
 
 }  // namespace

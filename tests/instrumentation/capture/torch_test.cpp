@@ -35,21 +35,21 @@ struct torch_ledger {
 torch_ledger read(const fs::path& path) {
   torch_ledger l;
   std::ifstream in(path);
-  for (std::string what; in >> what;) {
-    if (what == "alloc") {
+  for (std::string subject; in >> subject;) {
+    if (subject == "alloc") {
       torch_ledger::block b;
       in >> b.address >> b.bytes;
       l.blocks.push_back(b);
-    } else if (what == "free") {
+    } else if (subject == "free") {
       std::uint64_t address = 0;
       in >> address;
       const auto found = std::find_if(l.blocks.rbegin(), l.blocks.rend(),
                                       [=](const auto& b) { return b.address == address && !b.freed; });
       if (found != l.blocks.rend()) found->freed = true;
       ++l.frees;
-    } else if (what == "totals") {
+    } else if (subject == "totals") {
       in >> l.allocated >> l.reserved;
-    } else if (what == "real") {
+    } else if (subject == "real") {
       in >> l.reported_usage >> l.reported_failures;
     }
   }
@@ -57,7 +57,7 @@ torch_ledger read(const fs::path& path) {
 }
 
 struct torch_run {
-  recording made;
+  recording recorded;
   torch_ledger said;
 };
 
@@ -67,18 +67,18 @@ torch_run record_torch(const std::string& mode, bool preload = true) {
                 {}};
   run.said = read(ledger);
   fs::remove(ledger);
-  EXPECT_EQ(run.made.status, mode == "killed" ? 128 + SIGKILL : 0);
-  EXPECT_EQ(run.made.summary.lost_events, 0U);
+  EXPECT_EQ(run.recorded.status, mode == "killed" ? 128 + SIGKILL : 0);
+  EXPECT_EQ(run.recorded.summary.lost_events, 0U);
   return run;
 }
 
-std::vector<alloc_event> blocks_of(const recording& run, layer layer) {
+std::vector<alloc_event> select_blocks(const recording& run, layer layer) {
   std::vector<alloc_event> blocks;
   std::copy_if(run.allocs.begin(), run.allocs.end(), std::back_inserter(blocks),
                [=](const alloc_event& a) { return a.layer == layer; });
   return blocks;
 }
-std::vector<free_event> frees_of(const recording& run, layer layer) {
+std::vector<free_event> list_frees(const recording& run, layer layer) {
   std::vector<free_event> frees;
   std::copy_if(run.frees.begin(), run.frees.end(), std::back_inserter(frees),
                [=](const free_event& f) { return f.layer == layer; });
@@ -86,27 +86,27 @@ std::vector<free_event> frees_of(const recording& run, layer layer) {
 }
 
 std::multiset<std::pair<std::uint64_t, std::uint64_t>> places(const std::vector<alloc_event>& blocks) {
-  std::multiset<std::pair<std::uint64_t, std::uint64_t>> all;
-  for (const alloc_event& a : blocks) all.emplace(a.address, a.bytes);
-  return all;
+  std::multiset<std::pair<std::uint64_t, std::uint64_t>> pairs;
+  for (const alloc_event& a : blocks) pairs.emplace(a.address, a.bytes);
+  return pairs;
 }
 std::multiset<std::pair<std::uint64_t, std::uint64_t>> places(const torch_ledger& said) {
-  std::multiset<std::pair<std::uint64_t, std::uint64_t>> all;
-  for (const auto& b : said.blocks) all.emplace(b.address, b.bytes);
-  return all;
+  std::multiset<std::pair<std::uint64_t, std::uint64_t>> pairs;
+  for (const auto& b : said.blocks) pairs.emplace(b.address, b.bytes);
+  return pairs;
 }
 
 /// Bytes of the framework layer that are live at the end.
 std::uint64_t held_at_end(const recording& run) {
   std::map<block_id, std::uint64_t> live;
-  for (const alloc_event& a : blocks_of(run, layer::framework)) live[a.block] = a.bytes;
-  for (const free_event& f : frees_of(run, layer::framework)) live.erase(f.block);
+  for (const alloc_event& a : select_blocks(run, layer::framework)) live[a.block] = a.bytes;
+  for (const free_event& f : list_frees(run, layer::framework)) live.erase(f.block);
   std::uint64_t bytes = 0;
   for (const auto& [block, size] : live) bytes += size;
   return bytes;
 }
 
-double last_of(const recording& run, const std::string& name) {
+double compute_last(const recording& run, const std::string& name) {
   const counter_event* last = nullptr;
   for (const counter_event& c : run.counters) {
     const counter_row* row = run.tables().counters.find(c.counter);
@@ -120,10 +120,10 @@ class torch_test : public testing::TestWithParam<std::string> {};
 
 TEST_P(torch_test, each_block_is_recorded_once_and_freed_once) {
   const auto [run, said] = record_torch(GetParam());
-  const auto blocks = blocks_of(run, layer::framework);
+  const auto blocks = select_blocks(run, layer::framework);
   EXPECT_GE(said.blocks.size(), 300U);
   EXPECT_EQ(places(blocks), places(said));
-  EXPECT_EQ(frees_of(run, layer::framework).size(), said.frees);
+  EXPECT_EQ(list_frees(run, layer::framework).size(), said.frees);
   for (const alloc_event& a : blocks) {
     EXPECT_EQ(a.kind, memory_kind::device);
     EXPECT_EQ(run.tables().text(a.name), "PyTorch");
@@ -135,8 +135,8 @@ TEST_P(torch_test, each_block_is_recorded_once_and_freed_once) {
 TEST_P(torch_test, a_block_lies_in_a_segment_of_the_driver) {
   const auto [run, said] = record_torch(GetParam());
   std::map<block_id, alloc_event> segments;
-  for (const alloc_event& a : blocks_of(run, layer::driver)) segments[a.block] = a;
-  for (const alloc_event& a : blocks_of(run, layer::framework)) {
+  for (const alloc_event& a : select_blocks(run, layer::driver)) segments[a.block] = a;
+  for (const alloc_event& a : select_blocks(run, layer::framework)) {
     ASSERT_TRUE(segments.contains(a.parent)) << a.address;
     const alloc_event& segment = segments[a.parent];
     EXPECT_EQ(segment.kind, GetParam() == "expandable" ? memory_kind::mapping : memory_kind::device);
@@ -153,12 +153,12 @@ TEST_P(torch_test, totals_are_those_that_py_torch_keeps) {
   EXPECT_GT(said.allocated, 0U);
   EXPECT_EQ(held_at_end(run), said.allocated);
   std::uint64_t segments = 0;
-  for (const alloc_event& a : blocks_of(run, layer::driver)) {
+  for (const alloc_event& a : select_blocks(run, layer::driver)) {
     if (a.kind == memory_kind::device || a.kind == memory_kind::mapping) segments += a.bytes;
   }
   EXPECT_EQ(segments, said.reserved);
-  EXPECT_EQ(last_of(run, "PyTorch allocated"), static_cast<double>(said.allocated));
-  EXPECT_EQ(last_of(run, "PyTorch reserved"), static_cast<double>(said.reserved));
+  EXPECT_EQ(compute_last(run, "PyTorch allocated"), static_cast<double>(said.allocated));
+  EXPECT_EQ(compute_last(run, "PyTorch reserved"), static_cast<double>(said.reserved));
 }
 
 // Each total that PyTorch reports is the sum of the blocks that are live at that moment.
@@ -169,11 +169,11 @@ TEST_P(torch_test, its_own_counter_agrees_with_the_blocks_at_each_of_its_values)
     if (run.tables().text(run.tables().counters.find(c.counter)->name) != "PyTorch allocated") continue;
     std::uint64_t bytes = 0;
     std::map<block_id, std::uint64_t> size;
-    for (const alloc_event& a : blocks_of(run, layer::framework)) {
+    for (const alloc_event& a : select_blocks(run, layer::framework)) {
       size[a.block] = a.bytes;
       if (a.time <= c.time) bytes += a.bytes;
     }
-    for (const free_event& f : frees_of(run, layer::framework)) {
+    for (const free_event& f : list_frees(run, layer::framework)) {
       if (f.time <= c.time) bytes -= size[f.block];
     }
     EXPECT_EQ(c.value, static_cast<double>(bytes)) << "at " << c.time;
@@ -195,21 +195,21 @@ INSTANTIATE_TEST_SUITE_P(allocator, torch_test, testing::Values("native", "expan
 // Every block is in the ring before the program continues.
 TEST(torch_killed, all_blocks_are_there) {
   const auto [run, said] = record_torch("killed");
-  EXPECT_EQ(places(blocks_of(run, layer::framework)), places(said));
-  EXPECT_EQ(frees_of(run, layer::framework).size(), said.frees);
+  EXPECT_EQ(places(select_blocks(run, layer::framework)), places(said));
+  EXPECT_EQ(list_frees(run, layer::framework).size(), said.frees);
   EXPECT_EQ(held_at_end(run), said.allocated);
 }
 
 TEST(torch_at_exit, what_destructors_free_is_freed) {
   const auto [run, said] = record_torch("late");
-  EXPECT_EQ(frees_of(run, layer::framework).size(), said.frees + 1);
+  EXPECT_EQ(list_frees(run, layer::framework).size(), said.frees + 1);
   EXPECT_EQ(held_at_end(run), said.allocated - 512);
 }
 
 TEST(torch_backend_cuda_malloc_async, tensors_are_the_pools_blocks) {
   const auto [run, said] = record_torch("async");
-  EXPECT_EQ(places(blocks_of(run, layer::pool)), places(said));
-  EXPECT_TRUE(blocks_of(run, layer::framework).empty());
+  EXPECT_EQ(places(select_blocks(run, layer::pool)), places(said));
+  EXPECT_TRUE(select_blocks(run, layer::framework).empty());
 }
 
 TEST(torch_out_of_memory, is_a_failed_allocation_of_the_framework) {
@@ -222,37 +222,37 @@ TEST(torch_out_of_memory, is_a_failed_allocation_of_the_framework) {
 }
 
 /// The report on a recording, for its findings about failed allocations.
-metrics::report report_of(const recording& run) {
-  index::growing_index all;
-  while (!all.absorb(*run.snapshot, 1)) {
+metrics::report build_report(const recording& run) {
+  index::growing_index growing_index;
+  while (!growing_index.absorb(*run.snapshot, 1)) {
   }
-  return metrics::make_report(all, *run.snapshot);
+  return metrics::make_report(growing_index, *run.snapshot);
 }
 
 TEST(torch_out_of_memory, counts_once_and_is_no_retry) {
   const auto [run, said] = record_torch("out-of-memory");
   ASSERT_EQ(run.failed.size(), 3U) << "two by the driver, one by PyTorch";
-  const metrics::report all = report_of(run);
-  EXPECT_EQ(all.whole.failed_allocations, 1U);
-  EXPECT_EQ(all.retries.count, 0U);
-  EXPECT_EQ(all.retries.reported_again, 2U);
+  const metrics::report whole_report = build_report(run);
+  EXPECT_EQ(whole_report.whole.failed_allocations, 1U);
+  EXPECT_EQ(whole_report.retries.count, 0U);
+  EXPECT_EQ(whole_report.retries.reported_again, 2U);
 }
 
 TEST(torch_retry, is_no_failed_allocation) {
   const auto [run, said] = record_torch("retry");
   ASSERT_EQ(run.failed.size(), 1U);
-  const metrics::report all = report_of(run);
-  EXPECT_EQ(all.whole.failed_allocations, 0U);
-  EXPECT_EQ(all.retries.count, 1U);
-  EXPECT_GT(all.retries.total, 0);
-  ASSERT_EQ(all.retries.first.size(), 1U);
-  EXPECT_EQ(all.retries.first[0].bytes, std::uint64_t{6} << 30);
+  const metrics::report whole_report = build_report(run);
+  EXPECT_EQ(whole_report.whole.failed_allocations, 0U);
+  EXPECT_EQ(whole_report.retries.count, 1U);
+  EXPECT_GT(whole_report.retries.total, 0);
+  ASSERT_EQ(whole_report.retries.first.size(), 1U);
+  EXPECT_EQ(whole_report.retries.first[0].bytes, std::uint64_t{6} << 30);
 }
 
 TEST(torch_without_preload, records_what_the_driver_sees) {
   const auto [run, said] = record_torch("native", false);
-  EXPECT_TRUE(blocks_of(run, layer::framework).empty());
-  EXPECT_FALSE(blocks_of(run, layer::driver).empty());
+  EXPECT_TRUE(select_blocks(run, layer::framework).empty());
+  EXPECT_FALSE(select_blocks(run, layer::driver).empty());
   EXPECT_EQ(said.reported_usage, static_cast<std::int64_t>(said.blocks.size() + said.frees));
 }
 

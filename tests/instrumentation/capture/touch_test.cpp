@@ -43,7 +43,7 @@ std::vector<std::uint64_t> touched_by(const recording& run, const std::string& k
   return touched;
 }
 
-std::set<graph_id> graphs_of(const recording& run, const std::string& kernel) {
+std::set<graph_id> find_graphs(const recording& run, const std::string& kernel) {
   std::set<graph_id> found;
   for (const touch_event& t : run.touches) {
     if (run.tables().text(t.name) == kernel) found.insert(t.graph);
@@ -147,18 +147,18 @@ TEST_P(touches_under_capture, belong_to_the_graph_and_its_launches_repeat_them) 
   EXPECT_THAT(touched_by(run, "cuMemcpyHtoDAsync"), ElementsAre(2002));
   EXPECT_THAT(touched_by(run, "second"), ElementsAre(2002));
   EXPECT_THAT(touched_by(run, "node"), ElementsAre(2002));
-  EXPECT_THAT(graphs_of(run, "beside"), ElementsAre(graph_id::none));
-  EXPECT_THAT(graphs_of(run, "after"), ElementsAre(graph_id::none));
-  const std::set<graph_id> first = graphs_of(run, "captured");
+  EXPECT_THAT(find_graphs(run, "beside"), ElementsAre(graph_id::none));
+  EXPECT_THAT(find_graphs(run, "after"), ElementsAre(graph_id::none));
+  const std::set<graph_id> first = find_graphs(run, "captured");
   ASSERT_EQ(first.size(), 1U);
   EXPECT_NE(*first.begin(), graph_id::none);
-  EXPECT_EQ(graphs_of(run, "cuMemcpyHtoDAsync"), first);
-  EXPECT_NE(graphs_of(run, "second"), first) << "another graph, even with the same handle";
+  EXPECT_EQ(find_graphs(run, "cuMemcpyHtoDAsync"), first);
+  EXPECT_NE(find_graphs(run, "second"), first) << "another graph, even with the same handle";
   std::map<graph_id, int> launches;
   for (const graph_launch_event& g : run.graph_launches) ++launches[g.graph];
   EXPECT_EQ(launches[*first.begin()], 3);
-  EXPECT_EQ(launches[*graphs_of(run, "second").begin()], 1);
-  EXPECT_EQ(launches[*graphs_of(run, "node").begin()], 1);
+  EXPECT_EQ(launches[*find_graphs(run, "second").begin()], 1);
+  EXPECT_EQ(launches[*find_graphs(run, "node").begin()], 1);
   EXPECT_TRUE(std::any_of(run.graph_definitions.begin(), run.graph_definitions.end(),
                           [&](const graph_definition_event& g) { return g.graph == *first.begin() && g.nodes == 2; }))
       << "the captured kernel and the captured copy";
@@ -172,7 +172,7 @@ TEST(touches_node_by_node, are_repeated_by_launches_that_only_the_call_tells_of)
     EXPECT_EQ(g.end, unknown_time);
     ++launches[g.graph];
   }
-  EXPECT_EQ(launches[*graphs_of(run, "captured").begin()], 3);
+  EXPECT_EQ(launches[*find_graphs(run, "captured").begin()], 3);
 }
 
 TEST_P(touches_after_an_unload, are_read_by_the_new_functions_parameters) {

@@ -188,7 +188,7 @@ TEST_P(adaptors, serve_a_scope_of_one_thread_and_nest) {
     EXPECT_EQ(current_resource(device()), outer);
     try {
       const scoped_resource b(inner);
-      const device_buffer made(1000, stream_ref(device()));
+      const device_buffer buffer(1000, stream_ref(device()));
       EXPECT_EQ(inner->statistics().bytes.current, 1000u);
       throw 1;
     } catch (int) {
@@ -213,7 +213,7 @@ TEST_P(adaptors, serve_pinned_memory_apart_from_device_memory) {
   EXPECT_EQ(current_pinned_resource(device()), pinned);
   EXPECT_EQ(current_resource(device())->space(), memory_space::device);
   {
-    const pinned_buffer made(mib, stream_ref(device()));
+    const pinned_buffer buffer(mib, stream_ref(device()));
     EXPECT_EQ(pinned->stats().used, mib) << "buffers use it";
   }
   {
@@ -262,7 +262,7 @@ TEST_P(adaptors, serve_pinned_arrays_and_copies_to_the_host) {
   set_async(there.data(), 0, 4000, s);
   const scoped_resource scope(pinned);
   {
-    const pinned_array<float, 1> made({1000}, storage_order::c, {}, s);
+    const pinned_array<float, 1> array({1000}, storage_order::c, {}, s);
     EXPECT_EQ(pinned->stats().requested, 4000u);
     const auto copied = copy_to_host(there, s).get();
     EXPECT_EQ(pinned->stats().requested, 8000u);

@@ -231,29 +231,29 @@ TEST_P(arrays, are_copied_on_the_device_only_when_that_is_needed) {
 
 TEST_P(arrays, know_where_addresses_live) {
   int local = 0;
-  EXPECT_EQ(memory_space_of(&local), memory_space::pageable);
-  EXPECT_EQ(memory_space_of(device_array<int, 1>({4}).data()), memory_space::device);
-  EXPECT_EQ(memory_space_of(pinned_array<int, 1>({4}).data()), memory_space::pinned);
-  EXPECT_EQ(memory_space_of(managed_buffer(64).data()), memory_space::managed);
+  EXPECT_EQ(find_memory_space(&local), memory_space::pageable);
+  EXPECT_EQ(find_memory_space(device_array<int, 1>({4}).data()), memory_space::device);
+  EXPECT_EQ(find_memory_space(pinned_array<int, 1>({4}).data()), memory_space::pinned);
+  EXPECT_EQ(find_memory_space(managed_buffer(64).data()), memory_space::managed);
 }
 
 // --- host memory -------------------------------------------------------------------------------------------
 
 TEST_P(arrays, pinned_on_the_host_keep_the_flags_they_were_made_with) {
-  const auto flags_of = [&](const void* address) {
+  const auto get_flags = [&](const void* address) {
     return value_or_throw(device().backend().describe_pointer(address)).flags;
   };
   for (const bool portable : {false, true}) {
     for (const bool mapped : {false, true}) {
       for (const bool write_combined : {false, true}) {
         const pinned_flags flags{.portable = portable, .mapped = mapped, .write_combined = write_combined};
-        const auto reported = flags_of(pinned_buffer(64, flags).data());
+        const auto reported = get_flags(pinned_buffer(64, flags).data());
         EXPECT_EQ(reported.portable, portable);
         EXPECT_EQ(reported.write_combined, write_combined);
         // With unified addressing the driver maps all pinned memory, so there is at least the requested mapping.
         EXPECT_GE(reported.mapped, mapped);
-        EXPECT_EQ(flags_of(pinned_array<int, 1>({16}, storage_order::c, flags).data()).write_combined, write_combined);
-        EXPECT_TRUE(flags_of(mapped_array<int, 1>({16}, storage_order::c, flags).data()).mapped);
+        EXPECT_EQ(get_flags(pinned_array<int, 1>({16}, storage_order::c, flags).data()).write_combined, write_combined);
+        EXPECT_TRUE(get_flags(mapped_array<int, 1>({16}, storage_order::c, flags).data()).mapped);
       }
     }
   }
@@ -285,7 +285,7 @@ TEST_P(arrays, pinned_on_the_host_share_their_memory_too) {
   }
   EXPECT_EQ(part[3], std::byte{9});
   EXPECT_EQ(part.span().size(), 10u);
-  EXPECT_EQ(memory_space_of(part.data()), memory_space::pinned);
+  EXPECT_EQ(find_memory_space(part.data()), memory_space::pinned);
 }
 
 TEST_P(arrays, of_the_programs_are_pinned_for_a_scope_and_let_go_however_it_is_left) {
@@ -293,20 +293,20 @@ TEST_P(arrays, of_the_programs_are_pinned_for_a_scope_and_let_go_however_it_is_l
   const auto bytes = [](auto& v) { return std::as_writable_bytes(std::span(v)); };
   try {
     const host_registration pinned{bytes(a), bytes(b)};
-    EXPECT_EQ(memory_space_of(&b[7]), memory_space::pinned);
+    EXPECT_EQ(find_memory_space(&b[7]), memory_space::pinned);
     throw std::runtime_error("out");
   } catch (const std::runtime_error&) {
   }
-  EXPECT_EQ(memory_space_of(&a[7]), memory_space::pageable);
-  EXPECT_EQ(memory_space_of(&b[7]), memory_space::pageable);
+  EXPECT_EQ(find_memory_space(&a[7]), memory_space::pageable);
+  EXPECT_EQ(find_memory_space(&b[7]), memory_space::pageable);
   const host_registration second{bytes(b)};
   EXPECT_THROW((host_registration{bytes(a), bytes(b)}), error) << "b is registered already";
-  EXPECT_EQ(memory_space_of(&a[7]), memory_space::pageable) << "all or none";
+  EXPECT_EQ(find_memory_space(&a[7]), memory_space::pageable) << "all or none";
   host_registration third{bytes(a)};
   host_registration moved(std::move(third));
-  EXPECT_EQ(memory_space_of(&a[7]), memory_space::pinned);
+  EXPECT_EQ(find_memory_space(&a[7]), memory_space::pinned);
   moved.reset();
-  EXPECT_EQ(memory_space_of(&a[7]), memory_space::pageable);
+  EXPECT_EQ(find_memory_space(&a[7]), memory_space::pageable);
 }
 
 TEST_P(arrays, of_the_programs_are_used_by_kernels_once_they_are_mapped) {

@@ -52,9 +52,9 @@ class pausing_device final : public backend::simulated_device {
 template <class T>
 class place {
  public:
-  void leave(T what) {
+  void leave(T subject) {
     const std::lock_guard lock(mutex_);
-    left_.push_back(std::move(what));
+    left_.push_back(std::move(subject));
   }
   std::optional<T> take() {
     const std::lock_guard lock(mutex_);
@@ -94,15 +94,15 @@ class capture_race : public on_each_device {
         pool_options{.limit_bytes = bytes, .growth_bytes = bytes, .front_bytes = 1});
   }
 
-  /// Runs `before` and `capture` repeatedly while another thread repeatedly runs `work`. Either may find that the other
-  /// has all the memory for the moment.
+  /// Runs `before` and `capture` repeatedly while another thread repeatedly runs `work`. Each of the two threads may
+  /// find that the other thread has all the memory for the moment.
   void capture_beside(const std::function<void()>& before, const std::function<void(capture_mode)>& capture,
                       const std::function<void()>& work) const {
     constexpr int captures = 300;
     std::atomic<bool> done{false};
-    const auto tried = [](const std::function<void()>& what) {
+    const auto tried = [](const std::function<void()>& subject) {
       try {
-        what();
+        subject();
       } catch (const out_of_memory&) {
       }
     };
@@ -191,11 +191,11 @@ TEST_P(capture_race, a_miss_breaks_no_capture_that_was_announced) {
                    std::this_thread::sleep_for(std::chrono::microseconds(20));
                    auto begun = d.begin_capture(captured.handle(), mode);
                    std::this_thread::sleep_for(std::chrono::microseconds(60));
-                   auto made = d.end_capture(captured.handle());
+                   auto end_capture = d.end_capture(captured.handle());
                    announced_captures::end(device(), group);
                    announced_captures::release(device(), group);
                    value_or_throw(std::move(begun));
-                   d.destroy_graph(value_or_throw(std::move(made)));
+                   d.destroy_graph(value_or_throw(std::move(end_capture)));
                  },
                  [&] { p->deallocate(beside, p->allocate(beside, bytes), bytes); });
 }

@@ -156,7 +156,7 @@ TEST_P(a_pipeline, leaves_nothing_registered) {
   };
   EXPECT_THROW((void)pipeline.run(f, nullptr, fail), std::runtime_error);
   for (std::size_t at = 0; at < f.size_bytes(); at += 64 * kib) {
-    ASSERT_EQ(memory_space_of(f.bytes().data() + at), memory_space::pageable);
+    ASSERT_EQ(find_memory_space(f.bytes().data() + at), memory_space::pageable);
   }
   EXPECT_EQ(pipeline.run(f, nullptr, times_three_plus_one).chunks, 64u) << "and it works again after an error";
 }
@@ -181,7 +181,7 @@ TEST_P(a_pipeline, stops_at_a_piece_when_asked) {
   }
 }
 
-// --- what goes wrong ---------------------------------------------------------------------------------------
+// --- failures ----------------------------------------------------------------------------------------------
 
 TEST_P(a_pipeline, ends_with_an_error_where_a_file_is_cut_short_and_what_came_before_is_whole) {
   struct way {
@@ -205,10 +205,11 @@ TEST_P(a_pipeline, ends_with_an_error_where_a_file_is_cut_short_and_what_came_be
         EXPECT_EQ(e.good_bytes(), 0u) << "the plain loop does not change a file that is too short";
         continue;
       }
-      const std::string what = e.what();
-      EXPECT_TRUE(what.find("the file ends at") != std::string::npos || what.find("was truncated") != std::string::npos)
-          << what;
-      EXPECT_NE(what.find("bytes of " + out.string() + " are complete"), std::string::npos) << what;
+      const std::string subject = e.what();
+      EXPECT_TRUE(subject.find("the file ends at") != std::string::npos ||
+                  subject.find("was truncated") != std::string::npos)
+          << subject;
+      EXPECT_NE(subject.find("bytes of " + out.string() + " are complete"), std::string::npos) << subject;
       EXPECT_LE(e.good_bytes(), 7 * 64 * kib);
       EXPECT_GE(good_pieces(in, before, words(out), 64 * kib), e.good_bytes() / (64 * kib));
       if (w.source == chunk_source::staged) {
@@ -328,7 +329,7 @@ TEST_P(a_pipeline, ends_with_an_error_where_the_disk_is_full) {
   EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
-// --- speed, and what the recording shows -------------------------------------------------------------------
+// --- speed, and the recording of a pipeline ----------------------------------------------------------------
 
 TEST_P(a_pipeline, is_several_times_as_fast_as_the_plain_loop) {
   if (!simulated()) GTEST_SKIP() << "concerns simulated time; the benchmarks measure real devices";

@@ -73,7 +73,7 @@ TEST_P(files, go_to_the_device_as_values) {
   const mapped_file f(path);
   EXPECT_EQ(to_vector(to_device(f.as<std::uint32_t>())), words(path));
   const auto pinned = f.pin();
-  EXPECT_EQ(memory_space_of(f.bytes().data()), memory_space::pinned);
+  EXPECT_EQ(find_memory_space(f.bytes().data()), memory_space::pinned);
   EXPECT_EQ(to_vector(to_device(f.as<std::uint32_t>())), words(path)) << "page-locked, too";
 }
 

@@ -51,9 +51,9 @@ class recorded_foreign_capture : public on_each_device {
   /// Ends the capture. Returns the driver's status, which is 0 if there is a graph.
   [[nodiscard]] int end(const stream& s) const {
     if (simulated()) {
-      const auto made = dev().end_capture(stream_ref(s).handle());
-      if (made) dev().destroy_graph(*made);
-      return made ? 0 : 1;
+      const auto output = dev().end_capture(stream_ref(s).handle());
+      if (output) dev().destroy_graph(*output);
+      return output ? 0 : 1;
     }
     void* graph = nullptr;
     const int result = driver<int(std::uintptr_t, void**)>("cuStreamEndCapture")(s.get(), &graph);

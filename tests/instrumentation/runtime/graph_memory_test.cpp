@@ -40,7 +40,7 @@ class frees_in_captures : public on_each_device {
     EXPECT_TRUE(gone());
   }
   [[nodiscard]] bool unknown(const void* address) const {
-    return device().memory_space_of(address) == memory_space::pageable;
+    return device().find_memory_space(address) == memory_space::pageable;
   }
 };
 SLUICE_ON_EACH_DEVICE(frees_in_captures);

@@ -15,7 +15,7 @@
 #include "tests/instrumentation/runtime/on_each_device.hpp"
 #include "tests/instrumentation/sizes.hpp"
 
-// What a recording contains about graphs, batches of copies and mapped memory.
+// Recordings of graphs, batches of copies and mapped memory.
 
 namespace sluice::runtime {
 namespace {
@@ -169,16 +169,16 @@ TEST_P(recorded_graphs, and_mapped_memory_as_addresses_bytes_and_mappings) {
   value_or_throw(d.unmap(addresses, unit));
   value_or_throw(d.free_addresses(addresses, 4 * unit));
   r.finish();
-  std::map<trace::memory_kind, trace::alloc_event> made;
+  std::map<trace::memory_kind, trace::alloc_event> allocations;
   std::map<trace::block_id, int> frees;
-  for (const auto& a : rows<trace::alloc_event>()) made[a.kind] = a;
+  for (const auto& a : rows<trace::alloc_event>()) allocations[a.kind] = a;
   for (const auto& f : rows<trace::free_event>()) ++frees[f.block];
-  ASSERT_EQ(made.size(), 3u);
-  EXPECT_EQ(made[trace::memory_kind::reservation].bytes, 4 * unit);
-  EXPECT_EQ(made[trace::memory_kind::physical].bytes, unit);
-  EXPECT_EQ(made[trace::memory_kind::mapping].bytes, unit);
-  EXPECT_EQ(made[trace::memory_kind::mapping].address, d.trace_address(addresses));
-  for (const auto& [kind, row] : made) EXPECT_EQ(frees[row.block], 1) << static_cast<int>(kind);
+  ASSERT_EQ(allocations.size(), 3u);
+  EXPECT_EQ(allocations[trace::memory_kind::reservation].bytes, 4 * unit);
+  EXPECT_EQ(allocations[trace::memory_kind::physical].bytes, unit);
+  EXPECT_EQ(allocations[trace::memory_kind::mapping].bytes, unit);
+  EXPECT_EQ(allocations[trace::memory_kind::mapping].address, d.trace_address(addresses));
+  for (const auto& [kind, row] : allocations) EXPECT_EQ(frees[row.block], 1) << static_cast<int>(kind);
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ class graphs : public on_each_device {
     launch(kernels::affine_u32, launch_config::for_size(count), on, data, std::uint64_t{count}, 1u, 1u, 1u);
   }
   /// The value of the words in a device block, which must all be equal.
-  std::uint32_t value_of(const void* block, const stream_ref& s) {
+  std::uint32_t get_value(const void* block, const stream_ref& s) {
     std::vector<std::uint32_t> out(count);
     copy(out.data(), block, bytes, s);
     EXPECT_TRUE(std::all_of(out.begin(), out.end(), [&](auto v) { return v == out.front(); }));
@@ -52,10 +52,10 @@ TEST_P(graphs, run_when_they_are_launched_and_not_when_they_are_captured) {
   add_one(s, a.as<std::uint32_t>().data());
   add_one(s, a.as<std::uint32_t>().data());
   const graph g = capture.finish();
-  EXPECT_EQ(value_of(a.data(), s), 5u) << "captured, not run";
+  EXPECT_EQ(get_value(a.data(), s), 5u) << "captured, not run";
   graph_exec exec(g);
   for (int i = 0; i < 3; ++i) exec.launch(s);
-  EXPECT_EQ(value_of(a.data(), s), 11u);
+  EXPECT_EQ(get_value(a.data(), s), 11u);
   EXPECT_EQ(g.shape().nodes, (std::vector<kind>{kind::kernel, kind::kernel}));
   EXPECT_EQ(g.shape().edges, (std::vector<std::pair<std::uint32_t, std::uint32_t>>{{0, 1}}));
 }
@@ -106,7 +106,7 @@ TEST_P(graphs, follow_streams_that_fork_and_join) {
   set_async(sum.data(), 0, bytes, first);
   first.record(forked);
   second.wait(forked);
-  EXPECT_NE(capture_of(second), nullptr) << "it takes part now";
+  EXPECT_NE(find_capture(second), nullptr) << "it takes part now";
   set_async(a.data(), 1, bytes, first);
   set_async(b.data(), 2, bytes, second);
   second.record(joined);
@@ -115,12 +115,12 @@ TEST_P(graphs, follow_streams_that_fork_and_join) {
          static_cast<const std::uint32_t*>(a.data()), static_cast<const std::uint32_t*>(b.data()),
          std::uint64_t{count});
   const graph g = capture.finish();
-  EXPECT_EQ(capture_of(second), nullptr);
+  EXPECT_EQ(find_capture(second), nullptr);
   EXPECT_EQ(g.shape().nodes, (std::vector<kind>{kind::set, kind::set, kind::set, kind::kernel}));
   EXPECT_EQ(g.shape().edges, (std::vector<std::pair<std::uint32_t, std::uint32_t>>{{0, 1}, {0, 2}, {1, 3}, {2, 3}}));
   graph_exec exec(g);
   exec.launch(first);
-  EXPECT_EQ(value_of(sum.data(), first), 0x03030303u);
+  EXPECT_EQ(get_value(sum.data(), first), 0x03030303u);
 }
 
 TEST_P(graphs, hold_memory_of_their_own) {
@@ -136,7 +136,7 @@ TEST_P(graphs, hold_memory_of_their_own) {
   EXPECT_EQ(g.shape().nodes, (std::vector<kind>{kind::allocation, kind::set, kind::copy, kind::free}));
   graph_exec exec(g);
   for (int i = 0; i < 3; ++i) exec.launch(s);
-  EXPECT_EQ(value_of(result.data(), s), 0x03030303u);
+  EXPECT_EQ(get_value(result.data(), s), 0x03030303u);
 }
 
 TEST_P(graphs, take_other_parameters_of_the_same_shape) {
@@ -151,12 +151,12 @@ TEST_P(graphs, take_other_parameters_of_the_same_shape) {
   const graph first = captured(1, a.data(), 1), second = captured(2, b.data(), 1), other = captured(2, b.data(), 2);
   graph_exec exec(first);
   exec.launch(s);
-  EXPECT_EQ(value_of(a.data(), s), 0x01010102u);
+  EXPECT_EQ(get_value(a.data(), s), 0x01010102u);
   exec.update(second);
   fill(a.data(), 0, s);
   exec.launch(s);
-  EXPECT_EQ(value_of(b.data(), s), 0x02020203u);
-  EXPECT_EQ(value_of(a.data(), s), 0u);
+  EXPECT_EQ(get_value(b.data(), s), 0x02020203u);
+  EXPECT_EQ(get_value(a.data(), s), 0u);
   try {
     exec.update(other);
     FAIL() << "it has another node";
@@ -165,7 +165,7 @@ TEST_P(graphs, take_other_parameters_of_the_same_shape) {
     EXPECT_NE(std::string(e.what()).find("nodes or edges differ"), std::string::npos) << e.what();
   }
   exec.launch(s);
-  EXPECT_EQ(value_of(b.data(), s), 0x02020203u) << "unchanged";
+  EXPECT_EQ(get_value(b.data(), s), 0x02020203u) << "unchanged";
 }
 
 TEST_P(graphs, become_nodes_of_others) {
@@ -185,7 +185,7 @@ TEST_P(graphs, become_nodes_of_others) {
   graph_exec exec(g);
   exec.upload(s);
   exec.launch(s);
-  EXPECT_EQ(value_of(a.data(), s), 2u);
+  EXPECT_EQ(get_value(a.data(), s), 2u);
 }
 
 TEST_P(graphs, are_not_launched_into_captures_and_end_beside_them) {
@@ -228,13 +228,13 @@ TEST_P(graphs, keep_what_their_capture_was_given) {
   const stream s;
   auto owner = std::make_shared<int>(1);
   const std::weak_ptr<int> watched = owner;
-  EXPECT_EQ(capture_of(s), nullptr);
+  EXPECT_EQ(find_capture(s), nullptr);
   {
     graph_capture capture(s);
-    ASSERT_NE(capture_of(s), nullptr);
-    EXPECT_EQ(capture_of(s)->id(), capture.id());
-    EXPECT_EQ(capture_of(default_stream()), nullptr);
-    capture_of(s)->keep(std::move(owner));
+    ASSERT_NE(find_capture(s), nullptr);
+    EXPECT_EQ(find_capture(s)->id(), capture.id());
+    EXPECT_EQ(find_capture(default_stream()), nullptr);
+    find_capture(s)->keep(std::move(owner));
     std::optional<graph> g(capture.finish());
     std::optional<graph_exec> exec(*g);
     g.reset();
@@ -246,10 +246,10 @@ TEST_P(graphs, keep_what_their_capture_was_given) {
   const std::weak_ptr<int> again = owner;
   {
     graph_capture capture(s);
-    capture_of(s)->keep(std::move(owner));
+    find_capture(s)->keep(std::move(owner));
   }
   EXPECT_TRUE(again.expired()) << "freed: nothing was instantiated from it";
-  EXPECT_EQ(capture_of(s), nullptr);
+  EXPECT_EQ(find_capture(s), nullptr);
 }
 
 /// Fixture for captures that a call breaks: the call must fail as not permitted, the capture must fail, and the stream
@@ -343,7 +343,7 @@ TEST_P(broken_captures, are_none_where_the_capture_is_relaxed) {
   const graph g = capture.finish();
   graph_exec exec(g);
   exec.launch(s);
-  EXPECT_EQ(value_of(block, s), 0x04040404u);
+  EXPECT_EQ(get_value(block, s), 0x04040404u);
   value_or_throw(device().backend().free(block));
 }
 
@@ -373,7 +373,7 @@ TEST_P(graphs, do_what_the_same_calls_do_without_them) {
     set_async(replayed.data(), 0, 4 * bytes, s);
     s.sync();
     struct step {
-      unsigned what, from, to, value;
+      unsigned kind, from, to, value;
     };
     std::vector<step> steps(1 + random() % 30);
     for (step& one : steps) {
@@ -382,9 +382,9 @@ TEST_P(graphs, do_what_the_same_calls_do_without_them) {
     }
     const auto enqueue = [&](const device_buffer& block) {
       std::vector<event> order;
-      const auto change = [&](const stream_ref& from, const stream_ref& to) {
+      const auto change = [&](const stream_ref& ref, const stream_ref& to) {
         order.emplace_back();
-        from.record(order.back());
+        ref.record(order.back());
         to.wait(order.back());
       };
       for (const step& one : steps) {
@@ -392,10 +392,10 @@ TEST_P(graphs, do_what_the_same_calls_do_without_them) {
         const bool aside = one.value % 3 == 0;
         if (aside) change(s, t);
         const stream_ref on(aside ? t : s);
-        if (one.what == 0) set_async(data + one.to * count, static_cast<std::uint8_t>(one.value), bytes, on);
-        if (one.what == 1) add_one(on, data + one.to * count);
-        if (one.what == 2 && one.from != one.to) copy_async(data + one.to * count, data + one.from * count, bytes, on);
-        if (one.what == 3) {
+        if (one.kind == 0) set_async(data + one.to * count, static_cast<std::uint8_t>(one.value), bytes, on);
+        if (one.kind == 1) add_one(on, data + one.to * count);
+        if (one.kind == 2 && one.from != one.to) copy_async(data + one.to * count, data + one.from * count, bytes, on);
+        if (one.kind == 3) {
           launch(kernels::affine_u32, launch_config::for_size(count), on, data + one.to * count, std::uint64_t{count},
                  3u, one.value, 2u);
         }

@@ -13,7 +13,7 @@
 #include "tests/instrumentation/runtime/complains.hpp"
 #include "tests/instrumentation/runtime/on_each_device.hpp"
 
-// Exchange of arrays with other libraries: what is guaranteed, and which inputs are rejected.
+// Exchange of arrays with other libraries: the guarantees, and the inputs that are rejected.
 // tests/device/check_interchange.py tests the same with CuPy and PyTorch.
 
 namespace sluice::runtime {
@@ -65,28 +65,28 @@ SLUICE_ON_EACH_DEVICE(interchange);
 // --- DLPack ------------------------------------------------------------------------------------------------
 
 TEST_P(interchange, takes_a_tensor_over_without_a_copy_and_deletes_it_once) {
-  unversioned from(block.data(), {2, 3});
+  unversioned source(block.data(), {2, 3});
   {
     device_array<float, 1> part;
     {
-      const any_array a = from_dlpack(&from.managed);
+      const any_array a = from_dlpack(&source.managed);
       EXPECT_EQ(a.data(), block.data());
       EXPECT_EQ(to_string(a.type()), "float32");
       EXPECT_THAT(a.strides(), ElementsAre(3, 1)) << "null strides mean C order";
       part = a.as<float, 2>().slice(0, 1, 2).ravel();
     }
-    EXPECT_EQ(from.deleted, 0) << "a part of it is still referenced";
+    EXPECT_EQ(source.deleted, 0) << "a part of it is still referenced";
     std::thread([p = std::move(part)] {}).join();
   }
-  EXPECT_EQ(from.deleted, 1);
+  EXPECT_EQ(source.deleted, 1);
 }
 
 TEST_P(interchange, takes_strides_in_elements_and_offsets_in_bytes) {
-  versioned from(block.data(), {2, 2});
-  from.strides = {1, 3};
-  from.tensor().strides = from.strides.data();
-  from.tensor().byte_offset = sizeof(float);
-  const auto a = from_dlpack(&from.managed).as<float, 2>();
+  versioned source(block.data(), {2, 2});
+  source.strides = {1, 3};
+  source.tensor().strides = source.strides.data();
+  source.tensor().byte_offset = sizeof(float);
+  const auto a = from_dlpack(&source.managed).as<float, 2>();
   EXPECT_EQ(a.data(), static_cast<float*>(block.data()) + 1);
   EXPECT_THAT(a.strides(), ElementsAre(1, 3));
 
@@ -119,13 +119,13 @@ TEST_P(interchange, accepts_pinned_and_managed_memory_and_none_at_all) {
 
 TEST_P(interchange, refuses_hostile_tensors_and_leaves_them_to_their_owner) {
   const auto refused = [&](const std::string& why, auto&& spoil) {
-    versioned from(block.data(), {2, 3});
-    from.strides = {3, 1};
-    from.tensor().strides = from.strides.data();
-    from.tensor().device.id = ordinal;
-    spoil(from);
-    complains(why, [&] { (void)from_dlpack(&from.managed); });
-    EXPECT_EQ(from.deleted, 0) << why;
+    versioned source(block.data(), {2, 3});
+    source.strides = {3, 1};
+    source.tensor().strides = source.strides.data();
+    source.tensor().device.id = ordinal;
+    spoil(source);
+    complains(why, [&] { (void)from_dlpack(&source.managed); });
+    EXPECT_EQ(source.deleted, 0) << why;
   };
   refused("-1 axes", [](versioned& v) { v.tensor().ndim = -1; });
   refused("2147483647 axes", [](versioned& v) { v.tensor().ndim = 2147483647; });
@@ -153,9 +153,9 @@ TEST_P(interchange, refuses_hostile_tensors_and_leaves_them_to_their_owner) {
 }
 
 TEST_P(interchange, keeps_read_only_tensors_from_being_written) {
-  versioned from(block.data(), {6});
-  from.managed.flags = dlpack::flag_read_only;
-  const any_array a = from_dlpack(&from.managed);
+  versioned source(block.data(), {6});
+  source.managed.flags = dlpack::flag_read_only;
+  const any_array a = from_dlpack(&source.managed);
   EXPECT_TRUE(a.read_only());
   complains("use const elements", [&] { (void)a.as<float, 1>(); });
   const device_array<const float, 1> readable = a.as<const float, 1>();
@@ -167,8 +167,8 @@ TEST_P(interchange, keeps_read_only_tensors_from_being_written) {
 }
 
 TEST_P(interchange, checks_the_type_and_the_rank_that_are_asked_for) {
-  versioned from(block.data(), {6}, {dlpack::type_int, 32, 1});
-  const any_array a = from_dlpack(&from.managed);
+  versioned source(block.data(), {6}, {dlpack::type_int, 32, 1});
+  const any_array a = from_dlpack(&source.managed);
   complains("the elements are int32, not float32", [&] { (void)a.as<float, 1>(); });
   complains("the array has 1 axes, not 2", [&] { (void)a.as<std::int32_t, 2>(); });
   EXPECT_NO_THROW((void)(a.as<std::int32_t, 1>()));
@@ -190,7 +190,7 @@ TEST_P(interchange, hands_arrays_out_that_live_until_the_consumer_deletes_them) 
   EXPECT_EQ(out->dl_tensor.ndim, 3);
   EXPECT_EQ(out->dl_tensor.shape[2], 256);
   EXPECT_EQ(out->dl_tensor.strides[2], 64 * 128);
-  EXPECT_EQ(memory_space_of(data), memory_space::device) << "the memory is still allocated";
+  EXPECT_EQ(find_memory_space(data), memory_space::device) << "the memory is still allocated";
   const any_array back = from_dlpack(out);
   EXPECT_EQ((back.as<std::complex<double>, 3>().data()), data) << "a round trip does not copy";
   EXPECT_LE(device().memory().free_bytes, before - (std::uint64_t{1} << 25));
@@ -235,9 +235,10 @@ TEST_P(interchange, knows_the_interfaces_element_types) {
 
 TEST_P(interchange, refuses_interfaces_that_cannot_be_believed) {
   const auto refused = [&](const std::string& why, auto&& spoil) {
-    cai_description what{.shape = {2, 3}, .typestr = "<f4", .data = reinterpret_cast<std::uintptr_t>(block.data())};
-    spoil(what);
-    complains(why, [&] { (void)import_cai(what); });
+    cai_description description{
+        .shape = {2, 3}, .typestr = "<f4", .data = reinterpret_cast<std::uintptr_t>(block.data())};
+    spoil(description);
+    complains(why, [&] { (void)import_cai(description); });
   };
   using cai = cai_description;
   refused("version 1", [](cai& c) { c.version = 1; });

@@ -47,7 +47,7 @@ struct row {
   std::vector<std::string> names, headers, tests, shown_by;
 };
 
-std::string text_of(const fs::path& path) {
+std::string to_text(const fs::path& path) {
   std::ifstream in(path);
   std::stringstream out;
   out << in.rdbuf();
@@ -95,12 +95,12 @@ bool has_any(const std::string& text, const std::vector<std::string>& words) {
 }
 
 // The source of a demo that `sluice demo` lists, or the example itself; empty if there is none.
-fs::path source_of(const std::string& shown_by) {
+fs::path get_source(const std::string& shown_by) {
   static const std::string demo = "sluice demo ";
   if (!shown_by.starts_with(demo)) return root / shown_by;
   std::string name = shown_by.substr(demo.size());
   const std::string listed = '"' + name + '"';
-  if (text_of(root / "app/demos/demos.cpp").find(listed) == std::string::npos) return {};
+  if (to_text(root / "app/demos/demos.cpp").find(listed) == std::string::npos) return {};
   std::replace(name.begin(), name.end(), '-', '_');
   return root / "app/demos" / (name + ".cpp");
 }
@@ -124,7 +124,7 @@ TEST(inventory, names_what_the_headers_declare) {
     std::string headers;
     for (const std::string& header : r.headers) {
       EXPECT_TRUE(fs::is_regular_file(root / "instrumentation/runtime" / header)) << r.id << ": no header " << header;
-      headers += text_of(root / "instrumentation/runtime" / header);
+      headers += to_text(root / "instrumentation/runtime" / header);
     }
     for (const std::string& name : r.names) {
       EXPECT_TRUE(has_word(headers, name)) << r.id << ": none of its headers declares " << name;
@@ -134,9 +134,9 @@ TEST(inventory, names_what_the_headers_declare) {
 
 // True if this program has the test; a test that runs on each device must run on the simulated device.
 bool is_run(const std::string& file, const std::string& test) {
-  const auto& all = *::testing::UnitTest::GetInstance();
-  for (int i = 0; i < all.total_test_suite_count(); ++i) {
-    const auto& suite = *all.GetTestSuite(i);
+  const auto& whole = *::testing::UnitTest::GetInstance();
+  for (int i = 0; i < whole.total_test_suite_count(); ++i) {
+    const auto& suite = *whole.GetTestSuite(i);
     for (int j = 0; j < suite.total_test_count(); ++j) {
       const auto& info = *suite.GetTestInfo(j);
       const std::string name = info.name();
@@ -156,7 +156,7 @@ TEST(inventory, names_tests_that_exist) {
       ASSERT_NE(colon, std::string::npos) << r.id << ": '" << test << "' is not file:test";
       const fs::path file = root / "tests/instrumentation/runtime" / test.substr(0, colon);
       ASSERT_TRUE(fs::is_regular_file(file)) << r.id << ": no file " << file;
-      const std::string text = text_of(file);
+      const std::string text = to_text(file);
       const std::regex head("TEST(_P|_F)?\\(\\s*\\w+,\\s*" + test.substr(colon + 1) + "\\s*\\)");
       EXPECT_TRUE(std::regex_search(text, head)) << r.id << ": no test " << test;
       EXPECT_TRUE(is_run(test.substr(0, colon), test.substr(colon + 1))) << r.id << ": nothing runs " << test;
@@ -170,9 +170,9 @@ TEST(inventory, names_demos_and_examples_that_exist) {
   for (const row& r : rows()) {
     EXPECT_FALSE(r.shown_by.empty()) << r.id << " is not shown by an example or demo";
     for (const std::string& shown_by : r.shown_by) {
-      const fs::path source = source_of(shown_by);
+      const fs::path source = get_source(shown_by);
       EXPECT_TRUE(fs::is_regular_file(source)) << r.id << ": there is no '" << shown_by << "'";
-      EXPECT_TRUE(has_any(text_of(source), r.names)) << r.id << ": '" << shown_by << "' uses none of its names";
+      EXPECT_TRUE(has_any(to_text(source), r.names)) << r.id << ": '" << shown_by << "' uses none of its names";
     }
   }
 }

@@ -98,8 +98,8 @@ TEST_P(lost_events, leave_no_block_of_a_pool_live_that_was_freed) {
   EXPECT_THAT(live_at_end(trace::layer::user), testing::UnorderedElementsAre(testing::Pair(kept_bytes, 10)));
 }
 
-// In any recording, all pools of the process report changes to their blocks, and so their live sets. Only pools created
-// during the recording report their creation.
+// In any recording, all pools of the process report changes to their blocks, and therefore also their live sets. Only
+// pools created during the recording report their creation.
 TEST_P(lost_events, leave_live_what_pools_of_other_devices_have) {
   const auto p = std::make_shared<pool_memory_resource>(std::make_shared<device_memory_resource>(device()));
   backend::simulated_config config;

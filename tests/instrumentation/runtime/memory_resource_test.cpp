@@ -113,7 +113,7 @@ TEST_P(each_resource, gives_aligned_memory_of_its_space) {
     ASSERT_NE(p, nullptr);
     EXPECT_EQ(reinterpret_cast<std::uintptr_t>(p) % default_alignment, 0u);
     s.sync();
-    EXPECT_EQ(device_->memory_space_of(p), resource->space());
+    EXPECT_EQ(device_->find_memory_space(p), resource->space());
     resource->deallocate(s, p, bytes);
   }
 }
@@ -273,9 +273,9 @@ TEST_P(each_resource, gives_memory_from_stream_to_stream_without_a_race) {
   second.sync();
   for (std::uint32_t round = 0; round < rounds; ++round) {
     const std::uint32_t expected = round * 0x01010101u + 64 * round;
-    const auto* from = results + round * words;
-    ASSERT_TRUE(std::all_of(from, from + words, [&](std::uint32_t w) { return w == expected; }))
-        << "round " << round << ": " << *from << ", expected " << expected;
+    const auto* source = results + round * words;
+    ASSERT_TRUE(std::all_of(source, source + words, [&](std::uint32_t w) { return w == expected; }))
+        << "round " << round << ": " << *source << ", expected " << expected;
   }
   host.deallocate_sync(results, rounds * bytes);
 }

@@ -19,19 +19,19 @@ constexpr std::uint64_t base = 0x7000'0000'0000;
 TEST(size_classes_of_a_heap, hold_every_size_and_begin_where_rounding_ends) {
   std::size_t last = 0;
   for (std::uint64_t g = 1; g < 5000; ++g) {
-    const std::size_t c = class_of(g);
+    const std::size_t c = get_size_class(g);
     EXPECT_TRUE(c == last || c == last + 1) << "no class is skipped, at " << g;
     last = c;
     const std::uint64_t up = round_to_class(g);
     EXPECT_GE(up, g);
     EXPECT_LE((up - g) * 8, g) << "an eighth at most, at " << g;
     EXPECT_EQ(round_to_class(up), up);
-    EXPECT_EQ(class_that_holds(g), class_of(up)) << g;
+    EXPECT_EQ(class_that_holds(g), get_size_class(up)) << g;
     if (up > 1) {
-      EXPECT_EQ(class_of(up), class_of(up - 1) + 1) << "a rounded size starts its class: " << up;
+      EXPECT_EQ(get_size_class(up), get_size_class(up - 1) + 1) << "a rounded size starts its class: " << up;
     }
   }
-  EXPECT_LT(class_of((std::uint64_t{1} << 47) / granule - 1), size_classes);
+  EXPECT_LT(get_size_class((std::uint64_t{1} << 47) / granule - 1), size_classes);
 }
 
 /// The owner of each granule: a caller's number, or free, and then its zone.
@@ -86,17 +86,17 @@ class reference {
   [[nodiscard]] std::vector<std::uint64_t> clean_segments() const {
     std::vector<std::uint64_t> clean;
     for (const auto& [address, s] : segments_) {
-      bool all = true;
+      bool complete = true;
       for (std::uint64_t at = address; at != address + s.first; at += granule) {
-        all = all && cells_.at(at).owner == 0 && cells_.at(at).zone == 0;
+        complete = complete && cells_.at(at).owner == 0 && cells_.at(at).zone == 0;
       }
-      if (all) clean.push_back(address);
+      if (complete) clean.push_back(address);
     }
     return clean;
   }
-  void retag(std::uint64_t from, std::uint64_t to) {
+  void retag(std::uint64_t begin, std::uint64_t to) {
     for (auto& [at, c] : cells_) {
-      if (c.owner == 0 && c.zone == from) c.zone = to;
+      if (c.owner == 0 && c.zone == begin) c.zone = to;
     }
   }
   [[nodiscard]] std::uint64_t bytes() const { return cells_.size() * granule; }
@@ -127,27 +127,27 @@ class random_heap {
     live_.clear();
     for (std::uint64_t stream = 1; stream <= streams; ++stream) retag(stream);
     compare();
-    EXPECT_EQ(heap_.release(0).size() + 0u, spare_of(max_segments)) << "everything is released in the end";
+    EXPECT_EQ(heap_.release(0).size() + 0u, get_spare(max_segments)) << "everything is released in the end";
     EXPECT_EQ(heap_.reserved(), 0u);
   }
 
  private:
   static constexpr std::uint64_t streams = 3, max_segments = 6, segment_bytes = 128 * granule;
 
-  [[nodiscard]] std::uint64_t spare_of(std::uint64_t all) const { return all - absent_.size(); }
+  [[nodiscard]] std::uint64_t get_spare(std::uint64_t total) const { return total - absent_.size(); }
   std::uint64_t pick(std::uint64_t below) { return random_() % below; }
 
   void step() {
-    const std::uint64_t what = pick(100);
-    if (what < 45) return take();
-    if (what < 85 && !live_.empty()) {
+    const std::uint64_t value = pick(100);
+    if (value < 45) return take();
+    if (value < 85 && !live_.empty()) {
       const std::size_t at = pick(live_.size());
       give(live_[at].first, pick(streams + 1));
       live_.erase(live_.begin() + static_cast<std::ptrdiff_t>(at));
       return;
     }
-    if (what < 90) return retag(1 + pick(streams));
-    if (what < 96) return add();
+    if (value < 90) return retag(1 + pick(streams));
+    if (value < 96) return add();
     release();
   }
 
@@ -163,9 +163,9 @@ class random_heap {
   void take() {
     const std::uint64_t stream = pick(streams + 1);
     const std::uint64_t bytes = (1 + pick(pick(4) == 0 ? 150 : 20)) * granule;
-    zone& from = stream == 0 ? heap_.clean() : heap_.zone_of(stream);
+    zone& source = stream == 0 ? heap_.clean() : heap_.find_zone(stream);
     const bool any = pick(2) == 0;
-    block* b = any ? heap_.take_any(bytes, from) : heap_.take(bytes, from);
+    block* b = any ? heap_.take_any(bytes, source) : heap_.take(bytes, source);
     if (b == nullptr) {
       // The fast search may miss a block if it is unsure; the full search must not.
       EXPECT_TRUE(!any || !there_is(bytes, stream)) << bytes << " on " << stream;
@@ -174,12 +174,12 @@ class random_heap {
     ASSERT_EQ(b->bytes, bytes);
     ASSERT_TRUE(reference_.may_take(b->address, bytes, stream)) << std::hex << b->address;
     EXPECT_EQ(heap_.find(b->address), b);
-    EXPECT_EQ(b->trace_address, trace_of(b->address));
+    EXPECT_EQ(b->trace_address, get_trace(b->address));
     reference_.set(b->address, bytes, {++last_owner_, 0});
     live_.emplace_back(b, last_owner_);
   }
 
-  [[nodiscard]] std::uint64_t trace_of(std::uint64_t address) const { return address + 1; }
+  [[nodiscard]] std::uint64_t get_trace(std::uint64_t address) const { return address + 1; }
 
   [[nodiscard]] bool there_is(std::uint64_t bytes, std::uint64_t stream) const {
     const auto runs = reference_.free_runs();
@@ -189,11 +189,11 @@ class random_heap {
 
   void give(block* b, std::uint64_t stream) {
     reference_.set(b->address.load(), b->bytes, {0, stream});
-    heap_.give(b, stream == 0 ? heap_.clean() : heap_.zone_of(stream));
+    heap_.give(b, stream == 0 ? heap_.clean() : heap_.find_zone(stream));
   }
 
   void retag(std::uint64_t stream) {
-    heap_.retag(heap_.zone_of(stream), heap_.clean());
+    heap_.retag(heap_.find_zone(stream), heap_.clean());
     reference_.retag(stream, 0);
   }
 

@@ -73,9 +73,9 @@ struct driver_streams {
     return reinterpret_cast<Call*>(dlsym(library, name));
   }
   [[nodiscard]] void* make() const {
-    void* made = nullptr;
-    EXPECT_EQ(find<int(void**, unsigned)>("cuStreamCreate")(&made, 1), 0);
-    return made;
+    void* output = nullptr;
+    EXPECT_EQ(find<int(void**, unsigned)>("cuStreamCreate")(&output, 1), 0);
+    return output;
   }
   void fill(void* at, unsigned char value, std::size_t bytes, void* stream) const {
     EXPECT_EQ(find<int(void*, unsigned char, std::size_t, void*)>("cuMemsetD8Async")(at, value, bytes, stream), 0);
@@ -86,9 +86,10 @@ struct driver_streams {
     const bool fake = dlsym(library, "sluice_fake_hub") != nullptr;
     for (int i = 0; i < (fake ? 4 : times); ++i) fill(at, value, bytes, stream);
   }
-  [[nodiscard]] std::vector<unsigned char> read(void* from, std::size_t bytes, void* stream) const {
+  [[nodiscard]] std::vector<unsigned char> read(void* source, std::size_t bytes, void* stream) const {
     std::vector<unsigned char> out(bytes);
-    EXPECT_EQ(find<int(void*, void*, std::size_t, void*)>("cuMemcpyDtoHAsync_v2")(out.data(), from, bytes, stream), 0);
+    EXPECT_EQ(find<int(void*, void*, std::size_t, void*)>("cuMemcpyDtoHAsync_v2")(out.data(), source, bytes, stream),
+              0);
     EXPECT_EQ(find<int(void*)>("cuStreamSynchronize")(stream), 0);
     return out;
   }
@@ -313,7 +314,7 @@ TEST(pool_library_file, needs_nothing_that_is_not_everywhere_and_no_newer_c_libr
   const auto needed = sluice::test::needed_libraries(path);
   ASSERT_FALSE(needed.empty());
   for (const auto& name : needed) EXPECT_TRUE(allowed.contains(name)) << name;
-  const std::string symbols = sluice::test::output_of("objdump -T '" + path + "'");
+  const std::string symbols = sluice::test::capture_output("objdump -T '" + path + "'");
   const std::regex version(R"(GLIBC_2\.(\d+))");
   for (std::sregex_iterator it(symbols.begin(), symbols.end(), version), end; it != end; ++it) {
     EXPECT_LE(std::atoi((*it)[1].str().c_str()), 34) << it->str();
@@ -322,7 +323,7 @@ TEST(pool_library_file, needs_nothing_that_is_not_everywhere_and_no_newer_c_libr
 #endif
 
 TEST(pool_library_file, exports_its_functions_only) {
-  const std::string symbols = sluice::test::output_of("nm -D --defined-only '" + path + "'");
+  const std::string symbols = sluice::test::capture_output("nm -D --defined-only '" + path + "'");
   std::istringstream lines(symbols);
   int found = 0;
   for (std::string line; std::getline(lines, line);) {

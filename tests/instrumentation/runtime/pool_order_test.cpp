@@ -16,7 +16,7 @@
 #include "tests/instrumentation/runtime/on_each_device.hpp"
 #include "tests/instrumentation/sizes.hpp"
 
-// A pool does not reuse a block before the work on it is done, also during graphs and captures.
+// A pool does not reuse a block before the work on it is done, not even in graphs and captures.
 
 namespace sluice::runtime {
 namespace {
@@ -283,7 +283,7 @@ TEST_P(pool_order, a_pool_of_host_memory_counts_its_bytes_and_gives_them_back) {
   const stream s;
   void* a = p.allocate(s, 1000);
   void* b = p.allocate(s, 3 * mib);
-  EXPECT_EQ(device().memory_space_of(a), memory_space::pinned);
+  EXPECT_EQ(device().find_memory_space(a), memory_space::pinned);
   auto now = p.stats();
   EXPECT_EQ(now.requested, 1000 + 3 * mib);
   EXPECT_EQ(now.used, 1024 + 3 * mib);

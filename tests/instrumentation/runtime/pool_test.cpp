@@ -508,8 +508,8 @@ TEST_P(pool, is_torn_by_nothing_that_threads_do_to_it_at_once) {
       std::optional<stream> s(device());
       std::vector<std::pair<void*, std::size_t>> live;
       for (int i = 0; i < 3000; ++i) {
-        const auto what = random() % 100;
-        if (what < 50) {
+        const auto subject = random() % 100;
+        if (subject < 50) {
           const std::size_t bytes = 1 + random() % (random() % 10 == 0 ? 2 * mib : 20'000);
           try {
             void* block = p->allocate(*s, bytes);
@@ -519,13 +519,13 @@ TEST_P(pool, is_torn_by_nothing_that_threads_do_to_it_at_once) {
             for (const auto& [block, size] : live) p->deallocate(*s, block, size);
             live.clear();
           }
-        } else if (what < 97 && !live.empty()) {
+        } else if (subject < 97 && !live.empty()) {
           const std::size_t at = random() % live.size();
           p->deallocate(*s, live[at].first, live[at].second);
           live.erase(live.begin() + static_cast<std::ptrdiff_t>(at));
-        } else if (what == 98) {
+        } else if (subject == 98) {
           p->trim();
-        } else if (what == 99) {
+        } else if (subject == 99) {
           s.emplace(device());
         }
       }

@@ -90,16 +90,16 @@ TEST_F(recorded_process, that_has_the_runtime_twice_has_the_pools_and_blocks_of_
   std::map<trace::block_id, account*> blocks;
   EXPECT_TRUE(snapshot_->for_each<trace::alloc_event>([&](const trace::alloc_event& row) {
     if (row.layer != trace::layer::pool) return;
-    account& of = pools[std::string(snapshot_->tables().text(snapshot_->tables().pools.find(row.pool)->name))];
-    ++of.allocated;
-    of.kept.insert(row.bytes);
-    blocks[row.block] = &of;
+    account& subject = pools[std::string(snapshot_->tables().text(snapshot_->tables().pools.find(row.pool)->name))];
+    ++subject.allocated;
+    subject.kept.insert(row.bytes);
+    blocks[row.block] = &subject;
   }));
   EXPECT_TRUE(snapshot_->for_each<trace::free_event>([&](const trace::free_event& row) {
     if (const auto found = blocks.find(row.block); found != blocks.end()) ++found->second->freed;
   }));
   ASSERT_THAT(pools, testing::SizeIs(2));
-  for (const auto& [name, of] : pools) EXPECT_EQ(of.allocated - of.freed, 1) << name;
+  for (const auto& [name, target] : pools) EXPECT_EQ(target.allocated - target.freed, 1) << name;
   EXPECT_EQ(pools["the program's"].allocated, 101);
   EXPECT_EQ(pools["the program's"].kept,
             (std::set<std::uint64_t>{recorded_roles::gone_bytes, recorded_roles::kept_bytes}));

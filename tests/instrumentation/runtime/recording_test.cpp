@@ -383,11 +383,11 @@ TEST(recording, tells_the_pools_of_different_devices_apart) {
   const std::string path = fs::temp_directory_path() / ("sluice_pools_" + std::to_string(getpid()) + ".sluice");
   {
     recording r(path, a);
-    const auto pool_of = [](const device_ref& d, const char* name) {
+    const auto find_pool = [](const device_ref& d, const char* name) {
       return std::make_shared<pool_memory_resource>(std::make_shared<device_memory_resource>(d),
                                                     pool_options{.name = name});
     };
-    const auto pool_a = pool_of(a, "pool-a"), pool_b = pool_of(b, "pool-b");
+    const auto pool_a = find_pool(a, "pool-a"), pool_b = find_pool(b, "pool-b");
     const device_buffer x(mib, stream_ref(a), pool_a), y(3 * mib, stream_ref(b), pool_b);
     r.finish();
   }

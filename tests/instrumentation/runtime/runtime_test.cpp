@@ -174,23 +174,23 @@ TEST_P(runtime, orders_two_streams_by_an_event) {
 
 TEST_P(runtime, measures_time_between_timed_events) {
   const stream s;
-  timed_event from, to;
+  timed_event row, to;
   const pinned_buffer host(64 * mib, s);
   const device_buffer there(64 * mib, s);
-  from.record(s);
+  row.record(s);
   copy_async(there.data(), host.data(), host.size_bytes(), s);
   to.record(s);
   to.sync();
-  EXPECT_GT(elapsed(from, to).count(), 0.1F) << "64 MiB in less than 0.1 ms would be 600 GB/s";
-  EXPECT_LT(elapsed(from, to).count(), 1000.0F);
+  EXPECT_GT(elapsed(row, to).count(), 0.1F) << "64 MiB in less than 0.1 ms would be 600 GB/s";
+  EXPECT_LT(elapsed(row, to).count(), 1000.0F);
 }
 
 TEST_P(runtime, knows_memory_spaces) {
   int local = 0;
-  EXPECT_EQ(device().memory_space_of(&local), memory_space::pageable);
-  EXPECT_EQ(device().memory_space_of(device_buffer(64).data()), memory_space::device);
-  EXPECT_EQ(device().memory_space_of(pinned_buffer(64).data()), memory_space::pinned);
-  EXPECT_EQ(device().memory_space_of(managed_buffer(64).data()), memory_space::managed);
+  EXPECT_EQ(device().find_memory_space(&local), memory_space::pageable);
+  EXPECT_EQ(device().find_memory_space(device_buffer(64).data()), memory_space::device);
+  EXPECT_EQ(device().find_memory_space(pinned_buffer(64).data()), memory_space::pinned);
+  EXPECT_EQ(device().find_memory_space(managed_buffer(64).data()), memory_space::managed);
 }
 
 TEST_P(runtime, registers_host_memory_for_a_scope) {
@@ -198,11 +198,11 @@ TEST_P(runtime, registers_host_memory_for_a_scope) {
   const device_buffer there(4 * mib);
   {
     const host_registration pin(in.data(), in.size() * 4);
-    EXPECT_EQ(device().memory_space_of(in.data()), memory_space::pinned);
+    EXPECT_EQ(device().find_memory_space(in.data()), memory_space::pinned);
     EXPECT_THROW(host_registration(in.data(), in.size() * 4), error) << "twice";
     copy_async(there.data(), in.data(), 4 * mib, current_stream());
   }
-  EXPECT_EQ(device().memory_space_of(in.data()), memory_space::pageable);
+  EXPECT_EQ(device().find_memory_space(in.data()), memory_space::pageable);
   std::vector<std::uint32_t> out(in.size());
   copy(out.data(), there.data(), 4 * mib);
   EXPECT_EQ(in, out);

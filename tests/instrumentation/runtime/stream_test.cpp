@@ -207,13 +207,13 @@ TEST_P(streams, give_time_to_timed_events_only) {
   // Checked by type: events that processes share have no time.
   static_assert(!std::is_base_of_v<timed_event, ipc_event> && !std::is_convertible_v<ipc_event&, timed_event&>);
   const stream s;
-  timed_event from(device(), event_wait::sleep), to;
+  timed_event row(device(), event_wait::sleep), to;
   const device_buffer a(64 * mib, s);
-  from.record(s);
+  row.record(s);
   set_async(a.data(), 1, a.size_bytes(), s);
   to.record(s);
   to.sync();
-  EXPECT_GE(elapsed(from, to).count(), 0.0F);
+  EXPECT_GE(elapsed(row, to).count(), 0.0F);
   ipc_event shared;
   shared.record(s);
   shared.sync();

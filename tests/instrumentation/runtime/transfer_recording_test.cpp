@@ -9,7 +9,7 @@
 #include "instrumentation/runtime/transfer.hpp"
 #include "tests/instrumentation/runtime/on_each_device.hpp"
 
-// What a recording contains about transfers of arrays.
+// Recordings of array transfers.
 
 namespace sluice::runtime {
 namespace {

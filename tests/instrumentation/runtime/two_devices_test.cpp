@@ -107,8 +107,8 @@ void copies_both_ways(const resource_ptr& here, const resource_ptr& there) {
   EXPECT_EQ(out, std::vector<unsigned char>(mib, 7));
   // The copies as one batch, which fails during a capture without breaking the capture.
   set_async(a.data(), 8, mib, s);
-  auto *from = static_cast<char*>(a.data()), *to = static_cast<char*>(b.data());
-  const std::vector<copy_piece> pieces{{to, from, mib / 2}, {to + mib / 2, from + mib / 2, mib / 2}};
+  auto *source = static_cast<char*>(a.data()), *to = static_cast<char*>(b.data());
+  const std::vector<copy_piece> pieces{{to, source, mib / 2}, {to + mib / 2, source + mib / 2, mib / 2}};
   copy_batch_async(pieces, s);
   graph_capture capture(s);
   EXPECT_THROW(copy_async(back.data(), b.data(), mib, s), error);

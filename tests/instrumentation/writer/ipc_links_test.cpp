@@ -8,21 +8,21 @@ class shares : public record_decoder_test {
  protected:
   shares() : other_(&rows_->add_process(identity(200), 200)), here_(&add_thread()), there_(&add_thread(*other_)) {}
 
-  void share(thread& t, time_ns time, ring::shared_thing kind, std::uint64_t key, std::uint64_t what,
+  void share(thread& t, time_ns time, ring::shared_thing kind, std::uint64_t key, std::uint64_t value,
              std::uint64_t pool = 0, bool imported = false) {
     ring::share_record r{};
     r.key = key;
-    r.what = what;
+    r.object = value;
     r.pool = pool;
     r.kind = static_cast<std::uint32_t>(kind);
     r.imported = imported ? 1 : 0;
     put(t, time, r);
   }
-  void import(thread& t, time_ns time, ring::shared_thing kind, std::uint64_t key, std::uint64_t what,
+  void import(thread& t, time_ns time, ring::shared_thing kind, std::uint64_t key, std::uint64_t value,
               std::uint64_t pool = 0) {
     ring::alloc_record r{};
     r.header.flags = ring::flag_ipc | ring::flag_shared;
-    r.address = what;
+    r.address = value;
     r.bytes = 64;
     r.device = ring::no_device;
     r.pool = pool;
@@ -30,7 +30,7 @@ class shares : public record_decoder_test {
     r.kind =
         static_cast<std::uint8_t>(kind == ring::shared_thing::physical ? memory_kind::physical : memory_kind::device);
     put(t, time, r);
-    share(t, time, kind, key, what, pool, true);
+    share(t, time, kind, key, value, pool, true);
   }
   /// The size in bytes of each link's owner, by the imported block's address.
   std::map<std::uint64_t, std::uint64_t> owners() {

@@ -44,12 +44,12 @@ TEST(key_map, holds_nothing_under_no_key) {
 /// Checks lookups in a table that forgets keys: each lookup returns the model's value or reports the key as forgotten,
 /// and every forgotten key is reported.
 template <class Key>
-void forgets_only_what_it_tells(Key&& key_of, std::size_t most) {
+void forgets_only_what_it_tells(Key&& get_key, std::size_t most) {
   std::mt19937_64 random(2);
   recent_map<std::uint64_t> map(most);
   std::unordered_map<std::uint64_t, std::uint64_t> model;
   for (int round = 0; round < 100'000; ++round) {
-    const std::uint64_t key = key_of(random());
+    const std::uint64_t key = get_key(random());
     if (random() % 4 == 0) {
       map.erase(key);
       model.erase(key);
@@ -58,7 +58,7 @@ void forgets_only_what_it_tells(Key&& key_of, std::size_t most) {
       ASSERT_EQ(map.put(key, value, [&](std::uint64_t gone) { ASSERT_EQ(model.erase(gone), 1U); }), value);
       model[key] = value;
     }
-    const std::uint64_t asked = key_of(random());
+    const std::uint64_t asked = get_key(random());
     const auto known = model.find(asked);
     const auto* found = map.find(asked);
     ASSERT_EQ(found != nullptr, known != model.end());

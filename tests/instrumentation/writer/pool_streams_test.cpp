@@ -32,11 +32,11 @@ class lanes : public record_decoder_test {
     put(t, 0, l);
     return l.key;
   }
-  static void alloc_of(thread& t, time_ns time, std::uint64_t pool_stream, std::uint64_t address) {
+  static void send_alloc(thread& t, time_ns time, std::uint64_t pool_stream, std::uint64_t address) {
     EXPECT_TRUE(put_words(t.pair.producer, ring::record_type::pool_stream_alloc, raw_time(time), address,
                           std::uint64_t{100}, std::uint64_t{512}, pool_stream));
   }
-  static void free_of(thread& t, time_ns time, std::uint64_t pool_stream, std::uint64_t address) {
+  static void send_free(thread& t, time_ns time, std::uint64_t pool_stream, std::uint64_t address) {
     EXPECT_TRUE(put_words(t.pair.producer, ring::record_type::pool_stream_free, raw_time(time), address, pool_stream));
   }
 };
@@ -101,7 +101,7 @@ TEST_F(framework_records, that_are_lost_are_memory_events_of_their_layer) {
     const ring::record_header header{};
     EXPECT_TRUE(ring::is_memory_event(type));
     EXPECT_TRUE(ring::uses_reserve(type));
-    EXPECT_EQ(ring::layers_of(type, &header), ring::layer_bit(layer::framework));
+    EXPECT_EQ(ring::get_layers(type, &header), ring::layer_bit(layer::framework));
   }
 }
 
@@ -109,8 +109,8 @@ TEST_F(lanes, make_rows_like_those_of_full_records) {
   thread& t = add_thread();
   const std::uint64_t key = introduce(t);
   alloc(t, 1, 0x10000, 0x10000);
-  alloc_of(t, 10, key, 0x11000);
-  free_of(t, 20, key, 0x11000);
+  send_alloc(t, 10, key, 0x11000);
+  send_free(t, 20, key, 0x11000);
   const ring::pool_stream_record l = pool_stream(t);
   ring::alloc_record born{};
   born.address = 0x11000;
@@ -192,17 +192,17 @@ TEST_F(lanes, leave_names_and_parents_to_those_that_have_their_own) {
 TEST_F(lanes, that_nobody_introduced_are_a_loss_and_said_so_once) {
   thread& t = add_thread();
   const std::uint64_t key = introduce(t);
-  alloc_of(t, 10, key + 8, 0x1000);
-  free_of(t, 20, key + 8, 0x1000);
-  alloc_of(t, 30, 0, 0x1000);
-  alloc_of(t, 40, key, 0x2000);
+  send_alloc(t, 10, key + 8, 0x1000);
+  send_free(t, 20, key + 8, 0x1000);
+  send_alloc(t, 30, 0, 0x1000);
+  send_alloc(t, 40, key, 0x2000);
   // A truncated record, and a record with only a header.
   put_words(t.pair.producer, ring::record_type::pool_stream_alloc, raw_time(50), std::uint64_t{0x1000});
   ring::record_header bare{};
   bare.time = raw_time(60);
   t.pair.producer.put(&bare, ring::record_type::pool_stream_free, sizeof bare);
   turns(3);
-  alloc_of(t, 70'000'000, key + 8, 0x1000);
+  send_alloc(t, 70'000'000, key + 8, 0x1000);
   const recorded& trace = finish();
   const auto allocs = trace.all<alloc_event>();
   ASSERT_EQ(allocs.size(), 1u);
@@ -230,7 +230,7 @@ TEST_F(lanes, are_what_their_key_says_or_are_refused) {
   forged.kind = static_cast<std::uint8_t>(memory_kind::host);
   put(liar, 0, forged);
   const std::uint64_t key = introduce(honest);
-  alloc_of(honest, 10, key, 0x1000);
+  send_alloc(honest, 10, key, 0x1000);
   const recorded& trace = finish();
   const auto allocs = trace.all<alloc_event>();
   ASSERT_EQ(allocs.size(), 1u);
@@ -241,9 +241,9 @@ TEST_F(lanes, are_what_their_key_says_or_are_refused) {
 TEST_F(lanes, of_a_parent_are_known_of_its_child) {
   thread& parent = add_thread();
   const std::uint64_t key = introduce(parent);
-  alloc_of(parent, 10, key, 0x1000);
+  send_alloc(parent, 10, key, 0x1000);
   thread& child = add_thread(rows_->add_process(identity(200), 200));
-  alloc_of(child, 20, key, 0x1000);
+  send_alloc(child, 20, key, 0x1000);
   const recorded& trace = finish();
   const auto allocs = trace.all<alloc_event>();
   ASSERT_EQ(allocs.size(), 2u);

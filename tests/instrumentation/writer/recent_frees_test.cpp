@@ -26,16 +26,16 @@ class all_notes {
     if (notes_.size() > max_) notes_.pop_front();
   }
   void erase(std::uint64_t address) {
-    for (auto& [of, value] : notes_) {
-      if (of == address) value.reset();
+    for (auto& [subject, value] : notes_) {
+      if (subject == address) value.reset();
     }
   }
   [[nodiscard]] std::map<std::uint64_t, int> by_address() const {
-    std::map<std::uint64_t, int> all;
+    std::map<std::uint64_t, int> totals;
     for (const auto& [address, value] : notes_) {
-      if (value) all[address] = *value;
+      if (value) totals[address] = *value;
     }
-    return all;
+    return totals;
   }
 
  private:
@@ -48,18 +48,18 @@ TEST(recent_frees, are_what_the_end_of_all_notes_says) {
   for (const int queries_one_in : {1, 3, 20, 100}) {  // In the last case, more is added between queries than is kept.
     std::mt19937_64 random(7);
     recent_frees<int> notes(most);
-    all_notes all(most);
+    all_notes whole(most);
     for (int round = 0; round < 5'000; ++round) {
       const std::uint64_t address = random() % 40;
       notes.put(address, round);
-      all.put(address, round);
+      whole.put(address, round);
       if (random() % static_cast<unsigned>(queries_one_in) != 0) continue;
       if (random() % 4 == 0) {
         const std::uint64_t erased = random() % 40;
         notes.erase(erased);
-        all.erase(erased);
+        whole.erase(erased);
       }
-      const std::map<std::uint64_t, int> expected = all.by_address();
+      const std::map<std::uint64_t, int> expected = whole.by_address();
       for (std::uint64_t asked = 0; asked < 42; ++asked) {
         const int* const found = notes.find(asked);
         const auto exact = expected.find(asked);

@@ -55,7 +55,7 @@ class record_decoder_test : public testing::Test {
   }
 
   template <class Record>
-  void put(thread& t, time_ns time, Record record, ring::record_type type = ring::type_of<Record>::value) {
+  void put(thread& t, time_ns time, Record record, ring::record_type type = ring::get_type<Record>::value) {
     record.header.time = raw_time(time);
     ASSERT_TRUE(t.pair.producer.put(&record.header, type, sizeof record));
   }
@@ -63,12 +63,12 @@ class record_decoder_test : public testing::Test {
 
   std::uint64_t text(thread& t, const std::string& words) {
     ring::string_record record{};
-    record.key = key_of(words);
+    record.key = get_key(words);
     record.length = words.size();
     t.pair.producer.put(&record.header, ring::record_type::string, sizeof record, words.data(), words.size());
     return record.key;
   }
-  static std::uint64_t key_of(const std::string& words) { return ring::detail::hash_text(words.data(), words.size()); }
+  static std::uint64_t get_key(const std::string& words) { return ring::detail::hash_text(words.data(), words.size()); }
 
   void alloc(thread& t, time_ns time, std::uint64_t address, std::uint64_t bytes, layer layer = layer::driver,
              memory_kind kind = memory_kind::device) {

@@ -93,8 +93,8 @@ TEST_F(record_decoder_test, a_copy_to_the_host_waits_for_its_content) {
     content(host, time, correlation, 0, content_check::none, ring::content_stage::awaited);
     call(host, time, correlation, 0x8020, 0x1010, 64);
   };
-  const auto arrived = [&](thread& from, time_ns time, std::uint32_t correlation, std::uint64_t hash) {
-    content(from, time, correlation, hash, content_check::exact, ring::content_stage::arrived);
+  const auto arrived = [&](thread& source, time_ns time, std::uint32_t correlation, std::uint64_t hash) {
+    content(source, time, correlation, hash, content_check::exact, ring::content_stage::arrived);
   };
   awaited(30, 7);
   copy(flush, 40, 7, 64, direction::d2h);

@@ -168,7 +168,7 @@ TEST_F(record_decoder_test, a_completion_belongs_to_the_last_free) {
 TEST_F(record_decoder_test, refuses_a_text_that_is_not_its_key) {
   thread& t = add_thread();
   ring::string_record lie{};
-  lie.key = key_of("truth");
+  lie.key = get_key("truth");
   lie.length = 3;
   t.pair.producer.put(&lie.header, ring::record_type::string, sizeof lie, "lie", 3);
   lie.length = 1 << 20;  // Longer than the record.

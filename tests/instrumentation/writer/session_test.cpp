@@ -42,7 +42,7 @@ int connect_to(const char* socket) {
 }
 
 /// The greeting of a client that has the recording's secret.
-ring::hello greeting_of(const char* socket) {
+ring::hello make_greeting(const char* socket) {
   ring::writer_address to;
   ring::hello greeting;
   if (ring::parse_writer_address(socket, to)) std::memcpy(greeting.secret, to.secret, sizeof greeting.secret);
@@ -81,6 +81,21 @@ std::size_t open_descriptors() {
   return count;
 }
 
+TEST(session_test, completes_its_file_when_it_is_destroyed_without_a_stop) {
+  const temporary_folder folder;
+  const std::string path = folder.file("t.sluice");
+  {
+    auto running = session::start(path, {});
+    ASSERT_TRUE(running.has_value()) << running.error().to_string();
+    ASSERT_TRUE(ring::start(running->socket_name().c_str(), {}));
+    mark(7);
+    ring::stop();
+  }
+  const recorded trace(path);
+  EXPECT_EQ(trace.all<marker_event>().size(), 1U);
+  EXPECT_TRUE(trace.snapshot().complete()) << "the end of the file must be written, too";
+}
+
 TEST(session_test, hostile_clients_are_ignored) {
   const std::size_t descriptors_before = open_descriptors();
   {
@@ -97,7 +112,7 @@ TEST(session_test, hostile_clients_are_ignored) {
     send(client(), "x", 1, {});
     const std::string garbage(3000, '\xff');
     send(client(), garbage.data(), garbage.size(), {});
-    const ring::hello greeting = greeting_of(r.socket());
+    const ring::hello greeting = make_greeting(r.socket());
     send(client(), &greeting, sizeof greeting, {});  // A greeting without a ring.
     const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
     send(client(), &greeting, sizeof greeting, {null});
@@ -125,7 +140,7 @@ TEST(session_test, nobody_is_heard_without_its_secret) {
   recording r;
   ring::ring_pair ring(ring::minimum_ring_bytes, ring::clock_kind::monotonic_ns);
   for (int i = 0; i < 300; ++i) {
-    ring::hello greeting = greeting_of(r.socket());
+    ring::hello greeting = make_greeting(r.socket());
     greeting.secret[i % ring::secret_bytes] ^= 1;
     const int client = connect_to(r.socket());
     send(client, &greeting, sizeof greeting, {ring.file()});
@@ -142,7 +157,7 @@ TEST(session_test, the_secret_is_in_no_warning) {
   const std::string secret(r.socket(), 2 * ring::secret_bytes);
   close(connect_to(r.socket()));
   const int client = connect_to(r.socket());
-  const ring::hello greeting = greeting_of(r.socket());
+  const ring::hello greeting = make_greeting(r.socket());
   send(client, &greeting, sizeof greeting, {});
   close(client);
   (void)r.finish();
@@ -209,7 +224,7 @@ TEST(session_test, a_ring_that_goes_bad_costs_only_itself) {
     }
     ring.header().head = i == 0 ? ~std::uint64_t{0} : random() % (ring::minimum_ring_bytes / 8) * 8;
     const int client = connect_to(r.socket());
-    const ring::hello greeting = greeting_of(r.socket());
+    const ring::hello greeting = make_greeting(r.socket());
     send(client, &greeting, sizeof greeting, {ring.file()});
     close(client);
   }
@@ -441,7 +456,7 @@ TEST(session_test, a_new_program_under_the_pid_of_an_old_one_is_a_new_process) {
     marker.step = static_cast<std::int64_t>(image);
     ring.producer.put(&marker.header, ring::record_type::marker, sizeof marker);
     const int client = connect_to(r.socket());
-    const ring::hello greeting = greeting_of(r.socket());
+    const ring::hello greeting = make_greeting(r.socket());
     send(client, &greeting, sizeof greeting, {ring.file()});
     close(client);
     ASSERT_TRUE(r.live().sync().has_value());
@@ -527,9 +542,9 @@ TEST(clock_line, survives_absurd_times) {
 }
 
 /// In a file that was sorted while it was written, some names come after events; otherwise all names come first.
-bool has_names_between_events(const snapshot& of) {
+bool has_names_between_events(const snapshot& recording) {
   bool events = false, between = false;
-  for (const chunk_info& chunk : of.chunks()) {
+  for (const chunk_info& chunk : recording.chunks()) {
     events = events || is_event(chunk.type);
     between = between || (events && chunk.type == row_type::string);
   }

@@ -32,9 +32,10 @@ class source_text : public testing::Test {
     return texts(read_source(write("numbers.py", text), lines, for_ever, {.around = 1}));
   }
   static std::vector<std::string> texts(const source_pieces& found) {
-    std::vector<std::string> all;
-    for (const source_piece& piece : found.pieces) all.push_back(std::to_string(piece.first_line) + "| " + piece.text);
-    return all;
+    std::vector<std::string> strings;
+    for (const source_piece& piece : found.pieces)
+      strings.push_back(std::to_string(piece.first_line) + "| " + piece.text);
+    return strings;
   }
   temporary_folder folder_;
 };
@@ -92,13 +93,13 @@ void record_frames(const std::string& file, const std::vector<std::uint32_t>& li
     ring::introduce_frame(frame);
     keys.push_back(frame.key);
   }
-  ring::alloc_record made{};
-  made.header.time = ring::now();
-  made.address = 0x1000;
-  made.bytes = 1;
-  made.device = ring::no_device;
-  made.stack = ring::intern_stack(keys.data(), keys.size());
-  ring::emit(made);
+  ring::alloc_record record{};
+  record.header.time = ring::now();
+  record.address = 0x1000;
+  record.bytes = 1;
+  record.device = ring::no_device;
+  record.stack = ring::intern_stack(keys.data(), keys.size());
+  ring::emit(record);
 }
 
 TEST_F(source_text, is_in_the_recording_when_asked_for) {

@@ -190,14 +190,14 @@ std::vector<std::vector<block_id>> touched_by_launches(const recorded& trace) {
   auto launches = trace.all<graph_launch_event>();
   std::sort(launches.begin(), launches.end(), [](const auto& a, const auto& b) { return a.time < b.time; });
   const auto touches = trace.all<touch_event>();
-  std::vector<std::vector<block_id>> all;
+  std::vector<std::vector<block_id>> lists;
   for (const graph_launch_event& launched : launches) {
-    std::vector<block_id>& blocks = all.emplace_back();
+    std::vector<block_id>& blocks = lists.emplace_back();
     for (const touch_event& t : touches) {
       if (t.graph == launched.graph) blocks.push_back(t.block);
     }
   }
-  return all;
+  return lists;
 }
 
 class changed_graph : public touched_blocks_test {
@@ -220,16 +220,16 @@ class changed_graph : public touched_blocks_test {
     rows_ = trace.all<touch_event>().size();
     return touched_by_launches(trace);
   }
-  void set_child(thread& t, time_ns time, std::uint64_t of, std::uint64_t node, std::uint64_t child) {
+  void set_child(thread& t, time_ns time, std::uint64_t value, std::uint64_t node, std::uint64_t child) {
     ring::child_graph_record r{};
-    r.graph = of;
+    r.graph = value;
     r.node = node;
     r.child = child;
     put(t, time, r);
   }
-  void enable(thread& t, time_ns time, std::uint64_t of, std::uint64_t node, bool enabled) {
+  void enable(thread& t, time_ns time, std::uint64_t value, std::uint64_t node, bool enabled) {
     ring::node_switch_record r{};
-    r.graph = of;
+    r.graph = value;
     r.node = node;
     r.enabled = enabled ? 1 : 0;
     put(t, time, r);
@@ -247,10 +247,10 @@ TEST_F(changed_graph, touches_other_blocks_from_the_change_on_only) {
   // The device reports both launches afterwards.
   launch(*t_, 33, made, 1);
   launch(*t_, 34, made, 2);
-  const auto all = finished();
-  ASSERT_EQ(all.size(), 2u);
-  EXPECT_EQ(all[0], (touched{a_, b_}));
-  EXPECT_EQ(all[1], (touched{c_, b_}));
+  const auto whole = finished();
+  ASSERT_EQ(whole.size(), 2u);
+  EXPECT_EQ(whole[0], (touched{a_, b_}));
+  EXPECT_EQ(whole[1], (touched{c_, b_}));
 }
 
 TEST_F(changed_graph, that_is_what_it_was_before_has_its_old_rows) {
@@ -259,9 +259,9 @@ TEST_F(changed_graph, that_is_what_it_was_before_has_its_old_rows) {
     call(*t_, 31 + 3 * i, made, i + 1);
     launch(*t_, 32 + 3 * i, made, i + 1);
   }
-  const auto all = finished();
-  ASSERT_EQ(all.size(), 10u);
-  for (std::size_t i = 0; i < all.size(); ++i) EXPECT_EQ(all[i], (touched{i % 2 == 0 ? c_ : a_, b_})) << i;
+  const auto whole = finished();
+  ASSERT_EQ(whole.size(), 10u);
+  for (std::size_t i = 0; i < whole.size(); ++i) EXPECT_EQ(whole[i], (touched{i % 2 == 0 ? c_ : a_, b_})) << i;
   EXPECT_EQ(rows_, 4u) << "two nodes, two versions";
 }
 
@@ -282,10 +282,10 @@ TEST_F(changed_graph, of_which_more_are_made_changes_theirs_not_the_first) {
   call(*t_, 33, 0xff, 2);
   launch(*t_, 34, made, 1);
   launch(*t_, 35, 0xff, 2);
-  const auto all = finished();
-  ASSERT_EQ(all.size(), 2u);
-  EXPECT_EQ(all[0], (touched{a_, b_}));
-  EXPECT_EQ(all[1], (touched{c_, b_}));
+  const auto whole = finished();
+  ASSERT_EQ(whole.size(), 2u);
+  EXPECT_EQ(whole[0], (touched{a_, b_}));
+  EXPECT_EQ(whole[1], (touched{c_, b_}));
 }
 
 TEST_F(changed_graph, brought_up_to_date_is_as_the_other_and_keeps_its_nodes) {
@@ -298,19 +298,19 @@ TEST_F(changed_graph, brought_up_to_date_is_as_the_other_and_keeps_its_nodes) {
   call(*t_, 36, made, 2);
   launch(*t_, 37, made, 1);
   launch(*t_, 38, made, 2);
-  const auto all = finished();
-  ASSERT_EQ(all.size(), 2u);
-  EXPECT_EQ(all[0], (touched{c_, c_}));
-  EXPECT_EQ(all[1], (touched{c_, b_}));
+  const auto whole = finished();
+  ASSERT_EQ(whole.size(), 2u);
+  EXPECT_EQ(whole[0], (touched{c_, c_}));
+  EXPECT_EQ(whole[1], (touched{c_, b_}));
 }
 
 TEST_F(changed_graph, may_name_nothing) {
   set_node(*t_, 30, made, first, {});
   call(*t_, 31, made, 1);
   launch(*t_, 32, made, 1);
-  const auto all = finished();
-  ASSERT_EQ(all.size(), 1u);
-  EXPECT_EQ(all[0], (touched{b_}));
+  const auto whole = finished();
+  ASSERT_EQ(whole.size(), 1u);
+  EXPECT_EQ(whole[0], (touched{b_}));
 }
 
 TEST_F(changed_graph, takes_many_blocks_of_a_node_in_pieces) {
@@ -318,9 +318,9 @@ TEST_F(changed_graph, takes_many_blocks_of_a_node_in_pieces) {
   set_node(*t_, 31, made, first, {0x1000}, true);
   call(*t_, 32, made, 1);
   launch(*t_, 33, made, 1);
-  const auto all = finished();
-  ASSERT_EQ(all.size(), 1u);
-  EXPECT_EQ(all[0], (touched{c_, a_, b_}));
+  const auto whole = finished();
+  ASSERT_EQ(whole.size(), 1u);
+  EXPECT_EQ(whole[0], (touched{c_, a_, b_}));
 }
 
 TEST_F(changed_graph, holds_what_its_children_were_when_they_were_added) {
@@ -334,10 +334,10 @@ TEST_F(changed_graph, holds_what_its_children_were_when_they_were_added) {
   call(*t_, 37, 0xcc, 2);
   launch(*t_, 38, 0xcc, 1);
   launch(*t_, 39, 0xcc, 2);
-  const auto all = finished();
-  ASSERT_EQ(all.size(), 2u);
-  EXPECT_EQ(all[0], (touched{c_, a_, b_}));
-  EXPECT_EQ(all[1], (touched{c_, c_, b_}));
+  const auto whole = finished();
+  ASSERT_EQ(whole.size(), 2u);
+  EXPECT_EQ(whole[0], (touched{c_, a_, b_}));
+  EXPECT_EQ(whole[1], (touched{c_, c_, b_}));
 }
 
 TEST_F(changed_graph, leaves_out_what_is_switched_off) {
@@ -350,11 +350,11 @@ TEST_F(changed_graph, leaves_out_what_is_switched_off) {
   enable(*t_, 34, made, first, true);
   call(*t_, 35, made, 3);
   for (std::uint32_t i = 1; i <= 3; ++i) launch(*t_, 40 + i, made, i);
-  const auto all = finished();
-  ASSERT_EQ(all.size(), 3u);
-  EXPECT_EQ(all[0], (touched{b_}));
-  EXPECT_EQ(all[1], (touched{b_}));
-  EXPECT_EQ(all[2], (touched{c_, b_}));
+  const auto whole = finished();
+  ASSERT_EQ(whole.size(), 3u);
+  EXPECT_EQ(whole[0], (touched{b_}));
+  EXPECT_EQ(whole[1], (touched{b_}));
+  EXPECT_EQ(whole[2], (touched{c_, b_}));
 }
 
 // No program can do this, but a ring may claim it: a graph within itself, twice as large with each record.
@@ -373,10 +373,10 @@ TEST_F(changed_graph, by_nodes_that_nobody_knows_is_left_alone) {
   call(*t_, 32, made, 1);
   launch(*t_, 33, made, 1);
   launch(*t_, 34, 0x66, 9);
-  const auto all = finished();
-  ASSERT_EQ(all.size(), 2u);
-  EXPECT_EQ(all[0], (touched{a_, b_}));
-  EXPECT_EQ(all[1], (touched{}));
+  const auto whole = finished();
+  ASSERT_EQ(whole.size(), 2u);
+  EXPECT_EQ(whole[0], (touched{a_, b_}));
+  EXPECT_EQ(whole[1], (touched{}));
 }
 
 TEST_F(touched_blocks_test, mode_of_the_process_is_in_its_row) {

@@ -11,25 +11,25 @@ namespace sluice::gui {
 namespace {
 
 /// The memory track of a device; null if it has none.
-const query::track* memory_track_of(const query::track_list& all, trace::device_id device) {
-  for (const query::track& each : all.tracks)
+const query::track* find_memory_track(const query::track_list& list, trace::device_id device) {
+  for (const query::track& each : list.tracks)
     if (each.kind == query::track_kind::memory && each.device == device) return &each;
   return nullptr;
 }
 
 /// The highest number of bytes in use in bin `at`, of one memory.
-double value_in(const query::series& of, const metrics::memory_statistics& memory, std::size_t at) {
+double value_in(const query::series& series, const metrics::memory_statistics& memory, std::size_t at) {
   double sum = 0;
-  for (const query::band& band : of.bands)
+  for (const query::band& band : series.bands)
     if (band.role == query::band_role::used && band.layer == memory.layer && band.kind == memory.kind &&
         at < band.bins.size())
       sum += band.bins[at].maximum;
   return sum;
 }
 
-std::size_t bins_of(const query::series& of) {
+std::size_t get_bins(const query::series& series) {
   std::size_t most = 0;
-  for (const query::band& band : of.bands) most = std::max(most, band.bins.size());
+  for (const query::band& band : series.bands) most = std::max(most, band.bins.size());
   return most;
 }
 
@@ -39,15 +39,15 @@ float small_width(const view_context& with, const std::string& text) {
 
 }  // namespace
 
-axis_map::axis_map(const aligned_side& of, alignment by) : origin_(of.origin) {
-  if (by == alignment::time || of.about->steps.size() < 2) return;
-  const auto& steps = of.about->steps;
+axis_map::axis_map(const aligned_side& side, alignment by) : origin_(side.origin) {
+  if (by == alignment::time || side.about->steps.size() < 2) return;
+  const auto& steps = side.about->steps;
   for (const index::step& each : steps) begins_.push_back(each.span.begin);
-  stride_ = std::max(1.0, static_cast<double>(of.about->step_count) / static_cast<double>(steps.size()));
-  slope_ = std::max(1.0, static_cast<double>(of.about->median_step));
+  stride_ = std::max(1.0, static_cast<double>(side.about->step_count) / static_cast<double>(steps.size()));
+  slope_ = std::max(1.0, static_cast<double>(side.about->median_step));
 }
 
-double axis_map::place_of(time_ns time) const {
+double axis_map::get_place(time_ns time) const {
   if (begins_.empty()) return static_cast<double>(time - origin_);
   if (time <= begins_.front()) return static_cast<double>(time - begins_.front()) / slope_;
   const auto next = std::upper_bound(begins_.begin(), begins_.end(), time);
@@ -91,17 +91,17 @@ void aligned_curves::draw(view_context& with, const std::array<aligned_side, 2>&
     now.ranges[i] = sides[i].range;
     now.memories[i] = sides[i].memory;
     if (sides[i].process != trace::process_id::none) {
-      const metrics::memory_statistics& of = *sides[i].memory;
+      const metrics::memory_statistics& statistics = *sides[i].memory;
       query::memory_groups_query wanted{.range = sides[i].range,
                                         .width = static_cast<std::uint32_t>(now.width),
                                         .by = query::memory_grouping::process};
       std::tie(wanted.layer, wanted.device, wanted.kind, wanted.process) =
-          std::tie(of.layer, of.device, of.kind, sides[i].process);
+          std::tie(statistics.layer, statistics.device, statistics.kind, sides[i].process);
       now.own[i] = own_queries_[i].ask(*sides[i].engine, wanted).value;
       continue;
     }
     const auto tracks = tracks_[i].ask(*sides[i].engine, {});
-    const query::track* track = tracks ? memory_track_of(*tracks.value, sides[i].memory->device) : nullptr;
+    const query::track* track = tracks ? find_memory_track(*tracks.value, sides[i].memory->device) : nullptr;
     if (track == nullptr) continue;
     const auto result =
         queries_[i].ask(*sides[i].engine, {track->id, sides[i].range, static_cast<std::uint32_t>(now.width)});
@@ -123,11 +123,11 @@ void aligned_curves::draw(view_context& with, const std::array<aligned_side, 2>&
 
 void aligned_curves::resample(const std::array<aligned_side, 2>& sides) {
   const std::array<axis_map, 2> maps = {axis_map(sides[0], drawn_.by), axis_map(sides[1], drawn_.by)};
-  first_ = std::min(maps[0].place_of(sides[0].range.begin), maps[1].place_of(sides[1].range.begin));
-  last_ = std::max(maps[0].place_of(sides[0].range.end), maps[1].place_of(sides[1].range.end));
+  first_ = std::min(maps[0].get_place(sides[0].range.begin), maps[1].get_place(sides[1].range.begin));
+  last_ = std::max(maps[0].get_place(sides[0].range.end), maps[1].get_place(sides[1].range.end));
   if (drawn_.by == alignment::step) {
-    // The time before the first step can be as long as thousands of steps. Show at most as much of it as a tenth of the
-    // length of all steps.
+    // The time before the first step can be as long as thousands of steps. Show at most a tenth of the length of all
+    // steps.
     const double steps =
         static_cast<double>(std::max(sides[0].about->step_count, sides[1].about->step_count)) * 1.1 + 1;
     first_ = std::max(first_, -steps / 11);
@@ -138,18 +138,18 @@ void aligned_curves::resample(const std::array<aligned_side, 2>& sides) {
   for (std::size_t i = 0; i < 2; ++i) {
     std::vector<double>& values = values_[i];
     values.assign(static_cast<std::size_t>(drawn_.width), -1);
-    const query::series* of = drawn_.series[i].get();
+    const query::series* series = drawn_.series[i].get();
     const query::memory_groups* own = drawn_.own[i].get();
-    const std::size_t bins = own != nullptr ? own->total.size() : of != nullptr ? bins_of(*of) : 0;
+    const std::size_t bins = own != nullptr ? own->total.size() : series != nullptr ? get_bins(*series) : 0;
     if (bins == 0) continue;
-    const time_range known = own != nullptr ? own->range : of->range;
+    const time_range known = own != nullptr ? own->range : series->range;
     if (known.length() <= 0) continue;
     const double bins_per_ns = static_cast<double>(bins) / static_cast<double>(known.length());
     const auto bin_at = [&](time_ns time) {
       return std::clamp(static_cast<double>(time - known.begin) * bins_per_ns, 0.0, static_cast<double>(bins - 1));
     };
     const auto value_at = [&](std::size_t bin) {
-      return own != nullptr ? static_cast<double>(own->total[bin]) : value_in(*of, *sides[i].memory, bin);
+      return own != nullptr ? static_cast<double>(own->total[bin]) : value_in(*series, *sides[i].memory, bin);
     };
     for (std::size_t column = 0; column < values.size(); ++column) {
       const time_ns begin = maps[i].time_at(place_at(static_cast<double>(column)));
@@ -169,18 +169,18 @@ void aligned_curves::upload(const view_context& with) {
     const double before = values_[0][column];
     const double after = values_[1][column];
     if (before < 0 || after < 0 || before == after) continue;
-    draw::box made;
-    made.begin = static_cast<float>(column);
-    made.end = static_cast<float>(column + 1);
-    made.low = static_cast<float>(std::min(before, after));
-    made.high = static_cast<float>(std::max(before, after));
-    made.colour = mix(after > before ? colour_of_more(with.colours) : colour_of_less(with.colours),
-                      with.colours.background, 0.45F);
-    if (!boxes.empty() && boxes.back().end == made.begin && boxes.back().low == made.low &&
-        boxes.back().high == made.high && boxes.back().colour == made.colour) {
-      boxes.back().end = made.end;
+    draw::box box;
+    box.begin = static_cast<float>(column);
+    box.end = static_cast<float>(column + 1);
+    box.low = static_cast<float>(std::min(before, after));
+    box.high = static_cast<float>(std::max(before, after));
+    box.colour = mix(after > before ? colour_of_more(with.colours) : colour_of_less(with.colours),
+                     with.colours.background, 0.45F);
+    if (!boxes.empty() && boxes.back().end == box.begin && boxes.back().low == box.low &&
+        boxes.back().high == box.high && boxes.back().colour == box.colour) {
+      boxes.back().end = box.end;
     } else {
-      boxes.push_back(made);
+      boxes.push_back(box);
     }
   }
   between_.assign(0, boxes);
@@ -230,13 +230,13 @@ void aligned_curves::upload_line(const view_context& with, std::size_t side) {
   double before = -1;
   for (std::size_t column = 0; column < values_[side].size(); ++column) {
     const double value = values_[side][column];
-    const double from = before < 0 ? value : before;
+    const double start = before < 0 ? value : before;
     before = value;
     if (value < 0) continue;
-    const auto low = static_cast<float>(std::min(value, from));
+    const auto low = static_cast<float>(std::min(value, start));
     const auto begin = static_cast<float>(column);
-    boxes.push_back({begin, begin + 1, std::max(0.0F, low - thick), static_cast<float>(std::max(value, from)),
-                     colour_of(side, with.colours), 0});
+    boxes.push_back({begin, begin + 1, std::max(0.0F, low - thick), static_cast<float>(std::max(value, start)),
+                     choose_colour(side, with.colours), 0});
   }
   draw::simplify(boxes, units, rows);
   lines_[side].assign(0, boxes);
@@ -259,13 +259,13 @@ void aligned_curves::draw_tip(const view_context& with, const std::array<aligned
   for (const aligned_side& each : sides) wide = std::max(wide, ImGui::CalcTextSize(each.label.c_str()).x);
   for (std::size_t i = 0; i < 2; ++i) {
     const double value = values_[i][column];
-    const std::string words = value < 0 ? std::string("outside its range")
+    const std::string words = value < 0 ? std::string("outside the range")
                                         : format_bytes(static_cast<std::uint64_t>(value)) + " at " +
                                               format_moment(axis_map(sides[i], drawn_.by).time_at(place));
-    swatch(with, colour_of(i, with.colours));
-    const float from = ImGui::GetCursorPosX();
+    swatch(with, choose_colour(i, with.colours));
+    const float begin = ImGui::GetCursorPosX();
     ImGui::TextUnformatted(sides[i].label.c_str());
-    ImGui::SameLine(from + wide + with.px(16));
+    ImGui::SameLine(begin + wide + with.px(16));
     ImGui::TextUnformatted(words.c_str());
   }
   end_tip();

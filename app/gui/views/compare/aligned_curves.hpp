@@ -31,8 +31,8 @@ struct aligned_side {
 /// steps.
 class axis_map {
  public:
-  axis_map(const aligned_side& of, alignment by);
-  [[nodiscard]] double place_of(time_ns time) const;
+  axis_map(const aligned_side& side, alignment by);
+  [[nodiscard]] double get_place(time_ns time) const;
   [[nodiscard]] time_ns time_at(double place) const;
 
  private:
@@ -49,7 +49,7 @@ class aligned_curves {
   void draw(view_context& with, const std::array<aligned_side, 2>& sides, alignment by, ImVec2 size);
 
   /// The colour of a side's curve: grey for "before", the text colour for "after".
-  [[nodiscard]] static ImU32 colour_of(std::size_t side, const theme& colours) {
+  [[nodiscard]] static ImU32 choose_colour(std::size_t side, const theme& colours) {
     return side == 0 ? colours.muted : colours.text;
   }
 

@@ -1,12 +1,12 @@
-// The tables of a comparison: its metrics, and what grew.
+#include "app/gui/views/compare/compare_tables.hpp"
+
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <span>
 
-#include "app/gui/views/compare/compare.hpp"
+#include "app/gui/views/compare/difference_flames.hpp"
 #include "app/gui/views/panel_parts.hpp"
-#include "app/gui/views/row_menu.hpp"
 #include "app/gui/views/widgets.hpp"
 #include "app/gui/window/format.hpp"
 #include "core/index/labels.hpp"
@@ -23,7 +23,7 @@ constexpr std::array<table_column, 6> grown_columns = {{{"allocated by", "asked_
                                                         {"blocks", "blocks_before"},
                                                         {nullptr, "blocks_after"}}};
 
-const char* unit_of(metrics::compared_unit unit) {
+const char* get_unit(metrics::compared_unit unit) {
   switch (unit) {
     case metrics::compared_unit::bytes:
       return "bytes";
@@ -37,7 +37,7 @@ const char* unit_of(metrics::compared_unit unit) {
   return "";
 }
 
-std::string amount_of(metrics::compared_unit unit, double value) {
+std::string format_amount(metrics::compared_unit unit, double value) {
   switch (unit) {
     case metrics::compared_unit::bytes:
       return format_bytes(value);
@@ -72,7 +72,7 @@ void change_cells(const theme& colours, std::span<const table_cell> cells, doubl
 
 }  // namespace
 
-void compare_view::draw_metrics(const view_context& with) {
+void draw_metric_table(const view_context& with, const std::vector<metrics::compared_value>& values, row_menu& rows) {
   const ImGuiTableFlags flags = ImGuiTableFlags_SizingFixedFit | ImGuiTableFlags_NoSavedSettings |
                                 ImGuiTableFlags_BordersInnerH | ImGuiTableFlags_ScrollY;
   if (!ImGui::BeginTable("figures", 4, flags)) return;
@@ -80,21 +80,21 @@ void compare_view::draw_metrics(const view_context& with) {
   for (const char* title : {"before", "after", "difference"})
     ImGui::TableSetupColumn(title, ImGuiTableColumnFlags_WidthFixed);
   metric_heads({"metric", "before", "after", "difference"});
-  table_content content{"Comparison", metric_columns, shown_->values.size()};
+  table_content content{"Comparison", metric_columns, values.size()};
   content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
-    const metrics::compared_value& each = shown_->values[row];
-    const std::string by = amount_of(each.unit, std::abs(each.after - each.before));
+    const metrics::compared_value& each = values[row];
+    const std::string by = format_amount(each.unit, std::abs(each.after - each.before));
     to.push_back(table_cell::text(each.label));
-    to.push_back(table_cell::words(amount_of(each.unit, each.before), plain_number(each.before)));
-    to.push_back(table_cell::words(amount_of(each.unit, each.after), plain_number(each.after)));
+    to.push_back(table_cell::words(format_amount(each.unit, each.before), plain_number(each.before)));
+    to.push_back(table_cell::words(format_amount(each.unit, each.after), plain_number(each.after)));
     to.push_back(table_cell::words(change_words(each.before, each.after, by), plain_number(each.after - each.before)));
-    to.push_back(table_cell::text(unit_of(each.unit)));
+    to.push_back(table_cell::text(get_unit(each.unit)));
   };
   for (std::size_t row = 0; row < content.rows; ++row) {
-    const metrics::compared_value& each = shown_->values[row];
+    const metrics::compared_value& each = values[row];
     ImGui::PushID(static_cast<int>(row));
-    rows_.begin_row(with, content, row);
-    const std::vector<table_cell>& cells = rows_.cells(content, row);
+    rows.begin_row(with, content, row);
+    const std::vector<table_cell>& cells = rows.cells(content, row);
     first_cell(cells[0].shown());
     change_cells(with.colours, cells, each.before, each.after);
     ImGui::PopID();
@@ -102,9 +102,8 @@ void compare_view::draw_metrics(const view_context& with) {
   ImGui::EndTable();
 }
 
-void compare_view::draw_grown(const view_context& with, const side& before, const side& after) {
-  if (memory_ >= shown_->memory.size()) return ImGui::TextDisabled("Neither side allocates memory.");
-  const metrics::memory_difference& memory = shown_->memory[memory_];
+void growth_table::draw(const view_context& with, const metrics::memory_difference& memory, const open_side& before,
+                        const open_side& after, row_menu& rows) {
   struct choice {
     grouping by;
     const char* title;
@@ -126,11 +125,12 @@ void compare_view::draw_grown(const view_context& with, const side& before, cons
       "live at the peak: " + format_bytes(memory.before.maximum) + " to " + format_bytes(memory.after.maximum);
   place_control(ImGui::CalcTextSize(peaks.c_str()).x, with.px(16));
   clipped_text(peaks, ImGui::GetContentRegionAvail().x);
-  draw_grown_rows(with, *now->groups, before, after);
+  draw_rows(with, memory, *now->groups, before, after, rows);
 }
 
-void compare_view::draw_grown_rows(const view_context& with, const std::vector<metrics::grown_group>& groups,
-                                   const side& before, const side& after) {
+void growth_table::draw_rows(const view_context& with, const metrics::memory_difference& memory,
+                             const std::vector<metrics::grown_group>& groups, const open_side& before,
+                             const open_side& after, row_menu& rows) {
   const ImGuiTableFlags flags = ImGuiTableFlags_SizingFixedFit | ImGuiTableFlags_NoSavedSettings |
                                 ImGuiTableFlags_BordersInnerH | ImGuiTableFlags_ScrollY;
   if (!ImGui::BeginTable("grown", 5, flags)) return;
@@ -139,7 +139,7 @@ void compare_view::draw_grown_rows(const view_context& with, const std::vector<m
   for (const char* title : {"before", "after", "difference", "blocks"})
     ImGui::TableSetupColumn(title, ImGuiTableColumnFlags_WidthFixed);
   metric_heads({"allocated by", "before", "after", "difference", "blocks"});
-  table_content content{"What grew", grown_columns, groups.size()};
+  table_content content{"Growth", grown_columns, groups.size()};
   content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
     const metrics::grown_group& each = groups[row];
     const auto a = static_cast<double>(each.before.bytes);
@@ -154,17 +154,17 @@ void compare_view::draw_grown_rows(const view_context& with, const std::vector<m
     to.push_back(table_cell::count(each.after.count));
   };
   content.target = [&](std::size_t row) {
-    row_target made;
+    row_target target;
     const metrics::grown_group& each = groups[row];
-    if (!each.line.file.empty() || !each.line.function.empty()) made.line = each.line;
+    if (!each.line.file.empty() || !each.line.function.empty()) target.line = each.line;
     blocks_filter blocks;
-    const bool by_category = &groups == &shown_->memory[memory_].categories;
-    const bool by_module = &groups == &shown_->memory[memory_].modules && each.name != metrics::no_module;
-    if (by_category) blocks.category = each.what;
-    if (made.line) blocks.text = symbols::place_and_name_of(*made.line);
+    const bool by_category = &groups == &memory.categories;
+    const bool by_module = &groups == &memory.modules && each.name != metrics::no_module;
+    if (by_category) blocks.category = each.category;
+    if (target.line) blocks.text = symbols::format_place_and_name(*target.line);
     if (by_module) blocks.text = each.name;
-    if (by_category || by_module || made.line) made.blocks = blocks;
-    return made;
+    if (by_category || by_module || target.line) target.blocks = blocks;
+    return target;
   };
   ImGuiListClipper clipper;
   clipper.Begin(static_cast<int>(groups.size()));
@@ -172,10 +172,11 @@ void compare_view::draw_grown_rows(const view_context& with, const std::vector<m
     for (int row = clipper.DisplayStart; row < clipper.DisplayEnd; ++row) {
       const metrics::grown_group& each = groups[static_cast<std::size_t>(row)];
       ImGui::PushID(row);
-      if (rows_.begin_row(with, content, static_cast<std::size_t>(row))) go_to(each, before, after);
+      if (rows.begin_row(with, content, static_cast<std::size_t>(row))) go_to(memory, each, before, after);
       if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal))
-        ImGui::SetTooltip("Click to select its largest block at the peak, in the recording in which it is larger.");
-      const std::vector<table_cell>& cells = rows_.cells(content, static_cast<std::size_t>(row));
+        ImGui::SetTooltip(
+            "Click to select this row's largest block at the peak, in the recording in which the row is larger.");
+      const std::vector<table_cell>& cells = rows.cells(content, static_cast<std::size_t>(row));
       first_cell(cells[0].shown());
       change_cells(with.colours, cells, static_cast<double>(each.before.bytes), static_cast<double>(each.after.bytes));
       metric_cell(cells[4].shown(), true);
@@ -184,23 +185,42 @@ void compare_view::draw_grown_rows(const view_context& with, const std::vector<m
   ImGui::EndTable();
 }
 
-void compare_view::go_to(const metrics::grown_group& group, const side& before, const side& after) {
+void growth_table::go_to(const metrics::memory_difference& memory, const metrics::grown_group& group,
+                         const open_side& before, const open_side& after) {
   const bool later = group.after.bytes >= group.before.bytes;
-  const metrics::memory_difference& memory = shown_->memory[memory_];
-  const metrics::memory_statistics& of = later ? memory.after : memory.before;
-  jump made;
-  made.document = (later ? after : before).of->id;
-  made.time = of.maximum_time;
-  made.query.range = {of.maximum_time, of.maximum_time + 1};
-  made.query.layer = of.layer;
-  made.query.by = symbols::attribution::line;
-  made.device = of.device;
-  made.kind = of.kind;
-  made.query.process = (later ? after : before).process;
+  const metrics::memory_statistics& larger = later ? memory.after : memory.before;
+  const open_side& side = later ? after : before;
+  jump wanted;
+  wanted.document = side.recording->id;
+  wanted.time = larger.maximum_time;
+  wanted.query.range = {larger.maximum_time, larger.maximum_time + 1};
+  wanted.query.layer = larger.layer;
+  wanted.query.by = symbols::attribution::line;
+  wanted.query.process = side.process;
+  wanted.device = larger.device;
+  wanted.kind = larger.kind;
   for (const trace::stack_id each : later ? group.stacks_after : group.stacks_before)
-    made.stacks.insert(trace::raw(each));
-  if (made.stacks.empty()) made.category = group.what;
-  jump_ = std::move(made);
+    wanted.stacks.insert(trace::raw(each));
+  if (wanted.stacks.empty()) wanted.category = group.category;
+  jump_ = std::move(wanted);
+}
+
+void growth_table::follow(const view_context& with) {
+  if (!jump_) return;
+  const document* recording = find_document(with.state, jump_->document);
+  if (recording == nullptr || !recording->ready()) return jump_.reset();
+  const auto result = jump_query_.ask(*recording->engine, jump_->query);
+  if (result.failure) return jump_.reset();
+  if (!result || !result.complete) return;
+  for (const query::block_row& row : result->rows) {
+    if (row.device != jump_->device || row.kind != jump_->kind) continue;
+    if (jump_->category ? row.category.kind != *jump_->category : !jump_->stacks.contains(trace::raw(row.stack)))
+      continue;
+    with.commands.invoke("compare.go", selection{jump_->document, selection_kind::block, trace::raw(row.block)});
+    with.commands.invoke("moment.set", time_range{jump_->time, jump_->time});
+    break;
+  }
+  jump_.reset();
 }
 
 }  // namespace sluice::gui

@@ -16,14 +16,14 @@ namespace sluice::gui {
 class difference_flames {
  public:
   /// Draws the tree `of`, which must remain valid as long as `keeps` exists.
-  void draw(view_context& with, const metrics::difference_tree& of, const std::shared_ptr<const void>& keeps);
+  void draw(view_context& with, const metrics::difference_tree& tree, const std::shared_ptr<const void>& keeps);
 
   /// The colour of a box whose bytes changed from `before` to `after`. For tests.
-  [[nodiscard]] static ImU32 colour_of(const theme& colours, std::uint64_t before, std::uint64_t after);
+  [[nodiscard]] static ImU32 choose_colour(const theme& colours, std::uint64_t before, std::uint64_t after);
 
  private:
   struct drawn_state {
-    const metrics::difference_tree* of = nullptr;
+    const metrics::difference_tree* tree = nullptr;
     std::shared_ptr<const void> keeps;
     std::uint32_t zoom = 0;
     float width = 0;
@@ -31,14 +31,14 @@ class difference_flames {
     theme_kind theme = theme_kind::dark;
     friend bool operator==(const drawn_state&, const drawn_state&) = default;
   };
-  void draw_path(const view_context& with, const metrics::difference_tree& of);
-  void upload(const view_context& with, const metrics::difference_tree& of);
-  void draw_labels(const view_context& with, const metrics::difference_tree& of, const draw::rectangle& area,
+  void draw_path(const view_context& with, const metrics::difference_tree& tree);
+  void upload(const view_context& with, const metrics::difference_tree& tree);
+  void draw_labels(const view_context& with, const metrics::difference_tree& tree, const draw::rectangle& area,
                    ImDrawList& list) const;
-  void hover(const view_context& with, const metrics::difference_tree& of, const draw::rectangle& area,
+  void hover(const view_context& with, const metrics::difference_tree& tree, const draw::rectangle& area,
              ImDrawList& list, bool clicked);
-  [[nodiscard]] draw::rectangle place_of(const view_context& with, const draw::rectangle& area,
-                                         const flame& each) const;
+  [[nodiscard]] draw::rectangle get_place(const view_context& with, const draw::rectangle& area,
+                                          const flame& each) const;
 
   std::uint32_t zoom_ = 0;  ///< The node that fills the whole width.
   std::vector<flame> flames_;

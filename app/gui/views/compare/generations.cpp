@@ -48,7 +48,7 @@ class generations_view final : public view {
                        .run =
                            [this, &state, &commands = home.commands](const argument& with) {
                              const auto* at = std::get_if<time_range>(&with);
-                             mark(*state.active(), at != nullptr ? at->begin : moment_of(state));
+                             mark(*state.active(), at != nullptr ? at->begin : get_moment(state));
                              commands.invoke("panel.focus.Generations");
                            },
                        .enabled = [&state] { return state.ready(); }});
@@ -59,17 +59,17 @@ class generations_view final : public view {
                        .enabled = [this, &state] { return state.ready() && marks_.contains(state.active()->id); }});
   }
 
-  void keep(document_id of, kept_view& into) const override {
-    if (const auto found = marks_.find(of); found != marks_.end()) into.generations = found->second;
+  void keep(document_id id, kept_view& into) const override {
+    if (const auto found = marks_.find(id); found != marks_.end()) into.generations = found->second;
   }
-  void restore(const view_context& with, const kept_view& from) override {
-    if (!from.generations.empty()) marks_[with.state.active()->id] = from.generations;
+  void restore(const view_context& with, const kept_view& source) override {
+    if (!source.generations.empty()) marks_[with.state.active()->id] = source.generations;
   }
 
   void draw(view_context& with) override {
-    const document& of = *with.state.active();
+    const document& subject = *with.state.active();
     waiting_ = false;
-    const auto found = marks_.find(of.id);
+    const auto found = marks_.find(subject.id);
     if (found == marks_.end() || found->second.empty()) {
       shown_ = nullptr;
       empty_state(with, icon::chart, "No generation marks",
@@ -81,7 +81,7 @@ class generations_view final : public view {
       command_button(with, "generations.mark");
       return;
     }
-    const auto result = query_.ask(*of.engine, query(with, of, found->second));
+    const auto result = query_.ask(*subject.engine, query(with, subject, found->second));
     waiting_ = !result.complete && !result.failure;
     progress_line(with, !waiting_, result.progress);
     if (result) shown_ = result.value;
@@ -93,15 +93,15 @@ class generations_view final : public view {
  private:
   /// The moment to show: the chosen one; otherwise the start of the selected range; otherwise the end of a growing
   /// recording, or the start of the visible range.
-  static time_ns moment_of(const documents& state) {
-    const document& of = *state.active();
+  static time_ns get_moment(const documents& state) {
+    const document& subject = *state.active();
     if (state.moment()) return *state.moment();
     if (state.range()) return state.range()->begin;
-    return of.live ? of.span.end : std::max(of.span.begin, of.visible.begin);
+    return subject.live ? subject.span.end : std::max(subject.span.begin, subject.visible.begin);
   }
 
-  void mark(const document& of, time_ns time) {
-    std::vector<time_ns>& marks = marks_[of.id];
+  void mark(const document& subject, time_ns time) {
+    std::vector<time_ns>& marks = marks_[subject.id];
     if (marks.size() >= max_marks) return;
     const auto place = std::lower_bound(marks.begin(), marks.end(), time);
     if (place != marks.end() && *place == time) return;
@@ -109,11 +109,11 @@ class generations_view final : public view {
     marks.insert(place, time);
   }
 
-  [[nodiscard]] query::generations_query query(const view_context& with, const document& of,
+  [[nodiscard]] query::generations_query query(const view_context& with, const document& subject,
                                                const std::vector<time_ns>& marks) const {
     query::generations_query wanted;
     wanted.marks = marks;
-    wanted.at = at_moment_ && with.state.moment() ? *with.state.moment() : of.span.end;
+    wanted.at = at_moment_ && with.state.moment() ? *with.state.moment() : subject.span.end;
     if (choice_) {
       wanted.layer = choice_->layer;
       wanted.device = choice_->device;
@@ -141,10 +141,10 @@ class generations_view final : public view {
     if (shown_ != nullptr && shown_->choices.size() > 1) draw_memory_combo(with);
     place_control(with.px(190));
     ImGui::SetNextItemWidth(with.px(190));
-    if (ImGui::BeginCombo("##by", (std::string("Group by: ") + gui::title_of(by_)).c_str())) {
+    if (ImGui::BeginCombo("##by", (std::string("Group by: ") + gui::get_title(by_)).c_str())) {
       for (std::size_t i = 0; i < symbols::attribution_count; ++i) {
         const auto by = static_cast<symbols::attribution>(i);
-        if (ImGui::Selectable(gui::title_of(by), by == by_)) by_ = by;
+        if (ImGui::Selectable(gui::get_title(by), by == by_)) by_ = by;
       }
       ImGui::EndCombo();
     }
@@ -159,9 +159,9 @@ class generations_view final : public view {
     place_control(with.px(190));
     ImGui::SetNextItemWidth(with.px(190));
     const std::string label = shown_->choice ? shown_->choices[*shown_->choice].label : std::string("memory");
-    if (!ImGui::BeginCombo("##memory", label_of(label).c_str(), ImGuiComboFlags_HeightLarge)) return;
+    if (!ImGui::BeginCombo("##memory", make_label(label).c_str(), ImGuiComboFlags_HeightLarge)) return;
     for (const query::memory_choice& each : shown_->choices)
-      if (ImGui::Selectable((label_of(each.label) + "##choice").c_str(), each.label == label)) choice_ = each;
+      if (ImGui::Selectable((make_label(each.label) + "##choice").c_str(), each.label == label)) choice_ = each;
     ImGui::EndCombo();
   }
 
@@ -183,7 +183,7 @@ class generations_view final : public view {
                                                  static_cast<ImGuiTableFlags>(ImGuiTableFlags_BordersInnerH) |
                                                  static_cast<ImGuiTableFlags>(ImGuiTableFlags_ScrollY);
 
-  static std::string words_of(const query::generation& each, std::size_t number, std::size_t count) {
+  static std::string get_words(const query::generation& each, std::size_t number, std::size_t count) {
     if (number == 0) return "before the first mark, at " + format_moment(each.end);
     std::string words = std::to_string(number) + ": from " + format_moment(each.begin);
     if (number + 1 < count) words += " to " + format_moment(each.end);
@@ -201,17 +201,17 @@ class generations_view final : public view {
     table_content content{"Generations", generation_columns, shown_->generations.size()};
     content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
       const query::generation& each = shown_->generations[row];
-      to.push_back(table_cell::words(words_of(each, row, shown_->generations.size()), std::to_string(row)));
+      to.push_back(table_cell::words(get_words(each, row, shown_->generations.size()), std::to_string(row)));
       to.push_back(table_cell::bytes(each.bytes));
       to.push_back(table_cell::count(each.blocks));
       to.push_back(row > 0 ? table_cell::moment(each.begin) : table_cell::none());
       to.push_back(table_cell::moment(each.end));
     };
     content.target = [&](std::size_t row) {
-      row_target made;
+      row_target target;
       const query::generation& each = shown_->generations[row];
-      if (row > 0) made.range = time_range{each.begin, std::max(each.begin, each.end)};
-      return made;
+      if (row > 0) target.range = time_range{each.begin, std::max(each.begin, each.end)};
+      return target;
     };
     content.more = [&](std::size_t row) {
       if (ImGui::MenuItem("Remove this mark", nullptr, false, row > 0)) removed = shown_->generations[row].begin;
@@ -223,7 +223,7 @@ class generations_view final : public view {
         chosen_ = i;
         if (i > 0) with.commands.invoke("moment.set", time_range{each.begin, each.begin});
       }
-      clipped_text(words_of(each, i, shown_->generations.size()), ImGui::GetContentRegionAvail().x);
+      clipped_text(get_words(each, i, shown_->generations.size()), ImGui::GetContentRegionAvail().x);
       ImGui::TableNextColumn();
       right_text(format_bytes(each.bytes));
       ImGui::TableNextColumn();
@@ -240,43 +240,45 @@ class generations_view final : public view {
     marks_[with.state.active()->id] = std::move(kept);
   }
 
-  void draw_groups(const view_context& with, const query::generation& of) {
-    if (of.blocks == 0) return ImGui::TextDisabled("Nothing of this generation is live.");
+  void draw_groups(const view_context& with, const query::generation& subject) {
+    if (subject.blocks == 0) return ImGui::TextDisabled("Nothing of this generation is live.");
     if (!ImGui::BeginTable("groups", 3, table_flags)) return;
     ImGui::TableSetupScrollFreeze(0, 1);
     ImGui::TableSetupColumn("allocated by", ImGuiTableColumnFlags_WidthStretch);
     for (const char* title : {"live", "blocks"}) ImGui::TableSetupColumn(title, ImGuiTableColumnFlags_WidthFixed);
     metric_heads({"allocated by", "live", "blocks"});
-    const auto name_of = [](const query::generation_group& each) {
+    const auto get_name = [](const query::generation_group& each) {
       return each.place.empty() || each.place == each.name ? each.name : each.name + "  " + each.place;
     };
-    table_content content{"Generation by line", generation_group_columns, of.groups.size()};
+    table_content content{"Generation by line", generation_group_columns, subject.groups.size()};
     content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
-      to.push_back(table_cell::text(name_of(of.groups[row])));
-      to.push_back(table_cell::bytes(of.groups[row].bytes));
-      to.push_back(table_cell::count(of.groups[row].blocks));
+      to.push_back(table_cell::text(get_name(subject.groups[row])));
+      to.push_back(table_cell::bytes(subject.groups[row].bytes));
+      to.push_back(table_cell::count(subject.groups[row].blocks));
     };
     content.target = [&](std::size_t row) {
-      row_target made;
-      made.shows = block_of(with, of.groups[row].largest);
-      if (by_ == symbols::attribution::line && of.groups[row].place.empty()) return made;  // No stack was recorded.
-      made.blocks.emplace();
-      made.blocks->text =
-          of.groups[row].place.empty() ? of.groups[row].name : of.groups[row].place + ", " + of.groups[row].name;
-      made.blocks->range = time_range{shown_->at, shown_->at + 1};
-      return made;
+      row_target target;
+      target.shows = select_block(with, subject.groups[row].largest);
+      if (by_ == symbols::attribution::line && subject.groups[row].place.empty())
+        return target;  // No stack was recorded.
+      target.blocks.emplace();
+      target.blocks->text = subject.groups[row].place.empty()
+                                ? subject.groups[row].name
+                                : subject.groups[row].place + ", " + subject.groups[row].name;
+      target.blocks->range = time_range{shown_->at, shown_->at + 1};
+      return target;
     };
     ImGuiListClipper clipper;
-    clipper.Begin(static_cast<int>(of.groups.size()));
+    clipper.Begin(static_cast<int>(subject.groups.size()));
     while (clipper.Step())
       for (int row = clipper.DisplayStart; row < clipper.DisplayEnd; ++row) {
-        const query::generation_group& each = of.groups[static_cast<std::size_t>(row)];
+        const query::generation_group& each = subject.groups[static_cast<std::size_t>(row)];
         ImGui::PushID(row);
         if (rows_.begin_row(with, content, static_cast<std::size_t>(row)))
-          with.commands.invoke("selection.set", block_of(with, each.largest));
+          with.commands.invoke("selection.set", select_block(with, each.largest));
         if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal))
           ImGui::SetTooltip("Click to select the largest block, %s.", format_bytes(each.largest_bytes).c_str());
-        clipped_text(name_of(each), ImGui::GetContentRegionAvail().x);
+        clipped_text(get_name(each), ImGui::GetContentRegionAvail().x);
         ImGui::TableNextColumn();
         right_text(format_bytes(each.bytes));
         ImGui::TableNextColumn();
@@ -284,7 +286,7 @@ class generations_view final : public view {
         ImGui::PopID();
       }
     ImGui::EndTable();
-    if (of.other_bytes > 0) ImGui::TextDisabled("and %s more", format_bytes(of.other_bytes).c_str());
+    if (subject.other_bytes > 0) ImGui::TextDisabled("and %s more", format_bytes(subject.other_bytes).c_str());
   }
 
   screen_slot<query::generations_query> query_;

@@ -24,8 +24,8 @@ std::optional<time_ns> film::advance(time_ns now, time_range over, bool drawn, d
 std::optional<time_range> step_around(const std::vector<query::slice>& steps, time_ns time) {
   if (steps.empty()) return std::nullopt;
   const auto next = std::find_if(steps.begin(), steps.end(), [=](const query::slice& each) { return each.end > time; });
-  const query::slice& of = next == steps.end() ? steps.back() : *next;
-  return time_range{of.begin, of.end};
+  const query::slice& slice = next == steps.end() ? steps.back() : *next;
+  return time_range{slice.begin, slice.end};
 }
 
 std::optional<time_ns> neighbour_step(const std::vector<query::slice>& steps, time_ns time, bool forward) {

@@ -12,8 +12,8 @@ namespace sluice::gui {
 enum class film_loop : std::uint8_t { recording, step, range };
 
 /// The clock of a film. It never runs ahead of what can be drawn: only after a moment has been drawn does the clock
-/// advance, by the time that has passed since. Where maps take long to compute, the film therefore slows down, so that
-/// it shows all of the recording instead of skipping parts.
+/// advance, by the time that has passed since. If maps take long to compute, the film therefore slows down, and shows
+/// all of the recording instead of skipping parts.
 class film {
  public:
   void play() { playing_ = true, waited_ = 0; }

@@ -7,13 +7,13 @@
 namespace sluice::gui {
 namespace {
 
-std::int64_t lines_of(std::uint64_t bytes, std::uint64_t bytes_per_line) {
+std::int64_t get_lines(std::uint64_t bytes, std::uint64_t bytes_per_line) {
   return bytes == 0 ? 1 : static_cast<std::int64_t>((bytes - 1) / bytes_per_line + 1);
 }
 
-std::int64_t lines_of(const query::memory_map& map, std::uint64_t bytes_per_line) {
+std::int64_t get_lines(const query::memory_map& map, std::uint64_t bytes_per_line) {
   auto lines = static_cast<std::int64_t>(map.groups.size());
-  for (const query::address_segment& each : map.segments) lines += lines_of(each.bytes, bytes_per_line);
+  for (const query::address_segment& each : map.segments) lines += get_lines(each.bytes, bytes_per_line);
   return lines;
 }
 
@@ -44,11 +44,11 @@ void map_layout::assign(const query::memory_map& map, std::uint64_t bytes_per_li
   auto next = sorted.begin();
   for (std::size_t group = 0; group < map.groups.size(); ++group) {
     rows_.push_back({true, group, line++, 1});
-    const bool shown = !folded.contains(key_of(map.groups[group]));
+    const bool shown = !folded.contains(get_key(map.groups[group]));
     for (; next != sorted.end() && map.segments[*next].group == group; ++next) {
       if (!shown) continue;
       row_of_[*next] = rows_.size();
-      rows_.push_back({false, *next, line, lines_of(map.segments[*next].bytes, bytes_per_line)});
+      rows_.push_back({false, *next, line, get_lines(map.segments[*next].bytes, bytes_per_line)});
       line += rows_.back().lines;
     }
   }
@@ -69,7 +69,7 @@ map_piece map_layout::piece(const map_row& row, std::int64_t line, std::uint64_t
   return {begin, begin + std::min(bytes_per_line_, bytes - begin)};
 }
 
-std::optional<std::int64_t> map_layout::line_of(std::size_t segment, std::uint64_t offset) const {
+std::optional<std::int64_t> map_layout::get_line(std::size_t segment, std::uint64_t offset) const {
   if (segment >= row_of_.size() || row_of_[segment] >= rows_.size()) return std::nullopt;
   const map_row& row = rows_[row_of_[segment]];
   return row.first + std::min(static_cast<std::int64_t>(offset / bytes_per_line_), row.lines - 1);
@@ -89,7 +89,7 @@ std::uint64_t fitting_line(const query::memory_map& map, std::int64_t fits) {
     std::nth_element(sizes.begin(), middle, sizes.end());
     least = std::max(least, std::bit_ceil(std::min(*middle, line / 2)) * 4);
   }
-  while (shorter(line) >= least && lines_of(map, shorter(line)) <= most) line = shorter(line);
+  while (shorter(line) >= least && get_lines(map, shorter(line)) <= most) line = shorter(line);
   return line;
 }
 

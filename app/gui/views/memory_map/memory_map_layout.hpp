@@ -17,7 +17,7 @@ enum class map_order : std::uint8_t { address, size, free };
 
 /// Identifies a group of segments at any moment.
 using map_group_key = std::tuple<trace::device_id, trace::process_id, bool, trace::layer>;
-[[nodiscard]] inline map_group_key key_of(const query::address_group& group) {
+[[nodiscard]] inline map_group_key get_key(const query::address_group& group) {
   return {group.device, group.process, group.lone, group.layer};
 }
 
@@ -51,7 +51,7 @@ class map_layout {
   [[nodiscard]] map_piece piece(const map_row& row, std::int64_t line, std::uint64_t bytes) const;
   /// The line that contains `offset` of the segment with this index in `memory_map::segments`; nullopt if the segment's
   /// group is folded. O(1).
-  [[nodiscard]] std::optional<std::int64_t> line_of(std::size_t segment, std::uint64_t offset) const;
+  [[nodiscard]] std::optional<std::int64_t> get_line(std::size_t segment, std::uint64_t offset) const;
 
  private:
   std::vector<map_row> rows_;

@@ -22,11 +22,11 @@ struct placed {
 /// The maximum of live bytes in each of the range's `columns` parts. Includes the bytes before the first change in the
 /// part.
 std::vector<std::uint64_t> max_in_columns(const std::vector<change>& changes, const std::vector<shaped_block>& blocks,
-                                          std::size_t columns, auto&& column_of) {
+                                          std::size_t columns, auto&& find_column) {
   std::vector<std::uint64_t> most(columns + 1);
   std::uint64_t live = 0;
   for (const change& each : changes) {
-    std::uint64_t& here = most[std::min(column_of(each.time), columns)];
+    std::uint64_t& here = most[std::min(find_column(each.time), columns)];
     here = std::max(here, live);
     live += each.birth ? blocks[each.block].bytes : std::uint64_t{0} - blocks[each.block].bytes;
     here = std::max(here, live);
@@ -37,37 +37,37 @@ std::vector<std::uint64_t> max_in_columns(const std::vector<change>& changes, co
 }  // namespace
 
 block_shapes lay_out(std::vector<shaped_block> blocks, time_range range, std::size_t columns) {
-  block_shapes made;
-  made.range = range;
-  made.blocks = std::move(blocks);
+  block_shapes shapes;
+  shapes.range = range;
+  shapes.blocks = std::move(blocks);
   std::vector<change> changes;
-  for (std::uint32_t i = 0; i < made.blocks.size(); ++i) {
-    const shaped_block& each = made.blocks[i];
+  for (std::uint32_t i = 0; i < shapes.blocks.size(); ++i) {
+    const shaped_block& each = shapes.blocks[i];
     changes.push_back({std::max(each.born, range.begin), true, i});
     if (each.died < range.end) changes.push_back({std::max(each.died, range.begin), false, i});
   }
   std::stable_sort(changes.begin(), changes.end(), [](const change& a, const change& b) { return a.time < b.time; });
-  const auto column_of = [&](time_ns time) {
+  const auto find_column = [&](time_ns time) {
     return static_cast<std::size_t>(static_cast<double>(time - range.begin) /
                                     static_cast<double>(std::max<time_ns>(range.length(), 1)) *
                                     static_cast<double>(columns));
   };
   std::vector<placed> live;
   const auto close = [&](const placed& each, time_ns until) {
-    if (until > each.since) made.pieces.push_back({each.block, each.since, until, each.offset});
+    if (until > each.since) shapes.pieces.push_back({each.block, each.since, until, each.offset});
   };
-  const std::vector<std::uint64_t> most = max_in_columns(changes, made.blocks, columns, column_of);
+  const std::vector<std::uint64_t> most = max_in_columns(changes, shapes.blocks, columns, find_column);
   std::uint64_t sum = 0;
   std::uint64_t freed = 0;
-  std::vector<bool> gone(made.blocks.size());
+  std::vector<bool> gone(shapes.blocks.size());
   const auto move_down = [&](time_ns moved) {
     if (freed == 0) return;
     std::uint64_t below = 0;
     std::size_t kept = 0;
     for (placed& each : live) {
-      const std::uint64_t bytes = made.blocks[each.block].bytes;
+      const std::uint64_t bytes = shapes.blocks[each.block].bytes;
       if (gone[each.block]) {
-        close(each, made.blocks[each.block].died);
+        close(each, shapes.blocks[each.block].died);
         below += bytes;
         continue;
       }
@@ -82,41 +82,41 @@ block_shapes lay_out(std::vector<shaped_block> blocks, time_range range, std::si
     sum -= freed;
     freed = 0;
   };
-  for (std::size_t i = 0; i < changes.size() && !made.too_many;) {
-    const std::size_t column = column_of(changes[i].time);
+  for (std::size_t i = 0; i < changes.size() && !shapes.too_many;) {
+    const std::size_t column = find_column(changes[i].time);
     // In each column, blocks are added one after another and then all frees are applied together. Frees are applied
     // earlier only if the pile of blocks would otherwise become higher than it ever was in this column.
-    for (; i < changes.size() && column_of(changes[i].time) == column; ++i) {
+    for (; i < changes.size() && find_column(changes[i].time) == column; ++i) {
       const std::uint32_t block = changes[i].block;
       if (changes[i].birth) {
-        if (sum + made.blocks[block].bytes > most[std::min(column, columns)]) move_down(changes[i].time);
+        if (sum + shapes.blocks[block].bytes > most[std::min(column, columns)]) move_down(changes[i].time);
         live.push_back({block, sum, changes[i].time});
-        sum += made.blocks[block].bytes;
-        made.highest = std::max(made.highest, sum);
+        sum += shapes.blocks[block].bytes;
+        shapes.highest = std::max(shapes.highest, sum);
         continue;
       }
       gone[block] = true;
-      freed += made.blocks[block].bytes;
+      freed += shapes.blocks[block].bytes;
     }
     move_down(changes[i - 1].time);
-    made.too_many = made.pieces.size() > block_shapes::piece_limit;
+    shapes.too_many = shapes.pieces.size() > block_shapes::piece_limit;
   }
   for (const placed& each : live) close(each, range.end);
-  if (made.too_many) made.pieces.clear();
-  return made;
+  if (shapes.too_many) shapes.pieces.clear();
+  return shapes;
 }
 
-void draw_shapes(const view_context& with, const time_chart& at, const block_shapes& all, trace::block_id hovered,
+void draw_shapes(const view_context& with, const time_chart& at, const block_shapes& shapes, trace::block_id hovered,
                  trace::block_id chosen) {
   ImDrawList& list = *ImGui::GetWindowDrawList();
   const float gap = with.px(3);
-  for (const shape_piece& piece : all.pieces) {
-    const shaped_block& block = all.blocks[piece.block];
-    const float left = std::floor(at.x_of(piece.begin)), right = std::floor(at.x_of(piece.end));
+  for (const shape_piece& piece : shapes.pieces) {
+    const shaped_block& block = shapes.blocks[piece.block];
+    const float left = std::floor(at.to_x(piece.begin)), right = std::floor(at.to_x(piece.end));
     if (right < at.area.min.x || left > at.area.max.x) continue;
     const auto low = static_cast<double>(piece.offset);
-    const float top = std::floor(at.y_of(low + static_cast<double>(block.bytes)));
-    const float bottom = std::floor(at.y_of(low));
+    const float top = std::floor(at.to_y(low + static_cast<double>(block.bytes)));
+    const float bottom = std::floor(at.to_y(low));
     if (bottom <= top) continue;
     const bool marked = block.block == hovered || block.block == chosen;
     const ImU32 colour = marked ? mix(block.colour, with.colours.text, 0.45F) : block.colour;
@@ -129,12 +129,12 @@ void draw_shapes(const view_context& with, const time_chart& at, const block_sha
   }
 }
 
-const shaped_block* block_at(const time_chart& at, const block_shapes& all, ImVec2 point) {
+const shaped_block* block_at(const time_chart& at, const block_shapes& shapes, ImVec2 point) {
   const time_ns time = at.time_at(point.x);
   const double value = static_cast<double>((at.area.max.y - point.y) / at.area.height()) * at.top;
-  for (const shape_piece& piece : all.pieces) {
+  for (const shape_piece& piece : shapes.pieces) {
     if (time < piece.begin || time >= piece.end) continue;
-    const shaped_block& block = all.blocks[piece.block];
+    const shaped_block& block = shapes.blocks[piece.block];
     const auto low = static_cast<double>(piece.offset);
     if (value >= low && value < low + static_cast<double>(block.bytes)) return &block;
   }

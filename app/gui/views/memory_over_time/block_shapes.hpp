@@ -45,10 +45,10 @@ struct block_shapes {
 [[nodiscard]] block_shapes lay_out(std::vector<shaped_block> blocks, time_range range, std::size_t columns);
 
 /// Draws the shapes, and highlights the blocks `hovered` and `chosen`. O(pieces).
-void draw_shapes(const view_context& with, const time_chart& at, const block_shapes& all, trace::block_id hovered,
+void draw_shapes(const view_context& with, const time_chart& at, const block_shapes& shapes, trace::block_id hovered,
                  trace::block_id chosen);
 
 /// The block at a point of the chart; null if there is none. O(pieces).
-[[nodiscard]] const shaped_block* block_at(const time_chart& at, const block_shapes& all, ImVec2 point);
+[[nodiscard]] const shaped_block* block_at(const time_chart& at, const block_shapes& shapes, ImVec2 point);
 
 }  // namespace sluice::gui

@@ -32,13 +32,13 @@ std::optional<std::size_t> memory_bands::part_at(time_ns time) const {
   return std::min(parts() - 1, static_cast<std::size_t>(share * static_cast<double>(parts())));
 }
 
-time_ns memory_bands::begin_of(std::size_t part) const {
+time_ns memory_bands::get_begin(std::size_t part) const {
   const double share = static_cast<double>(part) / static_cast<double>(std::max<std::size_t>(parts(), 1));
   return range.begin + static_cast<time_ns>(share * static_cast<double>(range.length()));
 }
 
-time_ns memory_bands::moment_of(std::size_t part) const {
-  return part < moments.size() ? moments[part] : begin_of(part);
+time_ns memory_bands::get_moment(std::size_t part) const {
+  return part < moments.size() ? moments[part] : get_begin(part);
 }
 
 void memory_bands::settle() {
@@ -52,43 +52,45 @@ void memory_bands::settle() {
   }
 }
 
-void draw_bands(const view_context& with, const time_chart& at, const memory_bands& all,
+void draw_bands(const view_context& with, const time_chart& at, const memory_bands& bands,
                 std::optional<std::uint64_t> chosen) {
   ImDrawList& list = *ImGui::GetWindowDrawList();
   static thread_local std::vector<double> lower;
-  lower.assign(all.parts(), 0.0);
-  for (const memory_band& each : all.bands) {
+  lower.assign(bands.parts(), 0.0);
+  for (const memory_band& each : bands.bands) {
     const bool dimmed = chosen && *chosen != each.key;
     const ImU32 colour = dimmed ? mix(each.colour, with.colours.background, 0.65F) : each.colour;
-    const auto upper = [&](std::size_t part) { return all.nested ? each.bytes[part] : lower[part] + each.bytes[part]; };
-    for (std::size_t part = 0; part < all.parts();) {
+    const auto upper = [&](std::size_t part) {
+      return bands.nested ? each.bytes[part] : lower[part] + each.bytes[part];
+    };
+    for (std::size_t part = 0; part < bands.parts();) {
       // Draw adjacent parts of equal height as one rectangle.
       const double low = lower[part], high = upper(part);
       std::size_t next = part + 1;
-      while (next < all.parts() && lower[next] == low && upper(next) == high) ++next;
-      const float left = std::floor(at.x_of(all.begin_of(part))), right = std::floor(at.x_of(all.begin_of(next)));
-      const float top = std::floor(at.y_of(high)), bottom = std::floor(at.y_of(all.nested ? 0 : low));
+      while (next < bands.parts() && lower[next] == low && upper(next) == high) ++next;
+      const float left = std::floor(at.to_x(bands.get_begin(part))), right = std::floor(at.to_x(bands.get_begin(next)));
+      const float top = std::floor(at.to_y(high)), bottom = std::floor(at.to_y(bands.nested ? 0 : low));
       if (bottom > top && right >= at.area.min.x && left <= at.area.max.x)
         list.AddRectFilled({left, top}, {std::max(right, left + 1), bottom}, colour);
       part = next;
     }
-    if (!all.nested)
-      for (std::size_t part = 0; part < all.parts(); ++part) lower[part] += each.bytes[part];
+    if (!bands.nested)
+      for (std::size_t part = 0; part < bands.parts(); ++part) lower[part] += each.bytes[part];
   }
 }
 
-const memory_band* band_at(const time_chart& at, const memory_bands& all, ImVec2 point) {
-  const auto part = all.part_at(at.time_at(point.x));
+const memory_band* band_at(const time_chart& at, const memory_bands& bands, ImVec2 point) {
+  const auto part = bands.part_at(at.time_at(point.x));
   if (!part) return nullptr;
   const double value = static_cast<double>((at.area.max.y - point.y) / at.area.height()) * at.top;
-  if (all.nested) {
+  if (bands.nested) {
     const memory_band* innermost = nullptr;
-    for (const memory_band& each : all.bands)
+    for (const memory_band& each : bands.bands)
       if (value <= each.bytes[*part]) innermost = &each;
     return innermost;
   }
   double sum = 0;
-  for (const memory_band& each : all.bands) {
+  for (const memory_band& each : bands.bands) {
     sum += each.bytes[*part];
     if (value < sum) return &each;
   }

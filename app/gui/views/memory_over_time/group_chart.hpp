@@ -34,19 +34,19 @@ struct memory_bands {
   [[nodiscard]] double total(std::size_t part) const;
   /// The part that contains `time`; nullopt if `time` is outside the range.
   [[nodiscard]] std::optional<std::size_t> part_at(time_ns time) const;
-  [[nodiscard]] time_ns begin_of(std::size_t part) const;
+  [[nodiscard]] time_ns get_begin(std::size_t part) const;
   /// The time at which the values of `part` apply.
-  [[nodiscard]] time_ns moment_of(std::size_t part) const;
+  [[nodiscard]] time_ns get_moment(std::size_t part) const;
   /// Computes `highest` and `highest_part`. Call when all bands are complete.
   void settle();
 };
 
 /// Draws the bands into `at`. `chosen`: the key of a band to highlight; none: highlight no band. O(bands * parts).
-void draw_bands(const view_context& with, const time_chart& at, const memory_bands& all,
+void draw_bands(const view_context& with, const time_chart& at, const memory_bands& bands,
                 std::optional<std::uint64_t> chosen);
 
 /// The band at a point of the chart; null if there is none.
-[[nodiscard]] const memory_band* band_at(const time_chart& at, const memory_bands& all, ImVec2 point);
+[[nodiscard]] const memory_band* band_at(const time_chart& at, const memory_bands& bands, ImVec2 point);
 
 /// Assigns colours to groups. A group keeps its colour while the view moves.
 class band_colours {

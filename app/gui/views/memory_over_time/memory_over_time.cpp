@@ -91,22 +91,22 @@ class memory_over_time_view final : public view {
   void draw(view_context& with) override {
     const auto result = report_.ask(*with.state.active()->engine, {});
     if (!result) return progress_line(with, result.complete, result.progress);
-    const metrics::report& all = *result.value;
-    const std::vector<std::size_t> memories = memories_of(all);
+    const metrics::report& whole_report = *result.value;
+    const std::vector<std::size_t> memories = get_memories(whole_report);
     if (memories.empty()) return no_memory_recorded(with);
-    if (!memory_ || *memory_ >= all.peaks.size()) memory_ = best_of(all, memories);
-    if (!grouping_) grouping_ = best_grouping(all);
-    draw_choices(with, all, memories);
-    const metrics::memory_peak& of = all.peaks[*memory_];
-    ask(with, all, of);
+    if (!memory_ || *memory_ >= whole_report.peaks.size()) memory_ = choose_best(whole_report, memories);
+    if (!grouping_) grouping_ = best_grouping(whole_report);
+    draw_choices(with, whole_report, memories);
+    const metrics::memory_peak& peak = whole_report.peaks[*memory_];
+    ask(with, whole_report, peak);
     const ImVec2 room = ImGui::GetContentRegionAvail();
     const bool beside = room.x >= with.px(min_beside);
     const float list = std::min(with.px(list_width), room.x * 0.35F);
     const ImVec2 chart =
         beside ? ImVec2(room.x - list - with.px(12), room.y) : ImVec2(room.x, std::max(room.y * 0.6F, with.px(100)));
-    draw_chart(with, all, of, chart);
+    draw_chart(with, whole_report, peak, chart);
     if (beside) ImGui::SameLine(0, with.px(12));
-    if (ImGui::BeginChild("groups")) draw_list(with, of);
+    if (ImGui::BeginChild("groups")) draw_list(with, peak);
     ImGui::EndChild();
   }
 
@@ -124,27 +124,31 @@ class memory_over_time_view final : public view {
 
   // --- choices ------------------------------------------------------------------------------------------------------
 
-  [[nodiscard]] std::size_t best_grouping(const metrics::report& all) const {
-    const metrics::memory_peak& of = all.peaks[*memory_];
-    const bool categories = std::any_of(all.compositions.begin(), all.compositions.end(), [&](const auto& each) {
-      return each.device == of.device && each.layer == of.layer && each.kind == of.kind && each.shares.size() > 1;
-    });
-    return categories ? by_category : of.lines.empty() ? by_process : by_line;
+  [[nodiscard]] std::size_t best_grouping(const metrics::report& whole_report) const {
+    const metrics::memory_peak& peak = whole_report.peaks[*memory_];
+    const bool categories =
+        std::any_of(whole_report.compositions.begin(), whole_report.compositions.end(), [&](const auto& each) {
+          return each.device == peak.device && each.layer == peak.layer && each.kind == peak.kind &&
+                 each.shares.size() > 1;
+        });
+    return categories ? by_category : peak.lines.empty() ? by_process : by_line;
   }
 
-  static std::string label_of_memory(const view_context& with, const metrics::memory_peak& of) {
-    return device_words(with, of.device) + ", " + std::string(name_of(of.layer)) + ": " + std::string(name_of(of.kind));
+  static std::string label_of_memory(const view_context& with, const metrics::memory_peak& peak) {
+    return device_words(with, peak.device) + ", " + std::string(get_name(peak.layer)) + ": " +
+           std::string(get_name(peak.kind));
   }
 
-  void draw_choices(const view_context& with, const metrics::report& all, const std::vector<std::size_t>& memories) {
+  void draw_choices(const view_context& with, const metrics::report& whole_report,
+                    const std::vector<std::size_t>& memories) {
     const float room = ImGui::GetContentRegionAvail().x;
     ImGui::SetNextItemWidth(std::min(with.px(230), room * 0.48F));
-    if (ImGui::BeginCombo("##memory", gui::label_of(label_of_memory(with, all.peaks[*memory_])).c_str())) {
+    if (ImGui::BeginCombo("##memory", gui::make_label(label_of_memory(with, whole_report.peaks[*memory_])).c_str())) {
       for (const std::size_t each : memories) {
         ImGui::PushID(static_cast<int>(each));
-        const std::string label =
-            label_of_memory(with, all.peaks[each]) + "  (" + format_bytes(all.peaks[each].bytes) + ")";
-        if (ImGui::Selectable(gui::label_of(label).c_str(), each == *memory_) && each != *memory_) {
+        const std::string label = label_of_memory(with, whole_report.peaks[each]) + "  (" +
+                                  format_bytes(whole_report.peaks[each].bytes) + ")";
+        if (ImGui::Selectable(gui::make_label(label).c_str(), each == *memory_) && each != *memory_) {
           memory_ = each;
           forget_results();
         }
@@ -162,42 +166,43 @@ class memory_over_time_view final : public view {
         }
       ImGui::EndCombo();
     }
-    const metrics::memory_peak& of = all.peaks[*memory_];
+    const metrics::memory_peak& peak = whole_report.peaks[*memory_];
     ImGui::SameLine();
     ImGui::AlignTextToFramePadding();
-    if (link(with, "Peak " + format_bytes(of.bytes))) go_to_moment(with, all, of.time);
+    if (link(with, "Peak " + format_bytes(peak.bytes))) go_to_moment(with, whole_report, peak.time);
     if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal)) ImGui::SetTooltip("Go to the peak.");
-    const bool framework = std::any_of(all.peaks.begin(), all.peaks.end(), [&](const metrics::memory_peak& each) {
-      return each.device == of.device && each.layer == trace::layer::framework;
-    });
+    const bool framework =
+        std::any_of(whole_report.peaks.begin(), whole_report.peaks.end(), [&](const metrics::memory_peak& each) {
+          return each.device == peak.device && each.layer == trace::layer::framework;
+        });
     if (!framework) return;
     ImGui::SameLine();
     if (ImGui::GetContentRegionAvail().x < with.px(120)) ImGui::NewLine();
-    reserved_.draw_choice(with, of.device, std::min(with.px(150), room * 0.4F));
+    reserved_.draw_choice(with, peak.device, std::min(with.px(150), room * 0.4F));
   }
 
   // --- queries ------------------------------------------------------------------------------------------------------
 
-  void ask(const view_context& with, const metrics::report& all, const metrics::memory_peak& of) {
+  void ask(const view_context& with, const metrics::report& whole_report, const metrics::memory_peak& peak) {
     const document& shown = *with.state.active();
-    const time_range range = common_of(shown.target, shown.span);
+    const time_range range = intersect(shown.target, shown.span);
     if (range.length() <= 0) return;
     const auto width = static_cast<std::uint32_t>(
         std::clamp(ImGui::GetContentRegionAvail().x / with.px(pixels_a_part), 32.0F, 800.0F));
     const grouping& by = groupings[*grouping_];
     std::uint64_t live = block_shapes::block_limit + 1;
     if (by.by) {
-      const auto result = groups_.ask(*shown.engine, {range, width, *by.by, of.layer, of.device, of.kind});
+      const auto result = groups_.ask(*shown.engine, {range, width, *by.by, peak.layer, peak.device, peak.kind});
       progress_line(with, result.complete, result.progress);
       if (result.value != nullptr && result.value != shown_groups_) take(with, result.value);
       if (result.complete) live = result.value->blocks;
     } else {
-      ask_series(with, of, range, width);
+      ask_series(with, peak, range, width);
       // Counting blocks requires reading them, so count only where few are expected.
       const double share = static_cast<double>(range.length()) / static_cast<double>(shown.span.length());
-      if (by.category && static_cast<double>(all.blocks) * share < 200'000) {
+      if (by.category && static_cast<double>(whole_report.blocks) * share < 200'000) {
         const auto result =
-            count_.ask(*shown.engine, {range, 1, memory_grouping::process, of.layer, of.device, of.kind});
+            count_.ask(*shown.engine, {range, 1, memory_grouping::process, peak.layer, peak.device, peak.kind});
         if (result.complete) live = result.value->blocks;
       }
     }
@@ -206,35 +211,35 @@ class memory_over_time_view final : public view {
       shapes_ = {};
       return;
     }
-    ask_blocks(with, of, range, width);
+    ask_blocks(with, peak, range, width);
   }
 
-  void ask_series(const view_context& with, const metrics::memory_peak& of, time_range range, std::uint32_t width) {
+  void ask_series(const view_context& with, const metrics::memory_peak& peak, time_range range, std::uint32_t width) {
     query::engine& engine = *with.state.active()->engine;
     const auto tracks = tracks_.ask(engine, {});
     if (!tracks) return;
     const auto& rows = tracks.value->tracks;
     const auto row = std::find_if(rows.begin(), rows.end(), [&](const query::track& each) {
-      return each.kind == query::track_kind::memory && each.device == of.device;
+      return each.kind == query::track_kind::memory && each.device == peak.device;
     });
     if (row == rows.end()) return;
     const auto result = series_.ask(engine, {row->id, range, width, groupings[*grouping_].category});
     progress_line(with, result.complete, result.progress);
     if (result.value == nullptr || result.value == shown_series_) return;
     shown_series_ = result.value;
-    take_series(with, of);
+    take_series(with, peak);
   }
 
-  void ask_blocks(const view_context& with, const metrics::memory_peak& of, time_range range, std::uint32_t width) {
+  void ask_blocks(const view_context& with, const metrics::memory_peak& peak, time_range range, std::uint32_t width) {
     query::blocks_query wanted;
     wanted.range = range;
-    wanted.layer = of.layer;
+    wanted.layer = peak.layer;
     wanted.sort = query::block_column::born;
     wanted.descending = false;
-    wanted.device = of.device;
-    wanted.kind = of.kind;
+    wanted.device = peak.device;
+    wanted.kind = peak.kind;
     wanted.rows = block_shapes::block_limit + 1;
-    if (const auto by = groupings[*grouping_].by) wanted.by = query::attribution_of(*by);
+    if (const auto by = groupings[*grouping_].by) wanted.by = query::to_attribution(*by);
     const auto result = blocks_.ask(*with.state.active()->engine, wanted);
     if (!result.complete || result.value == nullptr) return;
     if (result.value == shown_blocks_) return;
@@ -267,14 +272,14 @@ class memory_over_time_view final : public view {
     return groupings[*grouping_].by == memory_grouping::stream ? "no stream" : "no stack recorded";
   }
 
-  void take_series(const view_context& with, const metrics::memory_peak& of) {
+  void take_series(const view_context& with, const metrics::memory_peak& peak) {
     bands_ = {};
     bands_.range = shown_series_->range;
     const bool categories = groupings[*grouping_].category;
     bands_.nested = !categories;
     for (const query::band& each : shown_series_->bands) {
-      if (each.role != query::band_role::used || each.kind != of.kind) continue;
-      if (categories ? !each.by_category || each.layer != of.layer : each.by_category) continue;
+      if (each.role != query::band_role::used || each.kind != peak.kind) continue;
+      if (categories ? !each.by_category || each.layer != peak.layer : each.by_category) continue;
       memory_band& band = bands_.bands.emplace_back();
       band.label = each.label;
       band.key =
@@ -284,8 +289,8 @@ class memory_over_time_view final : public view {
     }
     // The curves store a moment only for the peak. For each other part, use the middle of the part.
     for (std::size_t part = 0; part < bands_.parts(); ++part)
-      bands_.moments.push_back(bands_.begin_of(part) + (bands_.begin_of(part + 1) - bands_.begin_of(part)) / 2);
-    if (const auto part = bands_.part_at(of.time)) bands_.moments[*part] = of.time;
+      bands_.moments.push_back(bands_.get_begin(part) + (bands_.get_begin(part + 1) - bands_.get_begin(part)) / 2);
+    if (const auto part = bands_.part_at(peak.time)) bands_.moments[*part] = peak.time;
     bands_.settle();
   }
 
@@ -295,28 +300,28 @@ class memory_over_time_view final : public view {
     for (std::size_t i = 0; i < table.rows.size(); ++i) {
       const query::block_row& row = table.rows[i];
       if (row.died != trace::unknown_time && row.died <= row.born) continue;
-      shaped_block& made = blocks.emplace_back();
-      made.block = row.block;
-      made.born = row.born;
-      made.died = row.died == trace::unknown_time ? INT64_MAX : row.died;
-      made.bytes = row.bytes;
-      const memory_band* band = band_of(row, i < table.asked_by.size() ? table.names[table.asked_by[i]] : "");
-      made.group = band == nullptr ? key_of_others : band->key;
+      shaped_block& block = blocks.emplace_back();
+      block.block = row.block;
+      block.born = row.born;
+      block.died = row.died == trace::unknown_time ? INT64_MAX : row.died;
+      block.bytes = row.bytes;
+      const memory_band* band = find_band(row, i < table.asked_by.size() ? table.names[table.asked_by[i]] : "");
+      block.group = band == nullptr ? key_of_others : band->key;
       // Adjacent blocks of one group get slightly different colours, so that their edges are visible.
-      made.colour = with.colours.shade(band == nullptr ? with.colours.muted : band->colour, trace::raw(row.block));
+      block.colour = with.colours.shade(band == nullptr ? with.colours.muted : band->colour, trace::raw(row.block));
     }
     shapes_ = blocks.size() > block_shapes::block_limit ? block_shapes{} : lay_out(std::move(blocks), range, width);
   }
 
   /// The band to which a block belongs; null if it belongs to the band of other groups.
-  [[nodiscard]] const memory_band* band_of(const query::block_row& row, const std::string& asked_by) const {
+  [[nodiscard]] const memory_band* find_band(const query::block_row& row, const std::string& asked_by) const {
     const grouping& by = groupings[*grouping_];
     const auto with_key = [&](std::uint64_t key) -> const memory_band* {
       const auto found = std::find_if(bands_.bands.begin(), bands_.bands.end(),
                                       [&](const memory_band& each) { return each.key == key; });
       return found == bands_.bands.end() ? nullptr : &*found;
     };
-    if (by.category) return with_key(static_cast<std::uint64_t>(row.category.what) + 1);
+    if (by.category) return with_key(static_cast<std::uint64_t>(row.category.kind) + 1);
     if (by.by == memory_grouping::stream) return with_key(trace::raw(row.stream));
     if (!by.by || by.by == memory_grouping::process) return bands_.bands.empty() ? nullptr : &bands_.bands.front();
     const std::string& label = asked_by.empty() ? std::string(unnamed()) : asked_by;
@@ -327,18 +332,19 @@ class memory_over_time_view final : public view {
 
   // --- the chart ----------------------------------------------------------------------------------------------------
 
-  void draw_chart(const view_context& with, const metrics::report& all, const metrics::memory_peak& of, ImVec2 size) {
+  void draw_chart(const view_context& with, const metrics::report& whole_report, const metrics::memory_peak& peak,
+                  ImVec2 size) {
     const ImVec2 corner = ImGui::GetCursorScreenPos();
     ImGui::InvisibleButton("##chart", {std::max(size.x, 1.0F), std::max(size.y, 1.0F)});
     const bool hovered = ImGui::IsItemHovered();
     menu_.draw_opened(with);
     const bool shapes = !shapes_.pieces.empty();
-    const time_range visible = with.state.active()->visible;
-    const double highest = std::max(
-        {bands_.highest, shapes ? static_cast<double>(shapes_.highest) : 0.0, reserved_.highest(of.device, visible)});
+    const time_range shown_range = with.state.active()->visible;
+    const double highest = std::max({bands_.highest, shapes ? static_cast<double>(shapes_.highest) : 0.0,
+                                     reserved_.highest(peak.device, shown_range)});
     if (highest <= 0) return;
     const float flags = with.px(small_text) + with.px(4);  // space for the marks above the chart
-    const time_chart at = begin_time_chart(with, {corner.x, corner.y + flags}, {size.x, size.y - flags}, visible,
+    const time_chart at = begin_time_chart(with, {corner.x, corner.y + flags}, {size.x, size.y - flags}, shown_range,
                                            highest, format::value_unit::bytes);
     if (!at.fits(with)) return;
     ImDrawList& list = *ImGui::GetWindowDrawList();
@@ -351,9 +357,9 @@ class memory_over_time_view final : public view {
       draw_bands(with, at, bands_, chosen_);
     }
     draw_range(with, at);
-    reserved_.draw(with, at, of.device);
+    reserved_.draw(with, at, peak.device);
     list.PopClipRect();
-    const bool on_flag = draw_flags(with, at, all, of, hovered);
+    const bool on_flag = draw_flags(with, at, whole_report, peak, hovered);
     hovered_block_ = {};
     hovered_part_.reset();
     if (!hovered || on_flag || !at.area.contains(ImGui::GetMousePos())) return;
@@ -363,60 +369,61 @@ class memory_over_time_view final : public view {
     if (shapes) {
       hit_block(with, at);
     } else {
-      hit_band(with, at, of);
+      hit_band(with, at, peak);
     }
   }
 
   /// A filter for the blocks of a band that are live at a moment.
-  [[nodiscard]] blocks_filter blocks_of(const memory_band& band, const metrics::memory_peak& of, time_ns time) const {
+  [[nodiscard]] blocks_filter select_blocks(const memory_band& band, const metrics::memory_peak& peak,
+                                            time_ns time) const {
     const grouping& by = groupings[*grouping_];
-    blocks_filter made;
-    made.range = time_range{time, time + 1};
-    made.layer = of.layer;
-    made.device = of.device;
-    made.kind = of.kind;
-    made.group_words = band.label;
+    blocks_filter filter;
+    filter.range = time_range{time, time + 1};
+    filter.layer = peak.layer;
+    filter.device = peak.device;
+    filter.kind = peak.kind;
+    filter.group_words = band.label;
     if (by.category) {
-      made.category = static_cast<index::category>(band.key - 1);
+      filter.category = static_cast<index::category>(band.key - 1);
     } else if (!by.by) {
-      made.layer = static_cast<trace::layer>(band.key - 1);
+      filter.layer = static_cast<trace::layer>(band.key - 1);
     } else if (band.key != key_of_others) {
-      made.groups = query::block_groups{*by.by, {band.key}, false};
+      filter.groups = query::block_groups{*by.by, {band.key}, false};
     } else {
-      made.groups = query::block_groups{*by.by, {}, true};
+      filter.groups = query::block_groups{*by.by, {}, true};
       for (const memory_band& each : bands_.bands)
-        if (each.key != key_of_others) made.groups->keys.push_back(each.key);
+        if (each.key != key_of_others) filter.groups->keys.push_back(each.key);
     }
-    return made;
+    return filter;
   }
 
   /// Highlights a band, and limits the list of blocks to those of the band at a moment. Choosing the same band again
   /// clears both.
-  void choose(const view_context& with, const memory_band* band, const metrics::memory_peak& of, time_ns time) {
+  void choose(const view_context& with, const memory_band* band, const metrics::memory_peak& peak, time_ns time) {
     const bool shows = ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left);
     if (band == nullptr || (chosen_ == band->key && !shows)) return chosen_.reset();
     chosen_ = band->key;
-    with.commands.invoke(shows ? "blocks.show" : "blocks.filter", blocks_of(*band, of, time));
+    with.commands.invoke(shows ? "blocks.show" : "blocks.filter", select_blocks(*band, peak, time));
   }
 
   /// Draws the selected range and the chosen moment.
   static void draw_range(const view_context& with, const time_chart& at) {
     ImDrawList& list = *ImGui::GetWindowDrawList();
     if (const auto& range = with.state.range())
-      list.AddRectFilled({at.x_of(range->begin), at.area.min.y}, {at.x_of(range->end), at.area.max.y},
+      list.AddRectFilled({at.to_x(range->begin), at.area.min.y}, {at.to_x(range->end), at.area.max.y},
                          with.colours.range_fill);
     if (const auto& moment = with.state.moment())
-      list.AddLineV(std::floor(at.x_of(*moment)), at.area.min.y, at.area.max.y, with.colours.accent, with.px(1.5F));
+      list.AddLineV(std::floor(at.to_x(*moment)), at.area.min.y, at.area.max.y, with.colours.accent, with.px(1.5F));
   }
 
-  void hit_band(const view_context& with, const time_chart& at, const metrics::memory_peak& of) {
+  void hit_band(const view_context& with, const time_chart& at, const metrics::memory_peak& peak) {
     const memory_band* const hit = band_at(at, bands_, ImGui::GetMousePos());
     if (ImGui::IsMouseClicked(ImGuiMouseButton_Left)) {
-      const time_ns time = hovered_part_ ? bands_.moment_of(*hovered_part_) : at.time_at(ImGui::GetMousePos().x);
-      choose(with, hit, of, time);
+      const time_ns time = hovered_part_ ? bands_.get_moment(*hovered_part_) : at.time_at(ImGui::GetMousePos().x);
+      choose(with, hit, peak, time);
       with.commands.invoke("moment.set", time_range{time, time});
     }
-    if (hovered_part_ && ImGui::IsMouseReleased(ImGuiMouseButton_Right)) open_menu(hit, of);
+    if (hovered_part_ && ImGui::IsMouseReleased(ImGuiMouseButton_Right)) open_menu(hit, peak);
     if (!hovered_part_ || !begin_tip(with)) return;
     const double total = bands_.total(*hovered_part_);
     if (hit != nullptr) {
@@ -426,18 +433,19 @@ class memory_over_time_view final : public view {
       ImGui::TextUnformatted((format_bytes(bytes) + ", " + format_share(total > 0 ? bytes / total : 0)).c_str());
     }
     ImGui::TextDisabled(
-        "%s", ("total " + format_bytes(total) + " at " + format_moment(bands_.moment_of(*hovered_part_))).c_str());
-    reserved_.tell(with, of.device, bands_.moment_of(*hovered_part_));
-    if (hit != nullptr) ImGui::TextDisabled("Click to list its blocks in Blocks. Double-click to show that panel.");
+        "%s", ("total " + format_bytes(total) + " at " + format_moment(bands_.get_moment(*hovered_part_))).c_str());
+    reserved_.tell(with, peak.device, bands_.get_moment(*hovered_part_));
+    if (hit != nullptr)
+      ImGui::TextDisabled("Click to list the group's blocks in Blocks. Double-click to show the panel Blocks.");
     end_tip();
   }
 
   /// Opens the menu of a band, for the part under the mouse. If `band` is null, the menu is about all memory in that
   /// part.
-  void open_menu(const memory_band* band, const metrics::memory_peak& of) {
-    const time_ns time = bands_.moment_of(*hovered_part_);
+  void open_menu(const memory_band* band, const metrics::memory_peak& peak) {
+    const time_ns time = bands_.get_moment(*hovered_part_);
     row_target target;
-    target.blocks = band != nullptr ? blocks_of(*band, of, time) : blocks_filter{.range = {{time, time + 1}}};
+    target.blocks = band != nullptr ? select_blocks(*band, peak, time) : blocks_filter{.range = {{time, time + 1}}};
     const double bytes = band != nullptr ? band->bytes[*hovered_part_] : bands_.total(*hovered_part_);
     const std::string name = band != nullptr ? band->label : "all memory";
     menu_.open(target, name, name + "\t" + format_bytes(bytes) + "\t" + format_moment(time));
@@ -447,7 +455,7 @@ class memory_over_time_view final : public view {
     const shaped_block* const hit = block_at(at, shapes_, ImGui::GetMousePos());
     const time_ns time = at.time_at(ImGui::GetMousePos().x);
     if (ImGui::IsMouseClicked(ImGuiMouseButton_Left)) {
-      if (hit != nullptr) with.commands.invoke("selection.set", block_of(with, hit->block));
+      if (hit != nullptr) with.commands.invoke("selection.set", select_block(with, hit->block));
       chosen_ = hit == nullptr ? std::nullopt : std::optional(hit->group);
       with.commands.invoke("moment.set", time_range{time, time});
     }
@@ -455,7 +463,7 @@ class memory_over_time_view final : public view {
     hovered_block_ = hit->block;
     if (ImGui::IsMouseReleased(ImGuiMouseButton_Right)) {
       row_target target;
-      target.shows = block_of(with, hit->block);
+      target.shows = select_block(with, hit->block);
       menu_.open(target, "Block of " + format_bytes(hit->bytes),
                  format_bytes(hit->bytes) + "\t" + format_moment(hit->born) + "\t" +
                      (hit->died != INT64_MAX ? format_moment(hit->died) : std::string("never")));
@@ -498,19 +506,19 @@ class memory_over_time_view final : public view {
     return bands_.highest_part;
   }
 
-  void draw_list(const view_context& with, const metrics::memory_peak& of) {
+  void draw_list(const view_context& with, const metrics::memory_peak& peak) {
     if (bands_.parts() == 0) return;
     bool at_highest = false;
     const std::size_t part = reported_part(with, at_highest);
     const double total = bands_.total(part);
     heading(with, format_bytes(total) + (at_highest ? ", the highest shown" : ""));
-    ImGui::TextDisabled("%s", ("at " + format_moment(bands_.moment_of(part))).c_str());
-    const time_ns time = bands_.moment_of(part);
-    reserved_.tell(with, of.device, time);
+    ImGui::TextDisabled("%s", ("at " + format_moment(bands_.get_moment(part))).c_str());
+    const time_ns time = bands_.get_moment(part);
+    reserved_.tell(with, peak.device, time);
     const auto chosen = std::find_if(bands_.bands.begin(), bands_.bands.end(),
                                      [&](const memory_band& each) { return chosen_ == each.key; });
     if (chosen != bands_.bands.end() && link(with, "Show its blocks"))
-      with.commands.invoke("blocks.show", blocks_of(*chosen, of, time));
+      with.commands.invoke("blocks.show", select_blocks(*chosen, peak, time));
     if (!begin_metrics("bands", {groupings[*grouping_].title + 3, "bytes", "share"})) return;
     // List the bands in the order in which they are stacked.
     const auto band_of_row = [&](std::size_t row) -> const memory_band& {
@@ -525,20 +533,20 @@ class memory_over_time_view final : public view {
       to.push_back(table_cell::moment(time));
     };
     content.target = [&](std::size_t row) {
-      row_target made;
-      made.blocks = blocks_of(band_of_row(row), of, time);
-      return made;
+      row_target target;
+      target.blocks = select_blocks(band_of_row(row), peak, time);
+      return target;
     };
     for (std::size_t row = 0; row < content.rows; ++row) {
       const memory_band& each = band_of_row(row);
       ImGui::PushID(static_cast<int>(row));
-      if (menu_.begin_row(with, content, row, chosen_ == each.key)) choose(with, &each, of, time);
+      if (menu_.begin_row(with, content, row, chosen_ == each.key)) choose(with, &each, peak, time);
       swatch(with, each.colour);
       row_menu::draw_cells(std::span(menu_.cells(content, row)).first(3));
       ImGui::PopID();
     }
     ImGui::EndTable();
-    if (bands_.nested) remark(with, "Each layer contains the next, so they are not added up.");
+    if (bands_.nested) remark(with, "Each layer contains the next, so the layers are not added up.");
     if (shapes_.too_many)
       remark(with, "Too many changes here to draw each block. Zoom in.");
     else if (shapes_.pieces.empty() && !bands_.nested)

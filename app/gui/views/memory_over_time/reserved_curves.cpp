@@ -50,27 +50,28 @@ void reserved_curves::draw_policies(const view_context& with, trace::device_id d
     command_button(with, "what_if.replay", "Replay");
     return;
   }
-  const auto& all = replay_->shown();
-  if (all != nullptr && all->too_many)
+  const auto& shown = replay_->shown();
+  if (shown != nullptr && shown->too_many)
     return ImGui::TextDisabled(
         "Too many blocks to replay in the window. `sluice whatif` replays recordings of any size.");
-  const query::replayed_allocator* of = nullptr;
-  if (all != nullptr)
-    for (const query::replayed_allocator& each : all->allocators)
-      if (each.device == device && (of == nullptr || each.policies.size() > of->policies.size())) of = &each;
-  if (of == nullptr)
+  const query::replayed_allocator* allocator = nullptr;
+  if (shown != nullptr)
+    for (const query::replayed_allocator& each : shown->allocators)
+      if (each.device == device && (allocator == nullptr || each.policies.size() > allocator->policies.size()))
+        allocator = &each;
+  if (allocator == nullptr)
     return ImGui::TextDisabled("%s", replay_->replaying() ? "Replaying..." : "No PyTorch allocations on this device.");
   if (ImGui::Selectable("none", !any(), ImGuiSelectableFlags_NoAutoClosePopups)) chosen_.clear();
-  for (std::size_t i = 0; i < of->policies.size(); ++i) {
+  for (std::size_t i = 0; i < allocator->policies.size(); ++i) {
     ImGui::PushID(static_cast<int>(i));
-    bool on = chosen_.contains(of->policies[i].policy);
-    if (check_box(with, "##on", &on)) with.commands.invoke("memory_over_time.what_if", of->policies[i].policy);
+    bool on = chosen_.contains(allocator->policies[i].policy);
+    if (check_box(with, "##on", &on)) with.commands.invoke("memory_over_time.what_if", allocator->policies[i].policy);
     ImGui::SameLine();
     swatch(with, policy_colour(i, with.colours));
-    const replay::replay_metrics& metrics = of->policies[i].metrics;
+    const replay::replay_metrics& metrics = allocator->policies[i].metrics;
     const std::string peak =
         metrics.failures > 0 ? std::string("out of memory") : "peak " + format_bytes(metrics.peak_reserved);
-    ImGui::TextUnformatted(setting_name(of->policies[i].policy).c_str());
+    ImGui::TextUnformatted(setting_name(allocator->policies[i].policy).c_str());
     ImGui::SameLine(0, with.px(12));
     ImGui::TextDisabled("%s", peak.c_str());
     ImGui::PopID();
@@ -81,9 +82,9 @@ void reserved_curves::draw_policies(const view_context& with, trace::device_id d
 double reserved_curves::highest(trace::device_id device, time_range range) const {
   double most = 0;
   for_each(device, [&](const auto& /*allocator*/, const query::replayed_policy& policy, std::size_t) {
-    const query::what_if_curves& all = *replay_->shown();
-    const auto first = replayed_part_at(all, std::max(range.begin, all.span.begin));
-    const auto last = replayed_part_at(all, std::min(range.end, all.span.end) - 1);
+    const query::what_if_curves& curves = *replay_->shown();
+    const auto first = replayed_part_at(curves, std::max(range.begin, curves.span.begin));
+    const auto last = replayed_part_at(curves, std::min(range.end, curves.span.end) - 1);
     if (!first || !last) return;
     for (std::size_t part = *first; part <= *last && part < policy.reserved.size(); ++part)
       most = std::max(most, static_cast<double>(policy.reserved[part]));

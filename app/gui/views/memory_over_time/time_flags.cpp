@@ -7,20 +7,20 @@
 
 namespace sluice::gui {
 
-void go_to_moment(const view_context& with, const metrics::report& all, time_ns time) {
-  with.commands.invoke("timeline.go_to", shown_range({time, time}, all.whole.active, all.steps));
+void go_to_moment(const view_context& with, const metrics::report& whole_report, time_ns time) {
+  with.commands.invoke("timeline.go_to", shown_range({time, time}, whole_report.whole.active, whole_report.steps));
   with.commands.invoke("moment.set", time_range{time, time});
 }
 
-bool draw_flags(const view_context& with, const time_chart& at, const metrics::report& all,
-                const metrics::memory_peak& of, bool hovered) {
+bool draw_flags(const view_context& with, const time_chart& at, const metrics::report& whole_report,
+                const metrics::memory_peak& peak, bool hovered) {
   const float text = with.px(small_text);
   const float side = with.px(4);
   bool on_flag = false;
-  float free = -1e9F;  // Labels start at or right of this position, so that they do not cover one another.
+  float free = -1e9F;  // Labels start at this position or to its right, so that labels do not cover one another.
   ImDrawList& list = *ImGui::GetWindowDrawList();
   const auto flag = [&](time_ns time, const std::string& label, ImU32 colour) {
-    const float x = std::floor(at.x_of(time));
+    const float x = std::floor(at.to_x(time));
     if (x < at.area.min.x || x > at.area.max.x) return false;
     const float y = at.area.min.y;
     list.AddTriangleFilled({x - side, y - side * 1.5F}, {x + side, y - side * 1.5F}, {x, y}, colour);
@@ -42,11 +42,12 @@ bool draw_flags(const view_context& with, const time_chart& at, const metrics::r
     ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
     return ImGui::IsMouseClicked(ImGuiMouseButton_Left);
   };
-  if (flag(of.time, "peak " + format_bytes(of.bytes), with.colours.text)) go_to_moment(with, all, of.time);
-  for (const metrics::failed_allocation& each : all.failures) {
-    if (each.device != of.device) continue;
+  if (flag(peak.time, "peak " + format_bytes(peak.bytes), with.colours.text))
+    go_to_moment(with, whole_report, peak.time);
+  for (const metrics::failed_allocation& each : whole_report.failures) {
+    if (each.device != peak.device) continue;
     if (!flag(each.time, "failed: " + format_bytes(each.bytes), with.colours.failure)) continue;
-    go_to_moment(with, all, each.time);
+    go_to_moment(with, whole_report, each.time);
     with.commands.invoke("selection.set",
                          selection{with.state.active()->id, selection_kind::event, trace::raw(each.event)});
   }

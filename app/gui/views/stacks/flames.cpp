@@ -8,19 +8,20 @@ std::vector<flame> lay_out(const metrics::stack_tree& tree, std::uint32_t zoom, 
                            double pixels) {
   std::vector<flame> placed;
   if (zoom >= tree.nodes.size()) return placed;
-  const auto whole = static_cast<double>(weight_of(tree.nodes[zoom].all, by));
+  const auto whole = static_cast<double>(get_weight(tree.nodes[zoom].all, by));
   if (!(whole > 0)) return placed;
   const double least = 0.5 / std::max(pixels, 1.0);
   placed.push_back({zoom, 0, 0, 1});
   // Lay out the children of each placed node, row by row.
   for (std::size_t at = 0; at < placed.size(); ++at) {
-    const flame of = placed[at];
-    double begin = of.begin;
-    for (std::uint32_t child = of.node + 1; child < tree.nodes[of.node].end; child = tree.nodes[child].end) {
+    const flame subject = placed[at];
+    double begin = subject.begin;
+    for (std::uint32_t child = subject.node + 1; child < tree.nodes[subject.node].end; child = tree.nodes[child].end) {
       // Sums may have saturated, so a child must not extend beyond its caller.
-      const double end = std::min(of.end, begin + static_cast<double>(weight_of(tree.nodes[child].all, by)) / whole);
+      const double end =
+          std::min(subject.end, begin + static_cast<double>(get_weight(tree.nodes[child].all, by)) / whole);
       if (end - begin < least) break;  // Children are sorted by weight, so the rest are narrower.
-      placed.push_back({child, of.row + 1, begin, end});
+      placed.push_back({child, subject.row + 1, begin, end});
       begin = end;
     }
   }
@@ -36,20 +37,20 @@ std::vector<flame> lay_out_below_root(const metrics::stack_tree& tree, std::uint
   return flames;
 }
 
-std::uint32_t rows_of(const std::vector<flame>& flames) { return flames.empty() ? 0 : flames.back().row + 1; }
+std::uint32_t get_rows(const std::vector<flame>& flames) { return flames.empty() ? 0 : flames.back().row + 1; }
 
 std::uint32_t find_node(const query::stack_view& view, std::uint64_t id) {
   const auto found = std::find(view.ids.begin(), view.ids.end(), id);
   return found == view.ids.end() ? 0 : static_cast<std::uint32_t>(found - view.ids.begin());
 }
 
-double share_of(const query::stack_view& view, const std::vector<bool>& line_matches, metrics::stack_weight by) {
+double compute_share(const query::stack_view& view, const std::vector<bool>& line_matches, metrics::stack_weight by) {
   const auto& nodes = view.tree.nodes;
-  const auto whole = static_cast<double>(weight_of(nodes.front().all, by));
+  const auto whole = static_cast<double>(get_weight(nodes.front().all, by));
   double found = 0;
   for (std::uint32_t i = 1; i < nodes.size();) {
     const bool matches = line_matches.at(nodes[i].line);
-    if (matches) found += static_cast<double>(weight_of(nodes[i].all, by));
+    if (matches) found += static_cast<double>(get_weight(nodes[i].all, by));
     i = matches ? nodes[i].end : i + 1;
   }
   return whole > 0 ? found / whole : 0;

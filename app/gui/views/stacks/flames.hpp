@@ -27,13 +27,13 @@ struct flame {
 [[nodiscard]] std::vector<flame> lay_out_below_root(const metrics::stack_tree& tree, std::uint32_t zoom,
                                                     metrics::stack_weight by, double pixels);
 /// The number of rows that the boxes occupy.
-[[nodiscard]] std::uint32_t rows_of(const std::vector<flame>& flames);
+[[nodiscard]] std::uint32_t get_rows(const std::vector<flame>& flames);
 
 /// The node with this id, or the root if there is none.
 [[nodiscard]] std::uint32_t find_node(const query::stack_view& view, std::uint64_t id);
 
 /// The share of the tree's weight that is in matching nodes. Recursive calls are counted only once.
-[[nodiscard]] double share_of(const query::stack_view& view, const std::vector<bool>& line_matches,
-                              metrics::stack_weight by);
+[[nodiscard]] double compute_share(const query::stack_view& view, const std::vector<bool>& line_matches,
+                                   metrics::stack_weight by);
 
 }  // namespace sluice::gui

@@ -14,7 +14,7 @@ namespace {
 void tip(const view_context& with, const symbols::frame_line& line) {
   if (!begin_tip(with)) return;
   ImGui::PushTextWrapPos(with.px(520));
-  ImGui::TextUnformatted(format::in_window(symbols::text_of(line)).c_str());
+  ImGui::TextUnformatted(format::in_window(symbols::to_text(line)).c_str());
   if (!line.source.empty()) ImGui::TextDisabled("%s", line.source.c_str());
   ImGui::PopTextWrapPos();
   end_tip();
@@ -36,7 +36,7 @@ float width_of_lines(const view_context& with, const std::vector<symbols::frame_
   float most = with.px(120);
   for (const symbols::frame_line& line : stack) {
     const float name = ImGui::CalcTextSize(short_name(line).c_str()).x;
-    const float place = ImGui::CalcTextSize(symbols::place_of(line).c_str()).x;
+    const float place = ImGui::CalcTextSize(symbols::get_place(line).c_str()).x;
     // Neither name nor place may take more than its share: see `one_line`.
     most = std::max({most, name + place + with.px(12), place / place_share});
   }
@@ -45,7 +45,7 @@ float width_of_lines(const view_context& with, const std::vector<symbols::frame_
 
 /// Draws the name on the left, and the place at the right end of `width`. Shortens both if necessary.
 void one_line(const view_context& with, const symbols::frame_line& line, float width, bool named) {
-  const std::string place = symbols::place_of(line);
+  const std::string place = symbols::get_place(line);
   const float indent = with.px(12);
   const float left = ImGui::GetCursorPosX();
   const float room = width - indent;
@@ -82,15 +82,15 @@ void stack_lines(const view_context& with, const std::vector<symbols::frame_line
   table_content content{"Stack", stack_columns, stack.size()};
   content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
     const symbols::frame_line& line = stack[row];
-    to.push_back(table_cell::text(symbols::name_of(line)));
-    to.push_back(table_cell::words(symbols::place_of(line), line.file.empty() ? line.module : line.file));
+    to.push_back(table_cell::text(symbols::get_name(line)));
+    to.push_back(table_cell::words(symbols::get_place(line), line.file.empty() ? line.module : line.file));
     to.push_back(line.line > 0 ? table_cell::count(line.line) : table_cell::none());
     to.push_back(table_cell::text(line.source));
   };
   content.target = [&](std::size_t row) {
-    row_target made;
-    made.line = stack[row];
-    return made;
+    row_target target;
+    target.line = stack[row];
+    return target;
   };
   constexpr float gap = 3;  // design pixels
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2(with.px(8), with.px(gap)));
@@ -118,7 +118,7 @@ void stack_lines(const view_context& with, const std::vector<symbols::frame_line
 }
 
 std::string short_name(const symbols::frame_line& line) {
-  const std::string name = symbols::name_of(line);
+  const std::string name = symbols::get_name(line);
   return line.kind == trace::frame_kind::native && !line.function.empty() ? short_name(name) : name;
 }
 

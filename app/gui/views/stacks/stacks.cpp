@@ -79,11 +79,11 @@ class stacks_view final : public view {
   }
 
  private:
-  [[nodiscard]] query::stacks_query query(const view_context& with, const document& of) const {
+  [[nodiscard]] query::stacks_query query(const view_context& with, const document& subject) const {
     query::stacks_query wanted;
-    wanted.range = with.state.range().value_or(of.span);
+    wanted.range = with.state.range().value_or(subject.span);
     wanted.measure = measure_;
-    if (measure_ == stack_measure::live) wanted.at = cursor_.value_or(of.span.end);
+    if (measure_ == stack_measure::live) wanted.at = cursor_.value_or(subject.span.end);
     if (choice_) {
       wanted.layer = choice_->layer;
       wanted.device = choice_->device;
@@ -118,7 +118,9 @@ class stacks_view final : public view {
 
   /// Draws the controls above the chart.
   void draw_controls(const view_context& with) {
-    const auto selected = [](const auto& all, auto&& is) { return std::find_if(all.begin(), all.end(), is)->title; };
+    const auto selected = [](const auto& whole, auto&& current) {
+      return std::find_if(whole.begin(), whole.end(), current)->title;
+    };
     ImGui::SetNextItemWidth(with.px(142));
     if (ImGui::BeginCombo("##measure", selected(measures, [&](auto& m) { return m.measure == measure_; }))) {
       for (const auto& each : measures)
@@ -145,7 +147,7 @@ class stacks_view final : public view {
     if (grouped_) {
       place_control(with.px(190));
       ImGui::SetNextItemWidth(with.px(190));
-      automatic_ = grouping_of(with, report_.ask(*with.state.active()->engine, {}));
+      automatic_ = choose_grouping(with, report_.ask(*with.state.active()->engine, {}));
       attribution_combo(with, "##by", by_, automatic_);
     }
     place_control(with.px(84), with.px(between_choices));
@@ -156,7 +158,7 @@ class stacks_view final : public view {
     ImGui::SetNextItemWidth(std::min(with.px(180), ImGui::GetContentRegionAvail().x));
     if (ImGui::InputTextWithHint("##search", "Function or file", &search_)) matches_.clear();
     if (!search_.empty() && shown_ != nullptr) {
-      const std::string found = "found in " + format_share(share_of(*shown_, matches(), weight()));
+      const std::string found = "found in " + format_share(compute_share(*shown_, matches(), weight()));
       place_control(ImGui::CalcTextSize(found.c_str()).x);
       ImGui::AlignTextToFramePadding();
       ImGui::TextDisabled("%s", found.c_str());
@@ -168,10 +170,10 @@ class stacks_view final : public view {
     ImGui::SetNextItemWidth(with.px(190));
     std::string label = "memory";
     if (shown_ != nullptr && shown_->choice) label = shown_->choices[*shown_->choice].label;
-    if (!ImGui::BeginCombo("##memory", gui::label_of(label).c_str(), ImGuiComboFlags_HeightLarge)) return;
+    if (!ImGui::BeginCombo("##memory", gui::make_label(label).c_str(), ImGuiComboFlags_HeightLarge)) return;
     for (const query::memory_choice& each : shown_ != nullptr ? shown_->choices : std::vector<query::memory_choice>{}) {
       const std::string peak = format_bytes(each.peak);
-      if (ImGui::Selectable((gui::label_of(each.label) + "##choice").c_str(), each.label == label,
+      if (ImGui::Selectable((gui::make_label(each.label) + "##choice").c_str(), each.label == label,
                             each.has_stacks ? 0 : ImGuiSelectableFlags_None))
         choice_ = each;
       ImGui::SameLine(with.px(210));
@@ -181,14 +183,14 @@ class stacks_view final : public view {
   }
 
   bool draw_empty_state(const view_context& with, const query::stack_view& found) const {
-    const stack_metrics& all = found.tree.nodes.front().all;
+    const stack_metrics& whole = found.tree.nodes.front().all;
     if (!found.recorded)
       empty_state(with, icon::search, "This recording has no call stacks",
                   "Record with call stacks (File, Record a program) to see which lines hold the memory.");
-    else if (all.count == 0)
+    else if (whole.count == 0)
       empty_state(with, icon::search, measure_ == stack_measure::transferred ? "Nothing was copied" : "No memory here",
                   with.state.range() ? "Nothing in the selected range." : "Nothing of this kind in the recording.");
-    else if (found.without.count == all.count)
+    else if (found.without.count == whole.count)
       empty_state(with, icon::search, "No call stacks here",
                   measure_ == stack_measure::transferred
                       ? "The calls that issued these copies were recorded without stacks."
@@ -196,8 +198,8 @@ class stacks_view final : public view {
     else if (weight() == stack_weight::alone && !found.kernels_known)
       empty_state(with, icon::search, "Kernels were not recorded",
                   "Record with \"Timeline\" (File, Record a program) to see which copies the device waited for.");
-    else if (weight_of(all, weight()) == 0)
-      empty_state(with, icon::search, "The device never waited for a copy", "A kernel ran beside all of them.");
+    else if (get_weight(whole, weight()) == 0)
+      empty_state(with, icon::search, "The device never waited for a copy", "A kernel ran during every copy.");
     else
       return false;
     return true;
@@ -205,27 +207,27 @@ class stacks_view final : public view {
 
   // --- the path to the zoomed frame ---------------------------------------------------------------------------------
 
-  [[nodiscard]] std::string metric(const stack_metrics& of) const {
+  [[nodiscard]] std::string metric(const stack_metrics& subject) const {
     switch (weight()) {
       case stack_weight::bytes:
-        return format_bytes(of.bytes);
+        return format_bytes(subject.bytes);
       case stack_weight::count:
-        return format_some(of.count, measure_ == stack_measure::transferred ? "transfer" : "block");
+        return format_some(subject.count, measure_ == stack_measure::transferred ? "transfer" : "block");
       case stack_weight::busy:
-        return format_time(of.busy);
+        return format_time(subject.busy);
       case stack_weight::alone:
-        return format_time(of.alone);
+        return format_time(subject.alone);
     }
     return {};
   }
 
   [[nodiscard]] std::string total() const {
-    const stack_metrics& all = shown_->tree.nodes.front().all;
-    std::string text = metric(all);
+    const stack_metrics& whole = shown_->tree.nodes.front().all;
+    std::string text = metric(whole);
     if (measure_ == stack_measure::peak || measure_ == stack_measure::live)
       text += " at " + format_moment(shown_->time);
     if (weight() != stack_weight::count)
-      text += " in " + format_some(all.count, measure_ == stack_measure::transferred ? "transfer" : "block");
+      text += " in " + format_some(whole.count, measure_ == stack_measure::transferred ? "transfer" : "block");
     return text;
   }
 
@@ -240,7 +242,9 @@ class stacks_view final : public view {
       if (link(with, total())) zoom_to(with, 0);
       // If the path does not fit, omit its middle: the frame itself and its nearest callers matter most.
       const float arrow = ImGui::CalcTextSize(icon::fold).x + with.px(12);
-      const auto width = [&](std::uint32_t node) { return ImGui::CalcTextSize(short_name_of(node).c_str()).x + arrow; };
+      const auto width = [&](std::uint32_t node) {
+        return ImGui::CalcTextSize(get_short_name(node).c_str()).x + arrow;
+      };
       float room = ImGui::GetContentRegionAvail().x - ImGui::GetItemRectSize().x - with.px(70);
       std::size_t first = path.size();
       while (first > 0 && (room -= width(path[first - 1])) > 0) --first;
@@ -251,8 +255,8 @@ class stacks_view final : public view {
         ImGui::SameLine(0, with.px(6));
         ImGui::PushID(static_cast<int>(i));
         if (i + 1 == path.size()) {
-          ImGui::TextUnformatted(short_name_of(path[i]).c_str());
-        } else if (link(with, short_name_of(path[i]))) {
+          ImGui::TextUnformatted(get_short_name(path[i]).c_str());
+        } else if (link(with, get_short_name(path[i]))) {
           zoom_to(with, shown_->ids[path[i]]);
         }
         ImGui::PopID();
@@ -261,7 +265,7 @@ class stacks_view final : public view {
     draw_legend(with);
   }
 
-  [[nodiscard]] std::string short_name_of(std::uint32_t node) const {
+  [[nodiscard]] std::string get_short_name(std::uint32_t node) const {
     return short_name(shown_->lines[shown_->tree.nodes[node].line]);
   }
 
@@ -301,35 +305,35 @@ class stacks_view final : public view {
     if (matches_.size() == shown_->lines.size()) return matches_;
     matches_.assign(shown_->lines.size(), search_.empty());
     for (std::size_t i = 0; i < matches_.size() && !search_.empty(); ++i)
-      matches_[i] = contains(symbols::text_of(shown_->lines[i]), search_);
+      matches_[i] = contains(symbols::to_text(shown_->lines[i]), search_);
     return matches_;
   }
 
-  [[nodiscard]] draw::box box_of(const view_context& with, const flame& each, std::uint32_t rows, float gap) {
-    draw::box made;
-    made.begin = static_cast<float>(each.begin * static_cast<double>(across_width));
-    made.end = static_cast<float>(each.end * static_cast<double>(across_width));
-    made.low = static_cast<float>(rows - each.row - 1) + gap;
-    made.high = static_cast<float>(rows - each.row);
-    made.style = draw::gap_after;
+  [[nodiscard]] draw::box make_box(const view_context& with, const flame& each, std::uint32_t rows, float gap) {
+    draw::box box;
+    box.begin = static_cast<float>(each.begin * static_cast<double>(across_width));
+    box.end = static_cast<float>(each.end * static_cast<double>(across_width));
+    box.low = static_cast<float>(rows - each.row - 1) + gap;
+    box.high = static_cast<float>(rows - each.row);
+    box.style = draw::gap_after;
     const std::uint32_t place = shown_->tree.nodes[each.node].line;
     const frame_line& line = shown_->lines[place];
     const ImU32 colour = line.kind == trace::frame_kind::unknown  ? with.colours.untracked
                          : !line.own                              ? library(with)
                          : line.kind == trace::frame_kind::python ? own_python(with)
                                                                   : own_native(with);
-    made.colour = with.colours.shade(colour, std::hash<std::string>()(line.function));
-    if (is_unknown(line)) made.style |= draw::hatched;
-    if (!matches()[place]) made.style |= draw::dimmed;
-    return made;
+    box.colour = with.colours.shade(colour, std::hash<std::string>()(line.function));
+    if (is_unknown(line)) box.style |= draw::hatched;
+    if (!matches()[place]) box.style |= draw::dimmed;
+    return box;
   }
 
   void upload(const view_context& with, float width) {
     flames_ = lay_out_below_root(shown_->tree, zoomed_, weight(), static_cast<double>(width));
-    rows_ = rows_of(flames_);
+    rows_ = get_rows(flames_);
     std::vector<draw::box> boxes;
     boxes.reserve(flames_.size());
-    for (const flame& each : flames_) boxes.push_back(box_of(with, each, rows_, 1 / with.px(row_height)));
+    for (const flame& each : flames_) boxes.push_back(make_box(with, each, rows_, 1 / with.px(row_height)));
     batch_.assign(0, boxes);
   }
 
@@ -357,7 +361,7 @@ class stacks_view final : public view {
     ImGui::EndChild();
   }
 
-  static draw::rectangle place_of(const view_context& with, const draw::rectangle& area, const flame& each) {
+  static draw::rectangle get_place(const view_context& with, const draw::rectangle& area, const flame& each) {
     const float line = with.px(row_height);
     const auto x = [&](double share) {
       return std::floor(area.min.x + static_cast<float>(share * static_cast<double>(area.width())) + 0.5F);
@@ -372,7 +376,7 @@ class stacks_view final : public view {
     ImGui::PushFont(nullptr, box_text);
     const float line = ImGui::GetTextLineHeight();
     for (const flame& each : flames_) {
-      const draw::rectangle box = place_of(with, area, each);
+      const draw::rectangle box = get_place(with, area, each);
       if (box.max.y < top.y || box.min.y > bottom) continue;
       const float left = box.min.x + with.px(5);
       const float right = box.max.x - with.px(4);
@@ -380,10 +384,10 @@ class stacks_view final : public view {
       const std::uint32_t at = shown_->tree.nodes[each.node].line;
       // Hatched and dimmed boxes let the background show through.
       const bool bright = !matches()[at] || is_unknown(shown_->lines[at]);
-      const std::string label = label_of(each.node, right - left);
+      const std::string label = make_label(each.node, right - left);
       const ImVec2 size = ImGui::CalcTextSize(label.c_str());
       ImGui::PushStyleColor(ImGuiCol_Text,
-                            bright ? with.colours.text : with.colours.text_on(box_of(with, each, rows_, 0).colour));
+                            bright ? with.colours.text : with.colours.text_on(make_box(with, each, rows_, 0).colour));
       ImGui::RenderTextEllipsis(&list, {left, std::floor(box.min.y + (box.height() - line) * 0.5F)}, {right, box.max.y},
                                 right, label.c_str(), label.c_str() + label.size(), &size);
       ImGui::PopStyleColor();
@@ -391,10 +395,10 @@ class stacks_view final : public view {
     ImGui::PopFont();
   }
 
-  [[nodiscard]] std::string label_of(std::uint32_t node, float room) const {
+  [[nodiscard]] std::string make_label(std::uint32_t node, float room) const {
     const frame_line& line = shown_->lines[shown_->tree.nodes[node].line];
-    std::string label = short_name_of(node);
-    std::string more = line.file.empty() ? std::string() : "   " + symbols::place_of(line);
+    std::string label = get_short_name(node);
+    std::string more = line.file.empty() ? std::string() : "   " + symbols::get_place(line);
     more += "   " + metric(shown_->tree.nodes[node].all);
     return ImGui::CalcTextSize((label + more).c_str()).x < room ? label + more : label;
   }
@@ -402,7 +406,7 @@ class stacks_view final : public view {
   void hover(const view_context& with, const draw::rectangle& area, ImDrawList& list, bool clicked) {
     const ImVec2 mouse = ImGui::GetMousePos();
     for (const flame& each : flames_) {
-      const draw::rectangle box = place_of(with, area, each);
+      const draw::rectangle box = get_place(with, area, each);
       if (!box.contains(mouse)) continue;
       list.AddRect(box.min, box.max, with.colours.text);
       tip(with, each.node);
@@ -417,8 +421,8 @@ class stacks_view final : public view {
     const metrics::stack_node& node = shown_->tree.nodes[at];
     row_target target;
     target.line = shown_->lines[node.line];
-    const std::string text = symbols::text_of(*target.line) + "\t" + metric(node.all);
-    menu_.open(target, symbols::name_of(*target.line), text,
+    const std::string text = symbols::to_text(*target.line) + "\t" + metric(node.all);
+    menu_.open(target, symbols::get_name(*target.line), text,
                [this, id = shown_->ids[at], name = target.line->function](const view_context& with) {
                  if (ImGui::MenuItem("Zoom in")) zoom_to(with, id);
                  if (ImGui::MenuItem("Show all stacks", nullptr, false, zoom_ != 0)) zoom_to(with, 0);
@@ -436,7 +440,7 @@ class stacks_view final : public view {
     const frame_line& line = shown_->lines[node.line];
     ImGui::PushTextWrapPos(with.px(520));
     ImGui::PushFont(with.fonts.bold, 0);
-    ImGui::TextUnformatted(symbols::name_of(line).c_str());
+    ImGui::TextUnformatted(symbols::get_name(line).c_str());
     ImGui::PopFont();
     const std::string where = line.file.empty() ? line.module : line.file + ":" + std::to_string(line.line);
     if (!where.empty()) ImGui::TextDisabled("%s", where.c_str());
@@ -444,12 +448,12 @@ class stacks_view final : public view {
     if (!line.source.empty()) ImGui::TextUnformatted(line.source.c_str());
     ImGui::PopTextWrapPos();
     const float column = with.px(88);
-    const stack_metrics& all = shown_->tree.nodes.front().all;
+    const stack_metrics& whole = shown_->tree.nodes.front().all;
     const auto share = [&](const stack_metrics& part) {
-      return format_share(static_cast<double>(weight_of(part, weight())) /
-                          static_cast<double>(std::max<std::uint64_t>(1, weight_of(all, weight()))));
+      return format_share(static_cast<double>(get_weight(part, weight())) /
+                          static_cast<double>(std::max<std::uint64_t>(1, get_weight(whole, weight()))));
     };
-    tip_field(with, "share", share(node.all) + " of " + metric(all), column);
+    tip_field(with, "share", share(node.all) + " of " + metric(whole), column);
     tip_field(with, "bytes", format_bytes(node.all.bytes), column);
     const bool copies = measure_ == stack_measure::transferred;
     tip_field(with, copies ? "transfers" : "blocks", format_count(node.all.count), column);

@@ -37,9 +37,9 @@ const timed_kind& about(row_type kind) {
   return found == kinds.end() ? kinds[0] : *found;
 }
 
-std::string some(std::uint64_t count, const timed_kind& what) {
-  if (what.kind == row_type::transfer && count != 1) return format_count(count) + " copies";
-  return format_some(count, what.noun);
+std::string some(std::uint64_t count, const timed_kind& kind) {
+  if (kind.kind == row_type::transfer && count != 1) return format_count(count) + " copies";
+  return format_some(count, kind.noun);
 }
 
 constexpr float durations_height = 120;  // design pixels
@@ -52,17 +52,17 @@ struct duration_chart::place {
   const std::vector<duration_bar>& bars;
   std::uint64_t highest = 1;
 
-  [[nodiscard]] float left_of(std::size_t bar) const {
+  [[nodiscard]] float get_left(std::size_t bar) const {
     return area.min.x +
            area.width() * static_cast<float>(bar) / static_cast<float>(std::max<std::size_t>(bars.size(), 1));
   }
-  [[nodiscard]] float x_of(time_ns duration) const {
+  [[nodiscard]] float to_x(time_ns duration) const {
     const auto after = std::find_if(bars.begin(), bars.end(), [=](const duration_bar& b) { return duration < b.to; });
     if (after == bars.end()) return area.max.x;
     const auto bar = static_cast<std::size_t>(after - bars.begin());
     const double share = static_cast<double>(std::max<time_ns>(duration - after->from, 0)) /
                          static_cast<double>(std::max<time_ns>(after->to - after->from, 1));
-    return left_of(bar) + static_cast<float>(share) * (left_of(bar + 1) - left_of(bar));
+    return get_left(bar) + static_cast<float>(share) * (get_left(bar + 1) - get_left(bar));
   }
   [[nodiscard]] std::optional<std::size_t> bar_at(float x) const {
     if (bars.empty() || x < area.min.x || x >= area.max.x) return std::nullopt;
@@ -82,13 +82,13 @@ void duration_chart::draw(const view_context& with, time_range range) {
   draw_choice(with, result.failure ? nullptr : result.value.get());
   if (result.failure) return remark(with, "The selected event has no duration. Choose a kind of event above.");
   if (!result) return;
-  const duration_histogram& all = *result.value;
-  if (all.count == 0) {
-    if (result.complete) remark(with, "None in this range.");
+  const duration_histogram& histogram = *result.value;
+  if (histogram.count == 0) {
+    if (result.complete) remark(with, "No event of this kind in this range.");
     return;
   }
-  draw_words(with, all);
-  draw_bars(with, all, range);
+  draw_words(with, histogram);
+  draw_bars(with, histogram, range);
 }
 
 /// If an event was selected elsewhere, shows the durations of events with its name.
@@ -110,13 +110,13 @@ void duration_chart::draw_choice(const view_context& with, const duration_histog
     if (shown != nullptr && shown->name != trace::string_id::none) {
       now = short_name(with.text(shown->name));
     } else if (shown != nullptr && shown->kind == row_type::transfer) {
-      now = "Copies, " + std::string(name_of(shown->direction));
+      now = "Copies, " + std::string(get_name(shown->direction));
     } else if (shown != nullptr) {
       now = about(shown->kind).all;
     }
   }
   ImGui::SetNextItemWidth(std::min(with.px(240), ImGui::GetContentRegionAvail().x));
-  if (!ImGui::BeginCombo("##durations of", label_of(shortened(now, 80)).c_str())) return;
+  if (!ImGui::BeginCombo("##durations of", make_label(shortened(now, 80)).c_str())) return;
   const selection& chosen = with.state.selected();
   if (chosen.kind == selection_kind::event &&
       ImGui::Selectable("Same name as the selected event", like_ == trace::event_id{chosen.id}))
@@ -131,15 +131,16 @@ void duration_chart::draw_choice(const view_context& with, const duration_histog
   ImGui::EndCombo();
 }
 
-void duration_chart::draw_words(const view_context& with, const duration_histogram& all) const {
-  std::string words = some(all.count, about(all.kind)) + ", " + format_time(all.total) + " in total.  Shortest " +
-                      format_time(all.shortest) + ", median " + format_time(all.median) + ", 99 % within " +
-                      format_time(all.percentile99) + ", longest " + format_time(all.longest) + ".";
-  if (all.unfinished > 0) words += "  " + format_count(all.unfinished) + "  without an end are excluded.";
+void duration_chart::draw_words(const view_context& with, const duration_histogram& histogram) const {
+  std::string words = some(histogram.count, about(histogram.kind)) + ", " + format_time(histogram.total) +
+                      " in total.  Shortest " + format_time(histogram.shortest) + ", median " +
+                      format_time(histogram.median) + ", 99 % within " + format_time(histogram.percentile99) +
+                      ", longest " + format_time(histogram.longest) + ".";
+  if (histogram.unfinished > 0) words += "  " + format_count(histogram.unfinished) + "  without an end are excluded.";
   remark(with, words);
 }
 
-void duration_chart::draw_bars(const view_context& with, const duration_histogram& all, time_range range) {
+void duration_chart::draw_bars(const view_context& with, const duration_histogram& histogram, time_range range) {
   const ImVec2 corner = ImGui::GetCursorScreenPos();
   const ImVec2 size(std::max(ImGui::GetContentRegionAvail().x, 1.0F), with.px(durations_height));
   ImGui::InvisibleButton("##durations", size);
@@ -147,49 +148,50 @@ void duration_chart::draw_bars(const view_context& with, const duration_histogra
   const float text = with.px(small_text);
   place at{{{std::floor(corner.x), std::floor(corner.y + text + with.px(4))},
             {std::floor(corner.x + size.x), std::floor(corner.y + size.y - text - with.px(6))}},
-           all.bars};
+           histogram.bars};
   if (at.area.width() < with.px(40) || at.area.height() < with.px(20)) return;
-  for (const duration_bar& each : all.bars) at.highest = std::max(at.highest, each.count);
+  for (const duration_bar& each : histogram.bars) at.highest = std::max(at.highest, each.count);
   ImDrawList& list = *ImGui::GetWindowDrawList();
-  const ImU32 colour = with.colours.slice(about(all.kind).colour);
-  for (std::size_t i = 0; i < all.bars.size(); ++i) {
-    const duration_bar& bar = all.bars[i];
+  const ImU32 colour = with.colours.slice(about(histogram.kind).colour);
+  for (std::size_t i = 0; i < histogram.bars.size(); ++i) {
+    const duration_bar& bar = histogram.bars[i];
     if (bar.count == 0) continue;
     const double share = static_cast<double>(bar.count) / static_cast<double>(at.highest);
     const float height = std::max(with.px(3), at.area.height() * static_cast<float>(share));
-    const float left = std::floor(at.left_of(i)), right = std::floor(at.left_of(i + 1));
+    const float left = std::floor(at.get_left(i)), right = std::floor(at.get_left(i + 1));
     const bool clicked = stepping_bar_ && stepping_bar_->from == bar.from && own_ != 0 && own_ == followed_;
     list.AddRectFilled({left, at.area.max.y - height}, {std::max(right - 1, left + 1), at.area.max.y},
                        clicked ? with.colours.accent : colour);
   }
   list.AddLineH(at.area.min.x, at.area.max.x, at.area.max.y, with.colours.line);
-  draw_marks(with, all, at);
-  if (hovered_) hit(with, all, at, range);
+  draw_marks(with, histogram, at);
+  if (hovered_) hit(with, histogram, at, range);
 }
 
 /// Draws the scale below the bars (powers of ten), and the median and the 99th percentile above the bars.
-void duration_chart::draw_marks(const view_context& with, const duration_histogram& all, const place& at) const {
+void duration_chart::draw_marks(const view_context& with, const duration_histogram& histogram, const place& at) const {
   ImDrawList& list = *ImGui::GetWindowDrawList();
   const float text = with.px(small_text);
   float free = at.area.min.x;
   const auto label = [&](time_ns duration) {
     const std::string words = format_time(duration);
     const float wide = small_width(with, words);
-    const float x = std::floor(at.x_of(duration));
+    const float x = std::floor(at.to_x(duration));
     const float left = std::clamp(x - wide * 0.5F, at.area.min.x, std::max(at.area.min.x, at.area.max.x - wide));
     if (left < free) return;
     list.AddLineV(x, at.area.max.y, at.area.max.y + with.px(3), with.colours.line);
     list.AddText(with.fonts.regular, text, {left, at.area.max.y + with.px(4)}, with.colours.muted, words.c_str());
     free = left + wide + with.px(8);
   };
-  const time_ns least = all.bars.front().from, most = all.bars.back().to;
+  const time_ns least = histogram.bars.front().from, most = histogram.bars.back().to;
   bool any = false;
   for (time_ns power = 1; power <= most && power <= INT64_MAX / 10; power *= 10)
     if (power >= least) label(power), any = true;
   if (!any) label(least), label(most);
   float taken = -1e9F;
-  for (const auto& [duration, word] : {std::pair(all.median, "median"), std::pair(all.percentile99, "99 %")}) {
-    const float x = std::floor(at.x_of(duration));
+  for (const auto& [duration, word] :
+       {std::pair(histogram.median, "median"), std::pair(histogram.percentile99, "99 %")}) {
+    const float x = std::floor(at.to_x(duration));
     list.AddLineV(x, at.area.min.y - with.px(2), at.area.max.y, with.colours.text);
     const float wide = small_width(with, word);
     const bool right = x + with.px(4) + wide < at.area.max.x;
@@ -200,15 +202,16 @@ void duration_chart::draw_marks(const view_context& with, const duration_histogr
   }
 }
 
-void duration_chart::hit(const view_context& with, const duration_histogram& all, const place& at, time_range range) {
+void duration_chart::hit(const view_context& with, const duration_histogram& histogram, const place& at,
+                         time_range range) {
   const auto which = at.bar_at(ImGui::GetMousePos().x);
   if (!which) return;
-  const duration_bar& bar = all.bars[*which];
+  const duration_bar& bar = histogram.bars[*which];
   const bool again = stepping_bar_ && stepping_bar_->from == bar.from && own_ != 0 && own_ == followed_;
   if (begin_tip(with)) {
     ImGui::TextUnformatted((format_time(bar.from) + " to " + format_time(bar.to)).c_str());
-    ImGui::TextUnformatted((some(bar.count, about(all.kind)) + ", " +
-                            format_share(static_cast<double>(bar.count) / static_cast<double>(all.count)))
+    ImGui::TextUnformatted((some(bar.count, about(histogram.kind)) + ", " +
+                            format_share(static_cast<double>(bar.count) / static_cast<double>(histogram.count)))
                                .c_str());
     if (bar.count > 0)
       ImGui::TextDisabled("%s", again ? "Click to select the next one." : "Click to select the longest one.");

@@ -25,10 +25,10 @@ class duration_chart {
   struct place;
   void follow_selection(const view_context& with);
   void draw_choice(const view_context& with, const query::duration_histogram* shown);
-  void draw_words(const view_context& with, const query::duration_histogram& all) const;
-  void draw_bars(const view_context& with, const query::duration_histogram& all, time_range range);
-  void draw_marks(const view_context& with, const query::duration_histogram& all, const place& at) const;
-  void hit(const view_context& with, const query::duration_histogram& all, const place& at, time_range range);
+  void draw_words(const view_context& with, const query::duration_histogram& histogram) const;
+  void draw_bars(const view_context& with, const query::duration_histogram& histogram, time_range range);
+  void draw_marks(const view_context& with, const query::duration_histogram& histogram, const place& at) const;
+  void hit(const view_context& with, const query::duration_histogram& histogram, const place& at, time_range range);
   void take_step(const view_context& with);
   void select(const view_context& with, trace::event_id event, time_range span);
 

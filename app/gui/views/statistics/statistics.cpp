@@ -38,36 +38,36 @@ constexpr std::array<table_column, 4> thread_columns = {
     {{"thread", "thread"}, {"calls", "calls"}, {"in calls", "call_ns"}, {"waiting", "waiting_ns"}}};
 
 std::string kind_text(trace::layer layer, trace::memory_kind kind) {
-  return std::string(name_of(layer)) + ", " + std::string(name_of(kind));
+  return std::string(get_name(layer)) + ", " + std::string(get_name(kind));
 }
 
 /// If there are more devices than this, the panel shows only one of them at first.
 constexpr std::size_t max_devices_at_once = 4;
 
 /// The devices that have metrics, sorted.
-std::vector<trace::device_id> devices_in(const range_statistics& all) {
+std::vector<trace::device_id> devices_in(const range_statistics& statistics) {
   std::set<trace::device_id> found;
-  for (const auto& each : all.memory) found.insert(each.device);
-  for (const auto& each : all.untracked) found.insert(each.device);
-  for (const auto& each : all.transfers) found.insert(each.device);
-  for (const auto& each : all.devices) found.insert(each.device);
+  for (const auto& each : statistics.memory) found.insert(each.device);
+  for (const auto& each : statistics.untracked) found.insert(each.device);
+  for (const auto& each : statistics.transfers) found.insert(each.device);
+  for (const auto& each : statistics.devices) found.insert(each.device);
   found.erase(trace::device_id::none);
   return {found.begin(), found.end()};
 }
 
 /// Removes the metrics of devices other than `device`. Keeps those of the host and of all devices together.
-void keep_device(range_statistics& all, trace::device_id device) {
+void keep_device(range_statistics& statistics, trace::device_id device) {
   const auto keep = [&](auto& metrics) {
     std::erase_if(metrics,
                   [&](const auto& each) { return each.device != trace::device_id::none && each.device != device; });
   };
-  keep(all.memory);
-  keep(all.untracked);
-  keep(all.transfers);
-  keep(all.devices);
+  keep(statistics.memory);
+  keep(statistics.untracked);
+  keep(statistics.transfers);
+  keep(statistics.devices);
 }
 
-std::string part_of(double bytes, std::uint64_t count, std::string_view noun) {
+std::string get_part(double bytes, std::uint64_t count, std::string_view noun) {
   return format_bytes(bytes) + " in " + format_some(count, noun);
 }
 
@@ -151,31 +151,31 @@ class statistics_view final : public view {
     draw_range(with, range);
     if (!result) return;
     if (result.value != all_) take(result.value);
-    const range_statistics& all = shown_;
-    if (all.lost_events > 0)
+    const range_statistics& statistics = shown_;
+    if (statistics.lost_events > 0)
       ImGui::TextColored(ImGui::ColorConvertU32ToFloat4(with.colours.warning), "%s  %s lost here%s", icon::warning,
-                         format_some(all.lost_events, "event").c_str(),
-                         all.lost_memory_events > 0 ? ": memory is not exact" : "");
-    if (is_empty(all) && !with.state.range() && !shown.live)
+                         format_some(statistics.lost_events, "event").c_str(),
+                         statistics.lost_memory_events > 0 ? ": memory is not exact" : "");
+    if (is_empty(statistics) && !with.state.range() && !shown.live)
       return empty_state(with, icon::chart, "Nothing was recorded", nothing_recorded);
-    if (is_empty(all))
+    if (is_empty(statistics))
       return empty_state(with, icon::chart, "Nothing happened here",
                          "Drag over the timeline to select a range with events.");
     draw_durations(with, range);
     draw_device_choice(with);
-    draw_memory(with, all);
-    draw_allocations(with, all);
-    draw_transfers(with, all);
-    draw_devices(with, all);
-    draw_pools(with, all);
-    draw_names(with, "Kernels", all.kernels, all.kernel_names);
-    draw_names(with, "Calls", all.calls, 0);
-    draw_names(with, "Ranges", all.ranges, 0);
-    draw_threads(with, all);
+    draw_memory(with, statistics);
+    draw_allocations(with, statistics);
+    draw_transfers(with, statistics);
+    draw_devices(with, statistics);
+    draw_pools(with, statistics);
+    draw_names(with, "Kernels", statistics.kernels, statistics.kernel_names);
+    draw_names(with, "Calls", statistics.calls, 0);
+    draw_names(with, "Ranges", statistics.ranges, 0);
+    draw_threads(with, statistics);
   }
 
-  void take(std::shared_ptr<const range_statistics> all) {
-    all_ = std::move(all);
+  void take(std::shared_ptr<const range_statistics> statistics) {
+    all_ = std::move(statistics);
     devices_ = devices_in(*all_);
     if (!device_ && devices_.size() > max_devices_at_once) device_ = devices_.front();
     shown_ = *all_;
@@ -184,8 +184,8 @@ class statistics_view final : public view {
 
   void draw_device_choice(const view_context& with) {
     if (devices_.size() < 2) return;
-    const auto words = [&](trace::device_id of) {
-      return of == trace::device_id::none ? std::string("all devices") : label_of(device_words(with, of));
+    const auto words = [&](trace::device_id id) {
+      return id == trace::device_id::none ? std::string("all devices") : make_label(device_words(with, id));
     };
     const trace::device_id now = device_.value_or(trace::device_id::none);
     trace::device_id chosen = now;
@@ -225,8 +225,8 @@ class statistics_view final : public view {
     command_button(with, "selection.clear", "Clear");
   }
 
-  void draw_memory(const view_context& with, const range_statistics& all) {
-    if (all.memory.empty() && all.untracked.empty()) return;
+  void draw_memory(const view_context& with, const range_statistics& statistics) {
+    if (statistics.memory.empty() && statistics.untracked.empty()) return;
     heading(with, "Memory use");
     if (!begin_metrics("memory", {"layer, kind", "peak", "mean", "at end"})) return;
     struct line {
@@ -236,14 +236,14 @@ class statistics_view final : public view {
       bool outlined = false;
     };
     std::vector<line> lines;
-    const auto metrics_of = [](const auto& each) {
+    const auto compute_metrics = [](const auto& each) {
       return std::array{table_cell::bytes(each.maximum), table_cell::bytes(each.mean), table_cell::bytes(each.at_end)};
     };
-    for (const auto& each : all.memory)
+    for (const auto& each : statistics.memory)
       lines.push_back({on_device(with, each.device, kind_text(each.layer, each.kind)),
-                       with.colours.layers[static_cast<std::size_t>(each.layer)], metrics_of(each)});
-    for (const auto& each : all.untracked) {
-      lines.push_back({on_device(with, each.device, "untracked"), with.colours.untracked, metrics_of(each), true});
+                       with.colours.layers[static_cast<std::size_t>(each.layer)], compute_metrics(each)});
+    for (const auto& each : statistics.untracked) {
+      lines.push_back({on_device(with, each.device, "untracked"), with.colours.untracked, compute_metrics(each), true});
       if (each.recorder > 0)
         lines.push_back({on_device(with, each.device, "profiler overhead"),
                          with.colours.recorder,
@@ -262,22 +262,22 @@ class statistics_view final : public view {
       ImGui::PopID();
     }
     ImGui::EndTable();
-    if (all.untracked.empty()) return;
+    if (statistics.untracked.empty()) return;
     ImGui::PushStyleColor(ImGuiCol_Text, with.colours.muted);
-    const bool managed = std::any_of(all.memory.begin(), all.memory.end(),
+    const bool managed = std::any_of(statistics.memory.begin(), statistics.memory.end(),
                                      [](const auto& m) { return m.kind == trace::memory_kind::managed; });
     ImGui::TextWrapped("Untracked (sampled): CUDA contexts, modules, libraries, %sother processes.",
                        managed ? "pages of managed memory on this device," : "");
     ImGui::PopStyleColor();
   }
 
-  void draw_allocations(const view_context& with, const range_statistics& all) {
+  void draw_allocations(const view_context& with, const range_statistics& statistics) {
     const auto active = [](const metrics::memory_statistics& m) { return m.allocations + m.frees > 0; };
-    if (std::none_of(all.memory.begin(), all.memory.end(), active)) return;
+    if (std::none_of(statistics.memory.begin(), statistics.memory.end(), active)) return;
     heading(with, "Allocations");
     if (!begin_metrics("allocations", {"layer, kind", "allocated", "freed"})) return;
     std::vector<const metrics::memory_statistics*> shown;
-    for (const auto& each : all.memory)
+    for (const auto& each : statistics.memory)
       if (active(each)) shown.push_back(&each);
     table_content content{"Allocations", allocation_columns, shown.size()};
     content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
@@ -300,15 +300,15 @@ class statistics_view final : public view {
     ImGui::EndTable();
   }
 
-  void draw_transfers(const view_context& with, const range_statistics& all) {
-    if (all.transfers.empty()) return;
+  void draw_transfers(const view_context& with, const range_statistics& statistics) {
+    if (statistics.transfers.empty()) return;
     heading(with, "Transfers");
     const float column = with.px(125);
-    for (const auto& each : all.transfers) {
+    for (const auto& each : statistics.transfers) {
       swatch(with, with.colours.directions[static_cast<std::size_t>(each.direction)]);
-      ImGui::TextUnformatted(on_device(with, each.device, std::string(name_of(each.direction))).c_str());
+      ImGui::TextUnformatted(on_device(with, each.device, std::string(get_name(each.direction))).c_str());
       ImGui::Indent(with.px(15));
-      field(with, "copied", part_of(each.bytes, each.count, "transfer"), column);
+      field(with, "copied", get_part(each.bytes, each.count, "transfer"), column);
       std::string mean = format_rate(each.mean_bandwidth);
       if (const auto share = metrics::link_share(each.mean_bandwidth, each.link_peak))
         mean += ", " + format_share(*share) + " of " + format_rate(each.link_peak);
@@ -325,11 +325,11 @@ class statistics_view final : public view {
     }
   }
 
-  void draw_devices(const view_context& with, const range_statistics& all) {
+  void draw_devices(const view_context& with, const range_statistics& statistics) {
     const auto snapshot = with.state.active()->engine->snapshot();
     const trace::tables& tables = snapshot->tables();
-    const time_ns length = std::max<time_ns>(all.active.length(), 1);
-    for (const auto& each : all.devices) {
+    const time_ns length = std::max<time_ns>(statistics.active.length(), 1);
+    for (const auto& each : statistics.devices) {
       const trace::device_row* row = tables.devices.find(each.device);
       const std::string_view name = row != nullptr ? with.text(row->name) : std::string_view{};
       heading(with, on_device(with, each.device, std::string(name.empty() ? "Device" : name)));
@@ -350,15 +350,15 @@ class statistics_view final : public view {
     }
   }
 
-  void draw_pools(const view_context& with, const range_statistics& all) {
-    if (all.pools.empty()) return;
+  void draw_pools(const view_context& with, const range_statistics& statistics) {
+    if (statistics.pools.empty()) return;
     const auto snapshot = with.state.active()->engine->snapshot();
     const trace::tables& tables = snapshot->tables();
     heading(with, "Pools");
     if (!begin_metrics("pools", {"pool", "reserved", "used", "occupancy"})) return;
-    table_content content{"Pools", pool_columns, all.pools.size()};
+    table_content content{"Pools", pool_columns, statistics.pools.size()};
     content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
-      const auto& each = all.pools[row];
+      const auto& each = statistics.pools[row];
       const trace::pool_row* pool = tables.pools.find(each.pool);
       const std::string_view name = pool != nullptr ? with.text(pool->name) : std::string_view{};
       to.push_back(table_cell::text(name.empty() ? "pool" : name));
@@ -374,11 +374,11 @@ class statistics_view final : public view {
   }
 
   void draw_names(const view_context& with, const char* title, const std::vector<metrics::named_time>& names,
-                  std::uint64_t of) {
+                  std::uint64_t value) {
     if (names.empty()) return;
     std::string words = title;
     if (shows_one()) words += " (all devices)";
-    if (of > names.size()) words += ", " + std::to_string(names.size()) + " of " + format_count(of);
+    if (value > names.size()) words += ", " + std::to_string(names.size()) + " of " + format_count(value);
     heading(with, words);
     if (!begin_metrics(title, {"name", "total", "count", "longest"})) return;
     table_content content{title, name_columns, names.size()};
@@ -390,10 +390,10 @@ class statistics_view final : public view {
       to.push_back(table_cell::duration(names[row].longest));
     };
     content.target = [&](std::size_t row) {
-      row_target made;
-      made.shows = event_of(with, names[row].longest_event);
-      made.find = with.text(names[row].name);
-      return made;
+      row_target target;
+      target.shows = make_event_selection(with, names[row].longest_event);
+      target.find = with.text(names[row].name);
+      return target;
     };
     for (std::size_t row = 0; row < names.size(); ++row) {
       ImGui::PushID(static_cast<int>(row));
@@ -426,15 +426,15 @@ class statistics_view final : public view {
     }
   }
 
-  void draw_threads(const view_context& with, const range_statistics& all) {
-    if (all.threads.empty()) return;
+  void draw_threads(const view_context& with, const range_statistics& statistics) {
+    if (statistics.threads.empty()) return;
     const auto snapshot = with.state.active()->engine->snapshot();
     const trace::tables& tables = snapshot->tables();
     heading(with, "Host threads");
     if (!begin_metrics("threads", {"thread", "calls", "in calls", "waiting"})) return;
-    table_content content{"Host threads", thread_columns, all.threads.size()};
+    table_content content{"Host threads", thread_columns, statistics.threads.size()};
     content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
-      const auto& each = all.threads[row];
+      const auto& each = statistics.threads[row];
       const trace::thread_row* thread = tables.threads.find(each.thread);
       const std::string_view name = thread != nullptr ? with.text(thread->name) : std::string_view{};
       std::string words(name.empty() ? "thread" : name);
@@ -447,10 +447,10 @@ class statistics_view final : public view {
     };
     for (std::size_t row = 0; row < content.rows; ++row) rows_.draw_row(with, content, row);
     ImGui::EndTable();
-    for (const auto& each : all.threads)
+    for (const auto& each : statistics.threads)
       if (each.file_operations > 0)
         field(with, "file I/O",
-              part_of(each.file_bytes, each.file_operations, "operation") + ", " + format_time(each.file_busy),
+              get_part(each.file_bytes, each.file_operations, "operation") + ", " + format_time(each.file_busy),
               with.px(80));
   }
 

@@ -34,9 +34,9 @@ format::value_unit axis_unit(metric_unit unit) {
   return format::value_unit::none;
 }
 
-std::string amount(const step_metric& of, double value) {
+std::string amount(const step_metric& metric, double value) {
   if (std::isnan(value)) return "-";
-  switch (of.unit) {
+  switch (metric.unit) {
     case metric_unit::bytes:
       return format_bytes(value);
     case metric_unit::time:
@@ -50,21 +50,21 @@ std::string amount(const step_metric& of, double value) {
 }
 
 /// The relative difference from the median, such as "+12 %"; empty if there is none.
-std::string against_median(const step_metric& of, double value) {
-  if (std::isnan(value) || of.median == 0 || value == of.median) return {};
-  const double share = value / of.median - 1;
+std::string against_median(const step_metric& metric, double value) {
+  if (std::isnan(value) || metric.median == 0 || value == metric.median) return {};
+  const double share = value / metric.median - 1;
   const std::string words = format_share(std::fabs(share));
   return words.starts_with('<') ? words : (share > 0 ? "+" : "-") + words;
 }
 
-bool is_outlier(const step_metric& of, std::size_t step) {
-  return std::binary_search(of.outliers.begin(), of.outliers.end(), static_cast<std::uint32_t>(step));
+bool is_outlier(const step_metric& metric, std::size_t step) {
+  return std::binary_search(metric.outliers.begin(), metric.outliers.end(), static_cast<std::uint32_t>(step));
 }
 
 /// Formats a value in the unit of its metric. CSV has a separate column for the unit.
-table_cell cell_of(const step_metric& of, double value) {
+table_cell make_cell(const step_metric& metric, double value) {
   if (std::isnan(value)) return table_cell::none();
-  switch (of.unit) {
+  switch (metric.unit) {
     case metric_unit::bytes:
       return table_cell::bytes(value);
     case metric_unit::time:
@@ -112,52 +112,55 @@ void step_table::draw(const view_context& with) {
   progress_line(with, result.complete || result.failure, result.progress);
   if (result.failure) return remark(with, "The steps could not be computed: " + result.failure->message);
   if (!result) return ImGui::TextDisabled("Measuring each step...");
-  const step_statistics& all = *result.value;
-  const step_metric* const of = shown_of(all);
-  if (of == nullptr) {
+  const step_statistics& statistics = *result.value;
+  const step_metric* const metric = find_shown(statistics);
+  if (metric == nullptr) {
     if (result.complete) empty_state(with, icon::chart, "No steps", "The recording does not mark where steps begin.");
     return;
   }
-  draw_choices(with, all);
-  std::string words = format_some(all.step_count, "step");
-  if (all.source == index::step_source::pattern) words += " (inferred)";
-  if (all.step_count > all.steps.size()) words += ", only the first " + format_count(all.steps.size()) + " are shown";
-  words += ".  Median " + amount(*of, of->median) + ", " + format_some(of->outliers.size(), "outlier") + ".";
+  draw_choices(with, statistics);
+  std::string words = format_some(statistics.step_count, "step");
+  if (statistics.source == index::step_source::pattern) words += " (inferred)";
+  if (statistics.step_count > statistics.steps.size())
+    words += ", only the first " + format_count(statistics.steps.size()) + " are shown";
+  words +=
+      ".  Median " + amount(*metric, metric->median) + ", " + format_some(metric->outliers.size(), "outlier") + ".";
   remark(with, words);
   glossary_tip(with, "outlier");
-  draw_chart(with, all, *of);
-  if (!of->outliers.empty()) {
+  draw_chart(with, statistics, *metric);
+  if (!metric->outliers.empty()) {
     check_box(with, "only outliers", &only_outliers_);
   } else {
     only_outliers_ = false;
   }
-  draw_rows(with, all, *of);
+  draw_rows(with, statistics, *metric);
 }
 
-const step_metric* step_table::shown_of(const step_statistics& all) const {
-  const auto found = std::find_if(all.metrics.begin(), all.metrics.end(),
+const step_metric* step_table::find_shown(const step_statistics& statistics) const {
+  const auto found = std::find_if(statistics.metrics.begin(), statistics.metrics.end(),
                                   [this](const step_metric& each) { return each.label == label_; });
-  if (found != all.metrics.end()) return &*found;
-  return all.metrics.empty() ? nullptr : &all.metrics.front();
+  if (found != statistics.metrics.end()) return &*found;
+  return statistics.metrics.empty() ? nullptr : &statistics.metrics.front();
 }
 
-void step_table::draw_choices(const view_context& with, const step_statistics& all) {
-  const step_metric& now = *shown_of(all);
-  if (all.processes.size() > 1) {
+void step_table::draw_choices(const view_context& with, const step_statistics& statistics) {
+  const step_metric& now = *find_shown(statistics);
+  if (statistics.processes.size() > 1) {
     ImGui::SetNextItemWidth(std::min(with.px(200), ImGui::GetContentRegionAvail().x));
-    const auto shown = std::find_if(all.processes.begin(), all.processes.end(),
-                                    [&](const auto& each) { return each.process == all.process; });
-    if (ImGui::BeginCombo("##process", shown == all.processes.end() ? "" : label_of(shown->label).c_str())) {
-      for (const query::stepping_process& each : all.processes) {
+    const auto shown = std::find_if(statistics.processes.begin(), statistics.processes.end(),
+                                    [&](const auto& each) { return each.process == statistics.process; });
+    if (ImGui::BeginCombo("##process", shown == statistics.processes.end() ? "" : make_label(shown->label).c_str())) {
+      for (const query::stepping_process& each : statistics.processes) {
         ImGui::PushID(static_cast<int>(trace::raw(each.process)));
-        if (ImGui::Selectable(label_of(each.label).c_str(), each.process == all.process)) process_ = each.process;
+        if (ImGui::Selectable(make_label(each.label).c_str(), each.process == statistics.process))
+          process_ = each.process;
         ImGui::PopID();
       }
       ImGui::EndCombo();
     }
   }
   ImGui::SetNextItemWidth(std::min(with.px(300), ImGui::GetContentRegionAvail().x));
-  if (!ImGui::BeginCombo("##figure", label_of(now.label).c_str(), ImGuiComboFlags_HeightLarge)) return;
+  if (!ImGui::BeginCombo("##figure", make_label(now.label).c_str(), ImGuiComboFlags_HeightLarge)) return;
   if (ImGui::IsWindowAppearing()) {
     filter_.clear();
     ImGui::SetKeyboardFocusHere();
@@ -165,11 +168,11 @@ void step_table::draw_choices(const view_context& with, const step_statistics& a
   ImGui::SetNextItemWidth(-FLT_MIN);
   ImGui::InputTextWithHint("##filter", "Find a statistic", &filter_);
   const std::string wanted = lower_case(filter_);
-  for (std::size_t i = 0; i < all.metrics.size(); ++i) {
-    const step_metric& each = all.metrics[i];
+  for (std::size_t i = 0; i < statistics.metrics.size(); ++i) {
+    const step_metric& each = statistics.metrics[i];
     if (lower_case(each.label).find(wanted) == std::string::npos) continue;
     ImGui::PushID(static_cast<int>(i));
-    if (ImGui::Selectable(label_of(each.label).c_str(), &each == &now)) label_ = each.label;
+    if (ImGui::Selectable(make_label(each.label).c_str(), &each == &now)) label_ = each.label;
     if (!each.outliers.empty()) {
       ImGui::SameLine(0, with.px(10));
       ImGui::TextDisabled("%s", format_some(each.outliers.size(), "outlier").c_str());
@@ -179,7 +182,7 @@ void step_table::draw_choices(const view_context& with, const step_statistics& a
   ImGui::EndCombo();
 }
 
-void step_table::draw_chart(const view_context& with, const step_statistics& all, const step_metric& of) {
+void step_table::draw_chart(const view_context& with, const step_statistics& statistics, const step_metric& metric) {
   const ImVec2 corner = ImGui::GetCursorScreenPos();
   const ImVec2 size(std::max(ImGui::GetContentRegionAvail().x, 1.0F), with.px(step_chart_height));
   ImGui::InvisibleButton("##steps", size);
@@ -187,39 +190,39 @@ void step_table::draw_chart(const view_context& with, const step_statistics& all
   panel_context_menu(with);
   hovered_ = hovered_ || over;
   double highest = 0;
-  for (const double value : of.values) highest = std::isnan(value) ? highest : std::max(highest, value);
-  const auto count = static_cast<time_ns>(std::max<std::size_t>(all.steps.size(), 1));
-  const time_chart at = begin_value_chart(with, corner, size, {0, count}, highest, axis_unit(of.unit));
+  for (const double value : metric.values) highest = std::isnan(value) ? highest : std::max(highest, value);
+  const auto count = static_cast<time_ns>(std::max<std::size_t>(statistics.steps.size(), 1));
+  const time_chart at = begin_value_chart(with, corner, size, {0, count}, highest, axis_unit(metric.unit));
   if (!at.fits(with)) return;
   ImDrawList& list = *ImGui::GetWindowDrawList();
   // Where several steps share a pixel, draw the highest of them, but prefer outliers.
   float drawn_to = at.area.min.x;
   double most = 0;
   bool outlier = false, selected = false;
-  for (std::size_t i = 0; i < of.values.size(); ++i) {
-    if (!std::isnan(of.values[i])) most = std::max(most, of.values[i]);
-    outlier = outlier || is_outlier(of, i);
-    selected = selected || is_selected(with, all.steps[i]);
-    const float right = std::floor(at.x_of(static_cast<time_ns>(i + 1)));
-    if (right < drawn_to + 1 && i + 1 < of.values.size()) continue;
+  for (std::size_t i = 0; i < metric.values.size(); ++i) {
+    if (!std::isnan(metric.values[i])) most = std::max(most, metric.values[i]);
+    outlier = outlier || is_outlier(metric, i);
+    selected = selected || is_selected(with, statistics.steps[i]);
+    const float right = std::floor(at.to_x(static_cast<time_ns>(i + 1)));
+    if (right < drawn_to + 1 && i + 1 < metric.values.size()) continue;
     const float gap = right - drawn_to > with.px(4) ? 1.0F : 0.0F;
     const ImU32 colour = selected  ? with.colours.accent
                          : outlier ? with.colours.warning
                                    : with.colours.slice(query::slice_kind::step);
-    list.AddRectFilled({drawn_to, std::floor(at.y_of(most))}, {std::max(right - gap, drawn_to + 1), at.area.max.y},
+    list.AddRectFilled({drawn_to, std::floor(at.to_y(most))}, {std::max(right - gap, drawn_to + 1), at.area.max.y},
                        colour);
     drawn_to = right;
     most = 0;
     outlier = selected = false;
   }
-  const float median = std::floor(at.y_of(of.median));
+  const float median = std::floor(at.to_y(metric.median));
   list.AddLineH(at.area.min.x, at.area.max.x, median, with.colours.muted);
   // Draw as many step numbers below the bars as fit.
   float free = at.area.min.x;
-  for (std::size_t i = 0; i < all.steps.size(); ++i) {
-    const float x = at.x_of(static_cast<time_ns>(i));
+  for (std::size_t i = 0; i < statistics.steps.size(); ++i) {
+    const float x = at.to_x(static_cast<time_ns>(i));
     if (x < free) continue;
-    const std::string number = std::to_string(all.steps[i].number);
+    const std::string number = std::to_string(statistics.steps[i].number);
     const float wide = small_width(with, number);
     if (x + wide > at.area.max.x) break;
     list.AddText(with.fonts.regular, with.px(small_text), {std::floor(x), at.area.max.y + with.px(4)},
@@ -228,21 +231,22 @@ void step_table::draw_chart(const view_context& with, const step_statistics& all
   }
   if (!over || !at.area.contains(ImGui::GetMousePos())) return;
   const auto step = static_cast<std::size_t>(std::clamp<time_ns>(at.time_at(ImGui::GetMousePos().x), 0, count - 1));
-  if (step >= of.values.size()) return;
+  if (step >= metric.values.size()) return;
   if (begin_tip(with)) {
-    ImGui::TextUnformatted(("Step " + std::to_string(all.steps[step].number)).c_str());
-    ImGui::TextUnformatted((amount(of, of.values[step]) + "  " + against_median(of, of.values[step])).c_str());
-    if (is_outlier(of, step)) ImGui::TextDisabled("An outlier.");
+    ImGui::TextUnformatted(("Step " + std::to_string(statistics.steps[step].number)).c_str());
+    ImGui::TextUnformatted(
+        (amount(metric, metric.values[step]) + "  " + against_median(metric, metric.values[step])).c_str());
+    if (is_outlier(metric, step)) ImGui::TextDisabled("An outlier.");
     end_tip();
   }
-  if (ImGui::IsMouseClicked(ImGuiMouseButton_Left)) go_to(with, all.steps[step]);
+  if (ImGui::IsMouseClicked(ImGuiMouseButton_Left)) go_to(with, statistics.steps[step]);
 }
 
-void step_table::draw_rows(const view_context& with, const step_statistics& all, const step_metric& of) {
+void step_table::draw_rows(const view_context& with, const step_statistics& statistics, const step_metric& metric) {
   const float height = std::max(ImGui::GetContentRegionAvail().y, with.px(min_table));
   const ImGuiTableFlags flags = ImGuiTableFlags_SizingFixedFit | ImGuiTableFlags_NoSavedSettings |
                                 ImGuiTableFlags_BordersInnerH | ImGuiTableFlags_ScrollY;
-  const bool times = &of == &all.metrics.front() && of.label == "duration";
+  const bool times = &metric == &statistics.metrics.front() && metric.label == "duration";
   const int columns = times ? 3 : 4;
   if (!ImGui::BeginTable("steps", columns, flags, {0, height})) return;
   ImGui::TableSetupScrollFreeze(0, 1);
@@ -254,34 +258,34 @@ void step_table::draw_rows(const view_context& with, const step_statistics& all,
     metric_heads({"step", "duration", "value", "of median"});
   }
   ImGuiListClipper clipper;
-  clipper.Begin(static_cast<int>(only_outliers_ ? of.outliers.size() : of.values.size()));
-  const auto step_of = [&](std::size_t row) { return only_outliers_ ? std::size_t{of.outliers[row]} : row; };
-  table_content content{"Steps", step_columns, only_outliers_ ? of.outliers.size() : of.values.size()};
+  clipper.Begin(static_cast<int>(only_outliers_ ? metric.outliers.size() : metric.values.size()));
+  const auto get_step = [&](std::size_t row) { return only_outliers_ ? std::size_t{metric.outliers[row]} : row; };
+  table_content content{"Steps", step_columns, only_outliers_ ? metric.outliers.size() : metric.values.size()};
   content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
-    const std::size_t step = step_of(row);
-    const double value = of.values[step];
-    const bool stands_out = is_outlier(of, step);
-    const std::string number = std::to_string(all.steps[step].number);
+    const std::size_t step = get_step(row);
+    const double value = metric.values[step];
+    const bool stands_out = is_outlier(metric, step);
+    const std::string number = std::to_string(statistics.steps[step].number);
     to.push_back(table_cell::words(number + (stands_out ? "  outlier" : ""), number));
-    to.push_back(table_cell::duration(all.steps[step].span.length()));
-    to.push_back(cell_of(of, value));
-    const std::string against = against_median(of, value);
+    to.push_back(table_cell::duration(statistics.steps[step].span.length()));
+    to.push_back(make_cell(metric, value));
+    const std::string against = against_median(metric, value);
     to.push_back(against.empty() ? table_cell::none("")
-                                 : table_cell::words(against, std::to_string(value / of.median)));
-    to.push_back(table_cell::text(of.label));
-    to.push_back(table_cell::text(unit_name(of.unit)));
+                                 : table_cell::words(against, std::to_string(value / metric.median)));
+    to.push_back(table_cell::text(metric.label));
+    to.push_back(table_cell::text(unit_name(metric.unit)));
     to.push_back(table_cell::count(stands_out ? 1 : 0));
-    to.push_back(table_cell::moment(all.steps[step].span.begin));
+    to.push_back(table_cell::moment(statistics.steps[step].span.begin));
   };
   content.target = [&](std::size_t row) {
-    row_target made;
-    made.range = all.steps[step_of(row)].span;
-    return made;
+    row_target target;
+    target.range = statistics.steps[get_step(row)].span;
+    return target;
   };
   while (clipper.Step())
     for (int row = clipper.DisplayStart; row < clipper.DisplayEnd; ++row) {
       const auto at = static_cast<std::size_t>(row);
-      draw_row(with, content, at, all.steps[step_of(at)], is_outlier(of, step_of(at)), times);
+      draw_row(with, content, at, statistics.steps[get_step(at)], is_outlier(metric, get_step(at)), times);
     }
   hovered_ = hovered_ || ImGui::IsWindowHovered();
   // If the last step of a live recording is visible, scroll to new steps as they arrive.

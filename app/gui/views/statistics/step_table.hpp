@@ -23,13 +23,13 @@ class step_table {
   void choose(std::string label) { label_ = std::move(label); }
 
  private:
-  void draw_choices(const view_context& with, const query::step_statistics& all);
-  void draw_chart(const view_context& with, const query::step_statistics& all, const query::step_metric& of);
-  void draw_rows(const view_context& with, const query::step_statistics& all, const query::step_metric& of);
+  void draw_choices(const view_context& with, const query::step_statistics& statistics);
+  void draw_chart(const view_context& with, const query::step_statistics& statistics, const query::step_metric& metric);
+  void draw_rows(const view_context& with, const query::step_statistics& statistics, const query::step_metric& metric);
   void draw_row(const view_context& with, const table_content& content, std::size_t row, const index::step& step,
                 bool stands_out, bool times);
   static void go_to(const view_context& with, const index::step& step);
-  [[nodiscard]] const query::step_metric* shown_of(const query::step_statistics& all) const;
+  [[nodiscard]] const query::step_metric* find_shown(const query::step_statistics& statistics) const;
 
   screen_slot<query::step_statistics_query> query_;
   trace::process_id process_{};  ///< None: the process with the most steps.

@@ -24,14 +24,14 @@ bool is_of_copies(finding_kind kind) {
 }
 
 /// The title of a card that shows no saving: "Kept after last use" for `held_late`.
-std::string title_of(finding_kind kind) {
+std::string get_title(finding_kind kind) {
   if (kind == finding_kind::held_late) return "Kept after last use";
-  std::string made(metrics::word_of(kind));
-  std::replace(made.begin(), made.end(), '_', ' ');
-  return format::capital(std::move(made));
+  std::string text(metrics::get_word(kind));
+  std::replace(text.begin(), text.end(), '_', ' ');
+  return format::capital(std::move(text));
 }
 
-ImU32 colour_of(const view_context& with, trace::severity severity) {
+ImU32 choose_colour(const view_context& with, trace::severity severity) {
   return severity == trace::severity::error     ? with.colours.failure
          : severity == trace::severity::warning ? with.colours.warning
                                                 : with.colours.accent;
@@ -55,53 +55,54 @@ class link_line {
   bool any_ = false;
 };
 
-void show_where(const view_context& with, const metrics::report& all, const metrics::finding& of) {
-  with.commands.invoke("selection.mark", of.range);
-  with.commands.invoke("timeline.go_to", shown_range(of.range, all.whole.active, all.steps));
+void show_where(const view_context& with, const metrics::report& whole_report, const metrics::finding& finding) {
+  with.commands.invoke("selection.mark", finding.range);
+  with.commands.invoke("timeline.go_to", shown_range(finding.range, whole_report.whole.active, whole_report.steps));
 }
 
-void draw_links(const view_context& with, const metrics::report& all, const metrics::finding& of) {
+void draw_links(const view_context& with, const metrics::report& whole_report, const metrics::finding& finding) {
   const document_id here = with.state.active()->id;
   link_line links(with);
-  if (of.kind == finding_kind::failed_allocations && !all.out_of_memory.empty() &&
-      links.add("Changes that would have let it fit")) {
+  if (finding.kind == finding_kind::failed_allocations && !whole_report.out_of_memory.empty() &&
+      links.add("Changes with which the allocation would have fit")) {
     with.commands.invoke("failure.show");
   }
-  if (of.range.length() > 0 && links.add("Show on timeline")) show_where(with, all, of);
-  if (is_of_blocks(of.kind) && of.where.known && links.add("List blocks")) {
+  if (finding.range.length() > 0 && links.add("Show on timeline")) show_where(with, whole_report, finding);
+  if (is_of_blocks(finding.kind) && finding.where.known && links.add("List blocks")) {
     blocks_filter filter;
-    filter.text = symbols::place_and_name_of(of.where.line);
-    const metrics::memory_peak* peak = main_peak(all);
+    filter.text = symbols::format_place_and_name(finding.where.line);
+    const metrics::memory_peak* peak = main_peak(whole_report);
     if (peak != nullptr) filter.layer = peak->layer;
-    if (peak != nullptr && of.saves.peak_bytes > 0) filter.range = time_range{peak->time, peak->time + 1};
-    if (of.kind == finding_kind::unfreed_blocks) filter.only_unfreed = true;
-    if (of.kind == finding_kind::never_used) filter.only_unused = true;
+    if (peak != nullptr && finding.saves.peak_bytes > 0) filter.range = time_range{peak->time, peak->time + 1};
+    if (finding.kind == finding_kind::unfreed_blocks) filter.only_unfreed = true;
+    if (finding.kind == finding_kind::never_used) filter.only_unused = true;
     with.commands.invoke("blocks.show", filter);
   }
-  if (of.block != trace::block_id::none && links.add("Show block")) {
-    with.commands.invoke("selection.set", selection{here, selection_kind::block, trace::raw(of.block)});
+  if (finding.block != trace::block_id::none && links.add("Show block")) {
+    with.commands.invoke("selection.set", selection{here, selection_kind::block, trace::raw(finding.block)});
     with.commands.invoke("selection.reveal");
   }
-  if (of.event != trace::event_id::none && of.kind != finding_kind::failed_allocations &&
-      links.add(is_of_copies(of.kind) ? "Show a copy" : "Show event")) {
-    with.commands.invoke("selection.set", selection{here, selection_kind::event, trace::raw(of.event)});
+  if (finding.event != trace::event_id::none && finding.kind != finding_kind::failed_allocations &&
+      links.add(is_of_copies(finding.kind) ? "Show a copy" : "Show event")) {
+    with.commands.invoke("selection.set", selection{here, selection_kind::event, trace::raw(finding.event)});
     with.commands.invoke("selection.reveal");
   }
-  if (is_of_copies(of.kind) && links.add("All copies")) with.commands.invoke("panel.focus.Transfers");
-  if (of.kind == finding_kind::rank_imbalance && links.add("All ranks")) with.commands.invoke("panel.focus.Ranks");
-  if (of.kind == finding_kind::idle_gaps && links.add("All idle gaps")) with.commands.invoke("panel.focus.Idle gaps");
-  if (of.kind == finding_kind::fragmentation && links.add("Show memory map")) {
-    with.commands.invoke("moment.set", of.range);
+  if (is_of_copies(finding.kind) && links.add("All copies")) with.commands.invoke("panel.focus.Transfers");
+  if (finding.kind == finding_kind::rank_imbalance && links.add("All ranks")) with.commands.invoke("panel.focus.Ranks");
+  if (finding.kind == finding_kind::idle_gaps && links.add("All idle gaps"))
+    with.commands.invoke("panel.focus.Idle gaps");
+  if (finding.kind == finding_kind::fragmentation && links.add("Show memory map")) {
+    with.commands.invoke("moment.set", finding.range);
     with.commands.invoke("map.open");
   }
-  if ((of.kind == finding_kind::fragmentation || of.kind == finding_kind::cached_unused) &&
+  if ((finding.kind == finding_kind::fragmentation || finding.kind == finding_kind::cached_unused) &&
       links.add("Try other settings"))
     with.commands.invoke("panel.focus.What if");
   if (links.add("Why?")) ImGui::OpenPopup("why");
   if (!ImGui::BeginPopup("why")) return;
-  const metrics::finding_rule* rule = metrics::rule_named(metrics::word_of(of.kind));
+  const metrics::finding_rule* rule = metrics::rule_named(metrics::get_word(finding.kind));
   ImGui::PushTextWrapPos(with.px(420));
-  heading(with, title_of(of.kind));
+  heading(with, get_title(finding.kind));
   ImGui::TextUnformatted(format::in_window(rule->means).c_str());
   heading(with, "How it is detected");
   ImGui::TextUnformatted(format::in_window(rule->found_by).c_str());
@@ -113,32 +114,32 @@ void draw_links(const view_context& with, const metrics::report& all, const metr
   ImGui::EndPopup();
 }
 
-void draw_card(const view_context& with, const metrics::report& all, const metrics::finding& of) {
+void draw_card(const view_context& with, const metrics::report& whole_report, const metrics::finding& finding) {
   ImGui::PushStyleColor(ImGuiCol_ChildBg, with.colours.header);
   ImGui::PushStyleVar(ImGuiStyleVar_ChildRounding, with.px(4));
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(with.px(10), with.px(8)));
   ImGui::BeginChild("card", {0, 0}, ImGuiChildFlags_AutoResizeY | ImGuiChildFlags_AlwaysUseWindowPadding,
                     ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse);
   const ImVec2 corner = ImGui::GetWindowPos();
-  const ImU32 colour = colour_of(with, of.severity);
+  const ImU32 colour = choose_colour(with, finding.severity);
   ImGui::GetWindowDrawList()->AddRectFilled(corner, {corner.x + with.px(3), corner.y + ImGui::GetWindowHeight()},
                                             colour, with.px(2));
   ImGui::PushTextWrapPos(0);
   ImGui::PushFont(with.fonts.bold, 0);
-  std::string title = metrics::saving_in_words(of.saves);
-  if (title.empty()) title = title_of(of.kind);
+  std::string title = metrics::saving_in_words(finding.saves);
+  if (title.empty()) title = get_title(finding.kind);
   if (title.ends_with('.')) title.pop_back();
   ImGui::TextUnformatted(title.c_str());
   ImGui::PopFont();
-  if (of.saves.time > 0) glossary_tip(with, "active time");
-  ImGui::TextUnformatted(format::in_window(of.text).c_str());
-  if (!of.advice.empty()) {
+  if (finding.saves.time > 0) glossary_tip(with, "active time");
+  ImGui::TextUnformatted(format::in_window(finding.text).c_str());
+  if (!finding.advice.empty()) {
     ImGui::PushStyleColor(ImGuiCol_Text, with.colours.muted);
-    ImGui::TextUnformatted(format::in_window(of.advice).c_str());
+    ImGui::TextUnformatted(format::in_window(finding.advice).c_str());
     ImGui::PopStyleColor();
   }
   ImGui::PopTextWrapPos();
-  draw_links(with, all, of);
+  draw_links(with, whole_report, finding);
   ImGui::EndChild();
   ImGui::PopStyleVar(2);
   ImGui::PopStyleColor();
@@ -146,26 +147,28 @@ void draw_card(const view_context& with, const metrics::report& all, const metri
 
 }  // namespace
 
-void draw_finding_cards(const view_context& with, const metrics::report& all) {
+void draw_finding_cards(const view_context& with, const metrics::report& whole_report) {
   const auto is_open = [](const metrics::finding& each) { return each.severity != trace::severity::info; };
-  const auto open = static_cast<std::size_t>(std::count_if(all.findings.begin(), all.findings.end(), is_open));
+  const auto open =
+      static_cast<std::size_t>(std::count_if(whole_report.findings.begin(), whole_report.findings.end(), is_open));
   const std::size_t drawn = std::min(open, max_open_cards);
   heading(with, open == 0 ? "No major findings" : "Findings");
   if (open == 0)
-    ImGui::TextDisabled("%s", all.findings.empty() ? "Nothing stands out." : "Only smaller findings, listed below.");
+    ImGui::TextDisabled("%s",
+                        whole_report.findings.empty() ? "Nothing stands out." : "Only smaller findings, listed below.");
   std::size_t number = 0;
   const auto card = [&](const metrics::finding& each) {
     ImGui::PushID(static_cast<int>(number++));
-    draw_card(with, all, each);
+    draw_card(with, whole_report, each);
     ImGui::PopID();
   };
-  for (const metrics::finding& each : all.findings)
+  for (const metrics::finding& each : whole_report.findings)
     if (is_open(each) && number < drawn) card(each);
-  if (drawn == all.findings.size()) return;
-  const std::string rest = "Smaller findings (" + std::to_string(all.findings.size() - drawn) + ")";
+  if (drawn == whole_report.findings.size()) return;
+  const std::string rest = "Smaller findings (" + std::to_string(whole_report.findings.size() - drawn) + ")";
   if (!section(with, rest, false)) return;
   std::size_t opened = 0;
-  for (const metrics::finding& each : all.findings)
+  for (const metrics::finding& each : whole_report.findings)
     if (!is_open(each) || ++opened > drawn) card(each);
 }
 

@@ -3,13 +3,13 @@
 #include "app/gui/views/view.hpp"
 #include "core/metrics/report.hpp"
 
-/// The findings of a report as cards: what fixing the problem saves, the problem, the advice, and links to the data.
+/// The findings of a report as cards: the saving from a fix, the problem, the advice, and links to the data.
 namespace sluice::gui {
 
 /// Maximum number of errors and warnings whose cards are drawn unfolded.
 inline constexpr std::size_t max_open_cards = 5;
 
 /// Draws errors and warnings; then draws the other findings, folded, under "Smaller findings".
-void draw_finding_cards(const view_context& with, const metrics::report& all);
+void draw_finding_cards(const view_context& with, const metrics::report& whole_report);
 
 }  // namespace sluice::gui

@@ -31,7 +31,7 @@ constexpr std::array<table_column, 5> copying_columns = {
 constexpr std::array<table_column, 5> unused_columns = {
     {{"size", "bytes_at_peak"}, {"share", "share"}, {"line", "line"}, {nullptr, "blocks"}, {nullptr, "longest_ns"}}};
 
-double share_of(std::uint64_t part, std::uint64_t whole) {
+double compute_share(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
@@ -62,23 +62,24 @@ class summary_view final : public view {
       draw_finding_cards(with, *shown_);
     }
     draw_rank_choice(with);  // The user may choose another rank with this.
-    const metrics::report& all = *shown_;
-    draw_held(with, all, grouping_of(with, result));
-    draw_copies(with, all);
-    draw_unused(with, all);
-    draw_peaks(with, all);
-    draw_steps(with, all);
-    draw_unfreed(with, all);
+    const metrics::report& whole_report = *shown_;
+    draw_held(with, whole_report, choose_grouping(with, result));
+    draw_copies(with, whole_report);
+    draw_unused(with, whole_report);
+    draw_peaks(with, whole_report);
+    draw_steps(with, whole_report);
+    draw_unfreed(with, whole_report);
     draw_recording(with, *result.value);
   }
 
  private:
   /// Draws how far the metrics of a large growing recording lag behind.
-  static void draw_age(const view_context& with, const metrics::report& all) {
+  static void draw_age(const view_context& with, const metrics::report& whole_report) {
     constexpr time_ns notable = 2'000'000'000;
     const document& shown = *with.state.active();
-    if (!shown.live || all.span.end + notable >= shown.span.end) return;
-    remark(with, "These metrics cover the first " + format_time(all.span.length()) + ". They are being updated.");
+    if (!shown.live || whole_report.span.end + notable >= shown.span.end) return;
+    remark(with,
+           "These metrics cover the first " + format_time(whole_report.span.length()) + ". They are being updated.");
   }
 
   /// Sets the report to show. For a job with many ranks, everything below the findings is about one rank.
@@ -126,24 +127,25 @@ class summary_view final : public view {
   }
 
   /// Draws one or two lines about the recorded program.
-  static void draw_head(const view_context& with, const metrics::report& all) {
+  static void draw_head(const view_context& with, const metrics::report& whole_report) {
     ImGui::PushTextWrapPos(0);
     ImGui::PushStyleColor(ImGuiCol_Text, with.colours.muted);
-    if (!all.processes.empty()) {
-      const metrics::process_metric& first = all.processes.front();
+    if (!whole_report.processes.empty()) {
+      const metrics::process_metric& first = whole_report.processes.front();
       std::string text = format::apart(first.command);
-      if (all.processes.size() > 1) text += " and " + format_some(all.processes.size() - 1, "more process");
+      if (whole_report.processes.size() > 1)
+        text += " and " + format_some(whole_report.processes.size() - 1, "more process");
       ImGui::TextUnformatted(text.c_str());
     }
-    for (const auto& each : all.processes)
+    for (const auto& each : whole_report.processes)
       if (each.mode == trace::recording_mode::memory) {
         ImGui::TextUnformatted(
-            "Recorded in memory mode, without kernel times. To include them, record with \"Timeline\" (File, Record a "
-            "program).");
+            "Recorded in memory mode, without kernel times. To include kernel times, record with \"Timeline\" (File, "
+            "Record a program).");
         break;
       }
     ImGui::PopStyleColor();
-    for (const auto& each : all.processes)
+    for (const auto& each : whole_report.processes)
       if (each.exit_status > 0)
         ImGui::Text("Process %llu ended with exit status %lld.", static_cast<unsigned long long>(each.pid),
                     static_cast<long long>(each.exit_status));
@@ -159,74 +161,77 @@ class summary_view final : public view {
   }
 
   /// Draws the memory at the highest peak, by category, line or module.
-  void draw_held(const view_context& with, const metrics::report& all, const automatic_grouping& grouping) {
-    const metrics::memory_peak* peak = main_peak(all);
+  void draw_held(const view_context& with, const metrics::report& whole_report, const automatic_grouping& grouping) {
+    const metrics::memory_peak* peak = main_peak(whole_report);
     if (peak == nullptr || !section(with, "Memory at peak", true)) return;
     ImGui::Text("%s in %s, %s layer, at", format_bytes(static_cast<double>(peak->bytes)).c_str(),
                 format_some(peak->blocks, "block").c_str(),
-                on_device(with, peak->device, std::string(name_of(peak->layer))).c_str());
+                on_device(with, peak->device, std::string(get_name(peak->layer))).c_str());
     ImGui::SameLine(0, ImGui::CalcTextSize(" ").x);
-    if (link(with, format_moment(peak->time))) show_peak(with, all, *peak);
-    const auto composition = std::find_if(all.compositions.begin(), all.compositions.end(), [&](const auto& c) {
-      return c.layer == peak->layer && c.kind == peak->kind && c.device == peak->device;
-    });
-    if (composition != all.compositions.end()) draw_composition(with, *peak, *composition);
+    if (link(with, format_moment(peak->time))) show_peak(with, whole_report, *peak);
+    const auto composition = std::find_if(
+        whole_report.compositions.begin(), whole_report.compositions.end(),
+        [&](const auto& c) { return c.layer == peak->layer && c.kind == peak->kind && c.device == peak->device; });
+    if (composition != whole_report.compositions.end()) draw_composition(with, *peak, *composition);
     draw_holders(with, *peak, grouping);
   }
 
-  static void show_peak(const view_context& with, const metrics::report& all, const metrics::memory_peak& peak) {
-    with.commands.invoke("timeline.go_to", shown_range({peak.time, peak.time}, all.whole.active, all.steps));
+  static void show_peak(const view_context& with, const metrics::report& whole_report,
+                        const metrics::memory_peak& peak) {
+    with.commands.invoke("timeline.go_to",
+                         shown_range({peak.time, peak.time}, whole_report.whole.active, whole_report.steps));
     with.commands.invoke("moment.set", time_range{peak.time, peak.time});
   }
 
   /// Draws a bar of all categories, and below it a line for each category.
   void draw_composition(const view_context& with, const metrics::memory_peak& peak,
-                        const metrics::peak_composition& of) {
+                        const metrics::peak_composition& composition) {
     const ImVec2 at = ImGui::GetCursorScreenPos();
     const float width = ImGui::GetContentRegionAvail().x;
     const float height = with.px(12);
     std::uint64_t before = 0;
-    for (const metrics::category_share& share : of.shares) {
-      const auto x_of = [&](std::uint64_t bytes) {
-        return std::floor(at.x + width * static_cast<float>(share_of(bytes, of.bytes)));
+    for (const metrics::category_share& share : composition.shares) {
+      const auto to_x = [&](std::uint64_t bytes) {
+        return std::floor(at.x + width * static_cast<float>(compute_share(bytes, composition.bytes)));
       };
-      ImGui::GetWindowDrawList()->AddRectFilled({x_of(before), at.y}, {x_of(before + share.bytes), at.y + height},
-                                                with.colours.categories[static_cast<std::size_t>(share.what)]);
+      ImGui::GetWindowDrawList()->AddRectFilled({to_x(before), at.y}, {to_x(before + share.bytes), at.y + height},
+                                                with.colours.categories[static_cast<std::size_t>(share.category)]);
       before += share.bytes;
     }
     ImGui::Dummy({width, height + with.px(2)});
     ImGui::PushID("category");
-    const auto filter_of = [&](std::size_t row) {
+    const auto make_filter = [&](std::size_t row) {
       blocks_filter filter = at_peak(peak);
-      filter.category = of.shares[row].what;
+      filter.category = composition.shares[row].category;
       return filter;
     };
-    table_content content{"Peak by category", held_columns, of.shares.size()};
+    table_content content{"Peak by category", held_columns, composition.shares.size()};
     content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
-      const metrics::category_share& share = of.shares[row];
+      const metrics::category_share& share = composition.shares[row];
       to.push_back(table_cell::bytes(share.bytes));
-      to.push_back(table_cell::share(share_of(share.bytes, of.bytes)));
-      to.push_back(table_cell::text(index::category_name(share.what)));
+      to.push_back(table_cell::share(compute_share(share.bytes, composition.bytes)));
+      to.push_back(table_cell::text(index::category_name(share.category)));
       to.push_back(table_cell::words(format_some(share.blocks, "block"), std::to_string(share.blocks)));
     };
     content.target = [&](std::size_t row) {
-      row_target made;
-      made.blocks = filter_of(row);
-      return made;
+      row_target target;
+      target.blocks = make_filter(row);
+      return target;
     };
-    for (std::size_t row = 0; row < of.shares.size(); ++row) {
-      const metrics::category_share& share = of.shares[row];
+    for (std::size_t row = 0; row < composition.shares.size(); ++row) {
+      const metrics::category_share& share = composition.shares[row];
       ImGui::PushID(static_cast<int>(row));
       const std::string text =
-          std::string(index::category_name(share.what)) + ", " + format_some(share.blocks, "block");
-      if (amount_line(with, format_bytes(static_cast<double>(share.bytes)), share_of(share.bytes, of.bytes),
-                      with.colours.categories[static_cast<std::size_t>(share.what)], text))
-        with.commands.invoke("blocks.show", filter_of(row));
+          std::string(index::category_name(share.category)) + ", " + format_some(share.blocks, "block");
+      if (amount_line(with, format_bytes(static_cast<double>(share.bytes)),
+                      compute_share(share.bytes, composition.bytes),
+                      with.colours.categories[static_cast<std::size_t>(share.category)], text))
+        with.commands.invoke("blocks.show", make_filter(row));
       rows_.follow_item(with, content, row);
       ImGui::PopID();
     }
     ImGui::PopID();
-    if (of.inferred()) ImGui::TextDisabled("Categories are inferred.");
+    if (composition.inferred()) ImGui::TextDisabled("Categories are inferred.");
   }
 
   /// Draws memory by line, module and so on. The sums are those of the first level of the flame graph.
@@ -247,27 +252,27 @@ class summary_view final : public view {
     std::vector<const metrics::stack_node*> holders;
     for (std::size_t at = 1; at < nodes.size() && holders.size() < most; at = nodes[at].end)
       holders.push_back(&nodes[at]);
-    const auto line_of = [&](std::size_t row) -> const symbols::frame_line& {
+    const auto get_line = [&](std::size_t row) -> const symbols::frame_line& {
       return result->lines[holders[row]->line];
     };
-    const auto filter_of = [&](std::size_t row) {
+    const auto make_filter = [&](std::size_t row) {
       blocks_filter filter = at_peak(peak);
-      filter.text = symbols::place_and_name_of(line_of(row));
+      filter.text = symbols::format_place_and_name(get_line(row));
       return filter;
     };
     table_content content{"Peak by line", held_columns, holders.size()};
     content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
       const std::uint64_t blocks = holders[row]->all.count;
       to.push_back(table_cell::bytes(holders[row]->all.bytes));
-      to.push_back(table_cell::share(share_of(holders[row]->all.bytes, nodes[0].all.bytes)));
-      to.push_back(table_cell::text(symbols::place_and_name_of(line_of(row))));
+      to.push_back(table_cell::share(compute_share(holders[row]->all.bytes, nodes[0].all.bytes)));
+      to.push_back(table_cell::text(symbols::format_place_and_name(get_line(row))));
       to.push_back(table_cell::words(format_some(blocks, "block"), std::to_string(blocks)));
     };
     content.target = [&](std::size_t row) {
-      row_target made;
-      made.line = line_of(row);
-      made.blocks = filter_of(row);
-      return made;
+      row_target target;
+      target.line = get_line(row);
+      target.blocks = make_filter(row);
+      return target;
     };
     std::uint64_t listed = 0;
     ImGui::PushID("holder");
@@ -275,10 +280,10 @@ class summary_view final : public view {
       const metrics::stack_node& node = *holders[row];
       ImGui::PushID(static_cast<int>(row));
       listed += node.all.bytes;
-      const blocks_filter filter = filter_of(row);
+      const blocks_filter filter = make_filter(row);
       if (amount_line(with, format_bytes(static_cast<double>(node.all.bytes)),
-                      share_of(node.all.bytes, nodes[0].all.bytes), with.colours.accent, filter.text,
-                      line_of(row).source))
+                      compute_share(node.all.bytes, nodes[0].all.bytes), with.colours.accent, filter.text,
+                      get_line(row).source))
         with.commands.invoke("blocks.show", filter);
       rows_.follow_item(with, content, row);
       ImGui::PopID();
@@ -289,50 +294,51 @@ class summary_view final : public view {
     if (link(with, "All call stacks")) with.commands.invoke("panel.focus.Stacks");
   }
 
-  void draw_copies(const view_context& with, const metrics::report& all) {
-    if (all.copying.empty() && all.whole.transfers.empty()) return;
+  void draw_copies(const view_context& with, const metrics::report& whole_report) {
+    if (whole_report.copying.empty() && whole_report.whole.transfers.empty()) return;
     if (!section(with, "Transfers", true)) return;
-    for (const metrics::transfer_statistics& way : all.whole.transfers) {
+    for (const metrics::transfer_statistics& way : whole_report.whole.transfers) {
       const auto share = metrics::link_share(way.mean_bandwidth, way.link_peak);
-      field(with, on_device(with, way.device, std::string(name_of(way.direction))),
+      field(with, on_device(with, way.device, std::string(get_name(way.direction))),
             format_bytes(way.bytes) + " in " + format_some(way.count, "copy") + ", " + format_rate(way.mean_bandwidth) +
                 (share ? ", " + format_share(*share) + " of the link" : ""),
             with.px(110));
     }
     int number = 0;
-    for (const metrics::copying_lines& each : all.copying) {
+    for (const metrics::copying_lines& each : whole_report.copying) {
       if (each.uses.empty()) continue;
       ImGui::TextDisabled("%s, time the GPU waited%s",
-                          on_device(with, each.device, std::string(name_of(each.direction))).c_str(),
+                          on_device(with, each.device, std::string(get_name(each.direction))).c_str(),
                           each.kernels_known ? "" : "  is unknown: showing copy time");
       const time_ns whole = each.kernels_known ? each.uses.total.alone : each.uses.total.busy;
-      const auto time_of = [&](const metrics::line_use& use) {
+      const auto get_time = [&](const metrics::line_use& use) {
         return each.kernels_known ? use.metrics.alone : use.metrics.busy;
       };
-      const auto words_of = [](const metrics::line_use& use) {
+      const auto get_words = [](const metrics::line_use& use) {
         return format_bytes(static_cast<double>(use.metrics.bytes)) + " in " + format_some(use.metrics.count, "copy") +
-               ",  " + symbols::place_and_name_of(use.line);
+               ",  " + symbols::format_place_and_name(use.line);
       };
       table_content content{"Transfers", copying_columns, each.uses.lines.size()};
       content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
         const metrics::line_use& use = each.uses.lines[row];
-        to.push_back(table_cell::duration(time_of(use)));
-        to.push_back(table_cell::share(whole > 0 ? static_cast<double>(time_of(use)) / static_cast<double>(whole) : 0));
-        to.push_back(table_cell::words(words_of(use), symbols::place_and_name_of(use.line)));
+        to.push_back(table_cell::duration(get_time(use)));
+        to.push_back(
+            table_cell::share(whole > 0 ? static_cast<double>(get_time(use)) / static_cast<double>(whole) : 0));
+        to.push_back(table_cell::words(get_words(use), symbols::format_place_and_name(use.line)));
         to.push_back(table_cell::bytes(use.metrics.bytes));
         to.push_back(table_cell::count(use.metrics.count));
       };
       content.target = [&](std::size_t row) {
-        row_target made;
-        made.line = each.uses.lines[row].line;
-        return made;
+        row_target target;
+        target.line = each.uses.lines[row].line;
+        return target;
       };
       std::size_t row = 0;
       ImGui::PushID(number++);
       for (const metrics::line_use& use : each.uses.lines) {
         ImGui::PushID(static_cast<int>(row));
-        const time_ns time = time_of(use);
-        const std::string text = words_of(use);
+        const time_ns time = get_time(use);
+        const std::string text = get_words(use);
         if (amount_line(with, format_time(time), whole > 0 ? static_cast<double>(time) / static_cast<double>(whole) : 0,
                         with.colours.directions[static_cast<std::size_t>(each.direction)], text))
           with.commands.invoke("panel.focus.Transfers");
@@ -344,42 +350,43 @@ class summary_view final : public view {
   }
 
   /// Draws the memory that has been idle since its last use, by line.
-  void draw_unused(const view_context& with, const metrics::report& all) {
-    const bool any = std::any_of(all.unused.begin(), all.unused.end(), [](const auto& u) { return !u.groups.empty(); });
+  void draw_unused(const view_context& with, const metrics::report& whole_report) {
+    const bool any = std::any_of(whole_report.unused.begin(), whole_report.unused.end(),
+                                 [](const auto& u) { return !u.groups.empty(); });
     if (!any || !section(with, "Idle since last use", false)) return;
     int number = 0;
-    for (const metrics::unused_memory& each : all.unused) {
+    for (const metrics::unused_memory& each : whole_report.unused) {
       const std::string words = format_bytes(each.bytes_at_peak) + " of " + format_bytes(each.peak_bytes) +
                                 " at the peak, " + format_bytes(each.mean_bytes) + " on average";
       ImGui::TextDisabled("%s", on_device(with, each.device, words).c_str());
-      const auto where_of = [&](const metrics::unused_group& group) {
-        return group.stack != trace::stack_id::none ? symbols::place_and_name_of(group.line)
+      const auto describe_line = [&](const metrics::unused_group& group) {
+        return group.stack != trace::stack_id::none ? symbols::format_place_and_name(group.line)
                                                     : std::string(with.text(group.name));
       };
       table_content content{"Idle since last use", unused_columns, each.groups.size()};
       content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
         const metrics::unused_group& group = each.groups[row];
         to.push_back(table_cell::bytes(group.bytes_at_peak));
-        to.push_back(table_cell::share(share_of(group.bytes_at_peak, each.peak_bytes)));
-        to.push_back(table_cell::text(where_of(group)));
+        to.push_back(table_cell::share(compute_share(group.bytes_at_peak, each.peak_bytes)));
+        to.push_back(table_cell::text(describe_line(group)));
         to.push_back(table_cell::count(group.blocks));
         to.push_back(table_cell::duration(group.longest));
       };
       content.target = [&](std::size_t row) {
-        row_target made;
-        made.shows = block_of(with, each.groups[row].longest_block);
-        if (each.groups[row].stack != trace::stack_id::none) made.line = each.groups[row].line;
-        return made;
+        row_target target;
+        target.shows = select_block(with, each.groups[row].longest_block);
+        if (each.groups[row].stack != trace::stack_id::none) target.line = each.groups[row].line;
+        return target;
       };
       std::size_t row = 0;
       ImGui::PushID(number++);
       for (const metrics::unused_group& group : each.groups) {
         ImGui::PushID(static_cast<int>(row));
-        const std::string where = where_of(group);
+        const std::string where = describe_line(group);
         const std::string text =
             where + ", " + format_some(group.blocks, "block") + ", for up to " + format_time(group.longest);
-        if (amount_line(with, format_bytes(group.bytes_at_peak), share_of(group.bytes_at_peak, each.peak_bytes),
-                        with.colours.categories[static_cast<std::size_t>(group.what)], text)) {
+        if (amount_line(with, format_bytes(group.bytes_at_peak), compute_share(group.bytes_at_peak, each.peak_bytes),
+                        with.colours.categories[static_cast<std::size_t>(group.category)], text)) {
           with.commands.invoke("selection.set", selection{with.state.active()->id, selection_kind::block,
                                                           trace::raw(group.longest_block)});
           with.commands.invoke("selection.reveal");
@@ -402,18 +409,18 @@ class summary_view final : public view {
     }
   }
 
-  void draw_peaks(const view_context& with, const metrics::report& all) {
-    if (all.peaks.empty() || !section(with, "Memory by layer", false)) return;
+  void draw_peaks(const view_context& with, const metrics::report& whole_report) {
+    if (whole_report.peaks.empty() || !section(with, "Memory by layer", false)) return;
     ImGui::TextDisabled("Memory of a layer is part of the layer below it.");
     int number = 0;
-    for (const metrics::memory_peak& each : all.peaks) {
+    for (const metrics::memory_peak& each : whole_report.peaks) {
       ImGui::PushID(number++);
       swatch(with, with.colours.layers[static_cast<std::size_t>(each.layer)]);
-      const std::string words = std::string(name_of(each.layer)) + ", " + std::string(name_of(each.kind));
+      const std::string words = std::string(get_name(each.layer)) + ", " + std::string(get_name(each.kind));
       ImGui::Text("%s:  %s", on_device(with, each.device, words).c_str(),
                   format_bytes(static_cast<double>(each.bytes)).c_str());
       ImGui::SameLine();
-      if (link(with, "at " + format_moment(each.time))) show_peak(with, all, each);
+      if (link(with, "at " + format_moment(each.time))) show_peak(with, whole_report, each);
       ImGui::Indent(with.px(15));
       for (const metrics::holder& holder : each.holders) {
         const std::string_view name = with.text(holder.name);
@@ -424,29 +431,32 @@ class summary_view final : public view {
       ImGui::Unindent(with.px(15));
       ImGui::PopID();
     }
-    for (const metrics::fragmentation_metric& each : all.fragmentation)
-      field(with, on_device(with, each.device, std::string(name_of(each.layer)) + " segments"),
+    for (const metrics::fragmentation_metric& each : whole_report.fragmentation)
+      field(with, on_device(with, each.device, std::string(get_name(each.layer)) + " segments"),
             format_bytes(each.segment_bytes) + " in " + format_some(each.segments, "segment") + ", " +
                 format_bytes(each.free_bytes) + " free, largest hole " + format_bytes(each.largest_free) +
                 ", fragmentation " + format_share(each.fragmentation),
             with.px(140));
   }
 
-  static void draw_steps(const view_context& with, const metrics::report& all) {
-    const bool any = std::any_of(all.steps.begin(), all.steps.end(), [](const auto& of) { return !of.steps.empty(); });
+  static void draw_steps(const view_context& with, const metrics::report& whole_report) {
+    const bool any = std::any_of(whole_report.steps.begin(), whole_report.steps.end(),
+                                 [](const auto& subject) { return !subject.steps.empty(); });
     if (!any || !section(with, "Steps", false)) return;
     int number = 0;
-    for (const metrics::step_summary& of : all.steps) {
-      if (of.steps.empty()) continue;
-      if (all.steps.size() > 1) ImGui::TextUnformatted(process_words(with, of.process).c_str());
-      if (of.source == index::step_source::pattern) ImGui::TextDisabled("Inferred from repeated work.");
+    for (const metrics::step_summary& step_summary : whole_report.steps) {
+      if (step_summary.steps.empty()) continue;
+      if (whole_report.steps.size() > 1) ImGui::TextUnformatted(process_words(with, step_summary.process).c_str());
+      if (step_summary.source == index::step_source::pattern) ImGui::TextDisabled("Inferred from repeated work.");
       ImGui::PushID(number++);
-      field(with, "steps", format_count(of.count) + ", " + format_time(of.median_duration) + " each (median)",
+      field(with, "steps",
+            format_count(step_summary.count) + ", " + format_time(step_summary.median_duration) + " each (median)",
             with.px(110));
-      const metrics::step_metrics& highest = of.steps[of.highest];
+      const metrics::step_metrics& highest = step_summary.steps[step_summary.highest];
       field(with, "highest peak", format_bytes(highest.peak) + " in step " + std::to_string(highest.number),
             with.px(110));
-      if (of.keeps_growing) field(with, "grows by", format_bytes(of.growth) + "  per step", with.px(110));
+      if (step_summary.keeps_growing)
+        field(with, "grows by", format_bytes(step_summary.growth) + "  per step", with.px(110));
       if (link(with, "Show highest")) {
         with.commands.invoke("selection.mark", highest.span);
         const time_ns air = highest.span.length() / 10 + 1;
@@ -457,21 +467,22 @@ class summary_view final : public view {
   }
 
   /// True if a framework or pool allocates memory on top of the driver's.
-  static bool has_allocator(const metrics::report& all) {
-    return std::any_of(all.whole.memory.begin(), all.whole.memory.end(), [](const metrics::memory_statistics& each) {
-      return each.layer == trace::layer::framework || each.layer == trace::layer::pool;
-    });
+  static bool has_allocator(const metrics::report& whole_report) {
+    return std::any_of(whole_report.whole.memory.begin(), whole_report.whole.memory.end(),
+                       [](const metrics::memory_statistics& each) {
+                         return each.layer == trace::layer::framework || each.layer == trace::layer::pool;
+                       });
   }
 
-  static void draw_unfreed(const view_context& with, const metrics::report& all) {
-    if (all.unfreed.empty() || !section(with, "Never freed", false)) return;
+  static void draw_unfreed(const view_context& with, const metrics::report& whole_report) {
+    if (whole_report.unfreed.empty() || !section(with, "Never freed", false)) return;
     int number = 0;
-    for (const metrics::unfreed_group& each : all.unfreed) {
-      ImGui::Text("%s, %s:  %s in %s %s%s", name_of(each.layer).data(), name_of(each.kind).data(),
+    for (const metrics::unfreed_group& each : whole_report.unfreed) {
+      ImGui::Text("%s, %s:  %s in %s %s%s", get_name(each.layer).data(), get_name(each.kind).data(),
                   format_bytes(static_cast<double>(each.bytes)).c_str(), format_count(each.count).c_str(),
                   each.count == 1 ? "block" : "blocks", each.process_ended ? "" : " (still running)");
       ImGui::Indent(with.px(15));
-      if (each.layer == trace::layer::driver && has_allocator(all))
+      if (each.layer == trace::layer::driver && has_allocator(whole_report))
         remark(with, "Allocators keep their segments until the program ends: this is not a leak by itself.");
       for (const metrics::unfreed_block& block : each.largest) {
         ImGui::PushID(number++);
@@ -500,14 +511,15 @@ class summary_view final : public view {
     }
   }
 
-  static void draw_recording(const view_context& with, const metrics::report& all) {
+  static void draw_recording(const view_context& with, const metrics::report& whole_report) {
     if (!section(with, "Recording", false)) return;
-    field(with, "length", format_time(all.span.length()), with.px(110));
-    if (all.whole.active != all.span) field(with, "active time", format_time(all.whole.active.length()), with.px(110));
-    field(with, "events", format_count(all.events), with.px(110));
-    field(with, "blocks", format_count(all.blocks), with.px(110));
-    field(with, "file", format_bytes(static_cast<double>(all.file_bytes)), with.px(110));
-    for (const auto& each : all.processes)
+    field(with, "length", format_time(whole_report.span.length()), with.px(110));
+    if (whole_report.whole.active != whole_report.span)
+      field(with, "active time", format_time(whole_report.whole.active.length()), with.px(110));
+    field(with, "events", format_count(whole_report.events), with.px(110));
+    field(with, "blocks", format_count(whole_report.blocks), with.px(110));
+    field(with, "file", format_bytes(static_cast<double>(whole_report.file_bytes)), with.px(110));
+    for (const auto& each : whole_report.processes)
       field(with, "process " + std::to_string(each.pid),
             (each.rank >= 0 ? "rank " + std::to_string(each.rank) + ": " : "") + each.command +
                 (each.exit_status > 0 ? "; exit status " + std::to_string(each.exit_status) : ""),
@@ -520,7 +532,7 @@ class summary_view final : public view {
   bool several_devices_ = false;                  ///< `shown_` contains several devices.
   std::optional<std::int64_t> rank_;
   screen_slot<query::stacks_query> stacks_;
-  split held_by_;  ///< None: the attribution of `grouping_of` applies.
+  split held_by_;  ///< None: the attribution of `choose_grouping` applies.
   row_menu rows_;
 };
 

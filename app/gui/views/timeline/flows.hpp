@@ -26,7 +26,7 @@ class flow_lines {
     rows_.push_back({track, top, height, row});
   }
   /// Draws the lines. Omits lines to events on rows that were not added.
-  void draw(const view_context& with, query::engine& from, const row_frame& where, ImDrawList& list);
+  void draw(const view_context& with, query::engine& engine, const row_frame& where, ImDrawList& list);
   /// The lines that were drawn in the last frame; for tests.
   [[nodiscard]] const std::vector<flow>& drawn() const { return drawn_; }
 
@@ -38,7 +38,7 @@ class flow_lines {
     const track_row* row = nullptr;
   };
   using details = query::query_result<query::event_details>;
-  [[nodiscard]] std::optional<float> middle_of(std::uint64_t track, trace::event_id event) const;
+  [[nodiscard]] std::optional<float> find_middle(std::uint64_t track, trace::event_id event) const;
   /// Draws the line between `one`, which is selected, and `two`, to which `one` links.
   void connect(const view_context& with, const query::event_details& one, const query::event_details& two,
                const row_frame& where, ImDrawList& list);

@@ -6,9 +6,9 @@
 
 namespace sluice::gui {
 
-void memory_curve::draw(view_context& with, query::engine& from, std::uint64_t track, time_range span,
+void memory_curve::draw(view_context& with, query::engine& engine, std::uint64_t track, time_range span,
                         const draw::rectangle& area, ImDrawList& list) {
-  const auto result = query_.ask(from, {track, span, static_cast<std::uint32_t>(std::max(1.0F, area.width()))});
+  const auto result = query_.ask(engine, {track, span, static_cast<std::uint32_t>(std::max(1.0F, area.width()))});
   if (!result) return;
   if (result.value != shown_ || theme_ != with.colours.kind) {
     shown_ = result.value;
@@ -23,7 +23,8 @@ void memory_curve::upload(const view_context& with, float height) {
   boxes.clear();
   top_ = 0;
   std::size_t width = 0;
-  // Memory handed out by layers above the driver counts as used. Without such layers, all memory of the driver does.
+  // Memory handed out by layers above the driver counts as used. If there are no layers above the driver, all memory of
+  // the driver counts as used.
   bool above = false;
   for (const query::band& band : shown_->bands) {
     width = std::max(width, band.bins.size());

@@ -12,8 +12,8 @@ namespace sluice::gui {
 class memory_curve {
  public:
   /// Draws the time range `span` of the memory track with the id `track` into `area`.
-  void draw(view_context& with, query::engine& from, std::uint64_t track, time_range span, const draw::rectangle& area,
-            ImDrawList& list);
+  void draw(view_context& with, query::engine& engine, std::uint64_t track, time_range span,
+            const draw::rectangle& area, ImDrawList& list);
 
  private:
   void upload(const view_context& with, float height);

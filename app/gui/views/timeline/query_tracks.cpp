@@ -30,19 +30,19 @@ std::string name_of_query(const std::string& text) {
   return shortened(printable(line), longest_label);
 }
 
-void query_tracks::add(const document& of, std::string text, std::function<void()> wake) {
+void query_tracks::add(const document& subject, std::string text, std::function<void()> wake) {
   const std::uint64_t id = XXH3_64bits_withSeed(text.data(), text.size(), id_seed);
-  if (find(id) != nullptr || all_.size() >= most || of.answerer) return;
-  one made;
-  made.id = id;
-  made.about.id = id;
-  made.about.label = name_of_query(text);
-  made.about.detail = "running...";
+  if (find(id) != nullptr || all_.size() >= most || subject.answerer) return;
+  one output;
+  output.id = id;
+  output.about.id = id;
+  output.about.label = name_of_query(text);
+  output.about.detail = "running...";
   query::sql_track_options options;
   options.wake = std::move(wake);
-  made.task = std::make_unique<query::sql_track_task>(of.engine->snapshot(), text, std::move(options));
-  made.text = std::move(text);
-  all_.insert(all_.begin(), std::move(made));
+  output.task = std::make_unique<query::sql_track_task>(subject.engine->snapshot(), text, std::move(options));
+  output.text = std::move(text);
+  all_.insert(all_.begin(), std::move(output));
 }
 
 void query_tracks::remove(std::uint64_t id) {
@@ -93,9 +93,34 @@ bool query_tracks::busy() const {
 }
 
 std::vector<std::string> query_tracks::texts() const {
-  std::vector<std::string> made;
-  for (const one& each : all_) made.push_back(each.text);
-  return made;
+  std::vector<std::string> strings;
+  for (const one& each : all_) strings.push_back(each.text);
+  return strings;
+}
+
+void open_query_tracks::forget_closed(const documents& state) {
+  std::erase_if(tracks_, [&](const auto& each) {
+    return std::none_of(state.all().begin(), state.all().end(),
+                        [&](const auto& open) { return open->id == each.first; });
+  });
+}
+
+void open_query_tracks::let_go_rows() {
+  for (auto& [id, tracks] : tracks_) tracks.let_go_rows();
+}
+
+query_tracks* open_query_tracks::find(document_id document) {
+  const auto found = tracks_.find(document);
+  return found == tracks_.end() ? nullptr : &found->second;
+}
+
+const query_tracks* open_query_tracks::find(document_id document) const {
+  const auto found = tracks_.find(document);
+  return found == tracks_.end() ? nullptr : &found->second;
+}
+
+bool open_query_tracks::busy() const {
+  return std::any_of(tracks_.begin(), tracks_.end(), [](const auto& each) { return each.second.busy(); });
 }
 
 }  // namespace sluice::gui

@@ -1,8 +1,11 @@
 #pragma once
 
+#include <functional>
 #include <future>
+#include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "app/gui/views/timeline/track_row.hpp"
@@ -23,7 +26,7 @@ class query_tracks {
   };
 
   /// Adds a track at the top. Does nothing if a track of the same query exists, or if there are already `most` tracks.
-  void add(const document& of, std::string text, std::function<void()> wake);
+  void add(const document& subject, std::string text, std::function<void()> wake);
   void remove(std::uint64_t id);
   /// Takes the rows of completed queries, and creates the timeline rows that draw them.
   void update();
@@ -42,6 +45,32 @@ class query_tracks {
   std::vector<one> all_;
   std::vector<std::future<void>> given_up_;  ///< Futures of removed queries that are still running. No code waits for
                                              ///< them.
+};
+
+/// The query tracks of all open documents.
+class open_query_tracks {
+ public:
+  /// `wake` is called when a query has ended, and must be callable from any thread.
+  explicit open_query_tracks(std::function<void()> wake) : wake_(std::move(wake)) {}
+
+  /// Adds a track of `text` at the top of the document's tracks.
+  void add(const document& recording, std::string text) {
+    tracks_[recording.id].add(recording, std::move(text), wake_);
+  }
+  void remove(document_id document, std::uint64_t track) { tracks_[document].remove(track); }
+  /// Removes the tracks of documents that are not open any more.
+  void forget_closed(const documents& state);
+  /// Frees the GPU memory of all tracks.
+  void let_go_rows();
+  /// The tracks of a document; null if no track was ever added to the document.
+  [[nodiscard]] query_tracks* find(document_id document);
+  [[nodiscard]] const query_tracks* find(document_id document) const;
+  /// True while one of the queries is running.
+  [[nodiscard]] bool busy() const;
+
+ private:
+  std::map<document_id, query_tracks> tracks_;
+  std::function<void()> wake_;
 };
 
 /// The name of a query's track: the comment at the start of the query; if there is none, the query's text, shortened to

@@ -14,10 +14,10 @@ constexpr float held_line = 0.45F;     ///< Opacity of the line that connects tw
 constexpr float min_opacity = 0.35F;   ///< Opacity of a rate in a bin in which copies ran for almost no time.
 
 double value_at(const query::series& curves, std::size_t band, std::size_t at, query::track_kind kind) {
-  return std::max(0.0, height_of(curves.bands[band], at, kind));
+  return std::max(0.0, compute_height(curves.bands[band], at, kind));
 }
 
-std::size_t width_of(const query::series& curves) {
+std::size_t measure_width(const query::series& curves) {
   std::size_t width = 0;
   for (const query::band& band : curves.bands) width = std::max(width, band.bins.size());
   return width;
@@ -28,7 +28,7 @@ bool sampled(const query::band& band) {
          band.role == query::band_role::total;
 }
 
-std::vector<band_stack> levels_of(const query::series& curves, query::track_kind kind) {
+std::vector<band_stack> list_levels(const query::series& curves, query::track_kind kind) {
   band_stack stack;
   std::array<band_stack, trace::layer_count> above;
   std::vector<band_stack> levels;
@@ -69,7 +69,7 @@ struct visible_part {
 class lane_painter {
  public:
   lane_painter(series_lane& lane, const query::series& curves, query::track_kind kind, const theme& colours)
-      : lane_(lane), curves_(curves), kind_(kind), colours_(colours), width_(width_of(curves)) {
+      : lane_(lane), curves_(curves), kind_(kind), colours_(colours), width_(measure_width(curves)) {
     ns_per_bin_ = width_ == 0 ? 0 : static_cast<double>(curves.range.length()) / static_cast<double>(width_);
   }
 
@@ -94,19 +94,20 @@ class lane_painter {
   }
 
  private:
-  [[nodiscard]] float left_of(std::size_t at) const {
+  [[nodiscard]] float get_left(std::size_t at) const {
     return static_cast<float>(static_cast<double>(at) * ns_per_bin_);
   }
   [[nodiscard]] visible_part& part(std::size_t band, std::size_t at) { return parts_[band * width_ + at]; }
 
-  [[nodiscard]] ImU32 colour_of(std::size_t band, std::size_t at, band_mark mark) const {
-    const query::band& what = curves_.bands[band];
-    const ImU32 colour = colours_.of(what);
+  [[nodiscard]] ImU32 choose_colour(std::size_t band, std::size_t at, band_mark mark) const {
+    const query::band& subject = curves_.bands[band];
+    const ImU32 colour = colours_.of(subject);
     if (mark == band_mark::outline)
-      return what.role == query::band_role::reserved ? colours_.pool_free
-                                                     : mix(colours_.background, colour, outline_fill);
-    if (at < what.busy.size())
-      return mix(colours_.background, colour, min_opacity + (1 - min_opacity) * std::clamp(what.busy[at], 0.0F, 1.0F));
+      return subject.role == query::band_role::reserved ? colours_.pool_free
+                                                        : mix(colours_.background, colour, outline_fill);
+    if (at < subject.busy.size())
+      return mix(colours_.background, colour,
+                 min_opacity + (1 - min_opacity) * std::clamp(subject.busy[at], 0.0F, 1.0F));
     return colour;
   }
 
@@ -127,7 +128,8 @@ class lane_painter {
         if (high > drawn) {
           const visible_part seen{static_cast<float>(std::max(low, drawn)), static_cast<float>(high)};
           part(band, at) = seen;
-          areas_.push_back({left_of(at), left_of(at + 1), seen.low, seen.high, colour_of(band, at, each->mark), 0});
+          areas_.push_back(
+              {get_left(at), get_left(at + 1), seen.low, seen.high, choose_colour(band, at, each->mark), 0});
           drawn = high;
         }
         low = high;
@@ -150,13 +152,13 @@ class lane_painter {
       for (std::size_t begin = 0; begin < width_;) {
         std::size_t end = begin + 1;
         while (end < width_ && high(end) == high(begin)) ++end;
-        if (high(begin) > 0) line(left_of(begin), left_of(end), high(begin), colour);
+        if (high(begin) > 0) line(get_left(begin), get_left(end), high(begin), colour);
         if (begin > 0 && high(begin - 1) != high(begin)) {
           // Draw the vertical line only next to a visible part of this band; elsewhere, a band in front of it covers
           // the line.
           const visible_part& taller = part(band, high(begin) > high(begin - 1) ? begin : begin - 1);
-          const float from = std::max(std::min(high(begin - 1), high(begin)), taller.low);
-          if (taller.high > from) marks_.push_back({left_of(begin), left_of(begin), from, taller.high, colour, 0});
+          const float start = std::max(std::min(high(begin - 1), high(begin)), taller.low);
+          if (taller.high > start) marks_.push_back({get_left(begin), get_left(begin), start, taller.high, colour, 0});
         }
         begin = end;
       }
@@ -178,19 +180,19 @@ class lane_painter {
       if (now.maximum == held && now.minimum == held) {
         std::size_t end = at + 1;
         while (end < bins.size() && bins[end].maximum == held && bins[end].minimum == held) ++end;
-        if (high > 0) line(left_of(at), left_of(end), high, faint);
+        if (high > 0) line(get_left(at), get_left(end), high, faint);
         at = end - 1;
         continue;
       }
       // Before the first sample the curve is 0, which is not a sampled value.
       if (now.minimum < now.maximum && (now.minimum > 0 || held > 0 || !dots_.empty()))
-        marks_.push_back({left_of(at), left_of(at), static_cast<float>(std::max(0.0, now.minimum)), high, faint, 0});
+        marks_.push_back({get_left(at), get_left(at), static_cast<float>(std::max(0.0, now.minimum)), high, faint, 0});
       // The last value of this bin is known if the next bin has only one value.
       const bool known =
           now.minimum < now.maximum && at + 1 < bins.size() && bins[at + 1].minimum == bins[at + 1].maximum;
       held = known ? bins[at + 1].maximum : now.maximum;
       const auto value = static_cast<float>(held);
-      dots_.push_back({left_of(at), left_of(at + 1), value, value, colour, draw::dot});
+      dots_.push_back({get_left(at), get_left(at + 1), value, value, colour, draw::dot});
     }
     marks_.insert(marks_.end(), dots_.begin(), dots_.end());
   }
@@ -206,23 +208,23 @@ class lane_painter {
     const std::size_t stride = std::max<std::size_t>(1, columns / 2);
     visible_part best;
     std::size_t place = 0;
-    for (std::size_t from = 0; from + columns <= width_; from += stride) {
-      visible_part common = part(band, from);
-      for (std::size_t at = from + 1; at < from + columns && common.high > common.low; ++at) {
+    for (std::size_t start = 0; start + columns <= width_; start += stride) {
+      visible_part common = part(band, start);
+      for (std::size_t at = start + 1; at < start + columns && common.high > common.low; ++at) {
         common.low = std::max(common.low, part(band, at).low);
         common.high = std::min(common.high, part(band, at).high);
       }
       // A place further right must be clearly better, so that labels do not jump around.
       if (common.high - common.low > (best.high - best.low) * 1.02F) {
         best = common;
-        place = from;
+        place = start;
       }
     }
     if (best.high <= best.low) return;
     const time_ns begin = curves_.range.begin;
     lane_.labels.push_back(
         {band,
-         {begin + static_cast<time_ns>(left_of(place)), begin + static_cast<time_ns>(left_of(place + columns))},
+         {begin + static_cast<time_ns>(get_left(place)), begin + static_cast<time_ns>(get_left(place + columns))},
          static_cast<double>(best.low),
          static_cast<double>(best.high)});
   }
@@ -247,7 +249,7 @@ thread_local std::vector<visible_part> lane_painter::parts_;
 
 }  // namespace
 
-double height_of(const query::band& band, std::size_t bin, query::track_kind kind) {
+double compute_height(const query::band& band, std::size_t bin, query::track_kind kind) {
   if (bin >= band.bins.size()) return 0;
   const query::bin& value = band.bins[bin];
   if (kind == query::track_kind::memory) return value.at_peak;
@@ -261,7 +263,7 @@ float usual_height(query::track_kind kind) {
   return kind == query::track_kind::pool || kind == query::track_kind::bandwidth ? 72 : 46;
 }
 
-std::vector<series_lane> lanes_of(const query::series& curves, query::track_kind kind) {
+std::vector<series_lane> list_lanes(const query::series& curves, query::track_kind kind) {
   std::vector<series_lane> lanes;
   if (kind == query::track_kind::bandwidth && curves.bands.size() > 1) {
     for (std::size_t i = 0; i < curves.bands.size(); ++i) {
@@ -272,12 +274,12 @@ std::vector<series_lane> lanes_of(const query::series& curves, query::track_kind
     }
     return lanes;
   }
-  series_lane& all = lanes.emplace_back();
-  all.levels = levels_of(curves, kind);
-  if (curves.bands.size() == 1) all.direction = curves.bands[0].direction;
+  series_lane& whole = lanes.emplace_back();
+  whole.levels = list_levels(curves, kind);
+  if (curves.bands.size() == 1) whole.direction = curves.bands[0].direction;
   const bool by_category =
       std::any_of(curves.bands.begin(), curves.bands.end(), [](const auto& b) { return b.by_category; });
-  all.height = by_category ? 140 : usual_height(kind);
+  whole.height = by_category ? 140 : usual_height(kind);
   if (kind != query::track_kind::memory) return lanes;
   series_lane device;
   device.height = 56;
@@ -286,15 +288,15 @@ std::vector<series_lane> lanes_of(const query::series& curves, query::track_kind
     for (std::size_t i = 0; i < curves.bands.size(); ++i)
       if (curves.bands[i].role == role) device.levels.insert(device.levels.begin(), {{i}, band_mark::dots});
   if (device.levels.empty()) return lanes;
-  all.limits = false;
-  if (all.levels.empty()) lanes.clear();
+  whole.limits = false;
+  if (whole.levels.empty()) lanes.clear();
   lanes.push_back(std::move(device));
   return lanes;
 }
 
-double highest_of(const series_lane& lane, const query::series& curves, query::track_kind kind) {
+double find_highest(const series_lane& lane, const query::series& curves, query::track_kind kind) {
   double highest = 0;
-  for (std::size_t at = 0; at < width_of(curves); ++at)
+  for (std::size_t at = 0; at < measure_width(curves); ++at)
     for (const band_stack& each : lane.levels) {
       double total = 0;
       for (const std::size_t band : each.bands) total += value_at(curves, band, at, kind);
@@ -323,7 +325,7 @@ std::string_view brief(const query::band& band, band_mark mark) {
   return band.label;
 }
 
-std::string_view term_of(const query::band& band, band_mark mark) {
+std::string_view get_term(const query::band& band, band_mark mark) {
   switch (band.role) {
     case query::band_role::untracked:
       return "untracked";
@@ -339,10 +341,10 @@ std::string_view term_of(const query::band& band, band_mark mark) {
       break;
   }
   if (mark == band_mark::outline) return "reserved";
-  if (band.by_category) return term_of(band.category);
-  if (band.layer != trace::layer::driver) return term_of(band.layer);
-  const std::string_view kind = term_of(band.kind);
-  return kind.empty() ? term_of(band.layer) : kind;
+  if (band.by_category) return get_term(band.category);
+  if (band.layer != trace::layer::driver) return get_term(band.layer);
+  const std::string_view kind = get_term(band.kind);
+  return kind.empty() ? get_term(band.layer) : kind;
 }
 
 void fill(series_lane& lane, const query::series& curves, query::track_kind kind, const theme& colours,

@@ -59,19 +59,19 @@ struct memory_scale {
 /// Splits `curves` into lanes. Bandwidth: one lane per direction, because directions cannot be added up and would hide
 /// each other. Device memory: one lane for tracked memory, and one for the samples of the whole GPU, which may be many
 /// times as large as tracked memory.
-[[nodiscard]] std::vector<series_lane> lanes_of(const query::series& curves, query::track_kind kind);
+[[nodiscard]] std::vector<series_lane> list_lanes(const query::series& curves, query::track_kind kind);
 
 /// The value that is drawn for a bin. Memory: `at_peak`, so that the categories add up to the memory in use at the
 /// moment of the bin's highest use. Rates: the rate while copies ran. Other values: the maximum.
-[[nodiscard]] double height_of(const query::band& band, std::size_t bin, query::track_kind kind);
+[[nodiscard]] double compute_height(const query::band& band, std::size_t bin, query::track_kind kind);
 
 /// The highest value of a lane's stacks in any bin, which determines the axis.
-[[nodiscard]] double highest_of(const series_lane& lane, const query::series& curves, query::track_kind kind);
+[[nodiscard]] double find_highest(const series_lane& lane, const query::series& curves, query::track_kind kind);
 
 /// The name of a band, as legends and the band's area show it. `mark`: how the band's stack is drawn.
 [[nodiscard]] std::string_view brief(const query::band& band, band_mark mark);
 /// The term that explains a band in the glossary; empty if there is none.
-[[nodiscard]] std::string_view term_of(const query::band& band, band_mark mark);
+[[nodiscard]] std::string_view get_term(const query::band& band, band_mark mark);
 
 /// Uploads the areas of `lane`, and places the labels of its bands. Areas do not overlap. `label_width`: for each band,
 /// the width of its name, in bins. O(bins * bands).

@@ -25,18 +25,18 @@ void steps_strip::upload(const view_context& with) {
   batch_.assign(origin, boxes);
 }
 
-void steps_strip::draw(view_context& with, query::engine& from, const query::track& what, const row_frame& where) {
+void steps_strip::draw(view_context& with, query::engine& engine, const query::track& track, const row_frame& where) {
   ImDrawList& list = *ImGui::GetWindowDrawList();
   ImGui::PushFont(nullptr, small_text);
   const float line = ImGui::GetTextLineHeight();
   draw_text_until(
       list, {where.header.min.x + with.px(12), std::floor((where.header.min.y + where.header.max.y - line) * 0.5F)},
-      where.header.max.x - with.px(6), with.colours.muted, what.label);
+      where.header.max.x - with.px(6), with.colours.muted, track.label);
   ImGui::PopFont();
-  if (where.named) show_term(with, "step", what.label);
+  if (where.named) show_term(with, "step", track.label);
   list.AddLineH(where.header.min.x, where.area.max.x, where.area.max.y - 1, with.colours.line);
   const auto result =
-      query_.ask(from, {what.id, where.visible, static_cast<std::uint32_t>(std::max(1.0F, where.area.width()))});
+      query_.ask(engine, {track.id, where.visible, static_cast<std::uint32_t>(std::max(1.0F, where.area.width()))});
   if (!result) return;
   if (result.value != shown_ || theme_ != with.colours.kind) {
     shown_ = result.value;
@@ -74,8 +74,8 @@ void steps_strip::draw_labels(const view_context& with, const row_frame& where, 
   const float y = std::floor((where.area.min.y + where.area.max.y - line) * 0.5F) - 1;
   for (const query::slice& s : shown_->slices) {
     if (s.count > 1 || static_cast<double>(s.end - s.begin) < least) continue;
-    const float left = std::max(where.x_of(s.begin), where.area.min.x) + with.px(5);
-    const float right = std::min(where.x_of(s.end), where.area.max.x) - with.px(3);
+    const float left = std::max(where.to_x(s.begin), where.area.min.x) + with.px(5);
+    const float right = std::min(where.to_x(s.end), where.area.max.x) - with.px(3);
     std::string label = "step " + std::to_string(s.step);
     if (ImGui::CalcTextSize(label.c_str()).x > right - left) label = std::to_string(s.step);
     if (ImGui::CalcTextSize(label.c_str()).x > right - left) continue;

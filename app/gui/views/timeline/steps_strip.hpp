@@ -11,7 +11,7 @@ namespace sluice::gui {
 class steps_strip {
  public:
   /// Draws into the area `where` of the current window.
-  void draw(view_context& with, query::engine& from, const query::track& what, const row_frame& where);
+  void draw(view_context& with, query::engine& engine, const query::track& track, const row_frame& where);
 
   static constexpr float height = 20;  ///< In design pixels.
 

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "app/gui/views/panel_parts.hpp"
-#include "app/gui/views/shown_range.hpp"
 #include "app/gui/views/widgets.hpp"
 #include "core/base/printable.hpp"
 
@@ -16,10 +15,10 @@ constexpr float ruler_height = 24;
 constexpr float group_height = 24;
 
 /// The glossary term for a track; empty if there is none.
-std::string_view term_of(const query::track& what) {
-  switch (what.kind) {
+std::string_view get_term(const query::track& track) {
+  switch (track.kind) {
     case query::track_kind::memory:
-      return what.device == trace::device_id::none ? "host memory" : "device memory";
+      return track.device == trace::device_id::none ? "host memory" : "device memory";
     case query::track_kind::pool:
       return "pool layer";
     case query::track_kind::bandwidth:
@@ -51,50 +50,17 @@ void timeline_view::reset() {
   overview_.reset();
   rows_.clear();
   steps_.clear();
-  hovered_time_.reset();
-  drag_from_.reset();
-  dragging_ = false;
-  ruler_.reset();
+  axis_.reset();
   flows_ = {};
-  step_query_ = {};
-  step_.reset();
-  arranged_ = nullptr;
-  layout_ = {};
-  for (auto& [id, tracks] : queries_) tracks.let_go_rows();
-}
-
-track_order& timeline_view::order(const documents& state) { return orders_[state.active()->id]; }
-
-void timeline_view::arrange(const document& shown, const std::shared_ptr<const query::track_list>& tracks) {
-  const track_order& order = orders_[shown.id];
-  if (arranged_ == tracks && arranged_version_ == order.version()) return;
-  arranged_ = tracks;
-  arranged_version_ = order.version();
-  layout_ = order.arrange(*tracks, shown.engine->snapshot()->tables());
-}
-
-/// Selects and shows the event to which the user stepped, once it is known.
-void timeline_view::take_step(const view_context& with) {
-  if (!step_) return;
-  const document& shown = *with.state.active();
-  const auto found = step_query_.ask(*shown.engine, *step_);
-  if (!found.complete && !found.failure) return;
-  step_.reset();
-  if (!found || found->event == trace::event_id::none) return;
-  with.commands.invoke("selection.set", selection{shown.id, selection_kind::event, trace::raw(found->event)});
-  const time_range span = found->span;
-  if (span.begin < shown.visible.begin || span.end > shown.visible.end) {
-    // Keep the width of the view and put the event in its middle, so that all such steps look the same.
-    const time_ns half = std::max(shown.visible.length(), span.length() * 2) / 2;
-    const time_ns middle = span.begin + span.length() / 2;
-    with.commands.invoke("timeline.glide", time_range{saturating_sum(middle, -half), saturating_sum(middle, half)});
-  }
+  stepper_.reset();
+  arrangement_.reset();
+  queries_.let_go_rows();
 }
 
 void timeline_view::draw(view_context& with) {
   const document& shown = *with.state.active();
   const auto tracks = tracks_query_.ask(*shown.engine, {});
-  take_step(with);
+  stepper_.follow(with);
   const ImVec2 origin = ImGui::GetCursorScreenPos();
   const ImVec2 room = ImGui::GetContentRegionAvail();
   if (!tracks || tracks->tracks.empty()) {
@@ -104,7 +70,7 @@ void timeline_view::draw(view_context& with) {
           shown.live ? "The recording contains no allocations, copies, kernels or calls so far." : nothing_recorded);
     return;
   }
-  arrange(shown, tracks.value);
+  arrangement_.arrange(shown, tracks.value);
   const float header_width = std::floor(std::min(with.px(header_width_), room.x * 0.36F));
   const float scroll_bar = ImGui::GetStyle().ScrollbarSize;
   const float right = origin.x + room.x - scroll_bar;
@@ -157,10 +123,10 @@ void timeline_view::draw_ruler(view_context& with, const row_frame& where, const
   list.PushClipRect(where.area.min, where.area.max, true);
   float free_from = where.area.min.x;
   for (const auto& [time, label] : axis.ticks) {
-    const float x = std::floor(where.x_of(time) + 0.5F);
+    const float x = std::floor(where.to_x(time) + 0.5F);
     list.AddLineV(x, bottom - with.px(6), bottom, with.colours.muted);
     for (int i = 1; i < axis.subdivisions; ++i) {
-      const float minor = std::floor(where.x_of(time + axis.step * i / axis.subdivisions) + 0.5F);
+      const float minor = std::floor(where.to_x(time + axis.step * i / axis.subdivisions) + 0.5F);
       list.AddLineV(minor, bottom - with.px(3), bottom, with.colours.line);
     }
     const float width = ImGui::CalcTextSize(label.c_str()).x;
@@ -171,7 +137,7 @@ void timeline_view::draw_ruler(view_context& with, const row_frame& where, const
     free_from = text_x + width + with.px(10);
   }
   if (const auto& moment = with.state.moment()) {
-    const float x = std::floor(where.x_of(*moment));
+    const float x = std::floor(where.to_x(*moment));
     const float half = with.px(5);
     list.AddTriangleFilled({x - half, bottom - with.px(7)}, {x + half + 1, bottom - with.px(7)}, {x + 0.5F, bottom},
                            with.colours.accent);
@@ -190,7 +156,7 @@ void timeline_view::draw_tracks(view_context& with, const query::track_list& tra
   const bool hovered = ImGui::IsWindowHovered();
 
   for (const auto& [time, label] : axis.ticks) {
-    const float x = std::floor(where.x_of(time) + 0.5F);
+    const float x = std::floor(where.to_x(time) + 0.5F);
     if (x >= where.area.min.x && x < where.area.max.x)
       list.AddLineV(x, where.area.min.y, where.area.max.y, with.colours.grid);
   }
@@ -198,25 +164,24 @@ void timeline_view::draw_tracks(view_context& with, const query::track_list& tra
   float y = top;
   const reveal_request& wanted = with.state.revealed();
   on_screen_.clear();
-  const bool reveals = wanted.number != revealed_ && wanted.what.document == shown.id;
+  const bool reveals = wanted.number != revealed_ && wanted.target.document == shown.id;
   revealed_ = wanted.number;
-  const bool wanted_is_hidden = reveals && wanted.track != 0 && layout_.hidden > 0 &&
-                                std::none_of(layout_.tracks.begin(), layout_.tracks.end(),
-                                             [&](const placed_track& t) { return t.what->id == wanted.track; });
+  const bool wanted_is_hidden =
+      reveals && wanted.track != 0 && layout().hidden > 0 && !arrangement_.shows(wanted.track);
   if (wanted_is_hidden) with.commands.invoke("timeline.show_all_tracks");
   row_hit hit;
   flows_.begin();
   y = draw_queries(with, where, y, hovered, hit, list);
   std::size_t group = SIZE_MAX;
   bool folded = false;
-  for (const placed_track& placed : layout_.tracks) {
-    const query::track& each = *placed.what;
+  for (const placed_track& placed : layout().tracks) {
+    const query::track& each = *placed.track;
     if (placed.group != group) {
       group = placed.group;
-      const track_group& belongs = layout_.groups[group];
+      const track_group& belongs = layout().groups[group];
       const bool holds_wanted =
-          reveals && std::any_of(layout_.tracks.begin(), layout_.tracks.end(),
-                                 [&](const auto& t) { return t.group == group && t.what->id == wanted.track; });
+          reveals && std::any_of(layout().tracks.begin(), layout().tracks.end(),
+                                 [&](const auto& t) { return t.group == group && t.track->id == wanted.track; });
       if (holds_wanted) folded_.erase(belongs.key);
       y = draw_group(with, where, y, belongs.key, belongs.title, belongs.detail, list);
       folded = folded_.contains(belongs.key);
@@ -224,17 +189,18 @@ void timeline_view::draw_tracks(view_context& with, const query::track_list& tra
     if (folded) continue;
     shared_row& row = rows_[each.id];
     if (!row.row) row.row = make_track_row(each);
-    const memory_scale scale = scale_of(placed);
+    const memory_scale scale = choose_scale(placed);
     const float height = row.row->height(with, each, scale);
     if (reveals && each.id == wanted.track) scroll_to(y, y + height, where);
     if (y + height >= where.area.min.y && y <= where.area.max.y) {
       row_frame place = where;
       place.area = {{where.area.min.x, y}, {where.area.max.x, y + height}};
       place.header = {{where.header.min.x, y}, {where.header.max.x, y + height}};
-      place.group = layout_.groups[group].title;
+      place.group = layout().groups[group].title;
       place.scale = scale;
       place.named = hovered && place.header.contains(where.mouse) && where.header.contains(where.mouse);
-      place.hovered = hovered && !dragging_ && place.area.contains(where.mouse) && where.area.contains(where.mouse);
+      place.hovered =
+          hovered && !axis_.selecting() && place.area.contains(where.mouse) && where.area.contains(where.mouse);
       on_screen_.push_back(each.id);
       const row_hit found = row.row->draw(with, *shown.engine, each, place, list);
       if (place.named) name_track(with, each, place);
@@ -251,51 +217,51 @@ void timeline_view::draw_tracks(view_context& with, const query::track_list& tra
   ImGui::Dummy({1, y - top + with.px(8)});
   flows_.draw(with, *shown.engine, where, list);
   draw_losses(with, tracks, where, list);
-  draw_range(with, where, list);
+  axis_.draw_range(with, where, list);
   draw_markers(with, where, list);
-  draw_measure(with, where, list);
+  axis_.draw_measured(with, where, list);
   draw_track_menu(with);
   menu_.draw_opened(with);
   handle_arrows(with);
-  handle_mouse(with, where, hit);
+  axis_.handle(with, where, hit);
   open_menus(with, where, hit);
 }
 
 /// Scrolls no further than necessary to show the rows from `from` to `to`, which are in pixels of this frame.
-void timeline_view::scroll_to(float from, float to, const row_frame& where) {
-  const float above = from - where.area.min.y;
+void timeline_view::scroll_to(float begin, float to, const row_frame& where) {
+  const float above = begin - where.area.min.y;
   const float below = to - where.area.max.y;
   if (above < 0) ImGui::SetScrollY(ImGui::GetScrollY() + above);
   if (above > 0 && below > 0) ImGui::SetScrollY(ImGui::GetScrollY() + std::min(above, below));
 }
 
-memory_scale timeline_view::scale_of(const placed_track& placed) const {
+memory_scale timeline_view::choose_scale(const placed_track& placed) const {
   if (placed.memory == 0) return {};
   const auto row = rows_.find(placed.memory);
   const bool known = row != rows_.end() && row->second.row;
   return {placed.largest,
-          known && placed.what->kind != query::track_kind::memory ? row->second.row->bytes_per_pixel() : 0};
+          known && placed.track->kind != query::track_kind::memory ? row->second.row->bytes_per_pixel() : 0};
 }
 
 /// Handles the mouse on a track's name: hovering over the first line explains the track, and a right click opens the
 /// track's menu.
-void timeline_view::name_track(const view_context& with, const query::track& what, const row_frame& place) {
+void timeline_view::name_track(const view_context& with, const query::track& track, const row_frame& place) {
   if (ImGui::IsMouseClicked(ImGuiMouseButton_Right)) {
-    menu_track_ = what.id;
+    menu_track_ = track.id;
     ImGui::OpenPopup("track menu");
   } else if (place.mouse.y < place.header.min.y + with.px(22) && !ImGui::IsPopupOpen("track menu")) {
-    show_term(with, term_of(what), what.label);
+    show_term(with, get_term(track), track.label);
   }
 }
 
 /// Draws a line below the tracks with the number of hidden tracks. Clicking the line shows those tracks again.
 float timeline_view::draw_hidden(const view_context& with, const row_frame& where, float y, ImDrawList& list) {
-  if (layout_.hidden == 0) return y;
+  if (layout().hidden == 0) return y;
   const float height = with.px(group_height);
   ImGui::SetCursorScreenPos({where.header.min.x, y});
   if (ImGui::InvisibleButton("hidden tracks", {where.area.max.x - where.header.min.x, height}))
     with.commands.invoke("timeline.show_all_tracks");
-  const std::string text = format_some(layout_.hidden, "track") + " hidden. Click to show all.";
+  const std::string text = format_some(layout().hidden, "track") + " hidden. Click to show all.";
   list.AddText({where.header.min.x + with.px(12), std::floor(y + (height - ImGui::GetTextLineHeight()) * 0.5F)},
                ImGui::IsItemHovered() ? with.colours.text : with.colours.muted, text.c_str());
   return y + height;
@@ -325,8 +291,8 @@ void timeline_view::draw_losses(view_context& with, const query::track_list& tra
   const ImU32 fill = (with.colours.failure & ~IM_COL32_A_MASK) | (0x38U << IM_COL32_A_SHIFT);
   float label_from = where.area.min.x;
   for (const query::lost_span& lost : tracks.lost) {
-    const float left = std::floor(where.x_of(lost.span.begin));
-    const float right = std::max(left + 2, std::floor(where.x_of(lost.span.end)));
+    const float left = std::floor(where.to_x(lost.span.begin));
+    const float right = std::max(left + 2, std::floor(where.to_x(lost.span.end)));
     if (right < where.area.min.x || left > where.area.max.x) continue;
     list.AddRectFilled({left, where.area.min.y}, {right, where.area.max.y}, fill);
     list.AddLineV(left, where.area.min.y, where.area.max.y, with.colours.failure);
@@ -347,8 +313,8 @@ void timeline_view::draw_losses(view_context& with, const query::track_list& tra
 void timeline_view::draw_provisional(const view_context& with, const query::track_list& tracks, const row_frame& place,
                                      ImDrawList& list) {
   if (tracks.complete_until == trace::unknown_time || tracks.complete_until >= tracks.span.end - 1) return;
-  const float left = std::max(place.area.min.x, std::floor(place.x_of(tracks.complete_until)));
-  const float right = std::min(place.area.max.x, std::floor(place.x_of(tracks.span.end)));
+  const float left = std::max(place.area.min.x, std::floor(place.to_x(tracks.complete_until)));
+  const float right = std::min(place.area.max.x, std::floor(place.to_x(tracks.span.end)));
   if (right <= left) return;
   const ImU32 veil = (with.colours.background & ~IM_COL32_A_MASK) | (0x70U << IM_COL32_A_SHIFT);
   list.AddRectFilled({left, place.area.min.y}, {right, place.area.max.y - 1}, veil);
@@ -392,72 +358,6 @@ float timeline_view::draw_group(view_context& with, const row_frame& where, floa
   return y + height;
 }
 
-/// Handles dragging with Shift, which measures time without selecting it.
-void timeline_view::measure(const row_frame& where) {
-  const time_ns now = where.time_at(std::clamp(where.mouse.x, where.area.min.x, where.area.max.x));
-  if (now != *drag_from_) ruler_ = time_range{std::min(*drag_from_, now), std::max(*drag_from_, now)};
-  if (ImGui::IsMouseDown(ImGuiMouseButton_Left)) return;
-  drag_from_.reset();
-  measures_ = false;
-}
-
-/// Draws the two cursors of the measured range, the time between them, and its reciprocal as a rate per second.
-void timeline_view::draw_measure(const view_context& with, const row_frame& where, ImDrawList& list) const {
-  if (!ruler_) return;
-  const auto x_of = [&](time_ns time) {
-    return std::floor(std::clamp(where.x_of(time), where.area.min.x - 1, where.area.max.x + 1));
-  };
-  const float left = x_of(ruler_->begin);
-  const float right = x_of(ruler_->end);
-  if (right < where.area.min.x || left > where.area.max.x) return;
-  list.PushClipRect(where.area.min, where.area.max, true);
-  const float y = where.area.min.y + with.px(18);
-  for (const float x : {left, right}) list.AddLineV(x, where.area.min.y, where.area.max.y, with.colours.text);
-  list.AddLineH(left, right, y, with.colours.text);
-  const std::string label = format_time(ruler_->length()) + "  (" +
-                            format::value(1e9 / static_cast<double>(ruler_->length()), format::value_unit::none) +
-                            " per second)";
-  const ImVec2 size = ImGui::CalcTextSize(label.c_str());
-  const float middle = (std::max(left, where.area.min.x) + std::min(right, where.area.max.x) - size.x) * 0.5F;
-  const float text_left =
-      std::floor(std::clamp(middle, where.area.min.x + with.px(8),
-                            std::max(where.area.min.x + with.px(8), where.area.max.x - size.x - with.px(8))));
-  const ImVec2 min(text_left - with.px(6), y - size.y * 0.5F - with.px(2));
-  const ImVec2 max(text_left + size.x + with.px(6), y + size.y * 0.5F + with.px(2));
-  list.AddRectFilled(min, max, with.colours.raised, with.px(4));
-  list.AddRect(min, max, with.colours.text, with.px(4));
-  list.AddText({text_left, min.y + with.px(2)}, with.colours.text, label.c_str());
-  list.PopClipRect();
-}
-
-void timeline_view::draw_range(view_context& with, const row_frame& where, ImDrawList& list) {
-  std::optional<time_range> range = with.state.range();
-  if (dragging_ && drag_from_) {
-    const time_ns now = where.time_at(std::clamp(where.mouse.x, where.area.min.x, where.area.max.x));
-    range = time_range{std::min(*drag_from_, now), std::max(*drag_from_, now)};
-  }
-  if (!range) return;
-  const float left = std::floor(std::clamp(where.x_of(range->begin), where.area.min.x - 1, where.area.max.x + 1));
-  const float right = std::floor(std::clamp(where.x_of(range->end), where.area.min.x - 1, where.area.max.x + 1));
-  if (right < where.area.min.x || left > where.area.max.x) return;
-  list.PushClipRect(where.area.min, where.area.max, true);
-  list.AddRectFilled({left, where.area.min.y}, {std::max(right, left + 1), where.area.max.y}, with.colours.range_fill);
-  list.AddLineV(left, where.area.min.y, where.area.max.y, with.colours.accent);
-  list.AddLineV(right, where.area.min.y, where.area.max.y, with.colours.accent);
-  const std::string label = format_time(range->length());
-  const ImVec2 size = ImGui::CalcTextSize(label.c_str());
-  const float middle =
-      std::floor((std::max(left, where.area.min.x) + std::min(right, where.area.max.x) - size.x) * 0.5F);
-  const float bottom = where.area.max.y - with.px(8);
-  const ImVec2 min(std::clamp(middle - with.px(6), where.area.min.x + 2,
-                              std::max(where.area.min.x + 2, where.area.max.x - size.x - with.px(14))),
-                   bottom - size.y - with.px(4));
-  list.AddRectFilled(min, {min.x + size.x + with.px(12), bottom}, with.colours.raised, with.px(4));
-  list.AddRect(min, {min.x + size.x + with.px(12), bottom}, with.colours.accent, with.px(4));
-  list.AddText({min.x + with.px(6), min.y + with.px(2)}, with.colours.text, label.c_str());
-  list.PopClipRect();
-}
-
 void timeline_view::draw_markers(view_context& with, const row_frame& where, ImDrawList& list) {
   // Mark the lifetime of a selected block, from its allocation to its free, across all tracks.
   const selection& chosen = with.state.selected();
@@ -468,18 +368,18 @@ void timeline_view::draw_markers(view_context& with, const row_frame& where, ImD
         details_query_.ask(*shown.engine, {trace::event_id::none, static_cast<trace::block_id>(chosen.id)});
     if (details)
       for (const time_ns time : {details->span.begin, details->span.end}) {
-        const float x = std::floor(where.x_of(time));
+        const float x = std::floor(where.to_x(time));
         if (x >= where.area.min.x && x < where.area.max.x)
           list.AddLineV(x, where.area.min.y, where.area.max.y, with.colours.text);
       }
   }
   if (const auto& moment = with.state.moment()) {
-    const float x = std::floor(where.x_of(*moment));
+    const float x = std::floor(where.to_x(*moment));
     if (x >= where.area.min.x && x < where.area.max.x)
       list.AddLineV(x, where.area.min.y, where.area.max.y, with.colours.accent);
   }
-  if (hovered_time_) {
-    const float x = std::floor(where.x_of(*hovered_time_));
+  if (axis_.hovered_time()) {
+    const float x = std::floor(where.to_x(*axis_.hovered_time()));
     list.AddLineV(x, where.area.min.y, where.area.max.y, mix(with.colours.muted, with.colours.background, 0.4F));
   }
   list.PopClipRect();
@@ -491,81 +391,6 @@ void timeline_view::handle_arrows(const view_context& with) {
   if (ImGui::IsKeyPressed(ImGuiKey_RightArrow)) with.commands.invoke("timeline.pan_right");
   if (ImGui::IsKeyPressed(ImGuiKey_UpArrow)) ImGui::SetScrollY(ImGui::GetScrollY() - with.px(48));
   if (ImGui::IsKeyPressed(ImGuiKey_DownArrow)) ImGui::SetScrollY(ImGui::GetScrollY() + with.px(48));
-}
-
-void timeline_view::handle_mouse(view_context& with, const row_frame& where, const row_hit& hit) {
-  hovered_time_.reset();
-  const bool hovered = ImGui::IsWindowHovered();
-  const ImGuiIO& io = ImGui::GetIO();
-  const bool over_axis = hovered && where.area.contains(where.mouse) && !ImGui::IsAnyItemHovered();
-  if (over_axis) hovered_time_ = where.time_at(where.mouse.x);
-
-  if (hovered && io.MouseWheel != 0) {
-    if (over_axis && !io.KeyCtrl && !io.KeyShift) {
-      const double factor = std::pow(1.25, -static_cast<double>(io.MouseWheel));
-      const time_range from = with.state.active()->target;
-      const double share = static_cast<double>(where.mouse.x - where.area.min.x) / where.area.width();
-      const double length = std::max(static_cast<double>(from.length()) * factor, 2.0);
-      const double begin =
-          static_cast<double>(from.begin) + static_cast<double>(from.length()) * share - length * share;
-      with.commands.invoke("timeline.glide",
-                           time_range{static_cast<time_ns>(begin), static_cast<time_ns>(begin + length)});
-    } else if (over_axis && io.KeyShift) {
-      with.commands.invoke("timeline.pan", argument(-static_cast<double>(io.MouseWheel) * 0.15));
-    } else {
-      ImGui::SetScrollY(ImGui::GetScrollY() - io.MouseWheel * with.px(48));
-    }
-  }
-  if (over_axis && io.MouseWheelH != 0)
-    with.commands.invoke("timeline.pan", argument(-static_cast<double>(io.MouseWheelH) * 0.15));
-
-  if (over_axis && (ImGui::IsMouseClicked(ImGuiMouseButton_Middle) || ImGui::IsMouseClicked(ImGuiMouseButton_Right))) {
-    pan_from_ = where.mouse.x;
-    pan_start_ = with.state.active()->visible;
-  }
-  for (const ImGuiMouseButton button : {ImGuiMouseButton_Middle, ImGuiMouseButton_Right})
-    if (pan_from_ != 0 && ImGui::IsMouseDragging(button, 1)) {
-      const auto shift =
-          saturating_cast<time_ns>(static_cast<double>(pan_from_ - where.mouse.x) * where.ns_per_pixel());
-      with.commands.invoke("timeline.show",
-                           time_range{saturating_sum(pan_start_.begin, shift), saturating_sum(pan_start_.end, shift)});
-      ImGui::SetMouseCursor(ImGuiMouseCursor_ResizeEW);
-    }
-  if (!ImGui::IsMouseDown(ImGuiMouseButton_Middle) && !ImGui::IsMouseDown(ImGuiMouseButton_Right)) pan_from_ = 0;
-
-  if (over_axis && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) {
-    drag_from_.reset();
-    if (hit.blocks) return with.commands.invoke("blocks.show", *hit.blocks);
-    if (!hit.any()) return with.commands.invoke("timeline.fit");
-    return with.commands.invoke("timeline.go_to", shown_around(hit.span, with.state.active()->active));
-  }
-  if (over_axis && ImGui::IsMouseClicked(ImGuiMouseButton_Left)) {
-    drag_from_ = where.time_at(where.mouse.x);
-    measures_ = io.KeyShift;
-    ruler_.reset();
-  }
-  if (drag_from_ && measures_) return measure(where);
-  if (drag_from_ && ImGui::IsMouseDragging(ImGuiMouseButton_Left, with.px(4))) dragging_ = true;
-  if (drag_from_ && ImGui::IsMouseReleased(ImGuiMouseButton_Left)) {
-    const time_ns now = where.time_at(std::clamp(where.mouse.x, where.area.min.x, where.area.max.x));
-    if (dragging_) {
-      with.commands.invoke(
-          "selection.range",
-          time_range{std::min(*drag_from_, now), std::max(std::max(*drag_from_, now), std::min(*drag_from_, now) + 1)});
-    } else if (hit.any()) {
-      const bool block = hit.block != trace::block_id::none;
-      with.commands.invoke("selection.set",
-                           selection{with.state.active()->id, block ? selection_kind::block : selection_kind::event,
-                                     block ? trace::raw(hit.block) : trace::raw(hit.event)});
-    } else {
-      with.commands.invoke("selection.clear");
-      if (hit.blocks) with.commands.invoke("blocks.filter", *hit.blocks);
-    }
-    if (!dragging_) with.commands.invoke("moment.set", time_range{now, now});
-    drag_from_.reset();
-    dragging_ = false;
-  }
-  if (!ImGui::IsMouseDown(ImGuiMouseButton_Left)) dragging_ = false;
 }
 
 }  // namespace sluice::gui

@@ -8,10 +8,12 @@
 #include "app/gui/views/overview.hpp"
 #include "app/gui/views/row_menu.hpp"
 #include "app/gui/views/search_hits.hpp"
+#include "app/gui/views/timeline/axis_mouse.hpp"
+#include "app/gui/views/timeline/event_stepper.hpp"
 #include "app/gui/views/timeline/flows.hpp"
 #include "app/gui/views/timeline/query_tracks.hpp"
 #include "app/gui/views/timeline/steps_strip.hpp"
-#include "app/gui/views/timeline/track_order.hpp"
+#include "app/gui/views/timeline/track_arrangement.hpp"
 #include "app/gui/window/format.hpp"
 
 namespace sluice::gui {
@@ -22,7 +24,7 @@ class timeline_view final : public view {
   /// `wake` must be callable from any thread. `notes` and `hits` are marked on the ruler.
   timeline_view(std::function<void()> wake, std::shared_ptr<const note_lists> notes,
                 std::shared_ptr<const search_hits> hits)
-      : wake_(std::move(wake)), notes_(std::move(notes)), hits_(std::move(hits)) {}
+      : queries_(std::move(wake)), notes_(std::move(notes)), hits_(std::move(hits)) {}
   [[nodiscard]] const char* name() const override { return "Timeline"; }
   void draw(view_context& with) override;
   void reset() override;
@@ -30,17 +32,17 @@ class timeline_view final : public view {
   [[nodiscard]] bool uses_arrows() const override { return true; }
   [[nodiscard]] panel_place place() const override { return panel_place::centre; }
   void add_commands(const command_home& home) override;  ///< Defined in timeline_commands.cpp.
-  [[nodiscard]] std::optional<time_ns> hovered_time() const override { return hovered_time_; }
+  [[nodiscard]] std::optional<time_ns> hovered_time() const override { return axis_.hovered_time(); }
 
   /// The tracks in the order in which they are shown; for tests.
-  [[nodiscard]] const track_layout& layout() const { return layout_; }
-  [[nodiscard]] const std::optional<time_range>& measured() const { return ruler_; }
+  [[nodiscard]] const track_layout& layout() const { return arrangement_.layout(); }
+  [[nodiscard]] const std::optional<time_range>& measured() const { return axis_.measured(); }
   [[nodiscard]] const flow_lines& flows() const { return flows_; }
-  [[nodiscard]] bool busy() const override;
-  void keep(document_id of, kept_view& into) const override;
-  void restore(const view_context& with, const kept_view& from) override;
+  [[nodiscard]] bool busy() const override { return queries_.busy(); }
+  void keep(document_id document, kept_view& into) const override;
+  void restore(const view_context& with, const kept_view& source) override;
   /// The query tracks of a document; null if it has none.
-  [[nodiscard]] const query_tracks* queries(document_id of) const;
+  [[nodiscard]] const query_tracks* queries(document_id document) const { return queries_.find(document); }
   /// The area of the time axis in the last frame; tests use it to aim the mouse.
   [[nodiscard]] const draw::rectangle& axis_area() const { return axis_area_; }
   /// The tracks that were drawn at least partly in the last frame; for tests.
@@ -62,59 +64,40 @@ class timeline_view final : public view {
                    const format::time_axis& axis);
   float draw_group(view_context& with, const row_frame& where, float y, const std::string& key,
                    const std::string& title, std::string_view detail, ImDrawList& list);
-  void draw_range(view_context& with, const row_frame& where, ImDrawList& list);
   void draw_markers(view_context& with, const row_frame& where, ImDrawList& list);
   static void handle_arrows(const view_context& with);
-  static void scroll_to(float from, float to, const row_frame& where);
-  void handle_mouse(view_context& with, const row_frame& where, const row_hit& hit);
-  void arrange(const document& shown, const std::shared_ptr<const query::track_list>& tracks);
-  void take_step(const view_context& with);
-  [[nodiscard]] memory_scale scale_of(const placed_track& placed) const;
-  void name_track(const view_context& with, const query::track& what, const row_frame& place);
+  static void scroll_to(float begin, float to, const row_frame& where);
+  [[nodiscard]] memory_scale choose_scale(const placed_track& placed) const;
+  void name_track(const view_context& with, const query::track& track, const row_frame& place);
   float draw_queries(view_context& with, const row_frame& where, float y, bool hovered, row_hit& hit, ImDrawList& list);
-  void name_query(const view_context& with, const query_tracks::one& what);
+  void name_query(const view_context& with, const query_tracks::one& one);
   void add_query_commands(const command_home& home);  ///< Defined in timeline_queries.cpp.
   float draw_hidden(const view_context& with, const row_frame& where, float y, ImDrawList& list);
   void draw_track_menu(const view_context& with);  ///< Defined in timeline_menus.cpp, as are the next two functions.
   void open_menus(const view_context& with, const row_frame& where, const row_hit& hit);
   void open_menu_of(const view_context& with, const row_hit& hit);
-  void measure(const row_frame& where);
-  void draw_measure(const view_context& with, const row_frame& where, ImDrawList& list) const;
   void add_track_commands(const command_home& home);  ///< Defined in timeline_commands.cpp.
-  [[nodiscard]] track_order& order(const documents& state);
 
   screen_slot<query::tracks_query> tracks_query_;
   screen_slot<query::details_query> details_query_;
   overview_strip overview_;
   std::map<std::uint64_t, shared_row> rows_;
   std::map<std::uint64_t, steps_strip> steps_;
-  std::set<std::string> folded_;
-  std::map<document_id, track_order> orders_;
-  std::function<void()> wake_;
+  std::set<std::string> folded_;  ///< Keys of the groups whose tracks are not drawn.
+  track_arrangement arrangement_;
+  open_query_tracks queries_;
   std::shared_ptr<const note_lists> notes_;
   std::shared_ptr<const search_hits> hits_;
-  std::map<document_id, query_tracks> queries_;
-  bool scroll_to_top_ = false;                         ///< Scroll to the top in the next frame, because a track was
-                                                       ///< added there.
-  std::shared_ptr<const query::track_list> arranged_;  ///< The tracks for which `layout_` was computed.
-  std::uint64_t arranged_version_ = 0;
-  track_layout layout_;
+  bool scroll_to_top_ = false;    ///< Scroll to the top in the next frame, because a track was added there.
   std::uint64_t menu_track_ = 0;  ///< Id of the track whose menu is open.
   row_menu menu_;
   flow_lines flows_;
-  std::optional<query::details_query> step_;  ///< The query for the event to step to, until its result is known.
-  query::slot<query::details_query> step_query_;
-  std::optional<time_range> ruler_;  ///< The time range measured by dragging with Shift.
-  bool measures_ = false;            ///< The current drag measures time instead of selecting it.
+  event_stepper stepper_;
+  axis_mouse axis_;
   std::vector<std::uint64_t> on_screen_;
   std::uint64_t revealed_ = 0;  ///< Number of the last `reveal_request` that this view handled.
-  std::optional<time_ns> hovered_time_;
   draw::rectangle axis_area_{};
   float header_width_ = 208;  // design pixels
-  std::optional<time_ns> drag_from_;
-  bool dragging_ = false;
-  float pan_from_ = 0;
-  time_range pan_start_;
 };
 
 }  // namespace sluice::gui

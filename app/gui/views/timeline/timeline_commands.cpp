@@ -11,20 +11,20 @@ void timeline_view::add_commands(const command_home& home) {
   documents& state = home.state;
   const auto ready = [&state] { return state.ready(); };
   const auto zoom = [this, &state](double factor) {
-    const time_range from = state.active()->target;
-    const double middle = static_cast<double>(from.begin) + static_cast<double>(from.length()) * 0.5;
-    const auto& over = hovered_time_;
+    const time_range source = state.active()->target;
+    const double middle = static_cast<double>(source.begin) + static_cast<double>(source.length()) * 0.5;
+    const auto& over = axis_.hovered_time();
     const double about = over ? static_cast<double>(*over) : middle;
     const double share =
-        std::clamp((about - static_cast<double>(from.begin)) / static_cast<double>(from.length()), 0.0, 1.0);
-    const double length = std::max(static_cast<double>(from.length()) * factor, 2.0);
+        std::clamp((about - static_cast<double>(source.begin)) / static_cast<double>(source.length()), 0.0, 1.0);
+    const double length = std::max(static_cast<double>(source.length()) * factor, 2.0);
     const double begin = about - length * share;
     state.show({saturating_cast<time_ns>(begin), saturating_cast<time_ns>(begin + length)}, true);
   };
   const auto pan = [&state](double share) {
-    const time_range from = state.active()->target;
-    const auto shift = saturating_cast<time_ns>(static_cast<double>(from.length()) * share);
-    state.show({saturating_sum(from.begin, shift), saturating_sum(from.end, shift)}, true);
+    const time_range origin = state.active()->target;
+    const auto shift = saturating_cast<time_ns>(static_cast<double>(origin.length()) * share);
+    state.show({saturating_sum(origin.begin, shift), saturating_sum(origin.end, shift)}, true);
   };
   home.commands.add({.id = "timeline.zoom_in",
                      .title = "Zoom in",
@@ -123,17 +123,19 @@ void timeline_view::add_commands(const command_home& home) {
                          },
                      .enabled = ready});
   add_track_commands(home);
+  stepper_.add_commands(home);
   add_query_commands(home);
 }
 
 void timeline_view::add_track_commands(const command_home& home) {
   documents& state = home.state;
   const auto ready = [&state] { return state.ready(); };
+  const auto order = [this, &state]() -> track_order& { return arrangement_.order(state.active()->id); };
   // Makes commands for a track's menu, which passes the track as the argument.
-  const auto with_track = [this, &state](void (*act)(track_order&, std::uint64_t, const track_layout&)) {
-    return [this, &state, act](const argument& with) {
+  const auto with_track = [this, order](void (*act)(track_order&, std::uint64_t, const track_layout&)) {
+    return [this, order, act](const argument& with) {
       if (const auto* track = std::get_if<selection>(&with); track != nullptr && track->kind == selection_kind::track)
-        act(order(state), track->id, layout_);
+        act(order(), track->id, layout());
     };
   };
   using layout = const track_layout&;
@@ -152,34 +154,14 @@ void timeline_view::add_track_commands(const command_home& home) {
   home.commands.add({.id = "timeline.show_all_tracks",
                      .title = "Show all tracks",
                      .group = "Timeline",
-                     .run = [this, &state](const argument&) { order(state).reset(); },
-                     .enabled = [this, &state, ready] { return ready() && order(state).changed(); }});
+                     .run = [order](const argument&) { order().reset(); },
+                     .enabled = [order, ready] { return ready() && order().changed(); }});
   home.commands.add({.id = "timeline.group_by_process",
                      .title = "Group tracks by process",
                      .group = "Timeline",
-                     .run = [this, &state](const argument&) { order(state).toggle_by_process(); },
+                     .run = [order](const argument&) { order().toggle_by_process(); },
                      .enabled = ready,
-                     .checked = [this, &state, ready] { return ready() && order(state).by_process(); }});
-  const auto step = [this, &state](query::same_name which) {
-    return [this, &state, which](const argument&) {
-      step_ = query::details_query{static_cast<trace::event_id>(state.selected().id), trace::block_id::none, which};
-    };
-  };
-  const auto event_selected = [&state, ready] { return ready() && state.selected().kind == selection_kind::event; };
-  home.commands.add({.id = "timeline.next_same",
-                     .title = "Next event with the same name",
-                     .group = "Timeline",
-                     .keys = {ImGuiKey_N},
-                     .repeats = true,
-                     .run = step(query::same_name::next),
-                     .enabled = event_selected});
-  home.commands.add({.id = "timeline.previous_same",
-                     .title = "Previous event with the same name",
-                     .group = "Timeline",
-                     .keys = {ImGuiMod_Shift | ImGuiKey_N},
-                     .repeats = true,
-                     .run = step(query::same_name::previous),
-                     .enabled = event_selected});
+                     .checked = [order, ready] { return ready() && order().by_process(); }});
 }
 
 }  // namespace sluice::gui

@@ -8,10 +8,10 @@ namespace sluice::gui {
 void timeline_view::draw_track_menu(const view_context& with) {
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(with.px(8), with.px(8)));
   if (ImGui::BeginPopup("track menu")) {
-    const track_order& order = orders_[with.state.active()->id];
+    const track_order& order = arrangement_.order(with.state.active()->id);
     const selection track{with.state.active()->id, selection_kind::track, menu_track_};
-    const query_tracks* of = queries(track.document);
-    if (const query_tracks::one* one = of == nullptr ? nullptr : of->find(menu_track_)) {
+    const query_tracks* tracks = queries(track.document);
+    if (const query_tracks::one* one = tracks == nullptr ? nullptr : tracks->find(menu_track_)) {
       if (ImGui::MenuItem("Show rows in Query")) with.commands.invoke("query.run", one->text);
       if (ImGui::MenuItem("Remove this track")) with.commands.invoke("timeline.remove_query", track);
       ImGui::EndPopup();
@@ -29,9 +29,8 @@ void timeline_view::draw_track_menu(const view_context& with) {
     if (ImGui::MenuItem("Group by process", nullptr, order.by_process()))
       with.commands.invoke("timeline.group_by_process");
     ImGui::Separator();
-    if (ImGui::MenuItem("Copy name") && arranged_ != nullptr)
-      for (const query::track& each : arranged_->tracks)
-        if (each.id == menu_track_) ImGui::SetClipboardText(each.label.c_str());
+    if (ImGui::MenuItem("Copy name"))
+      if (const query::track* named = arrangement_.find(menu_track_)) ImGui::SetClipboardText(named->label.c_str());
     panel_entries(with);
     ImGui::EndPopup();
   }
@@ -77,18 +76,18 @@ void timeline_view::open_menus(const view_context& with, const row_frame& where,
 void timeline_view::open_menu_of(const view_context& with, const row_hit& hit) {
   row_target target;
   target.shows = hit.block == trace::block_id::none
-                     ? event_of(with, hit.event)
+                     ? make_event_selection(with, hit.event)
                      : selection{with.state.active()->id, selection_kind::block, trace::raw(hit.block)};
   with.commands.invoke("selection.set", target.shows);
   std::string name, text;
   const bool known = hit.span.length() > 0;
   if (known) {
     target.range = hit.span;
-    target.find = with.text(hit.what.name);
-    name = target.find.empty() ? slice_kind_name(hit.what.kind) : target.find;
-    text = name + "\t" + slice_kind_name(hit.what.kind) + "\t" + format_moment(hit.span.begin) + "\t" +
+    target.find = with.text(hit.slice.name);
+    name = target.find.empty() ? slice_kind_name(hit.slice.kind) : target.find;
+    text = name + "\t" + slice_kind_name(hit.slice.kind) + "\t" + format_moment(hit.span.begin) + "\t" +
            format_time(hit.span.length());
-    if (hit.what.bytes > 0) text += "\t" + format_bytes(hit.what.bytes);
+    if (hit.slice.bytes > 0) text += "\t" + format_bytes(hit.slice.bytes);
   }
   const selection track{with.state.active()->id, selection_kind::track, hit.track};
   menu_.open(target, name, text, [track](const view_context& now) {

@@ -26,9 +26,9 @@ void timeline_view::draw_notes(const view_context& with, const row_frame& where,
     const user_note& each = notes[i];
     if (each.range.begin > where.visible.end) break;
     if (each.range.end < where.visible.begin) continue;
-    const float x = std::floor(where.x_of(each.range.begin));
+    const float x = std::floor(where.to_x(each.range.begin));
     if (each.range.length() > 0) {
-      const float right = std::min(where.x_of(each.range.end), where.area.max.x);
+      const float right = std::min(where.to_x(each.range.end), where.area.max.x);
       list.AddRectFilled({std::max(x, where.area.min.x), top}, {right, top + with.px(2)}, with.colours.accent);
     }
     if (x >= drawn + 1)
@@ -57,7 +57,7 @@ void timeline_view::draw_notes(const view_context& with, const row_frame& where,
 /// Draws a small triangle at the start of each search result, with enough space between triangles. Hovering over a
 /// triangle shows the result's name. O(results in the visible range).
 void timeline_view::draw_hits(const view_context& with, const row_frame& where, ImDrawList& list) const {
-  if (hits_->found == nullptr || hits_->of != with.state.active()->id) return;
+  if (hits_->found == nullptr || hits_->document != with.state.active()->id) return;
   const std::vector<query::found_event>& events = hits_->found->events;
   const float bottom = where.area.max.y - 1;
   const float side = with.px(3);
@@ -68,7 +68,7 @@ void timeline_view::draw_hits(const view_context& with, const row_frame& where, 
   auto at = std::lower_bound(events.begin(), events.end(), where.visible.begin,
                              [](const query::found_event& each, time_ns time) { return each.begin < time; });
   for (; at != events.end() && at->begin <= where.visible.end; ++at) {
-    const float x = std::floor(where.x_of(at->begin));
+    const float x = std::floor(where.to_x(at->begin));
     if (x >= drawn + side) {
       list.AddTriangleFilled({x - side, bottom - side * 2}, {x + side, bottom - side * 2}, {x, bottom},
                              with.colours.text);

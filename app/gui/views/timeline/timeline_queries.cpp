@@ -9,49 +9,37 @@
 
 namespace sluice::gui {
 
-bool timeline_view::busy() const {
-  return std::any_of(queries_.begin(), queries_.end(), [](const auto& each) { return each.second.busy(); });
+void timeline_view::keep(document_id document, kept_view& into) const {
+  arrangement_.keep(document, into);
+  if (const query_tracks* tracks = queries(document)) into.queries = tracks->texts();
 }
 
-void timeline_view::keep(document_id of, kept_view& into) const {
-  if (const auto order = orders_.find(of); order != orders_.end()) order->second.keep(into);
-  if (const query_tracks* of_queries = queries(of)) into.queries = of_queries->texts();
-}
-
-void timeline_view::restore(const view_context& with, const kept_view& from) {
-  const document& of = *with.state.active();
-  orders_[of.id].restore(from);
-  query_tracks& tracks = queries_[of.id];
-  for (std::size_t i = from.queries.size(); i-- > 0;) tracks.add(of, from.queries[i], wake_);
-}
-
-const query_tracks* timeline_view::queries(document_id of) const {
-  const auto found = queries_.find(of);
-  return found == queries_.end() ? nullptr : &found->second;
+void timeline_view::restore(const view_context& with, const kept_view& view) {
+  const document& active = *with.state.active();
+  arrangement_.order(active.id).restore(view);
+  for (std::size_t i = view.queries.size(); i-- > 0;) queries_.add(active, view.queries[i]);
 }
 
 /// Draws the tracks of queries above all other tracks.
 float timeline_view::draw_queries(view_context& with, const row_frame& where, float y, bool hovered, row_hit& hit,
                                   ImDrawList& list) {
   const document& shown = *with.state.active();
-  std::erase_if(queries_, [&](const auto& each) {
-    return std::none_of(with.state.all().begin(), with.state.all().end(),
-                        [&](const auto& open) { return open->id == each.first; });
-  });
-  const auto of = queries_.find(shown.id);
-  if (of == queries_.end() || of->second.all().empty()) return y;
+  queries_.forget_closed(with.state);
+  query_tracks* tracks = queries_.find(shown.id);
+  if (tracks == nullptr || tracks->all().empty()) return y;
   if (std::exchange(scroll_to_top_, false)) ImGui::SetScrollY(0);
-  of->second.update();
+  tracks->update();
   y = draw_group(with, where, y, "queries", "Queries", "", list);
   if (folded_.contains("queries")) return y;
-  for (const query_tracks::one& each : of->second.all()) {
+  for (const query_tracks::one& each : tracks->all()) {
     const float height = std::max(each.row->height(with, each.about, {}), with.px(44));
     if (y + height >= where.area.min.y && y <= where.area.max.y) {
       row_frame place = where;
       place.area = {{where.area.min.x, y}, {where.area.max.x, y + height}};
       place.header = {{where.header.min.x, y}, {where.header.max.x, y + height}};
       place.named = hovered && place.header.contains(where.mouse) && where.header.contains(where.mouse);
-      place.hovered = hovered && !dragging_ && place.area.contains(where.mouse) && where.area.contains(where.mouse);
+      place.hovered =
+          hovered && !axis_.selecting() && place.area.contains(where.mouse) && where.area.contains(where.mouse);
       on_screen_.push_back(each.id);
       const row_hit found = each.row->draw(with, *shown.engine, each.about, place, list);
       if (place.named) name_query(with, each);
@@ -66,16 +54,16 @@ float timeline_view::draw_queries(view_context& with, const row_frame& where, fl
 
 /// Handles the mouse on the name of a query's track: hovering shows the full text, and a right click opens the track's
 /// menu.
-void timeline_view::name_query(const view_context& with, const query_tracks::one& what) {
+void timeline_view::name_query(const view_context& with, const query_tracks::one& one) {
   if (ImGui::IsMouseClicked(ImGuiMouseButton_Right)) {
-    menu_track_ = what.id;
+    menu_track_ = one.id;
     ImGui::OpenPopup("track menu");
     return;
   }
   if (ImGui::IsPopupOpen("track menu") || !begin_tip(with)) return;
   ImGui::PushTextWrapPos(with.px(460));
-  ImGui::TextUnformatted(shortened(printable(what.text, line_ends::keep), 2000).c_str());
-  ImGui::TextDisabled("%s", what.about.detail.c_str());
+  ImGui::TextUnformatted(shortened(printable(one.text, line_ends::keep), 2000).c_str());
+  ImGui::TextDisabled("%s", one.about.detail.c_str());
   ImGui::PopTextWrapPos();
   end_tip();
 }
@@ -89,7 +77,7 @@ void timeline_view::add_query_commands(const command_home& home) {
                          [this, &state](const argument& with) {
                            const auto* text = std::get_if<std::string>(&with);
                            if (text == nullptr || text->empty()) return;
-                           queries_[state.active()->id].add(*state.active(), *text, wake_);
+                           queries_.add(*state.active(), *text);
                            folded_.erase("queries");
                            scroll_to_top_ = true;
                          },
@@ -98,7 +86,7 @@ void timeline_view::add_query_commands(const command_home& home) {
                      .run =
                          [this, &state](const argument& with) {
                            const auto* track = std::get_if<selection>(&with);
-                           if (track != nullptr) queries_[state.active()->id].remove(track->id);
+                           if (track != nullptr) queries_.remove(state.active()->id, track->id);
                          },
                      .enabled = ready});
 }

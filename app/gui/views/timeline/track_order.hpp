@@ -22,7 +22,7 @@ struct track_group {
 
 /// A track and its place in the layout.
 struct placed_track {
-  const query::track* what = nullptr;
+  const query::track* track = nullptr;
   std::size_t group = 0;     ///< Index into `track_layout::groups`.
   double largest = 0;        ///< The highest value of all memory tracks of the track's device; 0 for a track that has
                              ///< its own scale.
@@ -51,7 +51,7 @@ class track_order {
   [[nodiscard]] bool changed() const { return !pinned_.empty() || !hidden_.empty() || !places_.empty(); }
   /// `keep` stores the changes in `into`; `restore` reads them back.
   void keep(kept_view& into) const;
-  void restore(const kept_view& from);
+  void restore(const kept_view& view);
   /// A number that differs after every modification, so that layouts can be cached.
   [[nodiscard]] std::uint64_t version() const { return version_; }
 

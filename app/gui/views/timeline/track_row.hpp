@@ -24,7 +24,7 @@ struct row_frame {
   memory_scale scale{};      ///< The memory scale of the row's device. Unset for rows that do not show memory.
 
   [[nodiscard]] double ns_per_pixel() const { return static_cast<double>(visible.length()) / area.width(); }
-  [[nodiscard]] float x_of(time_ns time) const {
+  [[nodiscard]] float to_x(time_ns time) const {
     return area.min.x + static_cast<float>(static_cast<double>(time - visible.begin) / ns_per_pixel());
   }
   [[nodiscard]] time_ns time_at(float x) const {
@@ -38,7 +38,7 @@ struct row_hit {
   trace::event_id event{};
   time_range span;
   std::uint64_t track = 0;
-  query::slice what{};                    ///< The slice as it is drawn.
+  query::slice slice{};                   ///< The slice as it is drawn.
   trace::block_id block{};                ///< Set instead of `event` in the track of a query about blocks.
   std::optional<blocks_filter> blocks{};  ///< In a memory chart: the blocks that are in the band under the mouse at the
                                           ///< time under the mouse.
@@ -50,16 +50,16 @@ class track_row {
  public:
   virtual ~track_row() = default;
   /// Height of the track in its current state, in pixels.
-  [[nodiscard]] virtual float height(const view_context& with, const query::track& what,
+  [[nodiscard]] virtual float height(const view_context& with, const query::track& track,
                                      const memory_scale& scale) const = 0;
   /// For memory tracks: the number of bytes per design pixel of the track's curves, which the device's other memory
   /// tracks use too; 0 until known.
   [[nodiscard]] virtual double bytes_per_pixel() const { return 0; }
   /// The vertical position of an event, in pixels below the top of the row; none if the event is not drawn as its own
   /// box. O(boxes).
-  [[nodiscard]] virtual std::optional<float> middle_of(trace::event_id /*event*/) const { return std::nullopt; }
+  [[nodiscard]] virtual std::optional<float> find_middle(trace::event_id /*event*/) const { return std::nullopt; }
   /// Draws the track into `list`. Shows a tooltip for the event under the mouse, and returns that event.
-  virtual row_hit draw(view_context& with, query::engine& from, const query::track& what, const row_frame& where,
+  virtual row_hit draw(view_context& with, query::engine& engine, const query::track& track, const row_frame& where,
                        ImDrawList& list) = 0;
 };
 
@@ -67,10 +67,10 @@ class track_row {
 [[nodiscard]] std::unique_ptr<track_row> make_slice_row();
 /// Creates a row for memory, pools, bandwidth and counters: filled curves over time.
 [[nodiscard]] std::unique_ptr<track_row> make_series_row();
-[[nodiscard]] std::unique_ptr<track_row> make_track_row(const query::track& what);
+[[nodiscard]] std::unique_ptr<track_row> make_track_row(const query::track& track);
 
 /// Draws the label and the second line of text at the top of a row's header. Returns the y coordinate below them.
-float draw_row_label(const view_context& with, ImDrawList& list, const row_frame& where, const query::track& what,
+float draw_row_label(const view_context& with, ImDrawList& list, const row_frame& where, const query::track& track,
                      float right_margin);
 
 /// Draws one line of text at `at`. If the text extends past `right`, cuts it off with an ellipsis.

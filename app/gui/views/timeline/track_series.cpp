@@ -15,8 +15,8 @@ namespace {
 constexpr float axis_width = 62;    // design pixels at the right end of the header, for the labels of the axis
 constexpr float min_labelled = 14;  // design pixels; lower bands contain no name
 
-format::value_unit unit_of(const view_context& with, const query::track& what) {
-  switch (what.kind) {
+format::value_unit get_unit(const view_context& with, const query::track& track) {
+  switch (track.kind) {
     case query::track_kind::memory:
     case query::track_kind::pool:
       return format::value_unit::bytes;
@@ -27,7 +27,7 @@ format::value_unit unit_of(const view_context& with, const query::track& what) {
   }
   const document* shown = with.state.active();
   const trace::counter_row* row =
-      shown != nullptr && shown->engine ? shown->engine->snapshot()->tables().counters.find(what.counter) : nullptr;
+      shown != nullptr && shown->engine ? shown->engine->snapshot()->tables().counters.find(track.counter) : nullptr;
   if (row == nullptr) return format::value_unit::none;
   switch (row->unit) {
     case trace::counter_unit::bytes:
@@ -46,13 +46,13 @@ format::value_unit unit_of(const view_context& with, const query::track& what) {
 
 class series_row final : public track_row {
  public:
-  [[nodiscard]] float height(const view_context& with, const query::track& what,
+  [[nodiscard]] float height(const view_context& with, const query::track& track,
                              const memory_scale& scale) const override {
-    if (is_folded(what, scale)) return with.px(folded_height);
+    if (is_folded(track, scale)) return with.px(folded_height);
     // Use the scale of this frame, and where possible the same height before and after the first result arrives, so
     // that rows move as little and as early as possible.
-    if (follows(what, scale)) return with.px(padding) + with.px(scaled_height(what, scale));
-    if (lanes_.empty()) return with.px(padding) + with.px(usual_height(what.kind));
+    if (follows(track, scale)) return with.px(padding) + with.px(scaled_height(track, scale));
+    if (lanes_.empty()) return with.px(padding) + with.px(usual_height(track.kind));
     float height = with.px(padding);
     for (const series_lane& lane : lanes_) height += with.px(lane.height);
     return height;
@@ -63,14 +63,14 @@ class series_row final : public track_row {
                                                : lanes_.front().axis.top / static_cast<double>(lanes_.front().height);
   }
 
-  row_hit draw(view_context& with, query::engine& from, const query::track& what, const row_frame& where,
+  row_hit draw(view_context& with, query::engine& engine, const query::track& track, const row_frame& where,
                ImDrawList& list) override {
     const auto result =
-        query_.ask(from, {what.id, where.visible, static_cast<std::uint32_t>(std::max(1.0F, where.area.width())),
-                          with.state.memory_by_category});
-    const bool folded = is_folded(what, where.scale);
-    const float below = draw_row_label(with, list, where, what, folded ? with.px(8) : with.px(axis_width));
-    if (folded) return draw_folded(with, what, where, list);
+        query_.ask(engine, {track.id, where.visible, static_cast<std::uint32_t>(std::max(1.0F, where.area.width())),
+                            with.state.memory_by_category});
+    const bool folded = is_folded(track, where.scale);
+    const float below = draw_row_label(with, list, where, track, folded ? with.px(8) : with.px(axis_width));
+    if (folded) return draw_folded(with, track, where, list);
     if (!result) return {};
     if (result.value != shown_ || result.complete != complete_ || theme_ != with.colours.kind ||
         scale_ != where.scale || pixels_ != with.scale) {
@@ -79,8 +79,8 @@ class series_row final : public track_row {
       theme_ = with.colours.kind;
       scale_ = where.scale;
       pixels_ = with.scale;
-      unit_ = unit_of(with, what);
-      lay_out(with, what, where.area.width());
+      unit_ = get_unit(with, track);
+      lay_out(with, track, where.area.width());
     }
     row_hit hit;
     draw::rectangle chart = where.area;
@@ -96,10 +96,10 @@ class series_row final : public track_row {
       draw_labels(with, where, inner, lane, list);
       if (lane.limits) draw_limits(with, inner, lane, list);
       draw_legend(with, where, &lane == &lanes_.front() ? below : inner.min.y + 2, inner.max.y, lane, list);
-      if (where.hovered && what.kind == query::track_kind::memory && inner.contains(where.mouse))
-        if (const query::band* band = band_at(lane, inner, where)) hit.blocks = blocks_of(*band, what, where);
+      if (where.hovered && track.kind == query::track_kind::memory && inner.contains(where.mouse))
+        if (const query::band* band = band_at(lane, inner, where)) hit.blocks = select_blocks(*band, track, where);
     }
-    if (where.hovered) tip(with, what, where, hit);
+    if (where.hovered) tip(with, track, where, hit);
     return hit;
   }
 
@@ -109,27 +109,27 @@ class series_row final : public track_row {
   static constexpr double min_share = 0.01;  ///< Share of the device's largest lane. Smaller lanes are replaced by one
                                              ///< line of text.
 
-  static bool is_folded(const query::track& what, const memory_scale& scale) {
-    return scale.largest > 0 && what.maximum < scale.largest * min_share;
+  static bool is_folded(const query::track& track, const memory_scale& scale) {
+    return scale.largest > 0 && track.maximum < scale.largest * min_share;
   }
 
   /// True for a row that uses the scale of its device's memory track.
-  static bool follows(const query::track& what, const memory_scale& scale) {
-    return scale.bytes_per_pixel > 0 && what.kind != query::track_kind::memory;
+  static bool follows(const query::track& track, const memory_scale& scale) {
+    return scale.bytes_per_pixel > 0 && track.kind != query::track_kind::memory;
   }
 
   /// The height of a row, in design pixels, in proportion to its bytes on the device's scale, but at least enough for
   /// its name.
-  static float scaled_height(const query::track& what, const memory_scale& scale) {
-    const double wanted = std::ceil(what.maximum * 1.08 / scale.bytes_per_pixel);
-    return std::clamp(static_cast<float>(wanted), what.kind == query::track_kind::pool ? 46.0F : 34.0F, 160.0F);
+  static float scaled_height(const query::track& track, const memory_scale& scale) {
+    const double wanted = std::ceil(track.maximum * 1.08 / scale.bytes_per_pixel);
+    return std::clamp(static_cast<float>(wanted), track.kind == query::track_kind::pool ? 46.0F : 34.0F, 160.0F);
   }
 
   /// Draws one line of text in place of a curve that would be too low to be visible.
-  static row_hit draw_folded(const view_context& with, const query::track& what, const row_frame& where,
+  static row_hit draw_folded(const view_context& with, const query::track& track, const row_frame& where,
                              ImDrawList& list) {
     ImGui::PushFont(nullptr, small_text);
-    const std::string text = "at most " + format_bytes(what.maximum) + ", less than 1 % of this device's largest";
+    const std::string text = "at most " + format_bytes(track.maximum) + ", less than 1 % of this device's largest";
     draw_text_until(list,
                     {where.area.min.x + with.px(6),
                      std::floor((where.area.min.y + where.area.max.y - ImGui::GetTextLineHeight()) * 0.5F)},
@@ -138,12 +138,12 @@ class series_row final : public track_row {
     return {};
   }
 
-  void lay_out(const view_context& with, const query::track& what, float width) {
-    std::vector<series_lane> fresh = lanes_of(*shown_, what.kind);
+  void lay_out(const view_context& with, const query::track& track, float width) {
+    std::vector<series_lane> fresh = list_lanes(*shown_, track.kind);
     for (std::size_t i = 0; i < fresh.size() && i < lanes_.size(); ++i) fresh[i].batch = std::move(lanes_[i].batch);
     lanes_ = std::move(fresh);
     std::vector<std::size_t> label_width(shown_->bands.size(), 0);
-    if (what.kind == query::track_kind::memory || what.kind == query::track_kind::pool) {
+    if (track.kind == query::track_kind::memory || track.kind == query::track_kind::pool) {
       ImGui::PushFont(nullptr, small_text);
       for (const series_lane& lane : lanes_)
         for (const band_stack& each : lane.levels)
@@ -155,10 +155,10 @@ class series_row final : public track_row {
       ImGui::PopFont();
     }
     for (series_lane& lane : lanes_) {
-      if (follows(what, scale_)) lane.height = scaled_height(what, scale_);
-      lane.axis = axis_for(with, what, lane);
+      if (follows(track, scale_)) lane.height = scaled_height(track, scale_);
+      lane.axis = axis_for(with, track, lane);
       lane.pixels = with.px(lane.height) - 1;
-      fill(lane, *shown_, what.kind, with.colours, label_width);
+      fill(lane, *shown_, track.kind, with.colours, label_width);
     }
   }
 
@@ -166,35 +166,35 @@ class series_row final : public track_row {
     return ImGui::CalcTextSize(text.data(), text.data() + text.size()).x;
   }
 
-  [[nodiscard]] format::value_axis axis_for(const view_context& with, const query::track& what,
+  [[nodiscard]] format::value_axis axis_for(const view_context& with, const query::track& track,
                                             const series_lane& lane) {
     const double height = static_cast<double>(with.px(lane.height));
     // Leave space above the highest limit line for the line's name.
     const double room = height / std::max(height - static_cast<double>(with.px(20)), height * 0.5);
     double highest = shown_->maximum;
-    if (what.kind == query::track_kind::memory && &lane == &lanes_.front()) {
+    if (track.kind == query::track_kind::memory && &lane == &lanes_.front()) {
       // Use the maximum of the series, because it includes untracked memory.
-      highest = what.maximum > 0 ? what.maximum : highest_of(lane, *shown_, what.kind);
-    } else if (follows(what, scale_)) {
+      highest = track.maximum > 0 ? track.maximum : find_highest(lane, *shown_, track.kind);
+    } else if (follows(track, scale_)) {
       return format::value_ticks(scale_.bytes_per_pixel * static_cast<double>(lane.height), unit_, 2);
     }
     double top = highest * 1.08;
     for (const query::limit_line& limit : shown_->limits)
       // Always show the link's peak, to compare the bandwidth with it. Show the memory size only if a considerable part
       // of the memory is used.
-      if (lane.limits && (what.kind == query::track_kind::bandwidth || limit.value < highest * 4))
+      if (lane.limits && (track.kind == query::track_kind::bandwidth || limit.value < highest * 4))
         top = std::max(top, limit.value * room);
     if (unit_ == format::value_unit::fraction) top = std::max(top, 1.0);
-    const bool tall = what.kind == query::track_kind::memory && &lane == &lanes_.front();
+    const bool tall = track.kind == query::track_kind::memory && &lane == &lanes_.front();
     format::value_axis axis =
-        format::value_ticks(top, unit_, tall || what.kind == query::track_kind::bandwidth ? 3 : 2);
+        format::value_ticks(top, unit_, tall || track.kind == query::track_kind::bandwidth ? 3 : 2);
     // The space above a link's peak contains the peak's name. An axis label there would look like an attainable rate.
-    if (what.kind == query::track_kind::bandwidth && top > highest * 1.08)
+    if (track.kind == query::track_kind::bandwidth && top > highest * 1.08)
       std::erase_if(axis.ticks, [&](const format::tick& tick) { return tick.value > top / room * 1.0001; });
     return axis;
   }
 
-  static float y_of(const draw::rectangle& chart, const series_lane& lane, double value) {
+  static float to_y(const draw::rectangle& chart, const series_lane& lane, double value) {
     return std::floor(chart.max.y - static_cast<float>(value / lane.axis.top) * chart.height() + 0.5F);
   }
 
@@ -205,7 +205,7 @@ class series_row final : public track_row {
     float lowest = chart.max.y + std::floor(line * 0.5F);  // drawn from the bottom up; labels must not touch
     if (&lane != &lanes_.front()) list.AddLineH(where.header.min.x, chart.max.x, chart.min.y, with.colours.grid);
     for (const format::tick& tick : lane.axis.ticks) {
-      const float y = y_of(chart, lane, tick.value);
+      const float y = to_y(chart, lane, tick.value);
       list.AddLineH(chart.min.x, chart.max.x, y, with.colours.grid);
       const float top = y - std::floor(line * 0.5F);
       if (top + line > lowest || top < chart.min.y - with.px(padding)) continue;
@@ -233,7 +233,7 @@ class series_row final : public track_row {
         outside = true;
         highest = chart.min.y + line;
       } else {
-        const float y = y_of(chart, lane, limit.value);
+        const float y = to_y(chart, lane, limit.value);
         list.AddLineH(chart.min.x, chart.max.x, y, with.colours.limit);
         highest = std::min(highest, y);
       }
@@ -258,15 +258,15 @@ class series_row final : public track_row {
     const float line = ImGui::GetTextLineHeight();
     const float least = with.px(min_labelled);
     for (const band_label& each : lane.labels) {
-      const float top = y_of(chart, lane, each.high);
-      const float bottom = y_of(chart, lane, each.low);
+      const float top = to_y(chart, lane, each.high);
+      const float bottom = to_y(chart, lane, each.low);
       if (bottom - top < least) continue;
       const query::band& band = shown_->bands[each.band];
-      const band_mark mark = mark_of(lane, each.band);
+      const band_mark mark = get_mark(lane, each.band);
       const std::string_view text = brief(band, mark);
       const float width = text_width(text);
-      const float left = std::max(where.x_of(each.span.begin), chart.min.x);
-      const float right = std::min(where.x_of(each.span.end), chart.max.x);
+      const float left = std::max(where.to_x(each.span.begin), chart.min.x);
+      const float right = std::min(where.to_x(each.span.end), chart.max.x);
       if (right - left < width + with.px(4)) continue;
       list.AddText({std::floor((left + right - width) * 0.5F), std::floor((top + bottom - line) * 0.5F)},
                    mark == band_mark::outline ? with.colours.text : with.colours.text_on(with.colours.of(band)),
@@ -275,7 +275,7 @@ class series_row final : public track_row {
     ImGui::PopFont();
   }
 
-  static band_mark mark_of(const series_lane& lane, std::size_t band) {
+  static band_mark get_mark(const series_lane& lane, std::size_t band) {
     for (const band_stack& each : lane.levels)
       if (std::find(each.bands.begin(), each.bands.end(), band) != each.bands.end()) return each.mark;
     return band_mark::area;
@@ -302,7 +302,7 @@ class series_row final : public track_row {
       const query::band* here = nullptr;
       for (const std::size_t each : level.bands) {
         const query::band& band = shown_->bands[each];
-        if (const auto bin = bin_at(band, time)) top += height_of(band, *bin, query::track_kind::memory);
+        if (const auto bin = bin_at(band, time)) top += compute_height(band, *bin, query::track_kind::memory);
         if (here == nullptr && top >= height) here = &band;
       }
       if (here == nullptr || (found != nullptr && top >= lowest)) continue;
@@ -312,17 +312,17 @@ class series_row final : public track_row {
     return found;
   }
 
-  [[nodiscard]] static blocks_filter blocks_of(const query::band& band, const query::track& what,
-                                               const row_frame& where) {
+  [[nodiscard]] static blocks_filter select_blocks(const query::band& band, const query::track& track,
+                                                   const row_frame& where) {
     const time_ns time = where.time_at(where.mouse.x);
-    blocks_filter made;
-    made.range = time_range{time, time + 1};
-    made.layer = band.layer;
-    if (what.device != trace::device_id::none) made.device = what.device;
-    made.kind = band.kind;
-    if (band.by_category) made.category = band.category;
-    made.group_words = band.label;
-    return made;
+    blocks_filter filter;
+    filter.range = time_range{time, time + 1};
+    filter.layer = band.layer;
+    if (track.device != trace::device_id::none) filter.device = track.device;
+    filter.kind = band.kind;
+    if (band.by_category) filter.category = band.category;
+    filter.group_words = band.label;
+    return filter;
   }
 
   /// Lists the bands of a lane from the top of the stack to the bottom, each with a tooltip that explains it.
@@ -340,7 +340,7 @@ class series_row final : public track_row {
         const query::band& band = shown_->bands[*at];
         draw_swatch(with, {left, y}, line, band, level->mark, list);
         draw_text_until(list, {left + with.px(13), y}, right, with.colours.muted, brief(band, level->mark));
-        if (where.named && where.mouse.y >= y && where.mouse.y < y + line) explained = term_of(band, level->mark);
+        if (where.named && where.mouse.y >= y && where.mouse.y < y + line) explained = get_term(band, level->mark);
         y += line;
       }
     ImGui::PopFont();
@@ -366,11 +366,11 @@ class series_row final : public track_row {
     }
   }
 
-  void tip(const view_context& with, const query::track& what, const row_frame& where, const row_hit& hit) const {
+  void tip(const view_context& with, const query::track& track, const row_frame& where, const row_hit& hit) const {
     const time_ns time = where.time_at(where.mouse.x);
     if (!begin_tip(with)) return;
     ImGui::PushFont(with.fonts.bold, 0);
-    ImGui::TextUnformatted(what.label.c_str());
+    ImGui::TextUnformatted(track.label.c_str());
     ImGui::PopFont();
     float column = with.px(60);
     for (const query::band& band : shown_->bands)
@@ -382,18 +382,18 @@ class series_row final : public track_row {
       const std::size_t at = *in;
       const query::bin& bin = band.bins[at];
       swatch(with, with.colours.of(band), band.role == query::band_role::untracked);
-      std::string text = format::value(height_of(band, at, what.kind), unit_);
+      std::string text = format::value(compute_height(band, at, track.kind), unit_);
       if (at < band.busy.size() && band.busy[at] < 0.995F)
         text += band.busy[at] > 0
                     ? " while copying, " + format_share(static_cast<double>(band.busy[at])) + " of the time"
                     : "";
-      if (what.kind != query::track_kind::bandwidth && bin.minimum < bin.maximum)
+      if (track.kind != query::track_kind::bandwidth && bin.minimum < bin.maximum)
         text += " (" + format::value(bin.minimum, unit_) + " to " + format::value(bin.maximum, unit_) + ")";
       // Use the name that the legend shows. Sampled bands are described by their longer label instead.
       const bool outlined =
           band.role == query::band_role::used &&
           std::any_of(lanes_.begin(), lanes_.end(), [&](const series_lane& lane) {
-            return mark_of(lane, static_cast<std::size_t>(&band - shown_->bands.data())) == band_mark::outline;
+            return get_mark(lane, static_cast<std::size_t>(&band - shown_->bands.data())) == band_mark::outline;
           });
       tip_field(with, outlined ? brief(band, band_mark::outline) : std::string_view(band.label), text,
                 column - with.px(15));
@@ -402,7 +402,7 @@ class series_row final : public track_row {
       ImGui::TextDisabled("Categories are inferred, unless the program named them.");
     for (const query::limit_line& limit : shown_->limits) ImGui::TextDisabled("%s", limit.label.c_str());
     if (hit.blocks)
-      ImGui::TextDisabled("Click to list the blocks of %s in Blocks. Double-click to show that panel.",
+      ImGui::TextDisabled("Click to list the blocks of %s in Blocks. Double-click to show the panel Blocks.",
                           hit.blocks->group_words.c_str());
     end_tip();
   }
@@ -421,8 +421,8 @@ class series_row final : public track_row {
 
 std::unique_ptr<track_row> make_series_row() { return std::make_unique<series_row>(); }
 
-std::unique_ptr<track_row> make_track_row(const query::track& what) {
-  switch (what.kind) {
+std::unique_ptr<track_row> make_track_row(const query::track& track) {
+  switch (track.kind) {
     case query::track_kind::memory:
     case query::track_kind::pool:
     case query::track_kind::bandwidth:
@@ -442,17 +442,17 @@ void draw_text_until(ImDrawList& list, ImVec2 at, float right, ImU32 colour, std
   ImGui::PopStyleColor();
 }
 
-float draw_row_label(const view_context& with, ImDrawList& list, const row_frame& where, const query::track& what,
+float draw_row_label(const view_context& with, ImDrawList& list, const row_frame& where, const query::track& track,
                      float right_margin) {
   const float left = where.header.min.x + with.px(12);
   const float right = where.header.max.x - right_margin;
   float y = where.header.min.y + with.px(5);
   ImGui::PushFont(nullptr, 13.5F);
   const float line = ImGui::GetTextLineHeight();
-  draw_text_until(list, {left, y}, right, with.colours.text, what.label);
+  draw_text_until(list, {left, y}, right, with.colours.text, track.label);
   ImGui::PopFont();
   y += line + 1;
-  std::string_view detail = what.detail;
+  std::string_view detail = track.detail;
   if (detail.starts_with(where.group)) detail.remove_prefix(where.group.size());
   if (detail.starts_with(", ")) detail.remove_prefix(2);
   if (!detail.empty() && y + line <= where.header.max.y) {

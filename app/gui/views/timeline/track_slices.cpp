@@ -31,13 +31,13 @@ class slice_row final : public track_row {
   explicit slice_row(std::shared_ptr<const query::sql_track> rows)
       : of_query_(true), rows_(std::move(rows)), max_lanes_(max_query_lanes) {}
 
-  [[nodiscard]] float height(const view_context& with, const query::track& what,
+  [[nodiscard]] float height(const view_context& with, const query::track& track,
                              const memory_scale& /*scale*/) const override {
-    const int lanes = std::clamp<int>(what.depth, 1, max_lanes_);
+    const int lanes = std::clamp<int>(track.depth, 1, max_lanes_);
     return with.px(lane_height) * static_cast<float>(lanes) + with.px(padding) * 2;
   }
 
-  [[nodiscard]] std::optional<float> middle_of(trace::event_id event) const override {
+  [[nodiscard]] std::optional<float> find_middle(trace::event_id event) const override {
     if (shown_ == nullptr) return std::nullopt;
     for (const query::slice& s : shown_->slices)
       if (s.event == event && s.count == 1 && is_drawn(s))
@@ -45,16 +45,16 @@ class slice_row final : public track_row {
     return std::nullopt;
   }
 
-  row_hit draw(view_context& with, query::engine& from, const query::track& what, const row_frame& where,
+  row_hit draw(view_context& with, query::engine& engine, const query::track& track, const row_frame& where,
                ImDrawList& list) override {
     padding_ = with.px(padding);
     lane_ = with.px(lane_height);
-    lanes_ = std::clamp<int>(what.depth, 1, max_lanes_);
+    lanes_ = std::clamp<int>(track.depth, 1, max_lanes_);
     const draw::rectangle lanes{
         {where.area.min.x, where.area.min.y + with.px(padding)},
         {where.area.max.x, where.area.min.y + with.px(padding) + lane_ * static_cast<float>(lanes_)}};
-    draw_row_label(with, list, where, what, with.px(8));
-    const auto result = slices_of(from, what, where);
+    draw_row_label(with, list, where, track, with.px(8));
+    const auto result = get_slices(engine, track, where);
     if (!result) return {};
     if (result != shown_ || theme_ != with.colours.kind || scale_ != with.scale) {
       shown_ = result;
@@ -65,25 +65,25 @@ class slice_row final : public track_row {
     with.boxes.add(list, batch_, lanes, where.visible, lanes.height(), with.colours.background);
     draw_labels(with, where, lanes, list);
     draw_selected(with, where, lanes, list);
-    if (what.depth > lanes_) draw_depth(with, where, lanes, what.depth - lanes_, list);
-    return hover(with, what, where, lanes, list);
+    if (track.depth > lanes_) draw_depth(with, where, lanes, track.depth - lanes_, list);
+    return hover(with, track, where, lanes, list);
   }
 
  private:
-  [[nodiscard]] std::shared_ptr<const query::slice_list> slices_of(query::engine& from, const query::track& what,
-                                                                   const row_frame& where) {
+  [[nodiscard]] std::shared_ptr<const query::slice_list> get_slices(query::engine& engine, const query::track& track,
+                                                                    const row_frame& where) {
     const auto width = static_cast<std::uint32_t>(std::max(1.0F, where.area.width()));
-    if (!of_query_) return query_.ask(from, {what.id, where.visible, width}).value;
+    if (!of_query_) return query_.ask(engine, {track.id, where.visible, width}).value;
     const bool drawn = drawn_ != nullptr && drawn_->range == where.visible && drawn_width_ == width;
     if (rows_ == nullptr || drawn) return drawn_;
     static thread_local std::vector<timeline::drawn_slice> slices;
     slices.clear();
     rows_->draw(where.visible, width, slices);
-    auto made = std::make_shared<query::slice_list>();
-    made->range = where.visible;
-    made->slices.reserve(slices.size());
+    auto list = std::make_shared<query::slice_list>();
+    list->range = where.visible;
+    list->slices.reserve(slices.size());
     for (const timeline::drawn_slice& each : slices) {
-      query::slice& to = made->slices.emplace_back();
+      query::slice& to = list->slices.emplace_back();
       to.begin = each.item.begin;
       to.end = each.item.end;
       to.depth = each.lane;
@@ -93,15 +93,15 @@ class slice_row final : public track_row {
       to.name = each.item.name;
       to.event = each.item.event;
     }
-    drawn_ = std::move(made);
+    drawn_ = std::move(list);
     drawn_width_ = width;
     return drawn_;
   }
 
-  [[nodiscard]] std::string name_of(const view_context& with, trace::string_id name) const {
+  [[nodiscard]] std::string get_name(const view_context& with, trace::string_id name) const {
     return of_query_ && rows_ != nullptr ? printable(rows_->name(name)) : std::string(with.text(name));
   }
-  [[nodiscard]] const char* kind_of(const query::slice& s) const {
+  [[nodiscard]] const char* get_kind(const query::slice& s) const {
     return of_query_ ? "row of a query" : slice_kind_name(s.kind);
   }
 
@@ -119,7 +119,7 @@ class slice_row final : public track_row {
 
   [[nodiscard]] bool is_drawn(const query::slice& s) const { return static_cast<int>(s.depth) < lanes_; }
 
-  [[nodiscard]] ImU32 colour_of(const view_context& with, const query::slice& s) const {
+  [[nodiscard]] ImU32 choose_colour(const view_context& with, const query::slice& s) const {
     ImU32 colour = with.colours.slice(s.kind);
     if (s.kind == query::slice_kind::kernel || s.kind == query::slice_kind::range)
       colour = with.colours.shade(colour, trace::raw(s.name));
@@ -143,22 +143,22 @@ class slice_row final : public track_row {
           static_cast<double>(s.busy) * std::min(1.0, static_cast<double>(s.end - s.begin) / ns_per_pixel);
       const float filled = std::max(with.px(3), full * static_cast<float>(std::clamp(share, 0.0, 1.0)));
       boxes.push_back({static_cast<float>(s.begin - origin), static_cast<float>(s.end - origin), low, low + filled,
-                       colour_of(with, s), s.count == 1 ? draw::gap_after : 0U});
+                       choose_colour(with, s), s.count == 1 ? draw::gap_after : 0U});
     }
     draw::simplify(boxes, top, top);
     batch_.assign(origin, boxes);
   }
 
-  [[nodiscard]] draw::rectangle box_of(const row_frame& where, const draw::rectangle& lanes,
-                                       const query::slice& s) const {
+  [[nodiscard]] draw::rectangle make_box(const row_frame& where, const draw::rectangle& lanes,
+                                         const query::slice& s) const {
     const float top = lanes.min.y + lane_ * static_cast<float>(s.depth);
-    const float left = std::floor(std::max(where.x_of(s.begin), where.area.min.x - 2) + 0.5F);
-    const float right = std::floor(std::min(where.x_of(s.end), where.area.max.x + 2) + 0.5F);
+    const float left = std::floor(std::max(where.to_x(s.begin), where.area.min.x - 2) + 0.5F);
+    const float right = std::floor(std::min(where.to_x(s.end), where.area.max.x + 2) + 0.5F);
     return {{left, top}, {std::max(right, left + 1), top + lane_ - 2}};
   }
 
-  [[nodiscard]] std::string label_of(const view_context& with, const query::slice& s) const {
-    const std::string name = name_of(with, s.name);
+  [[nodiscard]] std::string make_label(const view_context& with, const query::slice& s) const {
+    const std::string name = get_name(with, s.name);
     if (is_copy(s.kind) && s.bytes > 0) return format_bytes(static_cast<double>(s.bytes));
     if (!name.empty()) return of_query_ ? name : short_name(name);
     return of_query_ ? std::string() : slice_kind_name(s.kind);
@@ -172,16 +172,16 @@ class slice_row final : public track_row {
     const float line = ImGui::GetTextLineHeight();
     for (const query::slice& s : shown_->slices) {
       if (!is_drawn(s) || s.count > 1 || static_cast<double>(s.end - s.begin) < least) continue;
-      const draw::rectangle box = box_of(where, lanes, s);
+      const draw::rectangle box = make_box(where, lanes, s);
       const float left = std::max(box.min.x, where.area.min.x) + with.px(4);
       const float right = std::min(box.max.x, where.area.max.x) - with.px(3);
       if (right - left < with.px(18)) continue;
-      const std::string label = label_of(with, s);
+      const std::string label = make_label(with, s);
       const ImVec2 size = ImGui::CalcTextSize(label.c_str());
       // A name that is cut off is still useful; a number is not.
       if (size.x > right - left && (is_copy(s.kind) || right - left < with.px(40))) continue;
       const ImVec2 at(left, std::floor(box.min.y + (box.height() - line) * 0.5F));
-      ImGui::PushStyleColor(ImGuiCol_Text, with.colours.text_on(colour_of(with, s)));
+      ImGui::PushStyleColor(ImGuiCol_Text, with.colours.text_on(choose_colour(with, s)));
       ImGui::RenderTextEllipsis(&list, at, ImVec2(right, box.max.y), right, label.c_str(), label.c_str() + label.size(),
                                 &size);
       ImGui::PopStyleColor();
@@ -196,7 +196,7 @@ class slice_row final : public track_row {
     if (chosen.kind != kind) return;
     for (const query::slice& s : shown_->slices)
       if (is_drawn(s) && s.event != trace::event_id::none && trace::raw(s.event) == chosen.id) {
-        const draw::rectangle box = box_of(where, lanes, s);
+        const draw::rectangle box = make_box(where, lanes, s);
         list.PushClipRect(where.area.min, where.area.max, true);
         list.AddRect({box.min.x - 2, box.min.y - 2}, {box.max.x + 2, box.max.y + 2}, with.colours.background, 0,
                      with.px(1));
@@ -205,7 +205,7 @@ class slice_row final : public track_row {
       }
   }
 
-  row_hit hover(const view_context& with, const query::track& what, const row_frame& where,
+  row_hit hover(const view_context& with, const query::track& track, const row_frame& where,
                 const draw::rectangle& lanes, ImDrawList& list) const {
     if (!where.hovered || !lanes.contains(where.mouse)) return {};
     const int lane = static_cast<int>((where.mouse.y - lanes.min.y) / lane_);
@@ -213,7 +213,7 @@ class slice_row final : public track_row {
     float distance = with.px(3);
     for (const query::slice& s : shown_->slices) {
       if (static_cast<int>(s.depth) != lane) continue;
-      const draw::rectangle box = box_of(where, lanes, s);
+      const draw::rectangle box = make_box(where, lanes, s);
       const float away = std::max({box.min.x - where.mouse.x, where.mouse.x - box.max.x, 0.0F});
       if (away < distance) {
         distance = away;
@@ -221,26 +221,26 @@ class slice_row final : public track_row {
       }
     }
     if (best == nullptr) return {};
-    const draw::rectangle box = box_of(where, lanes, *best);
+    const draw::rectangle box = make_box(where, lanes, *best);
     list.PushClipRect(where.area.min, where.area.max, true);
     list.AddRect({box.min.x - 1, box.min.y - 1}, {box.max.x + 1, box.max.y + 1}, with.colours.text);
     list.PopClipRect();
-    tip(with, what, *best);
+    tip(with, track, *best);
     const time_range span{best->begin, best->end};
     query::slice drawn = *best;
     if (rows_ != nullptr) drawn.name = trace::string_id::none;  // Texts of the query's result are not names of events.
     if (ids_are_blocks())
-      return {trace::event_id::none, span, what.id, drawn, trace::block_id{trace::raw(best->event)}};
-    return {best->event, span, what.id, drawn, trace::block_id::none};
+      return {trace::event_id::none, span, track.id, drawn, trace::block_id{trace::raw(best->event)}};
+    return {best->event, span, track.id, drawn, trace::block_id::none};
   }
 
-  void tip(const view_context& with, const query::track& what, const query::slice& s) const {
+  void tip(const view_context& with, const query::track& track, const query::slice& s) const {
     if (!begin_tip(with)) return;
-    const std::string name = name_of(with, s.name);
+    const std::string name = get_name(with, s.name);
     ImGui::PushTextWrapPos(with.px(460));
     ImGui::PushFont(with.fonts.bold, 0);
     if (name.empty()) {
-      ImGui::TextUnformatted(kind_of(s));
+      ImGui::TextUnformatted(get_kind(s));
     } else {
       ImGui::TextUnformatted(name.data(), name.data() + name.size());
     }
@@ -251,14 +251,14 @@ class slice_row final : public track_row {
       tip_field(with, of_query_ ? "rows" : "events", format_count(s.count) + " in this pixel", column);
       tip_field(with, "busy", format_share(static_cast<double>(s.busy)) + " of the time", column);
     } else {
-      if (!name.empty()) tip_field(with, "kind", kind_of(s), column);
+      if (!name.empty()) tip_field(with, "kind", get_kind(s), column);
       tip_field(with, "duration", format_time(s.end - s.begin), column);
     }
     tip_field(with, "from", format::time_point(s.begin, std::max<time_ns>((s.end - s.begin) / 100, 1)), column);
     if (s.bytes > 0) tip_field(with, "size", format_bytes(static_cast<double>(s.bytes)), column);
     if (s.bytes > 0 && s.count == 1 && is_copy(s.kind) && s.end > s.begin)
-      tip_field(with, "bandwidth", format_rate(index::bandwidth_of(s.bytes, s.begin, s.end)), column);
-    tip_field(with, "on", what.label, column);
+      tip_field(with, "bandwidth", format_rate(index::compute_bandwidth(s.bytes, s.begin, s.end)), column);
+    tip_field(with, "on", track.label, column);
     end_tip();
   }
 

@@ -26,7 +26,7 @@ class copy_chart {
  public:
   copy_chart(const copy_table& table, const std::optional<copy_way>& only) : table_(table), only_(only) {}
 
-  void draw(const view_context& with, const metrics::range_statistics& all, ImVec2 size) const {
+  void draw(const view_context& with, const metrics::range_statistics& statistics, ImVec2 size) const {
     const ImVec2 corner = ImGui::GetCursorScreenPos();
     ImGui::InvisibleButton("##chart", {std::max(size.x, 1.0F), std::max(size.y, 1.0F)});
     const bool hovered = ImGui::IsItemHovered();
@@ -34,7 +34,7 @@ class copy_chart {
     if (table_.cells.empty()) return;
     const auto is_shown = shown();
     double peak = 0, attainable = 0;
-    for (const transfer_statistics& each : all.transfers) {
+    for (const transfer_statistics& each : statistics.transfers) {
       if (!is_shown(each)) continue;
       peak = std::max(peak, each.link_peak);
       attainable = std::max(attainable, each.attainable);
@@ -50,9 +50,9 @@ class copy_chart {
     const selection& chosen = with.state.selected();
     for (const copy_cell& cell : table_.cells) {
       if (!is_shown(cell)) continue;
-      const ImVec2 centre{at.x_of(static_cast<double>(cell.size)), at.y_of(cell.rate)};
-      const float radius = radius_of(with, cell);
-      const ImU32 colour = colour_of(with, cell);
+      const ImVec2 centre{at.to_x(static_cast<double>(cell.size)), at.to_y(cell.rate)};
+      const float radius = compute_radius(with, cell);
+      const ImU32 colour = choose_colour(with, cell);
       if (table_.cells.size() > many_cells) {
         list.AddRectFilled({centre.x - radius, centre.y - radius}, {centre.x + radius, centre.y + radius}, colour);
       } else {
@@ -74,30 +74,30 @@ class copy_chart {
     double low_size = 0, high_size = 1;  ///< log2 of bytes
     double low_rate = 0, high_rate = 1;  ///< log10 of bytes per second
 
-    [[nodiscard]] float x_of(double size) const {
+    [[nodiscard]] float to_x(double size) const {
       return area.min.x +
              static_cast<float>((std::log2(std::max(size, 1.0)) - low_size) / (high_size - low_size)) * area.width();
     }
-    [[nodiscard]] float y_of(double rate) const {
+    [[nodiscard]] float to_y(double rate) const {
       return area.max.y -
              static_cast<float>((std::log10(std::max(rate, 1.0)) - low_rate) / (high_rate - low_rate)) * area.height();
     }
   };
 
-  ImU32 colour_of(const view_context& with, const copy_cell& cell) const {
+  ImU32 choose_colour(const view_context& with, const copy_cell& cell) const {
     if (!has_host_side(cell.direction)) return with.colours.directions[static_cast<std::size_t>(cell.direction)];
     return with.colours.memory[static_cast<std::size_t>(cell.host_side)];
   }
-  static std::string_view kind_of(const copy_cell& cell) {
+  static std::string_view get_kind(const copy_cell& cell) {
     return has_host_side(cell.direction) && cell.host_side != trace::memory_kind::unknown ? name_of_side(cell.host_side)
-                                                                                          : name_of(cell.direction);
+                                                                                          : get_name(cell.direction);
   }
 
   static constexpr std::size_t many_cells = 3000;
   static constexpr const char* rate_title = "rate";
   static constexpr const char* size_title = "copy size";
 
-  static float radius_of(const view_context& with, const copy_cell& cell) {
+  static float compute_radius(const view_context& with, const copy_cell& cell) {
     return with.px(3) + with.px(0.4F) * std::min(std::log2(static_cast<float>(cell.count)), 10.0F);
   }
 
@@ -131,7 +131,7 @@ class copy_chart {
     for (int decade = static_cast<int>(at.low_rate); decade <= static_cast<int>(at.high_rate); ++decade)
       for (const int part : {1, 2, 5}) {
         const double rate = std::pow(10.0, decade) * part;
-        const float y = std::floor(at.y_of(rate));
+        const float y = std::floor(at.to_y(rate));
         if ((part != 1 && !fine) || y < at.area.min.y || y > at.area.max.y + 1) continue;
         list.AddLineH(at.area.min.x, at.area.max.x, y, part == 1 ? with.colours.line : with.colours.grid);
         if (last - y < text * 1.2F) continue;
@@ -145,7 +145,7 @@ class copy_chart {
     const int step = octave > with.px(60) ? 1 : octave * 2 > with.px(60) ? 2 : octave * 5 > with.px(60) ? 5 : 10;
     for (int power = static_cast<int>(at.low_size); power <= static_cast<int>(at.high_size); ++power) {
       if (power % step != 0) continue;
-      const float x = std::floor(at.x_of(std::exp2(power)));
+      const float x = std::floor(at.to_x(std::exp2(power)));
       list.AddLineV(x, at.area.min.y, at.area.max.y, with.colours.grid);
       const std::string label = size_label(power);
       const float wide = small_width(with, label);
@@ -173,7 +173,7 @@ class copy_chart {
   static void draw_limit(const view_context& with, const log_chart& at, double rate, const char* name, ImU32 colour) {
     if (rate <= 0) return;
     ImDrawList& list = *ImGui::GetWindowDrawList();
-    const float y = std::floor(at.y_of(rate));
+    const float y = std::floor(at.to_y(rate));
     list.AddLineH(at.area.min.x, at.area.max.x, y, colour, with.px(1.5F));
     const std::string label = std::string(name) + " " + format_rate(rate);
     const float text = with.px(small_text);
@@ -195,13 +195,13 @@ class copy_chart {
       const bool drawn = is_shown(cells[i]);
       for (; i < cells.size() && way.takes(cells[i]); ++i) {
         const double place = std::log2(static_cast<double>(cells[i].size)) - at.low_size;
-        const copy_cell*& of = best[std::min(best.size() - 1, static_cast<std::size_t>(std::max(place, 0.0)))];
-        if (of == nullptr || cells[i].rate > of->rate) of = &cells[i];
+        const copy_cell*& cell = best[std::min(best.size() - 1, static_cast<std::size_t>(std::max(place, 0.0)))];
+        if (cell == nullptr || cells[i].rate > cell->rate) cell = &cells[i];
       }
       if (!drawn) continue;
       points.clear();
       for (const copy_cell* each : best)
-        if (each != nullptr) points.emplace_back(at.x_of(static_cast<double>(each->size)), at.y_of(each->rate));
+        if (each != nullptr) points.emplace_back(at.to_x(static_cast<double>(each->size)), at.to_y(each->rate));
       if (points.size() > 1)
         ImGui::GetWindowDrawList()->AddPolyline(points.data(), static_cast<int>(points.size()), with.colours.muted,
                                                 with.px(1), ImDrawFlags_None);
@@ -232,11 +232,11 @@ class copy_chart {
       x += side + wide + with.px(18);
     };
     for (const copy_cell& cell : table_.cells) {
-      const std::string_view label = kind_of(cell);
+      const std::string_view label = get_kind(cell);
       if (!is_shown(cell) || count == known.size() || std::find(known.begin(), known.end(), label) != known.end())
         continue;
       known[count++] = label;
-      put(label, colour_of(with, cell), false);
+      put(label, choose_colour(with, cell), false);
     }
     put("fastest of each size", with.colours.muted, true);
   }
@@ -261,8 +261,8 @@ class copy_chart {
     float nearest = with.px(8) * with.px(8);
     for (const copy_cell& cell : table_.cells) {
       if (!is_shown(cell)) continue;
-      const float x = at.x_of(static_cast<double>(cell.size)) - mouse.x;
-      const float y = at.y_of(cell.rate) - mouse.y;
+      const float x = at.to_x(static_cast<double>(cell.size)) - mouse.x;
+      const float y = at.to_y(cell.rate) - mouse.y;
       if (x * x + y * y >= nearest) continue;
       nearest = x * x + y * y;
       hit = &cell;
@@ -272,7 +272,7 @@ class copy_chart {
     if (ImGui::IsMouseClicked(ImGuiMouseButton_Left)) show_event(with, hit->fastest);
     if (!begin_tip(with)) return;
     const float wide = with.px(80);
-    ImGui::TextUnformatted((std::string(name_of(hit->direction)) + ", " + std::string(kind_of(*hit))).c_str());
+    ImGui::TextUnformatted((std::string(get_name(hit->direction)) + ", " + std::string(get_kind(*hit))).c_str());
     tip_field(with, "copies", format_count(hit->count), wide);
     if (hit->count > 1) tip_field(with, "total", format_bytes(hit->bytes), wide);
     tip_field(with, hit->count > 1 ? "fastest" : "size", format_bytes(hit->size) + " at " + format_rate(hit->rate),

@@ -24,22 +24,22 @@ using metrics::copy_table;
 using metrics::transfer_statistics;
 
 enum class line_column : std::uint8_t { line, bytes, rate, share, time, count, kernels, host, repeated, trips };
-struct column {
+struct copy_column {
   const char* title;
   const char* csv;  ///< The column's heading in CSV.
-  line_column what;
+  line_column kind;
   float width;  // design pixels
   const char* about;
 };
 /// Sorted by importance: if there is little space, the last columns are dropped first.
-constexpr std::array<column, 10> columns = {{
+constexpr std::array<copy_column, 10> copy_columns = {{
     {"line, direction", "line", line_column::line, 170, "The line of the program that issued the copies."},
     {"bytes", "bytes", line_column::bytes, 66, "Bytes copied."},
     {"rate", "bytes_per_second", line_column::rate, 68, "Bytes divided by the time spent copying them."},
     {"of peak", "share_of_peak", line_column::share, 56, "The rate as a share of the link's theoretical peak."},
     {"time", "time_ns", line_column::time, 62, "Sum of the copies' durations."},
     {"with kernels", "share_with_kernels", line_column::kernels, 86,
-     "Share of the time in which a kernel ran concurrently. The rest is waiting."},
+     "Share of the copy time during which a kernel also ran. The rest is waiting."},
     {"copies", "copies", line_column::count, 54, "Number of copies."},
     {"pageable", "pageable_share", line_column::host, 70,
      "Share of the bytes whose host side is pageable memory. The rest is pinned."},
@@ -49,12 +49,12 @@ constexpr std::array<column, 10> columns = {{
 }};
 
 /// The columns in the panel and in CSV. Only CSV has separate columns for device and direction.
-constexpr std::array<table_column, columns.size() + 2> line_columns = [] {
-  std::array<table_column, columns.size() + 2> made{};
-  for (std::size_t i = 0; i < columns.size(); ++i) made[i] = {columns[i].title, columns[i].csv};
-  made[columns.size()] = {nullptr, "device"};
-  made[columns.size() + 1] = {nullptr, "direction"};
-  return made;
+constexpr std::array<table_column, copy_columns.size() + 2> line_columns = [] {
+  std::array<table_column, copy_columns.size() + 2> output{};
+  for (std::size_t i = 0; i < copy_columns.size(); ++i) output[i] = {copy_columns[i].title, copy_columns[i].csv};
+  output[copy_columns.size()] = {nullptr, "device"};
+  output[copy_columns.size() + 1] = {nullptr, "direction"};
+  return output;
 }();
 constexpr std::array<table_column, 9> way_columns = {{{"direction", "direction"},
                                                       {"bytes", "bytes"},
@@ -76,28 +76,28 @@ constexpr std::array<table_column, 4> trip_columns = {{{"to host and back unchan
                                                        {"total time", "time_ns"}}};
 
 std::string name_of_line(const copy_line& line) {
-  std::string name = text_of(line.place);
+  std::string name = to_text(line.place);
   return name.empty() ? "no stack recorded" : name;
 }
 
 double share(double part, double whole) { return whole > 0 ? part / whole : 0; }
 
 table_cell share_of_peak(double rate, double peak) {
-  const auto of = metrics::link_share(rate, peak);
-  return of ? table_cell::share(*of) : table_cell::none();
+  const auto share = metrics::link_share(rate, peak);
+  return share ? table_cell::share(*share) : table_cell::none();
 }
 
-row_target target_of(const view_context& with, const metrics::code_place& place, trace::event_id event) {
-  row_target made;
-  made.shows = event_of(with, event);
-  if (place.known) made.line = place.line;
-  return made;
+row_target find_target(const view_context& with, const metrics::code_place& place, trace::event_id event) {
+  row_target target;
+  target.shows = make_event_selection(with, event);
+  if (place.known) target.line = place.line;
+  return target;
 }
 
 /// The value by which a column sorts its lines.
-double value_of(const copy_line& line, line_column what) {
+double get_value(const copy_line& line, line_column column) {
   const auto busy = static_cast<double>(line.busy);
-  switch (what) {
+  switch (column) {
     case line_column::bytes:
       return static_cast<double>(line.bytes);
     case line_column::rate:
@@ -206,25 +206,26 @@ class transfers_view final : public view {
         const std::string x = name_of_line(lines[a]), y = name_of_line(lines[b]);
         return descending_ ? y < x : x < y;
       }
-      const double x = value_of(lines[a], sort_), y = value_of(lines[b], sort_);
+      const double x = get_value(lines[a], sort_), y = get_value(lines[b], sort_);
       return descending_ ? x > y : x < y;
     });
   }
 
   /// "GPU 0, " if there are several devices; otherwise empty.
-  std::string on(const view_context& with, trace::device_id device, const metrics::range_statistics& all) const {
-    const bool several = std::any_of(all.transfers.begin(), all.transfers.end(),
-                                     [&](const auto& each) { return each.device != all.transfers.front().device; });
+  std::string on(const view_context& with, trace::device_id device, const metrics::range_statistics& statistics) const {
+    const bool several = std::any_of(statistics.transfers.begin(), statistics.transfers.end(), [&](const auto& each) {
+      return each.device != statistics.transfers.front().device;
+    });
     return several ? device_words(with, device) + ", " : std::string();
   }
 
   // --- tables -------------------------------------------------------------------------------------------------------
 
-  void draw_tables(const view_context& with, const metrics::range_statistics& all, time_range range) {
+  void draw_tables(const view_context& with, const metrics::range_statistics& statistics, time_range range) {
     range_line(with, range);
-    draw_ways(with, all);
+    draw_ways(with, statistics);
     if (shown_ == nullptr) return remark(with, "Reading copies.");
-    draw_lines(with, all);
+    draw_lines(with, statistics);
     draw_storms(with);
     draw_round_trips(with);
     if (!shown_->contents_checked) {
@@ -234,21 +235,23 @@ class transfers_view final : public view {
     }
   }
 
-  void draw_ways(const view_context& with, const metrics::range_statistics& all) {
+  void draw_ways(const view_context& with, const metrics::range_statistics& statistics) {
     const bool wide = ImGui::GetContentRegionAvail().x >= with.px(min_wide);
     if (!(wide
               ? begin_metrics("ways", {"direction", "bytes", "rate", "of peak", "copies", "busy", "pageable", "pinned"})
               : begin_metrics("few", {"direction", "bytes", "rate", "of peak"})))
       return;
-    table_content content{"Copies by direction", way_columns, all.transfers.size()};
-    content.cells = [&](std::size_t row, std::vector<table_cell>& to) { add_way(with, all, all.transfers[row], to); };
+    table_content content{"Copies by direction", way_columns, statistics.transfers.size()};
+    content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
+      add_way(with, statistics, statistics.transfers[row], to);
+    };
     const std::size_t shown = wide ? 8 : 4;
-    for (std::size_t i = 0; i < all.transfers.size(); ++i) {
-      const transfer_statistics& each = all.transfers[i];
+    for (std::size_t i = 0; i < statistics.transfers.size(); ++i) {
+      const transfer_statistics& each = statistics.transfers[i];
       ImGui::PushID(static_cast<int>(i));
-      const copy_way of{each.device, each.direction};
-      if (rows_.begin_row(with, content, i, only_ == of)) {
-        only_ = only_ == of ? std::nullopt : std::optional(of);
+      const copy_way way{each.device, each.direction};
+      if (rows_.begin_row(with, content, i, only_ == way)) {
+        only_ = only_ == way ? std::nullopt : std::optional(way);
         sort_lines();
       }
       if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal)) ImGui::SetTooltip("Click to show only these copies.");
@@ -259,32 +262,32 @@ class transfers_view final : public view {
     ImGui::EndTable();
   }
 
-  void add_way(const view_context& with, const metrics::range_statistics& all, const transfer_statistics& each,
+  void add_way(const view_context& with, const metrics::range_statistics& statistics, const transfer_statistics& each,
                std::vector<table_cell>& to) const {
-    to.push_back(
-        table_cell::words(on(with, each.device, all) + std::string(name_of(each.direction)), name_of(each.direction)));
+    to.push_back(table_cell::words(on(with, each.device, statistics) + std::string(get_name(each.direction)),
+                                   get_name(each.direction)));
     to.push_back(table_cell::bytes(each.bytes));
     to.push_back(table_cell::rate(each.mean_bandwidth));
     to.push_back(share_of_peak(each.mean_bandwidth, each.link_peak));
     to.push_back(table_cell::count(each.count));
     to.push_back(table_cell::duration(each.busy));
     for (const trace::memory_kind side : {trace::memory_kind::host, trace::memory_kind::pinned}) {
-      const auto part =
-          std::find_if(each.parts.begin(), each.parts.end(), [&](const auto& of) { return of.host_side == side; });
+      const auto part = std::find_if(each.parts.begin(), each.parts.end(),
+                                     [&](const auto& subject) { return subject.host_side == side; });
       to.push_back(part == each.parts.end() ? table_cell::none() : table_cell::bytes(part->bytes));
     }
     to.push_back(table_cell::text(device_words(with, each.device)));
   }
 
-  void draw_lines(const view_context& with, const metrics::range_statistics& all) {
+  void draw_lines(const view_context& with, const metrics::range_statistics& statistics) {
     heading(with, "By line");
     if (order_.empty()) return remark(with, "None.");
     const float room = ImGui::GetContentRegionAvail().x;
     int fit = 0;
     float used = 0;
-    const int wanted = static_cast<int>(columns.size()) - (shown_->contents_checked ? 0 : 2);
+    const int wanted = static_cast<int>(copy_columns.size()) - (shown_->contents_checked ? 0 : 2);
     for (; fit < wanted; ++fit) {
-      used += with.px(columns[static_cast<std::size_t>(fit)].width) + ImGui::GetStyle().CellPadding.x * 2;
+      used += with.px(copy_columns[static_cast<std::size_t>(fit)].width) + ImGui::GetStyle().CellPadding.x * 2;
       if (used > room && fit > 1) break;
     }
     const ImGuiTableFlags flags = ImGuiTableFlags_Sortable | ImGuiTableFlags_SizingFixedFit |
@@ -296,13 +299,13 @@ class transfers_view final : public view {
       table_content content{"Copies by line", line_columns, order_.size()};
       content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
         const copy_line& line = shown_->lines[order_[row]];
-        for (const column& each : columns) to.push_back(cell(with, all, line, each.what));
+        for (const copy_column& each : copy_columns) to.push_back(cell(with, statistics, line, each.kind));
         to.push_back(table_cell::text(device_words(with, line.device)));
-        to.push_back(table_cell::text(name_of(line.direction)));
+        to.push_back(table_cell::text(get_name(line.direction)));
       };
       content.target = [&](std::size_t row) {
         const copy_line& line = shown_->lines[order_[row]];
-        return target_of(with, line.place, line.largest);
+        return find_target(with, line.place, line.largest);
       };
       ImGuiListClipper rows;
       rows.Begin(static_cast<int>(order_.size()));
@@ -316,19 +319,19 @@ class transfers_view final : public view {
 
   void set_up_columns(const view_context& with, int fit) {
     for (int i = 0; i < fit; ++i) {
-      const column& each = columns[static_cast<std::size_t>(i)];
+      const copy_column& each = copy_columns[static_cast<std::size_t>(i)];
       ImGuiTableColumnFlags own = i == 0 ? ImGuiTableColumnFlags_WidthStretch : ImGuiTableColumnFlags_WidthFixed;
       if (i > 0) own |= ImGuiTableColumnFlags_PreferSortDescending;
-      if (each.what == line_column::time) own |= ImGuiTableColumnFlags_DefaultSort;
-      ImGui::TableSetupColumn(each.title, own, i == 0 ? 0 : with.px(each.width), static_cast<ImGuiID>(each.what));
+      if (each.kind == line_column::time) own |= ImGuiTableColumnFlags_DefaultSort;
+      ImGui::TableSetupColumn(each.title, own, i == 0 ? 0 : with.px(each.width), static_cast<ImGuiID>(each.kind));
     }
     ImGui::TableNextRow(ImGuiTableRowFlags_Headers);
     for (int i = 0; i < fit; ++i) {
       if (!ImGui::TableSetColumnIndex(i)) continue;
-      if (i > 0) align_heading(columns[static_cast<std::size_t>(i)].title, i);
-      ImGui::TableHeader(columns[static_cast<std::size_t>(i)].title);
+      if (i > 0) align_heading(copy_columns[static_cast<std::size_t>(i)].title, i);
+      ImGui::TableHeader(copy_columns[static_cast<std::size_t>(i)].title);
       if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal))
-        ImGui::SetTooltip("%s", columns[static_cast<std::size_t>(i)].about);
+        ImGui::SetTooltip("%s", copy_columns[static_cast<std::size_t>(i)].about);
     }
     ImGuiTableSortSpecs* const specs = ImGui::TableGetSortSpecs();
     if (specs == nullptr || !specs->SpecsDirty) return;
@@ -361,32 +364,32 @@ class transfers_view final : public view {
     ImGui::PopID();
   }
 
-  table_cell cell(const view_context& with, const metrics::range_statistics& all, const copy_line& line,
-                  line_column what) const {
+  table_cell cell(const view_context& with, const metrics::range_statistics& statistics, const copy_line& line,
+                  line_column column) const {
     const auto bytes_or_none = [](std::uint64_t bytes) {
       return bytes > 0 ? table_cell::bytes(bytes) : table_cell::none();
     };
-    switch (what) {
+    switch (column) {
       case line_column::line:
         return table_cell::words(
-            name_of_line(line) + ",  " + on(with, line.device, all) + std::string(name_of(line.direction)),
+            name_of_line(line) + ",  " + on(with, line.device, statistics) + std::string(get_name(line.direction)),
             name_of_line(line));
       case line_column::bytes:
         return table_cell::bytes(line.bytes);
       case line_column::rate:
         return table_cell::rate(line.rate());
       case line_column::share: {
-        const auto of_way = std::find_if(all.transfers.begin(), all.transfers.end(), [&](const auto& each) {
-          return each.device == line.device && each.direction == line.direction;
-        });
-        return share_of_peak(line.rate(), of_way == all.transfers.end() ? 0 : of_way->link_peak);
+        const auto of_way = std::find_if(
+            statistics.transfers.begin(), statistics.transfers.end(),
+            [&](const auto& each) { return each.device == line.device && each.direction == line.direction; });
+        return share_of_peak(line.rate(), of_way == statistics.transfers.end() ? 0 : of_way->link_peak);
       }
       case line_column::count:
         return table_cell::count(line.count);
       case line_column::kernels:
-        return line.kernels_known ? table_cell::share(value_of(line, what)) : table_cell::none();
+        return line.kernels_known ? table_cell::share(get_value(line, column)) : table_cell::none();
       case line_column::host:
-        return has_host_side(line.direction) ? table_cell::share(value_of(line, what)) : table_cell::none();
+        return has_host_side(line.direction) ? table_cell::share(get_value(line, column)) : table_cell::none();
       case line_column::repeated:
         return bytes_or_none(line.repeated.bytes);
       case line_column::trips:
@@ -423,16 +426,16 @@ class transfers_view final : public view {
     content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
       const copy_line& each = *storms[row];
       to.push_back(
-          table_cell::words(name_of_line(each) + ",  " + std::string(name_of(each.direction)), name_of_line(each)));
+          table_cell::words(name_of_line(each) + ",  " + std::string(get_name(each.direction)), name_of_line(each)));
       to.push_back(table_cell::count(each.small));
       to.push_back(table_cell::bytes(share(static_cast<double>(each.small_bytes), static_cast<double>(each.small))));
       to.push_back(table_cell::duration(each.small_spread));
-      to.push_back(table_cell::text(name_of(each.direction)));
+      to.push_back(table_cell::text(get_name(each.direction)));
     };
     content.target = [&](std::size_t row) {
-      row_target made = target_of(with, storms[row]->place, trace::event_id::none);
-      made.range = storms[row]->range;
-      return made;
+      row_target target = find_target(with, storms[row]->place, trace::event_id::none);
+      target.range = storms[row]->range;
+      return target;
     };
     for (std::size_t i = 0; i < storms.size(); ++i) {
       ImGui::PushID(static_cast<int>(i));
@@ -453,7 +456,7 @@ class transfers_view final : public view {
     heading(with, "Round trips");
     if (!begin_metrics("trips", {"to host and back unchanged", "copies", "bytes back", "total time"})) return;
     const auto named = [](const metrics::code_place& place) {
-      std::string name = text_of(place);
+      std::string name = to_text(place);
       return name.empty() ? std::string("no stack recorded") : name;
     };
     table_content content{"Round trips", trip_columns, shown_->round_trips.size()};
@@ -465,7 +468,7 @@ class transfers_view final : public view {
       to.push_back(table_cell::duration(each.to_host.busy + each.to_device.busy));
     };
     content.target = [&](std::size_t row) {
-      return target_of(with, shown_->round_trips[row].up, shown_->round_trips[row].largest);
+      return find_target(with, shown_->round_trips[row].up, shown_->round_trips[row].largest);
     };
     for (std::size_t i = 0; i < content.rows; ++i) {
       ImGui::PushID(static_cast<int>(i));

@@ -8,25 +8,25 @@ std::uint64_t key_of_group(std::string_view label) {
   return label.empty() ? 0 : XXH3_64bits(label.data(), label.size());
 }
 
-group_filter::group_filter(const block_groups& wanted, const sources& from)
+group_filter::group_filter(const block_groups& wanted, const sources& source)
     : by_(wanted.by),
       keys_(wanted.keys.begin(), wanted.keys.end()),
       except_(wanted.except),
-      frames_(from.frames),
-      who_(from.frames, from.trace.tables(), from.lookup, &from.provisional) {}
+      frames_(source.frames),
+      who_(source.frames, source.trace.tables(), source.lookup, &source.provisional) {}
 
-bool group_filter::takes(const index::block_record& block) { return keys_.contains(key_of(block)) != except_; }
+bool group_filter::takes(const index::block_record& block) { return keys_.contains(get_key(block)) != except_; }
 
-std::uint64_t group_filter::key_of(const index::block_record& block) {
-  const auto by = attribution_of(by_);
+std::uint64_t group_filter::get_key(const index::block_record& block) {
+  const auto by = to_attribution(by_);
   if (by_ == memory_grouping::stream) return raw(block.stream);
   if (!by) return raw(block.process);
-  // A framework owns the memory that it hands out; its blocks have its name.
+  // A framework owns the memory that it hands out, and its blocks have its name.
   if (by_ == memory_grouping::owner && block.layer > trace::layer::pool) return raw(block.name);
   const auto [at, fresh] = stacks_.try_emplace(raw(block.stack), 0);
   if (!fresh || block.stack == trace::stack_id::none) return at->second;
   const symbols::line_id line = who_.of(block.stack, *by);
-  if (line != who_.unknown(*by)) at->second = key_of_group(symbols::place_and_name_of(frames_.line(line)));
+  if (line != who_.unknown(*by)) at->second = key_of_group(symbols::format_place_and_name(frames_.line(line)));
   return at->second;
 }
 

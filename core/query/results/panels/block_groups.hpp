@@ -16,11 +16,11 @@ namespace sluice::query {
 class group_filter {
  public:
   /// Objects that `from` refers to, except its index, must outlive this object.
-  group_filter(const block_groups& wanted, const sources& from);
+  group_filter(const block_groups& wanted, const sources& source);
   [[nodiscard]] bool takes(const index::block_record& block);
 
  private:
-  [[nodiscard]] std::uint64_t key_of(const index::block_record& block);
+  [[nodiscard]] std::uint64_t get_key(const index::block_record& block);
 
   const memory_grouping by_;
   const std::unordered_set<std::uint64_t> keys_;

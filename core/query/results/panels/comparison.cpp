@@ -9,9 +9,9 @@ namespace {
 
 using metrics::compared_side;
 
-compared_side kept(compared_side&& of, const compared_side_query& query) {
-  if (query.device) metrics::keep_device(of, *query.device);
-  return std::move(of);
+compared_side kept(compared_side&& side, const compared_side_query& query) {
+  if (query.device) metrics::keep_device(side, *query.device);
+  return std::move(side);
 }
 
 class side_of_parts final : public section_result<compared_side> {
@@ -19,13 +19,13 @@ class side_of_parts final : public section_result<compared_side> {
   explicit side_of_parts(const compared_side_query& query)
       : query_(query), builder_(bounded(query.range), query.process) {}
 
-  result<void> add(const sources& from, time_range part) override {
-    builder_.add(from.index, from.trace, part, from.cancelled);
-    if (from.cancelled) return fail(error_code::cancelled, "the query was cancelled");
+  result<void> add(const sources& origin, time_range part) override {
+    builder_.add(origin.index, origin.trace, part, origin.cancelled);
+    if (origin.cancelled) return fail(error_code::cancelled, "the query was cancelled");
     return {};
   }
-  result<compared_side> evaluate(const sources& from) override {
-    return kept(builder_.side(from.trace.tables()), query_);
+  result<compared_side> evaluate(const sources& origin) override {
+    return kept(builder_.side(origin.trace.tables()), query_);
   }
 
  private:
@@ -33,11 +33,11 @@ class side_of_parts final : public section_result<compared_side> {
   metrics::compared_side_builder builder_;
 };
 
-/// Uses the known names if the side belongs to this recording, else new ones.
+/// Gives the names of a side: the known ones if the side belongs to this recording, otherwise new ones.
 class names_of_side {
  public:
-  names_of_side(const side_of_recording& side, const sources& from)
-      : known_(side.trace->is_of_the_file_of(from.trace) ? &from.frames : nullptr) {
+  names_of_side(const side_of_recording& side, const sources& source)
+      : known_(side.trace->is_of_the_file_of(source.trace) ? &source.frames : nullptr) {
     if (known_ == nullptr) own_.emplace(symbols::options_for(*side.trace));
   }
   symbols::frame_cache& book() { return known_ != nullptr ? *known_ : *own_; }
@@ -53,44 +53,44 @@ section_result_for<compared_side_query> gather(const compared_side_query& query)
   return std::make_unique<side_of_parts>(query);
 }
 
-result<compared_side> result_to(const compared_side_query& query, const sources& from) {
+result<compared_side> result_to(const compared_side_query& query, const sources& source) {
   const auto side = [&](const index::event_store& index) {
-    return kept(metrics::side_of(index, from.trace, bounded(query.range), query.process), query);
+    return kept(metrics::make_side(index, source.trace, bounded(query.range), query.process), query);
   };
-  // The index of sections is limited to the process already.
-  if (query.process == trace::process_id::none || from.index.is_part()) return side(from.index);
+  // If the index covers only sections, it already contains only this process.
+  if (query.process == trace::process_id::none || source.index.is_part()) return side(source.index);
   index::growing_index own(query.process);
-  while (!own.absorb(from.trace, 1))
-    if (from.cancelled) return fail(error_code::cancelled, "the query was cancelled");
+  while (!own.absorb(source.trace, 1))
+    if (source.cancelled) return fail(error_code::cancelled, "the query was cancelled");
   return side(own);
 }
 
-std::optional<result<compared_side>> result_from_metrics(const compared_side_query& query, const sources& from) {
-  const summary::stored_metrics& stored = *from.stored->metrics;
-  const bool all = query.process == trace::process_id::none;
-  if (!all || !has_metrics_of(query.range, from)) return std::nullopt;
+std::optional<result<compared_side>> result_from_metrics(const compared_side_query& query, const sources& source) {
+  const summary::stored_metrics& stored = *source.stored->metrics;
+  const bool complete = query.process == trace::process_id::none;
+  if (!complete || !has_metrics_of(query.range, source)) return std::nullopt;
   auto metrics = summary::metrics_to_compare(stored);
   if (!metrics) return std::nullopt;
-  compared_side made;
-  made.statistics = stored.metrics.whole;
-  made.metrics = std::move(*metrics);
-  made.compositions = stored.metrics.compositions;
-  metrics::put_steps(*from.stored->facts->steps, stored.span, made);
-  return kept(std::move(made), query);
+  compared_side side;
+  side.statistics = stored.metrics.whole;
+  side.metrics = std::move(*metrics);
+  side.compositions = stored.metrics.compositions;
+  metrics::put_steps(*source.stored->facts->steps, stored.span, side);
+  return kept(std::move(side), query);
 }
 
-result<metrics::comparison> result_to(const comparison_query& query, const sources& from) {
-  names_of_side before(query.before, from);
-  names_of_side after(query.after, from);
-  auto made = metrics::make_comparison({*query.before.side, query.before.trace->tables(), before.book()},
-                                       {*query.after.side, query.after.trace->tables(), after.book()}, query.how,
-                                       from.cancelled);
-  if (from.cancelled) return fail(error_code::cancelled, "the query was cancelled");
-  return made;
+result<metrics::comparison> result_to(const comparison_query& query, const sources& source) {
+  names_of_side before(query.before, source);
+  names_of_side after(query.after, source);
+  auto comparison = metrics::make_comparison({*query.before.side, query.before.trace->tables(), before.book()},
+                                             {*query.after.side, query.after.trace->tables(), after.book()},
+                                             query.options, source.cancelled);
+  if (source.cancelled) return fail(error_code::cancelled, "the query was cancelled");
+  return comparison;
 }
 
-std::optional<result<metrics::comparison>> result_from_metrics(const comparison_query& query, const sources& from) {
-  return result_to(query, from);
+std::optional<result<metrics::comparison>> result_from_metrics(const comparison_query& query, const sources& source) {
+  return result_to(query, source);
 }
 
 }  // namespace sluice::query

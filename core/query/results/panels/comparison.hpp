@@ -35,10 +35,10 @@ struct side_of_recording {
 struct comparison_query {
   side_of_recording before;
   side_of_recording after;
-  metrics::comparison_options how{};
+  metrics::comparison_options options{};
   friend bool operator==(const comparison_query& a, const comparison_query& b) {
-    return a.before == b.before && a.after == b.after && a.how.devices == b.how.devices &&
-           a.how.libraries == b.how.libraries;
+    return a.before == b.before && a.after == b.after && a.options.devices == b.options.devices &&
+           a.options.libraries == b.options.libraries;
   }
   using result_type = metrics::comparison;
 };

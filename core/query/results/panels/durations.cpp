@@ -17,14 +17,14 @@ using trace::row_type;
 /// A logarithmic scale of integers with `cells` cells per doubling, a power of two. Small numbers have their own cells.
 template <std::size_t cells>
 struct log_scale {
-  static constexpr int exponent_of(std::uint64_t value) {
+  static constexpr int get_exponent(std::uint64_t value) {
     return std::max(0, static_cast<int>(std::bit_width(value)) - static_cast<int>(std::bit_width(cells)));
   }
-  static constexpr std::size_t place_of(std::uint64_t value) {
-    const int exponent = exponent_of(value);
+  static constexpr std::size_t get_place(std::uint64_t value) {
+    const int exponent = get_exponent(value);
     return cells * static_cast<std::size_t>(exponent) + static_cast<std::size_t>(value >> exponent);
   }
-  static constexpr std::uint64_t begin_of(std::size_t place) {
+  static constexpr std::uint64_t get_begin(std::size_t place) {
     if (place < cells * 2) return place;
     const std::size_t exponent = place / cells - 1;
     return (place % cells + cells) << exponent;
@@ -33,9 +33,9 @@ struct log_scale {
 using bar_scale = log_scale<4>;
 using percentile_scale = log_scale<1024>;
 
-static_assert(bar_scale::place_of(7) == 7 && bar_scale::place_of(8) == 8 && bar_scale::place_of(9) == 8);
-static_assert(bar_scale::begin_of(8) == 8 && bar_scale::begin_of(9) == 10 && bar_scale::begin_of(12) == 16);
-static_assert(percentile_scale::begin_of(percentile_scale::place_of(123'456'789)) <= 123'456'789);
+static_assert(bar_scale::get_place(7) == 7 && bar_scale::get_place(8) == 8 && bar_scale::get_place(9) == 8);
+static_assert(bar_scale::get_begin(8) == 8 && bar_scale::get_begin(9) == 10 && bar_scale::get_begin(12) == 16);
+static_assert(percentile_scale::get_begin(percentile_scale::get_place(123'456'789)) <= 123'456'789);
 
 // --- rows of each kind -----------------------------------------------------------------------------------------------
 
@@ -53,7 +53,7 @@ constexpr trace::column_set<Row> wanted_columns() {
   return trace::column_set<Row>::of(&Row::id, &Row::time, &Row::end);
 }
 
-/// Calls `use.operator()<Row>()` for the rows of `kind`. False for a kind without durations.
+/// Calls `use.operator()<Row>()` for the row type `kind`. Returns false for a kind without durations.
 template <class Use>
 bool with_row_of(row_type kind, Use&& use) {
   switch (kind) {
@@ -78,11 +78,11 @@ bool with_row_of(row_type kind, Use&& use) {
 
 // --- the reader -----------------------------------------------------------------------------------------------------
 
-/// Reads one chunk after another.
+/// Answers a query by reading one chunk after another.
 class duration_reader final : public long_result<duration_histogram> {
  public:
   duration_reader(const durations_query& query, const trace::snapshot& trace)
-      : query_(query), trace_(trace), fine_(percentile_scale::place_of(INT64_MAX) + 1) {
+      : query_(query), trace_(trace), fine_(percentile_scale::get_place(INT64_MAX) + 1) {
     made_.range = bounded(query.range);
     made_.kind = query.kind;
     made_.name = query.name;
@@ -109,34 +109,34 @@ class duration_reader final : public long_result<duration_histogram> {
   }
 
   result<duration_histogram> so_far(bool& /*provisional*/) override {
-    duration_histogram made = made_;
-    made.bars.clear();
-    if (made.count > 0)
-      for (std::size_t place = bar_scale::place_of(unsigned_of(made.shortest));
-           place <= bar_scale::place_of(unsigned_of(made.longest)); ++place) {
+    duration_histogram histogram = made_;
+    histogram.bars.clear();
+    if (histogram.count > 0)
+      for (std::size_t place = bar_scale::get_place(to_unsigned(histogram.shortest));
+           place <= bar_scale::get_place(to_unsigned(histogram.longest)); ++place) {
         duration_bar bar = place < bars_.size() ? bars_[place] : duration_bar{};
-        bar.from = static_cast<time_ns>(bar_scale::begin_of(place));
-        bar.to = static_cast<time_ns>(bar_scale::begin_of(place + 1));
-        made.bars.push_back(bar);
+        bar.from = static_cast<time_ns>(bar_scale::get_begin(place));
+        bar.to = static_cast<time_ns>(bar_scale::get_begin(place + 1));
+        histogram.bars.push_back(bar);
       }
-    made.median = quantile(50);
-    made.percentile99 = quantile(99);
-    made.next = after_ ? after_ : first_;
-    return made;
+    histogram.median = quantile(50);
+    histogram.percentile99 = quantile(99);
+    histogram.next = after_ ? after_ : first_;
+    return histogram;
   }
 
  private:
-  static std::uint64_t unsigned_of(time_ns duration) { return static_cast<std::uint64_t>(duration); }
+  static std::uint64_t to_unsigned(time_ns duration) { return static_cast<std::uint64_t>(duration); }
 
-  /// The lowest duration that `percent` of the events do not exceed.
+  /// Returns the lowest duration that `percent` of the events do not exceed.
   [[nodiscard]] time_ns quantile(std::uint64_t percent) const {
     const std::uint64_t rank = made_.count / 100 * percent + (made_.count % 100 * percent + 99) / 100;
     std::uint64_t seen = 0;
     for (std::size_t place = 0; place < fine_.size() && rank > 0; ++place) {
       seen += fine_[place];
       if (seen < rank) continue;
-      const std::uint64_t begin = percentile_scale::begin_of(place);
-      const std::uint64_t width = percentile_scale::begin_of(place + 1) - begin;
+      const std::uint64_t begin = percentile_scale::get_begin(place);
+      const std::uint64_t width = percentile_scale::get_begin(place + 1) - begin;
       return std::clamp(static_cast<time_ns>(begin + width / 2), made_.shortest, made_.longest);
     }
     return 0;
@@ -174,7 +174,7 @@ class duration_reader final : public long_result<duration_histogram> {
   template <class Row>
   result<void> count_rows(std::size_t at) {
     if constexpr (has_name<Row>) {
-      // Most chunks do not have the name, and are not read further.
+      // Most chunks do not have the name; only its column is read from them.
       if (made_.name != trace::string_id::none) {
         if (auto got = trace_.read_column<Row>(at, &Row::name, names_); !got) return got;
         if (std::find(names_.begin(), names_.end(), made_.name) == names_.end()) return {};
@@ -196,7 +196,8 @@ class duration_reader final : public long_result<duration_histogram> {
     const bool unfinished = ends == trace::unknown_time;
     const time_ns begin = bounded(time);
     const time_ns end = unfinished ? latest_time : std::max(begin, bounded(ends));
-    // Counts like `range_statistics`: events that overlap the range, and events of length 0 that start in it.
+    // This counts the same events as `range_statistics`: those that overlap the range, and those of length 0 that start
+    // in it.
     if (begin >= made_.range.end || (end <= made_.range.begin && begin < made_.range.begin)) return;
     if (unfinished) {
       ++made_.unfinished;
@@ -207,8 +208,8 @@ class duration_reader final : public long_result<duration_histogram> {
     made_.longest = std::max(made_.longest, duration);
     ++made_.count;
     saturating_add(made_.total, duration);
-    ++fine_[percentile_scale::place_of(unsigned_of(duration))];
-    const std::size_t place = bar_scale::place_of(unsigned_of(duration));
+    ++fine_[percentile_scale::get_place(to_unsigned(duration))];
+    const std::size_t place = bar_scale::get_place(to_unsigned(duration));
     if (place >= bars_.size()) bars_.resize(place + 1);
     duration_bar& bar = bars_[place];
     const bool leads =
@@ -221,7 +222,7 @@ class duration_reader final : public long_result<duration_histogram> {
   }
 
   void step_to(const duration_step_to& candidate) {
-    const auto order = [](const duration_step_to& of) { return std::tuple(of.span.begin, of.event); };
+    const auto order = [](const duration_step_to& to) { return std::tuple(to.span.begin, to.event); };
     const auto keep_earlier = [&](std::optional<duration_step_to>& best) {
       if (!best || order(candidate) < order(*best)) best = candidate;
     };
@@ -235,22 +236,22 @@ class duration_reader final : public long_result<duration_histogram> {
   std::size_t next_ = 0;
   duration_histogram made_;
   std::vector<duration_bar> bars_;   ///< By position in `bar_scale`.
-  std::vector<std::uint64_t> fine_;  ///< Counts, by position in `percentile_scale`.
+  std::vector<std::uint64_t> fine_;  ///< The number of events at each position in `percentile_scale`.
   std::vector<trace::string_id> names_;
   std::optional<duration_step_to> first_, after_;
 };
 
 }  // namespace
 
-std::unique_ptr<long_result<duration_histogram>> start_long_panel(const durations_query& query, const sources& from) {
-  return std::make_unique<duration_reader>(query, from.trace);
+std::unique_ptr<long_result<duration_histogram>> start_long_panel(const durations_query& query, const sources& source) {
+  return std::make_unique<duration_reader>(query, source.trace);
 }
 
-result<duration_histogram> result_to(const durations_query& query, const sources& from) {
-  duration_reader all(query, from.trace);
-  if (const auto done = all.work(std::chrono::steady_clock::time_point::max(), from.cancelled); !done)
+result<duration_histogram> result_to(const durations_query& query, const sources& source) {
+  duration_reader reader(query, source.trace);
+  if (const auto done = reader.work(std::chrono::steady_clock::time_point::max(), source.cancelled); !done)
     return tl::unexpected(done.error());
-  return all.so_far(from.provisional);
+  return reader.so_far(source.provisional);
 }
 
 }  // namespace sluice::query

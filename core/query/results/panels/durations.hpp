@@ -34,7 +34,7 @@ struct duration_histogram {
   trace::row_type kind{};                                  ///< As requested, or that of the event `like`.
   trace::string_id name{};                                 ///< For kernels, calls and ranges; none: all names.
   trace::direction direction = trace::direction::unknown;  ///< For copies; unknown: all.
-  /// A logarithmic scale with four bars per doubling, from the first bar that has an event to the last one that does.
+  /// The bars of a logarithmic scale with four bars per doubling, from the first to the last bar that has an event.
   std::vector<duration_bar> bars;
   std::uint64_t count = 0;       ///< The number of events in all bars.
   std::uint64_t unfinished = 0;  ///< Events without an end, which are in no bar.

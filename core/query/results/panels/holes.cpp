@@ -7,42 +7,42 @@
 namespace sluice::query {
 namespace {
 
-std::uint32_t samples_of(const holes_query& query) {
+std::uint32_t get_samples(const holes_query& query) {
   return std::clamp<std::uint32_t>(query.samples, 1, holes_query::max_samples);
 }
 
-/// The middle of each of the equal parts of the range.
-time_ns time_of(const holes_query& query, std::size_t sample) {
-  const double share = (static_cast<double>(sample) + 0.5) / static_cast<double>(samples_of(query));
+/// Returns the time of a sample: the middle of its part, where all parts of the range have equal lengths.
+time_ns get_time(const holes_query& query, std::size_t sample) {
+  const double share = (static_cast<double>(sample) + 0.5) / static_cast<double>(get_samples(query));
   return query.range.begin + static_cast<time_ns>(share * static_cast<double>(query.range.length()));
 }
 
-result<hole_sample> sample_at(time_ns time, const holes_query& query, const sources& from) {
-  const auto map = result_to(memory_map_query{.time = time, .device = query.device, .width = 1}, from);
+result<hole_sample> sample_at(time_ns time, const holes_query& query, const sources& source) {
+  const auto map = result_to(memory_map_query{.time = time, .device = query.device, .width = 1}, source);
   if (!map) return tl::unexpected(map.error());
-  hole_sample made{time, {}};
+  hole_sample sample{time, {}};
   for (const address_group& group : map->groups) {
     if (group.lone) continue;
-    segment_holes& of = made.layers.at(static_cast<std::size_t>(group.layer));
-    of.bytes += group.bytes;
-    of.free += group.bytes - std::min(group.bytes, group.used);
-    of.largest_hole = std::max(of.largest_hole, group.largest_hole);
+    segment_holes& holes = sample.layers.at(static_cast<std::size_t>(group.layer));
+    holes.bytes += group.bytes;
+    holes.free += group.bytes - std::min(group.bytes, group.used);
+    holes.largest_hole = std::max(holes.largest_hole, group.largest_hole);
   }
-  return made;
+  return sample;
 }
 
 }  // namespace
 
-hole_finder::hole_finder(const holes_query& query, const sources& from)
-    : query_(query), from_(from), made_{query.range, {}} {}
+hole_finder::hole_finder(const holes_query& query, const sources& source)
+    : query_(query), from_(source), made_{query.range, {}} {}
 
 result<bool> hole_finder::work(std::chrono::steady_clock::time_point deadline, const std::atomic<bool>& cancelled) {
   summary::section_cache& cache = *from_.stored->sections;
-  while (made_.samples.size() < samples_of(query_)) {
+  while (made_.samples.size() < get_samples(query_)) {
     if (cancelled) return fail(error_code::cancelled, "the query was cancelled");
-    const time_ns time = time_of(query_, made_.samples.size());
+    const time_ns time = get_time(query_, made_.samples.size());
     const std::size_t section = cache.store().section_at(bounded(time));
-    const auto index = cache.get(section, section, scope_of(query_), [&cancelled] { return !cancelled; });
+    const auto index = cache.get(section, section, get_scope(query_), [&cancelled] { return !cancelled; });
     if (!index) return tl::unexpected(index.error());
     bool provisional = false;
     const auto sample = sample_at(
@@ -51,21 +51,21 @@ result<bool> hole_finder::work(std::chrono::steady_clock::time_point deadline, c
     made_.samples.push_back(*sample);
     if (std::chrono::steady_clock::now() >= deadline) break;
   }
-  return made_.samples.size() >= samples_of(query_);
+  return made_.samples.size() >= get_samples(query_);
 }
 
 float hole_finder::progress() const {
-  return static_cast<float>(made_.samples.size()) / static_cast<float>(samples_of(query_));
+  return static_cast<float>(made_.samples.size()) / static_cast<float>(get_samples(query_));
 }
 
-result<hole_curve> result_to(const holes_query& query, const sources& from) {
-  hole_curve made{query.range, {}};
-  while (made.samples.size() < samples_of(query)) {
-    const auto sample = sample_at(time_of(query, made.samples.size()), query, from);
+result<hole_curve> result_to(const holes_query& query, const sources& source) {
+  hole_curve curve{query.range, {}};
+  while (curve.samples.size() < get_samples(query)) {
+    const auto sample = sample_at(get_time(query, curve.samples.size()), query, source);
     if (!sample) return tl::unexpected(sample.error());
-    made.samples.push_back(*sample);
+    curve.samples.push_back(*sample);
   }
-  return made;
+  return curve;
 }
 
 }  // namespace sluice::query

@@ -8,7 +8,7 @@
 #include "core/base/time/time_range.hpp"
 #include "core/trace/model/model.hpp"
 
-/// Samples of the free space inside segments over time, which show how fragmentation develops.
+/// Samples of the free space (holes) inside segments over time, which show how fragmentation develops.
 namespace sluice::query {
 
 /// Totals over the segments of one layer at one time. Segments are those of the memory map.

@@ -11,23 +11,23 @@
 namespace sluice::query {
 namespace {
 
-std::vector<gap_line> lines_of(const std::vector<metrics::gap_group>& groups, metrics::code_places& places) {
-  std::vector<gap_line> made;
+std::vector<gap_line> get_lines(const std::vector<metrics::gap_group>& groups, metrics::code_places& places) {
+  std::vector<gap_line> items;
   std::map<std::tuple<trace::device_id, metrics::gap_cause, std::string>, std::size_t> known;
   for (const metrics::gap_group& each : groups) {
-    const metrics::code_place& of = places.of(each.stack);
-    std::string place = text_of(of);
-    const auto [at, fresh] = known.try_emplace({each.device, each.cause, place}, made.size());
+    const metrics::code_place& code_place = places.of(each.stack);
+    std::string place = to_text(code_place);
+    const auto [at, fresh] = known.try_emplace({each.device, each.cause, place}, items.size());
     if (fresh) {
-      gap_line& line = made.emplace_back();
+      gap_line& line = items.emplace_back();
       line.device = each.device;
       line.cause = each.cause;
       line.call = each.call;
       line.place = std::move(place);
-      line.line = of.line;
+      line.line = code_place.line;
       line.stack_is_next = each.stack_is_next;
     }
-    gap_line& line = made[at->second];
+    gap_line& line = items[at->second];
     line.count += each.count;
     line.total += each.total;
     line.saved += each.saved;
@@ -38,34 +38,34 @@ std::vector<gap_line> lines_of(const std::vector<metrics::gap_group>& groups, me
     line.range = each.range;
     line.stack_is_next = each.stack_is_next;
   }
-  std::stable_sort(made.begin(), made.end(), [](const gap_line& a, const gap_line& b) { return a.total > b.total; });
-  return made;
+  std::stable_sort(items.begin(), items.end(), [](const gap_line& a, const gap_line& b) { return a.total > b.total; });
+  return items;
 }
 
 class gaps_of_parts final : public section_result<idle_gap_list> {
  public:
   explicit gaps_of_parts(time_range range) : scope_{nullptr, bounded(range)} {}
 
-  result<void> add(const sources& from, time_range part) override {
-    scope_.trace = &from.trace;
+  result<void> add(const sources& source, time_range part) override {
+    scope_.trace = &source.trace;
     if (!gaps_) gaps_.emplace(scope_, idle_gap_list::limit);
-    gaps_->add(from.index, part);
+    gaps_->add(source.index, part);
     return {};
   }
 
-  result<idle_gap_list> evaluate(const sources& from) override {
-    idle_gap_list made;
-    made.range = scope_.range;
-    if (!gaps_) return made;
-    const metrics::naming names{from.frames, from.lookup, &from.provisional};
-    metrics::code_places places(from.trace.tables(), names);
-    made.lengths = gaps_->lengths();
+  result<idle_gap_list> evaluate(const sources& source) override {
+    idle_gap_list list;
+    list.range = scope_.range;
+    if (!gaps_) return list;
+    const metrics::naming names{source.frames, source.lookup, &source.provisional};
+    metrics::code_places places(source.trace.tables(), names);
+    list.lengths = gaps_->lengths();
     for (const metrics::idle_gap& each : gaps_->longest()) {
-      const metrics::code_place& of = places.of(each.stack);
-      made.gaps.push_back({each, text_of(of), of.line});
+      const metrics::code_place& code_place = places.of(each.stack);
+      list.gaps.push_back({each, to_text(code_place), code_place.line});
     }
-    made.lines = lines_of(gaps_->gaps(), places);
-    return made;
+    list.lines = get_lines(gaps_->gaps(), places);
+    return list;
   }
 
  private:
@@ -79,10 +79,10 @@ section_result_for<idle_gaps_query> gather(const idle_gaps_query& query) {
   return std::make_unique<gaps_of_parts>(query.range);
 }
 
-result<idle_gap_list> result_to(const idle_gaps_query& query, const sources& from) {
-  gaps_of_parts all(query.range);
-  if (const auto added = all.add(from, bounded(query.range)); !added) return tl::unexpected(added.error());
-  return all.evaluate(from);
+result<idle_gap_list> result_to(const idle_gaps_query& query, const sources& source) {
+  gaps_of_parts parts(query.range);
+  if (const auto added = parts.add(source, bounded(query.range)); !added) return tl::unexpected(added.error());
+  return parts.evaluate(source);
 }
 
 }  // namespace sluice::query

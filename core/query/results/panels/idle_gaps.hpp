@@ -7,7 +7,7 @@
 #include "core/metrics/analyzers/idle_gaps.hpp"
 #include "core/symbols/frames.hpp"
 
-/// The gaps in a range during which devices were idle.
+/// The gaps in a time range: times in which a device was idle between two kernels or copies.
 namespace sluice::query {
 
 struct listed_gap {

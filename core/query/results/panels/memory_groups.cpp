@@ -14,8 +14,8 @@ namespace {
 
 using index::block_record;
 
-/// Adds up blocks in order of time. For each part of the range, keeps the changes since the previous part, at the time
-/// of the part's highest total: memory grows with the changes visible at this width, not with the blocks.
+/// Adds up blocks in order of time. For each part of the range, keeps the changes between the highest total of the
+/// previous part and that of this part. Memory thus grows with the changes visible at this width, not with the blocks.
 class memory_sweep {
  public:
   explicit memory_sweep(const memory_groups_query& query)
@@ -26,17 +26,17 @@ class memory_sweep {
         totals_(parts_),
         changes_(parts_) {}
 
-  result<void> add(const sources& from, time_range part) {
+  result<void> add(const sources& source, time_range part) {
     std::vector<change> steps;
     std::size_t seen = 0;
     const bool first = part.begin == range_.begin;
-    for (const block_record& block : from.index.memory().blocks()) {
-      if ((++seen & 0xfffU) == 0 && from.cancelled) return fail(error_code::cancelled, "the query was cancelled");
+    for (const block_record& block : source.index.memory().blocks()) {
+      if ((++seen & 0xfffU) == 0 && source.cancelled) return fail(error_code::cancelled, "the query was cancelled");
       if (!query_.filter().takes(block) || (block.freed() && block.died <= block.born)) continue;
       if (query_.process != trace::process_id::none && block.process != query_.process) continue;
       const bool ends_here = !first && block.freed() && block.died == part.begin;  // It was live in the previous part.
       if (!block.live_in(part) && !ends_here) continue;
-      const std::uint32_t who = place_of(block);
+      const std::uint32_t who = get_place(block);
       const auto bytes = static_cast<std::int64_t>(block.bytes);
       const bool before = block.born < part.begin || (first && block.born == part.begin);
       if (!before || first) {
@@ -50,56 +50,56 @@ class memory_sweep {
     return {};
   }
 
-  /// The result so far; later parts get the memory live at the last time.
-  memory_groups evaluate(const sources& from) const {
-    memory_groups made;
-    made.range = range_;
-    made.blocks = blocks_;
-    made.moments = moments_;
-    made.total.resize(parts_);
-    const std::vector<std::uint32_t> groups = named(from, made);
-    std::vector<std::int64_t> held(made.groups.size());
-    std::vector<std::int64_t> highest(made.groups.size());
+  /// Returns the result so far. Parts that were not read yet get the memory that is live at the last time read.
+  memory_groups evaluate(const sources& source) const {
+    memory_groups output;
+    output.range = range_;
+    output.blocks = blocks_;
+    output.moments = moments_;
+    output.total.resize(parts_);
+    const std::vector<std::uint32_t> groups = named(source, output);
+    std::vector<std::int64_t> held(output.groups.size());
+    std::vector<std::int64_t> highest(output.groups.size());
     std::size_t peak = 0;
     for_each_part(
         groups, held,
         [&](std::size_t part) {
-          made.total[part] = whole(totals_at(part));
-          if (made.total[part] > made.total[peak]) peak = part;
+          output.total[part] = whole(totals_at(part));
+          if (output.total[part] > output.total[peak]) peak = part;
         },
         highest);
-    made.peak = made.total[peak];
-    made.peak_time = moments_[peak];
-    made.group_count = static_cast<std::uint64_t>(
+    output.peak = output.total[peak];
+    output.peak_time = moments_[peak];
+    output.group_count = static_cast<std::uint64_t>(
         std::count_if(highest.begin(), highest.end(), [](std::int64_t bytes) { return bytes > 0; }));
-    // The highest groups in order; all others are combined into one.
-    std::vector<std::uint32_t> order(made.groups.size());
+    // Keeps the highest groups, in order. All others are combined into one group.
+    std::vector<std::uint32_t> order(output.groups.size());
     for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
     std::stable_sort(order.begin(), order.end(), [&](auto a, auto b) { return highest[a] > highest[b]; });
     while (!order.empty() && (order.size() > memory_groups::limit || highest[order.back()] <= 0)) order.pop_back();
     std::vector<memory_group> kept;
     for (const std::uint32_t each : order) {
-      kept.push_back(std::move(made.groups[each]));
+      kept.push_back(std::move(output.groups[each]));
       kept.back().highest = whole(highest[each]);
       kept.back().bytes.resize(parts_);
     }
     std::fill(held.begin(), held.end(), 0);
-    const bool rest = made.group_count > kept.size();
-    if (rest) made.others.bytes.resize(parts_);
+    const bool rest = output.group_count > kept.size();
+    if (rest) output.others.bytes.resize(parts_);
     for_each_part(
         groups, held,
         [&](std::size_t part) {
           std::uint64_t sum = 0;
           for (std::size_t i = 0; i < kept.size(); ++i) sum += kept[i].bytes[part] = whole(held[order[i]]);
           if (!rest) return;
-          made.others.bytes[part] = made.total[part] - std::min(made.total[part], sum);
-          made.others.highest = std::max(made.others.highest, made.others.bytes[part]);
+          output.others.bytes[part] = output.total[part] - std::min(output.total[part], sum);
+          output.others.highest = std::max(output.others.highest, output.others.bytes[part]);
         },
         highest);
     for (memory_group& each : kept) each.at_peak = each.bytes[peak];
-    if (rest) made.others.at_peak = made.others.bytes[peak];
-    made.groups = std::move(kept);
-    return made;
+    if (rest) output.others.at_peak = output.others.bytes[peak];
+    output.groups = std::move(kept);
+    return output;
   }
 
  private:
@@ -117,12 +117,13 @@ class memory_sweep {
     return static_cast<std::uint64_t>(std::max<std::int64_t>(bytes, 0));
   }
 
-  /// A framework owns the memory that it hands out; its blocks have its name.
+  /// True if blocks are grouped by their name: a framework owns the memory that it hands out, and its blocks have its
+  /// name.
   [[nodiscard]] bool by_name() const {
     return query_.by == memory_grouping::owner && query_.layer > trace::layer::pool;
   }
 
-  std::uint32_t place_of(const block_record& block) {
+  std::uint32_t get_place(const block_record& block) {
     std::uint64_t key = 0;
     switch (query_.by) {
       case memory_grouping::stream:
@@ -139,7 +140,7 @@ class memory_sweep {
     return at->second;
   }
 
-  /// Start of a part.
+  /// Returns the start time of a part.
   [[nodiscard]] time_ns edge(std::size_t part) const {
     __extension__ using wide = __int128;
     return range_.begin + static_cast<time_ns>(static_cast<wide>(range_.length()) * static_cast<wide>(part) /
@@ -154,7 +155,7 @@ class memory_sweep {
         held_ += steps[i].bytes;
         since_.push_back({steps[i].who, steps[i].bytes});
       }
-      // The first time of a part includes changes at that time, as in the curves.
+      // The total at the start of a part includes the changes at that time, as in the curves.
       if (held_ <= totals_[part_] && time > edge(part_)) continue;
       totals_[part_] = held_;
       moments_[part_] = time;
@@ -170,7 +171,7 @@ class memory_sweep {
     marked_ = since_.size();
   }
 
-  /// Keeps the changes up to the highest moment of this part.
+  /// Keeps the changes up to the highest total of this part.
   void take_marked() {
     sums_.clear();
     for (std::size_t i = 0; i < marked_; ++i) sums_[since_[i].who] += since_[i].bytes;
@@ -182,7 +183,7 @@ class memory_sweep {
 
   [[nodiscard]] std::int64_t totals_at(std::size_t part) const { return part <= part_ ? totals_[part] : held_; }
 
-  /// Visits the parts in order, with the bytes of each group in `held`.
+  /// Calls `visit` with each part in order. `held` then has the bytes of each group.
   template <class Visit>
   void for_each_part(std::span<const std::uint32_t> groups, std::vector<std::int64_t>& held, Visit&& visit,
                      std::vector<std::int64_t>& highest) const {
@@ -208,29 +209,29 @@ class memory_sweep {
   }
 
   /// Adds a group for each name to `made`, and returns the group of each key.
-  std::vector<std::uint32_t> named(const sources& from, memory_groups& made) const {
-    const trace::tables& tables = from.trace.tables();
+  std::vector<std::uint32_t> named(const sources& source, memory_groups& output) const {
+    const trace::tables& tables = source.trace.tables();
     std::vector<std::uint32_t> groups(keys_.size());
-    const auto by = attribution_of(query_.by);
+    const auto by = to_attribution(query_.by);
     if (by && !by_name()) {
-      symbols::attributor who(from.frames, tables, from.lookup, &from.provisional);
+      symbols::attributor who(source.frames, tables, source.lookup, &source.provisional);
       std::unordered_map<symbols::line_id, std::uint32_t> known;
       for (std::size_t i = 0; i < keys_.size(); ++i) {
         const auto stack = trace::stack_id{keys_[i]};
         const symbols::line_id line = stack == trace::stack_id::none ? who.unknown(*by) : who.of(stack, *by);
-        const auto [at, fresh] = known.try_emplace(line, static_cast<std::uint32_t>(made.groups.size()));
+        const auto [at, fresh] = known.try_emplace(line, static_cast<std::uint32_t>(output.groups.size()));
         groups[i] = at->second;
         if (!fresh) continue;
-        memory_group& group = made.groups.emplace_back();
+        memory_group& group = output.groups.emplace_back();
         if (line == who.unknown(*by)) continue;
-        group.label = symbols::place_and_name_of(from.frames.line(line));
+        group.label = symbols::format_place_and_name(source.frames.line(line));
         group.key = key_of_group(group.label);
       }
       return groups;
     }
     for (std::size_t i = 0; i < keys_.size(); ++i) {
       groups[i] = static_cast<std::uint32_t>(i);
-      memory_group& group = made.groups.emplace_back();
+      memory_group& group = output.groups.emplace_back();
       group.key = keys_[i];
       if (keys_[i] == 0) continue;
       if (by) {
@@ -255,9 +256,9 @@ class memory_sweep {
   std::uint64_t blocks_ = 0;
 
   std::size_t part_ = 0;            ///< The current part.
-  std::int64_t held_ = 0;           ///< Current bytes.
-  std::vector<held_change> since_;  ///< Changes not yet in `changes_`.
-  std::size_t marked_ = 0;          ///< The number of those up to the highest time of the part.
+  std::int64_t held_ = 0;           ///< The bytes live at the current time.
+  std::vector<held_change> since_;  ///< The changes that are not in `changes_` yet.
+  std::size_t marked_ = 0;          ///< The number of changes in `since_` up to the highest total of the part.
   std::vector<time_ns> moments_;
   std::vector<std::int64_t> totals_;
   std::vector<std::vector<held_change>> changes_;
@@ -267,8 +268,8 @@ class memory_sweep {
 class groups_of_parts final : public section_result<memory_groups> {
  public:
   explicit groups_of_parts(const memory_groups_query& query) : sweep_(query) {}
-  result<void> add(const sources& from, time_range part) override { return sweep_.add(from, part); }
-  result<memory_groups> evaluate(const sources& from) override { return sweep_.evaluate(from); }
+  result<void> add(const sources& source, time_range part) override { return sweep_.add(source, part); }
+  result<memory_groups> evaluate(const sources& source) override { return sweep_.evaluate(source); }
 
  private:
   memory_sweep sweep_;
@@ -280,10 +281,10 @@ section_result_for<memory_groups_query> gather(const memory_groups_query& query)
   return std::make_unique<groups_of_parts>(query);
 }
 
-result<memory_groups> result_to(const memory_groups_query& query, const sources& from) {
-  memory_sweep all(query);
-  if (const auto added = all.add(from, bounded(query.range)); !added) return tl::unexpected(added.error());
-  return all.evaluate(from);
+result<memory_groups> result_to(const memory_groups_query& query, const sources& source) {
+  memory_sweep sweep(query);
+  if (const auto added = sweep.add(source, bounded(query.range)); !added) return tl::unexpected(added.error());
+  return sweep.evaluate(source);
 }
 
 }  // namespace sluice::query

@@ -9,7 +9,7 @@
 #include "core/metrics/stack_use.hpp"
 #include "core/symbols/attribution.hpp"
 
-/// The memory of one layer and kind over time, divided into groups that add up to the total.
+/// The memory of one layer and kind over time, divided into groups of blocks that add up to the total.
 namespace sluice::query {
 
 /// The property that the blocks of a group share.
@@ -64,7 +64,7 @@ struct block_groups {
 };
 
 /// Returns the attribution of stacks that this grouping uses; none for streams and processes.
-[[nodiscard]] constexpr std::optional<symbols::attribution> attribution_of(memory_grouping by) {
+[[nodiscard]] constexpr std::optional<symbols::attribution> to_attribution(memory_grouping by) {
   switch (by) {
     case memory_grouping::line:
       return symbols::attribution::line;

@@ -25,10 +25,10 @@ void add_busy(const timeline::drawn_slice& each, time_range range, std::vector<d
 
 class rank_sampler {
  public:
-  rank_sampler(const ranks_query& query, const sources& from)
+  rank_sampler(const ranks_query& query, const sources& source)
       : range_(bounded(query.range)),
         width_(std::clamp<std::uint32_t>(query.width, 1, widest_view)),
-        all_(from, false) {}
+        all_(source, false) {}
 
   result<void> put_memory(const std::vector<shown_rank>& ranks, rank_rows& into) {
     std::vector<std::uint32_t> places;
@@ -36,7 +36,7 @@ class rank_sampler {
     for (std::size_t i = 0; i < ranks.size(); ++i) {
       const auto curves = all_.curves();
       const auto found = std::find_if(curves.begin(), curves.end(), [&](const trace::curve_row& curve) {
-        return curve.what == trace::curve_kind::memory && curve.device == ranks[i].memory.device &&
+        return curve.type == trace::curve_kind::memory && curve.device == ranks[i].memory.device &&
                curve.layer == ranks[i].memory.layer && curve.kind == ranks[i].memory.kind;
       });
       if (found == curves.end()) continue;
@@ -48,7 +48,7 @@ class rank_sampler {
     into.range = places.empty() ? range_ : sampled->range;
     for (std::size_t i = 0; i < rows.size(); ++i)
       for (const bin& each : sampled->bins[i]) into.rows[rows[i]].memory.push_back(each.maximum);
-    // For a device without such memory, the other values are still known.
+    // A device without this memory still has the other values.
     const std::size_t parts = rows.empty() ? width_ : sampled->bins.front().size();
     for (rank_row& each : into.rows) each.memory.resize(parts);
     return {};
@@ -58,8 +58,8 @@ class rank_sampler {
     std::vector<float> busy, waiting;
     for (std::size_t place = 0; place < all_.owners().size(); ++place) {
       const trace::lane_row& about = all_.owners()[place].about;
-      const bool stream = about.what == trace::lane_kind::stream && about.device == rank.memory.device;
-      const bool calls = about.what == trace::lane_kind::host_calls && about.process == rank.process;
+      const bool stream = about.type == trace::lane_kind::stream && about.device == rank.memory.device;
+      const bool calls = about.type == trace::lane_kind::host_calls && about.process == rank.process;
       if (!stream && !calls) continue;
       if (const auto drawn = all_.draw(place, range, width_, slices_); !drawn)
         return tl::unexpected<error>(drawn.error());
@@ -85,17 +85,17 @@ class rank_sampler {
 
 }  // namespace
 
-result<rank_rows> result_to(const ranks_query& query, const sources& from) {
-  rank_rows made;
-  made.rows.resize(query.ranks.size());
-  rank_sampler sampler(query, from);
-  if (const auto put = sampler.put_memory(query.ranks, made); !put) return tl::unexpected(put.error());
+result<rank_rows> result_to(const ranks_query& query, const sources& source) {
+  rank_rows rows;
+  rows.rows.resize(query.ranks.size());
+  rank_sampler sampler(query, source);
+  if (const auto put = sampler.put_memory(query.ranks, rows); !put) return tl::unexpected(put.error());
   for (std::size_t i = 0; i < query.ranks.size(); ++i) {
-    if (from.cancelled) return fail(error_code::cancelled, "the query was cancelled");
-    if (const auto put = sampler.put_idle(query.ranks[i], made.range, made.rows[i]); !put)
+    if (source.cancelled) return fail(error_code::cancelled, "the query was cancelled");
+    if (const auto put = sampler.put_idle(query.ranks[i], rows.range, rows.rows[i]); !put)
       return tl::unexpected(put.error());
   }
-  return made;
+  return rows;
 }
 
 void put_own_memory(const memory_groups& own, time_range range, rank_row& into) {

@@ -7,7 +7,7 @@
 #include "core/index/memory/memory_use.hpp"
 #include "core/query/results/panels/memory_groups.hpp"
 
-/// The memory and the waiting times of the ranks of a job over time.
+/// The memory and the waiting times of the ranks (numbered processes) of a job over time.
 namespace sluice::query {
 
 /// A rank, as identified in `metrics::rank_metrics`.
@@ -19,11 +19,11 @@ struct shown_rank {
 
 struct rank_row {
   std::vector<double> memory;  ///< The most bytes of all processes in each part of the range: see `put_own_memory`.
-  /// For each part, a lower bound of the share of it in which the device is idle, 0..1. If several streams work at the
-  /// same time, only the busiest one counts. Empty if the device's work was not recorded.
+  /// For each part, a lower bound of the share of the part in which the device is idle, 0..1. If several streams work
+  /// at the same time, only the busiest one counts. Empty if the device's work was not recorded.
   std::vector<float> idle;
-  /// For each part, the share of it in which the busiest thread of the rank waits for a device, 0..1. Empty if no calls
-  /// were recorded.
+  /// For each part, the share of the part in which the busiest thread of the rank waits for a device, 0..1. Empty if no
+  /// calls were recorded.
   std::vector<float> waiting;
 };
 

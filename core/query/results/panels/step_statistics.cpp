@@ -19,20 +19,21 @@ namespace {
 using metrics::range_statistics;
 
 constexpr std::size_t min_for_outliers = 5;
-// See outliers_of.
+// The numbers that `find_outliers` uses. Its comment in the header gives their source.
 constexpr double usual_deviations = 3.5;
-constexpr double by_median_deviation = 1.4826;  // the standard deviation of normal values, in median deviations
-constexpr double by_mean_deviation = 1.2533;    // the same, in mean deviations
-constexpr double min_share = 0.05;              // of the median
+// The standard deviation of normal values is this many median deviations.
+constexpr double by_median_deviation = 1.4826;
+constexpr double by_mean_deviation = 1.2533;  // The standard deviation of normal values is this many mean deviations.
+constexpr double min_share = 0.05;            // An outlier differs by more than this share of the median.
 constexpr double unknown = std::numeric_limits<double>::quiet_NaN();
 
-double middle_of(std::vector<double>& values) {
+double find_middle(std::vector<double>& values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
 }
 
-/// Collects the statistics of consecutive steps as metrics.
+/// Collects the statistics of consecutive steps. Each metric becomes a column with one value per step.
 class metric_columns {
  public:
   /// Continues after the existing metrics.
@@ -53,7 +54,7 @@ class metric_columns {
     if (values.size() == step_) {
       values.push_back(value);
     } else {
-      values.back() += value;  // Several metrics have that label.
+      values.back() += value;  // Metrics with the same label are added.
     }
   }
   void end_step() {
@@ -67,35 +68,35 @@ class metric_columns {
   std::unordered_map<std::string, std::size_t> places_;
 };
 
-/// Collects every metric of the statistics panel.
+/// Puts every metric of the statistics panel into the columns.
 class metrics_of_step {
  public:
   metrics_of_step(metric_columns& to, const trace::tables& tables) : to_(to), tables_(tables) {}
 
-  void put(const range_statistics& all, time_ns duration) {
+  void put(const range_statistics& statistics, time_ns duration) {
     time("duration", duration);
-    for (const auto& each : all.memory) put(each);
-    for (const auto& each : all.devices) put(each);
-    for (const auto& each : all.transfers) put(each);
-    for (const auto& each : all.pools) {
+    for (const auto& each : statistics.memory) put(each);
+    for (const auto& each : statistics.devices) put(each);
+    for (const auto& each : statistics.transfers) put(each);
+    for (const auto& each : statistics.pools) {
       const std::string pool = index::pool_label(each.pool, tables_);
       bytes("reserved, " + pool, each.reserved_maximum);
       bytes("used, " + pool, each.used_maximum);
     }
-    for (const auto& each : all.untracked) {
+    for (const auto& each : statistics.untracked) {
       const std::string device = index::short_label(each.device, tables_);
       bytes("untracked peak, " + device, each.maximum);
     }
-    for (const auto& each : all.threads) {
+    for (const auto& each : statistics.threads) {
       const std::string thread = index::thread_label(each.thread, tables_);
       time("in calls, " + thread, each.call_busy);
       time("waiting, " + thread, each.wait_busy);
       count("calls, " + thread, each.calls);
       if (each.file_operations > 0) time("file I/O, " + thread, each.file_busy);
     }
-    names("kernel ", all.kernels, all.kernel_names > all.kernels.size());
-    names("call ", all.calls, all.calls.size() >= range_statistics::named_limit);
-    names("range ", all.ranges, all.ranges.size() >= range_statistics::named_limit);
+    names("kernel ", statistics.kernels, statistics.kernel_names > statistics.kernels.size());
+    names("call ", statistics.calls, statistics.calls.size() >= range_statistics::named_limit);
+    names("range ", statistics.ranges, statistics.ranges.size() >= range_statistics::named_limit);
   }
 
  private:
@@ -109,40 +110,41 @@ class metrics_of_step {
     to_.put(std::move(label), metric_unit::time, static_cast<double>(value), absent);
   }
 
-  void put(const metrics::memory_statistics& of) {
-    const std::string what =
-        fmt::format("{}, {}: {}", index::short_label(of.device, tables_), name_of(of.layer), name_of(of.kind));
-    bytes("peak, " + what, of.maximum);
-    to_.put("mean, " + what, metric_unit::bytes, of.mean);
-    bytes("at the end, " + what, of.at_end);
-    bytes("allocated, " + what, of.allocated_bytes);
-    count("allocations, " + what, of.allocations);
-    bytes("freed, " + what, of.freed_bytes);
-    count("frees, " + what, of.frees);
+  void put(const metrics::memory_statistics& statistics) {
+    const std::string subject = fmt::format("{}, {}: {}", index::short_label(statistics.device, tables_),
+                                            get_name(statistics.layer), get_name(statistics.kind));
+    bytes("peak, " + subject, statistics.maximum);
+    to_.put("mean, " + subject, metric_unit::bytes, statistics.mean);
+    bytes("at the end, " + subject, statistics.at_end);
+    bytes("allocated, " + subject, statistics.allocated_bytes);
+    count("allocations, " + subject, statistics.allocations);
+    bytes("freed, " + subject, statistics.freed_bytes);
+    count("frees, " + subject, statistics.frees);
   }
 
-  void put(const metrics::device_activity& of) {
-    const std::string device = index::short_label(of.device, tables_);
-    time("busy, " + device, of.busy);
-    time("kernels, " + device, of.kernel_busy);
-    count("number of kernels, " + device, of.kernels);
-    time("copies, " + device, of.copy_busy);
-    time("copies with kernels, " + device, of.overlap);
-    time("copies alone, " + device, of.copy_only);
-    time("memsets, " + device, of.memset_busy);
+  void put(const metrics::device_activity& activity) {
+    const std::string device = index::short_label(activity.device, tables_);
+    time("busy, " + device, activity.busy);
+    time("kernels, " + device, activity.kernel_busy);
+    count("number of kernels, " + device, activity.kernels);
+    time("copies, " + device, activity.copy_busy);
+    time("copies with kernels, " + device, activity.overlap);
+    time("copies alone, " + device, activity.copy_only);
+    time("memsets, " + device, activity.memset_busy);
   }
 
-  void put(const metrics::transfer_statistics& of) {
-    const std::string what = fmt::format("{}, {}", index::short_label(of.device, tables_), name_of(of.direction));
-    to_.put("copied, " + what, metric_unit::bytes, of.bytes);
-    count("copies, " + what, of.count);
-    to_.put("mean bandwidth, " + what, metric_unit::rate, of.mean_bandwidth, unknown);
-    time("copying, " + what, of.busy);
+  void put(const metrics::transfer_statistics& statistics) {
+    const std::string subject =
+        fmt::format("{}, {}", index::short_label(statistics.device, tables_), get_name(statistics.direction));
+    to_.put("copied, " + subject, metric_unit::bytes, statistics.bytes);
+    count("copies, " + subject, statistics.count);
+    to_.put("mean bandwidth, " + subject, metric_unit::rate, statistics.mean_bandwidth, unknown);
+    time("copying, " + subject, statistics.busy);
   }
 
-  /// `cut`: this step has more names.
-  void names(const char* what, const std::vector<metrics::named_time>& all, bool cut) {
-    for (const auto& each : all) time(what + std::string(tables_.text(each.name)), each.total, cut ? unknown : 0);
+  /// `cut`: the step has more names than `all` lists.
+  void names(const char* subject, const std::vector<metrics::named_time>& times, bool cut) {
+    for (const auto& each : times) time(subject + std::string(tables_.text(each.name)), each.total, cut ? unknown : 0);
   }
 
   metric_columns& to_;
@@ -155,47 +157,47 @@ std::string label_of_process(trace::process_id id, const trace::tables& tables) 
   return rank + index::process_label(id, tables);
 }
 
-/// The steps of a query, without metrics.
-step_statistics steps_asked_for(const step_statistics_query& query, const sources& from) {
-  step_statistics made;
-  const auto facts = facts_of(from);
+/// Returns the steps of a query, without metrics.
+step_statistics steps_asked_for(const step_statistics_query& query, const sources& source) {
+  step_statistics statistics;
+  const auto facts = get_facts(source);
   for (const auto& [process, list] : facts->steps->lists())
     if (!list.steps.empty())
-      made.processes.push_back({process, label_of_process(process, from.trace.tables()), list.steps.size()});
-  std::stable_sort(made.processes.begin(), made.processes.end(),
+      statistics.processes.push_back({process, label_of_process(process, source.trace.tables()), list.steps.size()});
+  std::stable_sort(statistics.processes.begin(), statistics.processes.end(),
                    [](const auto& a, const auto& b) { return a.steps > b.steps; });
-  if (made.processes.empty()) return made;
-  made.process = query.process == trace::process_id::none ? made.processes.front().process : query.process;
-  const auto list = facts->steps->lists().find(made.process);
-  if (list == facts->steps->lists().end()) return made;
-  made.source = list->second.source;
-  made.step_count = list->second.steps.size();
+  if (statistics.processes.empty()) return statistics;
+  statistics.process = query.process == trace::process_id::none ? statistics.processes.front().process : query.process;
+  const auto list = facts->steps->lists().find(statistics.process);
+  if (list == facts->steps->lists().end()) return statistics;
+  statistics.source = list->second.source;
+  statistics.step_count = list->second.steps.size();
   const auto kept = std::min<std::size_t>(list->second.steps.size(), step_statistics::step_limit);
-  made.steps.assign(list->second.steps.begin(), list->second.steps.begin() + static_cast<std::ptrdiff_t>(kept));
-  return made;
+  statistics.steps.assign(list->second.steps.begin(), list->second.steps.begin() + static_cast<std::ptrdiff_t>(kept));
+  return statistics;
 }
 
-/// The requested steps, with the values of steps that were settled in the result `before`, which may be null.
-step_statistics steps_after(const step_statistics* before, const step_statistics_query& query, const sources& from) {
-  step_statistics made = steps_asked_for(query, from);
-  if (before == nullptr || before->process != made.process) return made;
-  const std::size_t known = std::min<std::size_t>(before->settled, made.steps.size());
+/// Returns the requested steps, with the values of steps that were settled in the result `before`, which may be null.
+step_statistics steps_after(const step_statistics* before, const step_statistics_query& query, const sources& source) {
+  step_statistics statistics = steps_asked_for(query, source);
+  if (before == nullptr || before->process != statistics.process) return statistics;
+  const std::size_t known = std::min<std::size_t>(before->settled, statistics.steps.size());
   const auto same = [](const index::step& a, const index::step& b) { return a.span == b.span && a.number == b.number; };
-  // Inferred steps may change.
-  if (!std::equal(made.steps.begin(), made.steps.begin() + static_cast<std::ptrdiff_t>(known), before->steps.begin(),
-                  same))
-    return made;
-  made.metrics = before->metrics;
-  for (step_metric& each : made.metrics) each.values.resize(known);
-  made.measured = known;
-  return made;
+  // Inferred steps may have changed since.
+  if (!std::equal(statistics.steps.begin(), statistics.steps.begin() + static_cast<std::ptrdiff_t>(known),
+                  before->steps.begin(), same))
+    return statistics;
+  statistics.metrics = before->metrics;
+  for (step_metric& each : statistics.metrics) each.values.resize(known);
+  statistics.measured = known;
+  return statistics;
 }
 
 /// Measures one step after another.
 class step_measurer final : public long_result<step_statistics> {
  public:
-  step_measurer(const step_statistics_query& query, const sources& from, const step_statistics* before = nullptr)
-      : from_(from), made_(steps_after(before, query, from)), columns_(made_) {}
+  step_measurer(const step_statistics_query& query, const sources& origin, const step_statistics* before = nullptr)
+      : from_(origin), made_(steps_after(before, query, origin)), columns_(made_) {}
 
   result<bool> work(std::chrono::steady_clock::time_point deadline, const std::atomic<bool>& cancelled) override {
     while (made_.measured < made_.steps.size()) {
@@ -217,23 +219,23 @@ class step_measurer final : public long_result<step_statistics> {
   }
 
   result<step_statistics> so_far(bool& /*provisional*/) override {
-    step_statistics made = made_;
-    made.settled = std::min<std::uint64_t>(made.measured, settled_steps());
-    for (step_metric& each : made.metrics) each.outliers = outliers_of(each.values, each.median);
+    step_statistics statistics = made_;
+    statistics.settled = std::min<std::uint64_t>(statistics.measured, settled_steps());
+    for (step_metric& each : statistics.metrics) each.outliers = find_outliers(each.values, each.median);
     // Metrics without any positive value are not informative.
-    std::erase_if(made.metrics, [](const step_metric& each) {
+    std::erase_if(statistics.metrics, [](const step_metric& each) {
       return std::none_of(each.values.begin(), each.values.end(), [](double value) { return value > 0; });
     });
-    return made;
+    return statistics;
   }
 
  private:
   /// Returns the number of steps that have ended and of which all recorded rows have arrived.
   [[nodiscard]] std::uint64_t settled_steps() const {
     if (from_.stored != nullptr) return 0;
-    constexpr time_ns latest_row = 1'000'000'000;  // The most time by which a row is late, except for device work.
-    time_ns until = index::time_range_of(from_.trace).end - latest_row;
-    // Device work may be later: the watermark shows up to when it is complete.
+    constexpr time_ns latest_row = 1'000'000'000;  // Rows arrive at most this late, except for device work.
+    time_ns until = index::recorded_range(from_.trace).end - latest_row;
+    // Device work may arrive later. The watermark is the time up to which it is complete.
     const auto mark = from_.index.watermarks().find(made_.process);
     if (mark != from_.index.watermarks().end()) until = std::min(until, mark->second);
     return static_cast<std::uint64_t>(
@@ -259,15 +261,15 @@ class step_measurer final : public long_result<step_statistics> {
 
 }  // namespace
 
-std::vector<std::uint32_t> outliers_of(const std::vector<double>& values, double& median) {
+std::vector<std::uint32_t> find_outliers(const std::vector<double>& values, double& median) {
   std::vector<double> known;
   for (const double value : values)
     if (!std::isnan(value)) known.push_back(value);
-  median = known.empty() ? 0 : middle_of(known);
+  median = known.empty() ? 0 : find_middle(known);
   if (known.size() < min_for_outliers) return {};
   double sum = 0;
   for (double& value : known) sum += value = std::fabs(value - median);
-  const double middle = middle_of(known);
+  const double middle = find_middle(known);
   const double usual =
       middle > 0 ? middle * by_median_deviation : sum / static_cast<double>(known.size()) * by_mean_deviation;
   const double most = std::max(usual * usual_deviations, std::fabs(median) * min_share);
@@ -278,21 +280,21 @@ std::vector<std::uint32_t> outliers_of(const std::vector<double>& values, double
 }
 
 std::unique_ptr<long_result<step_statistics>> start_long_panel(const step_statistics_query& query,
-                                                               const sources& from) {
-  if (from.stored == nullptr || !from.stored->sections) return nullptr;
-  return std::make_unique<step_measurer>(query, from);
+                                                               const sources& source) {
+  if (source.stored == nullptr || !source.stored->sections) return nullptr;
+  return std::make_unique<step_measurer>(query, source);
 }
 
-result<step_statistics> result_to(const step_statistics_query& query, const sources& from) {
-  return result_after(nullptr, query, from);
+result<step_statistics> result_to(const step_statistics_query& query, const sources& source) {
+  return result_after(nullptr, query, source);
 }
 
 result<step_statistics> result_after(const step_statistics* before, const step_statistics_query& query,
-                                     const sources& from) {
-  step_measurer all(query, from, before);
-  if (const auto done = all.work(std::chrono::steady_clock::time_point::max(), from.cancelled); !done)
+                                     const sources& source) {
+  step_measurer measurer(query, source, before);
+  if (const auto done = measurer.work(std::chrono::steady_clock::time_point::max(), source.cancelled); !done)
     return tl::unexpected(done.error());
-  return all.so_far(from.provisional);
+  return measurer.so_far(source.provisional);
 }
 
 }  // namespace sluice::query

@@ -7,7 +7,8 @@
 #include "core/index/work/steps.hpp"
 #include "core/metrics/comparison/comparison.hpp"
 
-/// The statistics of each step: `range_statistics` for the step's time range.
+/// The statistics of each step, which is one iteration of the program's main loop. They are the `range_statistics` of
+/// the step's time range.
 namespace sluice::query {
 
 using metric_unit = metrics::compared_unit;
@@ -20,7 +21,7 @@ struct step_metric {
   /// the longest totals of that step.
   std::vector<double> values;
   double median = 0;  ///< The median of the known values.
-  /// The positions in `step_statistics::steps` of the steps whose values are outliers (`outliers_of`), ascending.
+  /// The positions in `step_statistics::steps` of the steps whose values are outliers (`find_outliers`), ascending.
   std::vector<std::uint32_t> outliers;
   double absent = 0;  ///< The value for steps that do not have the metric: 0 or NaN.
 };
@@ -36,10 +37,10 @@ struct step_statistics {
   std::vector<stepping_process> processes;  ///< The process with most steps first. Empty if there are no steps.
   trace::process_id process{};              ///< The process whose steps these are.
   index::step_source source = index::step_source::none;
-  std::vector<index::step> steps;    ///< The first `step_limit` steps.
-  std::uint64_t step_count = 0;      ///< The number of steps, including those beyond the limit.
-  std::uint64_t measured = 0;        ///< The number of steps, from the first on, that have values.
-  std::uint64_t settled = 0;         ///< The number of those that data added to a growing recording no longer changes.
+  std::vector<index::step> steps;  ///< The first `step_limit` steps.
+  std::uint64_t step_count = 0;    ///< The number of steps, including those beyond the limit.
+  std::uint64_t measured = 0;      ///< The number of steps, from the first on, that have values.
+  std::uint64_t settled = 0;  ///< The number of measured steps that new data of a growing recording no longer changes.
   std::vector<step_metric> metrics;  ///< At most `metric_limit`. The first is the duration.
 
   static constexpr std::size_t step_limit = 10'000;
@@ -57,6 +58,6 @@ struct step_statistics_query {
 /// more than 3.5 times the usual deviation. The usual deviation is 1.4826 times the median deviation or, if that is 0,
 /// 1.2533 times the mean deviation (Iglewicz and Hoaglin, "How to detect and handle outliers", 1993). Sets `median`.
 /// Ignores NaN. Fewer than 5 values have no outliers. O(n log n).
-[[nodiscard]] std::vector<std::uint32_t> outliers_of(const std::vector<double>& values, double& median);
+[[nodiscard]] std::vector<std::uint32_t> find_outliers(const std::vector<double>& values, double& median);
 
 }  // namespace sluice::query

@@ -22,7 +22,7 @@ checked_recording hostile() {
   peak.name = "max-peak";
   peak.limit = 1 * gib;
   peak.measured = 2 * gib;
-  peak.is = verdict::not_met;
+  peak.status = verdict::not_met;
   peak.about = "framework layer, device memory of GPU 0";
   peak.where = "a|b,c:d<e>\"f\"&%0A\n::error::@all: `x` ]]>";
   symbols::frame_line line;
@@ -32,24 +32,24 @@ checked_recording hostile() {
   peak.line = line;
   condition idle;
   idle.name = "max-idle";
-  idle.what = quantity::share;
+  idle.kind = quantity::share;
   idle.limit = 0.2;
   idle.reason = "no kernel times were recorded";
   condition growth;
   growth.name = "max-growth";
-  growth.what = quantity::bytes_per_step;
+  growth.kind = quantity::bytes_per_step;
   growth.limit = 1024;
   growth.measured = 0;
-  growth.is = verdict::met;
-  checked_recording of;
-  of.path = "run.sluice";
-  of.conditions = {peak, idle, growth};
-  of.roots = {"/repo"};
-  return of;
+  growth.status = verdict::met;
+  checked_recording recording;
+  recording.path = "run.sluice";
+  recording.conditions = {peak, idle, growth};
+  recording.roots = {"/repo"};
+  return recording;
 }
 
 /// The lines of `text`.
-std::vector<std::string> lines_of(const std::string& text) {
+std::vector<std::string> get_lines(const std::string& text) {
   std::vector<std::string> lines;
   std::istringstream in(text);
   for (std::string line; std::getline(in, line);) lines.push_back(line);
@@ -89,7 +89,7 @@ TEST(check_output, junit_has_a_case_for_each_condition) {
 
 TEST(check_output, markdown_cells_stay_cells) {
   const std::string text = check_text(hostile(), check_format::markdown);
-  for (const std::string& line : lines_of(text)) {
+  for (const std::string& line : get_lines(text)) {
     if (!line.starts_with('|')) continue;
     std::size_t borders = 0;
     for (std::size_t i = 0; i < line.size(); ++i) borders += line[i] == '|' && (i == 0 || line[i - 1] != '\\');
@@ -100,7 +100,7 @@ TEST(check_output, markdown_cells_stay_cells) {
 }
 
 TEST(check_output, github_escapes_what_would_end_a_command) {
-  const auto lines = lines_of(check_text(hostile(), check_format::github));
+  const auto lines = get_lines(check_text(hostile(), check_format::github));
   ASSERT_EQ(lines.size(), 3U) << "two annotations and the summary";
   EXPECT_THAT(lines[0],
               HasSubstr("::error file=src/we%2Cird%3A100%25\\nname.py,line=12,title=sluice check%3A max-peak::"));
@@ -110,26 +110,26 @@ TEST(check_output, github_escapes_what_would_end_a_command) {
 }
 
 TEST(check_output, github_names_no_file_twice_removed) {
-  checked_recording of = hostile();
-  of.conditions[0].line->file = "/repository/train.py";
-  EXPECT_THAT(check_text(of, check_format::github), HasSubstr("file=/repository/train.py,"));
+  checked_recording recording = hostile();
+  recording.conditions[0].line->file = "/repository/train.py";
+  EXPECT_THAT(check_text(recording, check_format::github), HasSubstr("file=/repository/train.py,"));
 }
 
 TEST(check_output, what_grew_since_the_baseline_is_listed) {
-  checked_recording of = hostile();
-  of.baseline = "old.sluice";
-  condition& peak = of.conditions[0];
+  checked_recording recording = hostile();
+  recording.baseline = "old.sluice";
+  condition& peak = recording.conditions[0];
   peak.name = "baseline-peak";
   peak.baseline = 0.5 * gib;
   peak.lines = {{"train.py:20, forward", 0.25 * gib, 1.5 * gib}};
   peak.modules = {{"GPT2MLP.forward", 0.25 * gib, 1.5 * gib}};
   for (const auto as : {check_format::text, check_format::junit, check_format::markdown, check_format::github}) {
-    const std::string text = check_text(of, as);
+    const std::string text = check_text(recording, as);
     EXPECT_THAT(text, HasSubstr("line train.py:20, forward"));
     EXPECT_THAT(text, HasSubstr("module GPT2MLP.forward"));
     EXPECT_THAT(text, HasSubstr("256 MiB"));
   }
-  const auto read = nlohmann::json::parse(check_text(of, check_format::json));
+  const auto read = nlohmann::json::parse(check_text(recording, check_format::json));
   EXPECT_EQ(read["baseline"], "old.sluice");
   EXPECT_EQ(read["conditions"][0]["grown_modules"][0]["after_bytes"], 1610612736);
 }

@@ -20,7 +20,7 @@ class check_verb : public sluice_program {};
 
 TEST_F(check_verb, status_says_whether_conditions_are_met) {
   EXPECT_EQ(run_sluice({"check", training, "--max-peak", "100GiB"}).status, 0);
-  const outcome over = run_sluice({"check", training, "--max-peak", "1MiB"});
+  const program_result over = run_sluice({"check", training, "--max-peak", "1MiB"});
   EXPECT_EQ(over.status, 1);
   EXPECT_THAT(over.out, HasSubstr("max-peak"));
   EXPECT_THAT(over.out, HasSubstr("not met"));
@@ -43,7 +43,7 @@ TEST_F(check_verb, agrees_with_the_report) {
 }
 
 TEST_F(check_verb, a_leak_is_an_annotation) {
-  const outcome found = run_sluice({"check", leak, "--no-leaks", "--format", "github"});
+  const program_result found = run_sluice({"check", leak, "--no-leaks", "--format", "github"});
   EXPECT_EQ(found.status, 1);
   EXPECT_THAT(found.out, StartsWith("::error "));
   EXPECT_EQ(run_sluice({"check", pageable, "--no-leaks"}).status, 0);
@@ -60,14 +60,14 @@ TEST_F(check_verb, judges_pageable_copies) {
 }
 
 TEST_F(check_verb, without_conditions_warnings_are_not_allowed) {
-  const outcome said = run_sluice({"check", leak});
+  const program_result said = run_sluice({"check", leak});
   EXPECT_EQ(said.status, 1);
   EXPECT_THAT(said.out, HasSubstr("errors and warnings"));
   EXPECT_EQ(run_sluice({"check", leak, "--fail-on", "error"}).status, 0);
 }
 
 TEST_F(check_verb, a_recording_meets_itself) {
-  const outcome same = run_sluice({"check", training, "--baseline", training, "--tolerance", "0%"});
+  const program_result same = run_sluice({"check", training, "--baseline", training, "--tolerance", "0%"});
   EXPECT_EQ(same.status, 0) << same.out << same.err;
   EXPECT_THAT(same.out, HasSubstr("baseline-peak"));
   EXPECT_THAT(same.out, HasSubstr("baseline-step-time"));
@@ -81,7 +81,7 @@ TEST_F(check_verb, what_cannot_be_judged_has_a_status_of_its_own) {
                                              {"check", training, "--fail-on", "cows"},
                                              {"check", training, "--tolerance", "3%"},
                                              {"check"}}) {
-    const outcome said = run_sluice(wrong);
+    const program_result said = run_sluice(wrong);
     EXPECT_EQ(said.status, 2) << wrong.back();
     EXPECT_THAT(said.err, StartsWith("sluice: ")) << wrong.back();
     EXPECT_EQ(std::count(said.err.begin(), said.err.end(), '\n'), 1) << wrong.back();
@@ -90,14 +90,14 @@ TEST_F(check_verb, what_cannot_be_judged_has_a_status_of_its_own) {
   write("damaged.sluice", "this is no recording at all, but a line of text");
   EXPECT_EQ(run_sluice({"check", "damaged.sluice"}).status, 2);
   EXPECT_EQ(run_sluice({"check", leak, "--baseline", "nowhere.sluice"}).status, 2);
-  const outcome unknown = run_sluice({"check", pageable, "--max-growth", "1MiB"});
+  const program_result unknown = run_sluice({"check", pageable, "--max-growth", "1MiB"});
   EXPECT_EQ(unknown.status, 2);
   EXPECT_THAT(unknown.out, HasSubstr("no steps were recorded"));
 }
 
 TEST_F(check_verb, prints_every_format) {
   for (const char* format : {"text", "json", "junit", "markdown", "github"}) {
-    const outcome said =
+    const program_result said =
         run_sluice({"check", training, "--max-peak", "1MiB", "--baseline", training, "--format", format});
     EXPECT_EQ(said.status, 1) << format;
     EXPECT_THAT(said.out, HasSubstr("max-peak")) << format;

@@ -29,18 +29,18 @@ bool becomes(const std::function<bool()>& true_) {
   return false;
 }
 
-std::size_t allocations_in(const snapshot& of) {
+std::size_t allocations_in(const snapshot& recording) {
   std::size_t count = 0;
-  EXPECT_TRUE(of.for_each<alloc_event>([&](const alloc_event&) { ++count; }));
+  EXPECT_TRUE(recording.for_each<alloc_event>([&](const alloc_event&) { ++count; }));
   return count;
 }
 
 class record_live_test : public sluice_program {
  protected:
-  pid_t begin(const std::vector<std::string>& options, const std::string& how) {
+  pid_t begin(const std::vector<std::string>& options, const std::string& method) {
     std::vector<std::string> words{"record"};
     words.insert(words.end(), options.begin(), options.end());
-    words.insert(words.end(), {"-o", "t.sluice", "--force", "--", guest, how});
+    words.insert(words.end(), {"-o", "t.sluice", "--force", "--", guest, method});
     return begin_sluice(words);
   }
   /// The name of the socket that the program prints.
@@ -48,7 +48,7 @@ class record_live_test : public sluice_program {
     const std::string before = "sluice open --live ";
     std::string line;
     EXPECT_TRUE(becomes([&] {
-      const std::string text = content_of(file("err"));
+      const std::string text = make_content(file("err"));
       const std::size_t at = text.find(before);
       const std::size_t end = at == std::string::npos ? at : text.find('\n', at);
       if (end != std::string::npos) line = text.substr(at + before.size(), end - at - before.size());
@@ -75,7 +75,7 @@ TEST_F(record_live_test, prints_a_socket_through_which_all_of_it_comes) {
     if (const auto next = shown->successor(); next && *next) shown = *next;
     return shown->latest()->complete();
   }));
-  const outcome done = end_sluice(child);
+  const program_result done = end_sluice(child);
   EXPECT_EQ(done.status, 0) << done.err;
   EXPECT_EQ(allocations_in(*shown->latest()), recorded(file("t.sluice")).all<alloc_event>().size());
   EXPECT_FALSE(std::filesystem::exists(socket));
@@ -94,7 +94,7 @@ TEST_F(record_live_test, peers_that_stop_reading_or_say_nothing_or_nonsense_cost
   wrong.send(noise);
   std::vector<std::unique_ptr<raw_peer>> many;
   for (int i = 0; i < 50; ++i) many.push_back(std::make_unique<raw_peer>(socket));
-  const outcome done = end_sluice(child);
+  const program_result done = end_sluice(child);
   EXPECT_EQ(done.status, 0) << done.err;
   EXPECT_THAT(done.err, HasSubstr(", 0 lost"));
   const writer::recorded kept(file("t.sluice"));
@@ -104,14 +104,14 @@ TEST_F(record_live_test, peers_that_stop_reading_or_say_nothing_or_nonsense_cost
 TEST_F(record_live_test, a_socket_that_cannot_be_is_125_and_the_command_is_not_started) {
   write("taken", "precious");
   for (const char* option : {"--live=taken", "--live=/no/such/folder/s"}) {
-    const outcome refused = run_sluice({"record", option, "-o", "t.sluice", "--", "touch", "ran"});
+    const program_result refused = run_sluice({"record", option, "-o", "t.sluice", "--", "touch", "ran"});
     EXPECT_EQ(refused.status, 125) << option;
     EXPECT_EQ(std::count(refused.err.begin(), refused.err.end(), '\n'), 1) << refused.err;
   }
   EXPECT_FALSE(exists("ran"));
   EXPECT_FALSE(exists("t.sluice"));
-  EXPECT_EQ(content_of(file("taken")), "precious");
-  const outcome both = run_sluice({"record", "--live", "--on-oom", "-o", "t.sluice", "--", "touch", "ran"});
+  EXPECT_EQ(make_content(file("taken")), "precious");
+  const program_result both = run_sluice({"record", "--live", "--on-oom", "-o", "t.sluice", "--", "touch", "ran"});
   EXPECT_EQ(both.status, 125);
   EXPECT_THAT(both.err, HasSubstr("--on-oom"));
 }

@@ -66,7 +66,7 @@ TEST_F(serve_test, a_path_reaches_the_other_side_whatever_is_in_it) {
   ASSERT_TRUE(opened) << opened.error().to_string();
   EXPECT_EQ(opened->title, name);
   EXPECT_FALSE(exists("ran"));
-  EXPECT_THAT(content_of(file("ssh.words")), HasSubstr("--\nhost\n"));
+  EXPECT_THAT(make_content(file("ssh.words")), HasSubstr("--\nhost\n"));
 }
 
 TEST_F(serve_test, says_what_the_other_side_says) {
@@ -101,14 +101,14 @@ TEST_F(serve_test, ends_with_its_input_and_refuses_what_is_not_sluice) {
   };
   EXPECT_EQ(run("nothing"), 0);
   EXPECT_EQ(run("noise"), 1);
-  EXPECT_EQ(content_of(file("out")), "");
+  EXPECT_EQ(make_content(file("out")), "");
 }
 
 TEST_F(serve_test, what_came_stays_when_the_other_side_dies) {
   const auto by = remote::connection::to_program({SLUICE_BINARY_DIR "/sluice", "serve", "--stdio", training}, "host",
                                                  seconds(60), {})
                       .value();
-  const auto opened = remote::results_of(by).value();
+  const auto opened = remote::get_results(by).value();
   query::engine asks(opened.file, {.threads = 1, .wake = {}, .elsewhere = opened.answerer});
   query::slot<query::report_query> shown;
   for (int i = 0; i < 2'000 && !shown.ask(asks, {}).complete; ++i) ::usleep(10'000);

@@ -92,12 +92,12 @@ class mcp_session {
     return result;
   }
   /// All texts of a tool's result, one per line.
-  [[nodiscard]] static std::string texts_of(const json& result) {
-    std::string all;
-    if (!result.is_object() || !result.contains("result") || !result["result"].contains("content")) return all;
+  [[nodiscard]] static std::string get_texts(const json& result) {
+    std::string text;
+    if (!result.is_object() || !result.contains("result") || !result["result"].contains("content")) return text;
     for (const json& block : result["result"]["content"])
-      if (block["type"] == "text") all += block["text"].get<std::string>() + "\n";
-    return all;
+      if (block["type"] == "text") text += block["text"].get<std::string>() + "\n";
+    return text;
   }
 
   /// Waits for the child process that runs a tool and returns its id; 0 after a minute.

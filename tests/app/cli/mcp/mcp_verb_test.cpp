@@ -28,14 +28,14 @@ class mcp_verb : public sluice_program {
     const int status = std::system(("'" SLUICE_BINARY_DIR "/sluice' mcp <'" + file("input") + "' >'" + file("answers") +
                                     "' 2>'" + file("said") + "'")
                                        .c_str());
-    EXPECT_EQ(status, 0) << content_of(file("said"));
-    std::vector<json> all;
-    std::istringstream in(content_of(file("answers")));
+    EXPECT_EQ(status, 0) << make_content(file("said"));
+    std::vector<json> jsons;
+    std::istringstream in(make_content(file("answers")));
     for (std::string line; std::getline(in, line);) {
-      all.push_back(json::parse(line, nullptr, false));
-      EXPECT_FALSE(all.back().is_discarded()) << line.substr(0, 200);
+      jsons.push_back(json::parse(line, nullptr, false));
+      EXPECT_FALSE(jsons.back().is_discarded()) << line.substr(0, 200);
     }
-    return all;
+    return jsons;
   }
 
   /// The content of one tool call's result, without the marks around text that is quoted from recordings.
@@ -79,7 +79,7 @@ TEST_F(mcp_verb, begins_and_lists_its_tools) {
   for (const json& tool : results[1]["result"]["tools"]) names.push_back(tool["name"]);
   EXPECT_THAT(names, ::testing::IsSupersetOf(
                          {"findings", "report", "query", "tables", "blocks_at", "diff", "check", "whatif"}));
-  EXPECT_EQ(content_of(file("said")), "") << "only errors are logged";
+  EXPECT_EQ(make_content(file("said")), "") << "only errors are logged";
 }
 
 TEST_F(mcp_verb, findings_are_those_of_the_report) {
@@ -129,14 +129,14 @@ TEST_F(mcp_verb, tables_can_be_found) {
 
 TEST_F(mcp_verb, whatif_compares_settings_of_the_allocator) {
   const std::string graphed = SLUICE_SOURCE_DIR "/tests/data/trainings/graphed.sluice";
-  const json all = read("whatif", {{"file", graphed}});
+  const json array = read("whatif", {{"file", graphed}});
   const auto verb = json::parse(run_sluice({"whatif", graphed, "--format", "json"}).out);
-  ASSERT_EQ(all["policies"].size(), 10U);
+  ASSERT_EQ(array["policies"].size(), 10U);
   for (std::size_t i = 0; i < 10; ++i)
-    EXPECT_EQ(all["policies"][i]["peak_reserved_bytes"], verb["policies"][i]["peak_reserved_bytes"]);
+    EXPECT_EQ(array["policies"][i]["peak_reserved_bytes"], verb["policies"][i]["peak_reserved_bytes"]);
   const json one = read("whatif", {{"file", graphed}, {"policy", "expandable_segments:True"}})["policies"];
   ASSERT_EQ(one.size(), 2U) << "native is there for comparison";
-  EXPECT_EQ(one[1], all["policies"][1]);
+  EXPECT_EQ(one[1], array["policies"][1]);
   EXPECT_EQ(read("whatif", {{"file", graphed}, {"batch", "2x"}})["batch"]["law"], "assumed");
   EXPECT_THAT(call("whatif", {{"file", graphed}, {"policy", "cow"}}, true)[0]["text"].get<std::string>(),
               HasSubstr("no allocator setting is called"));
@@ -178,7 +178,7 @@ TEST_F(mcp_verb, a_picture_is_a_png_where_there_is_a_window) {
   ASSERT_EQ(results.size(), 1U);
   if (results[0].dump().find("\"screenshot\"") == std::string::npos) GTEST_SKIP() << "a build without the window";
   if (run_sluice({"screenshot", leak, "-o", "picture.png", "--size", "320x200"}).status != 0)
-    GTEST_SKIP() << "no picture can be drawn here: " << content_of(file("err"));
+    GTEST_SKIP() << "no picture can be drawn here: " << make_content(file("err"));
   const json content = call("screenshot", {{"file", leak}, {"size", "320x200"}});
   EXPECT_EQ(content[0]["type"], "image");
   EXPECT_EQ(content[0]["mimeType"], "image/png");

@@ -107,7 +107,7 @@ TEST(mcp_server, calls_a_tool) {
 /// The result of a tool that returns these content blocks.
 json answered(json blocks, bool quotes_recordings = true) {
   const tool asked{"t", "", {}, [&](const json&) -> result<json> { return blocks; }, quotes_recordings};
-  return outcome_of(asked, json::object())["content"];
+  return answer_tool_call(asked, json::object())["content"];
 }
 
 TEST(mcp_responses, are_marked_as_data_of_the_recording) {

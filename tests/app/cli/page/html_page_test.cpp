@@ -46,26 +46,26 @@ class html_page : public installed_program {
     const std::string begin = "<script type=\"text/plain\" data-" + attribute + ">";
     const std::size_t at = page.find(begin);
     if (at == std::string::npos) return "there is no " + attribute;
-    const std::size_t from = at + begin.size();
-    return from_base64(page.substr(from, page.find("</script>", from) - from));
+    const std::size_t start = at + begin.size();
+    return from_base64(page.substr(start, page.find("</script>", start) - start));
   }
 };
 
 TEST_F(html_page, holds_the_program_packed_and_the_recording_byte_for_byte) {
-  const auto made = run_sluice({"export", recording, "-o", "leak.html"});
-  ASSERT_EQ(made.status, 0) << made.err;
-  const std::string page = content_of(file("leak.html"));
+  const auto sluice = run_sluice({"export", recording, "-o", "leak.html"});
+  ASSERT_EQ(sluice.status, 0) << sluice.err;
+  const std::string page = make_content(file("leak.html"));
   EXPECT_THAT(page, StartsWith("<!DOCTYPE html>\n"));
   EXPECT_THAT(page, EndsWith("<script>\nstart();\n</script>\n</body></html>\n"));
   EXPECT_THAT(page, Not(HasSubstr("src=")));
   EXPECT_EQ(part(page, "part=\"page.js\""), "this is page.js.gz");
   EXPECT_EQ(part(page, "part=\"page.wasm\""), "this is page.wasm.gz");
-  EXPECT_TRUE(part(page, "recording=\"leak.sluice\"") == content_of(recording));
+  EXPECT_TRUE(part(page, "recording=\"leak.sluice\"") == make_content(recording));
 }
 
 TEST_F(html_page, holds_a_part_of_a_recording_as_trim_cuts_it) {
   ASSERT_EQ(run_sluice({"export", recording, "--range", "260ms:262ms", "--redact", "-o", "part.html"}).status, 0);
-  write("part.sluice", part(content_of(file("part.html")), "recording=\"leak.sluice\""));
+  write("part.sluice", part(make_content(file("part.html")), "recording=\"leak.sluice\""));
   ASSERT_EQ(run_sluice({"trim", recording, "--range", "260ms:262ms", "--redact", "-o", "trimmed.sluice"}).status, 0);
   const std::vector<std::string> query{"query", "part.sluice", "select count(*), min(time), max(end) from kernels"};
   const std::string found = run_sluice(query).out;
@@ -76,7 +76,7 @@ TEST_F(html_page, holds_a_part_of_a_recording_as_trim_cuts_it) {
 TEST_F(html_page, redacts_the_name_of_the_recording) {
   fs::copy_file(recording, file("password=hunter2.sluice"));
   ASSERT_EQ(run_sluice({"export", "password=hunter2.sluice", "--redact", "-o", "page.html"}).status, 0);
-  const std::string page = content_of(file("page.html"));
+  const std::string page = make_content(file("page.html"));
   EXPECT_THAT(page, Not(HasSubstr("hunter2")));
   EXPECT_THAT(page, HasSubstr("data-recording=\"password=[redacted].sluice\""));
 }
@@ -85,7 +85,7 @@ TEST_F(html_page, puts_a_name_into_the_page_that_cannot_end_its_element) {
   const std::string name = "a\"><script>alert(1)<b&c.sluice";
   fs::copy_file(recording, file(name));
   ASSERT_EQ(run_sluice({"export", name, "-o", "page.html"}).status, 0);
-  const std::string page = content_of(file("page.html"));
+  const std::string page = make_content(file("page.html"));
   EXPECT_THAT(page, Not(HasSubstr("alert(1)<b")));
   EXPECT_THAT(page, HasSubstr("data-recording=\"a&quot;&gt;&lt;script&gt;alert(1)&lt;b&amp;c.sluice\""));
 }
@@ -93,7 +93,7 @@ TEST_F(html_page, puts_a_name_into_the_page_that_cannot_end_its_element) {
 TEST_F(html_page, imports_a_trace_of_another_tool_first) {
   ASSERT_EQ(run_sluice({"export", recording, "--format", "chrome", "-o", "trace.json"}).status, 0);
   ASSERT_EQ(run_sluice({"export", "trace.json", "-o", "page.html"}).status, 0);
-  const std::string held = part(content_of(file("page.html")), "recording=\"trace.sluice\"");
+  const std::string held = part(make_content(file("page.html")), "recording=\"trace.sluice\"");
   write("held.sluice", held);
   EXPECT_EQ(run_sluice({"query", "held.sluice", "select count(*) from kernels"}).out,
             run_sluice({"query", "trace.json", "select count(*) from kernels"}).out);
@@ -102,7 +102,7 @@ TEST_F(html_page, imports_a_trace_of_another_tool_first) {
 TEST_F(html_page, replaces_a_file_only_if_it_may) {
   write("notes.html", "<!DOCTYPE html>\n<p>mine</p>\n");
   EXPECT_NE(run_sluice({"export", recording, "-o", "notes.html"}).status, 0);
-  EXPECT_THAT(content_of(file("notes.html")), HasSubstr("mine"));
+  EXPECT_THAT(make_content(file("notes.html")), HasSubstr("mine"));
   EXPECT_EQ(run_sluice({"export", recording, "-o", "page.html"}).status, 0);
   EXPECT_NE(run_sluice({"export", recording, "-o", "page.html"}).status, 0);
   EXPECT_EQ(run_sluice({"export", recording, "-o", "page.html", "--force"}).status, 0);

@@ -44,10 +44,10 @@ class serve_verb : public installed_program {
     std::string said;
     for (int i = 0; i < 1000 && said.find('\n') == std::string::npos; ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
-      said = content_of(file("out"));
+      said = make_content(file("out"));
     }
     const std::string before = "Sluice is at http://127.0.0.1:";
-    ASSERT_THAT(said, StartsWith(before)) << content_of(file("err"));
+    ASSERT_THAT(said, StartsWith(before)) << make_content(file("err"));
     said = said.substr(0, said.find('\n'));
     const std::size_t slash = said.find('/', before.size());
     port_ = static_cast<std::uint16_t>(std::stoi(said.substr(before.size(), slash - before.size())));
@@ -56,7 +56,7 @@ class serve_verb : public installed_program {
     host_ = "127.0.0.1:" + std::to_string(port_);
   }
 
-  outcome stop(int signal = SIGTERM) {
+  program_result stop(int signal = SIGTERM) {
     if (child_ <= 0) return {};
     kill(child_, signal);
     return end_sluice(std::exchange(child_, 0));
@@ -214,9 +214,9 @@ TEST_F(serve_verb, serves_a_recording_that_is_made_elsewhere) {
   const std::string place = "recordings/1/made.sluice";
   for (int i = 0; i < 100 && head(place).headers["Sluice-Growing"] != "0"; ++i)
     std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  EXPECT_EQ(get(place).body, content_of(training));
+  EXPECT_EQ(get(place).body, make_content(training));
   there.reset();
-  EXPECT_EQ(get(place).body, content_of(training)) << "received events stay";
+  EXPECT_EQ(get(place).body, make_content(training)) << "received events stay";
 }
 
 TEST_F(serve_verb, results_one_request_after_another_on_one_connection) {
@@ -298,7 +298,8 @@ TEST_F(serve_verb, listens_to_this_machine_only) {
   EXPECT_FALSE(http_client(port_, "127.0.0.2").connected()) << "the server does not listen on this address";
 }
 
-// Tried: other files beside recordings, also with names of recordings, and in formats that recordings can have.
+// Tried: other files beside recordings, including files with names of recordings, and files in formats that recordings
+// can have.
 TEST_F(serve_verb, serves_no_other_files_of_a_folder) {
   const std::vector<std::pair<std::string, std::string>> others = {
       {"notes.txt", "the secret"},
@@ -415,7 +416,7 @@ TEST_F(serve_verb, changes_nothing_and_takes_no_bodies) {
   }
   EXPECT_EQ(ask(request(target, "Content-Length: 5\r\n") + "hello").status, 400);
   EXPECT_EQ(ask(request(target, "Transfer-Encoding: chunked\r\n") + "0\r\n\r\n").status, 400);
-  EXPECT_EQ(content_of(file("runs/digits.sluice")), digits_);
+  EXPECT_EQ(make_content(file("runs/digits.sluice")), digits_);
 }
 
 TEST_F(serve_verb, cuts_off_who_sends_too_much_or_nonsense) {
@@ -473,7 +474,7 @@ TEST_F(serve_verb, ends_by_a_signal) {
 }
 
 TEST_F(serve_verb, says_why_it_cannot_serve) {
-  outcome ended = run_sluice({"serve", "nowhere.sluice"});
+  program_result ended = run_sluice({"serve", "nowhere.sluice"});
   EXPECT_EQ(ended.status, 1);
   EXPECT_EQ(ended.err, "sluice: nowhere.sluice: cannot open: No such file or directory\n");
   ASSERT_EQ(mkfifo(file("pipe").c_str(), 0600), 0);
@@ -502,11 +503,11 @@ TEST_F(serve_verb, opens_a_browser_without_the_secret_on_a_command_line) {
   serve({"--open", "runs"}, {{"PATH", file("bin") + ":/usr/bin:/bin"}, {"DISPLAY", ":9"}, {"TMPDIR", file(".")}});
   for (int i = 0; i < 500 && !exists("words"); ++i) std::this_thread::sleep_for(std::chrono::milliseconds(10));
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
-  const std::string words = content_of(file("words"));
+  const std::string words = make_content(file("words"));
   EXPECT_THAT(words, EndsWith("/sluice.html\n"));
   EXPECT_THAT(words, Not(HasSubstr(token_)));
-  EXPECT_THAT(content_of(file("shown")), HasSubstr("url=http://" + host_ + "/" + token_ + "/recordings/\""));
-  EXPECT_EQ(content_of(file("rights")), "700\n");
+  EXPECT_THAT(make_content(file("shown")), HasSubstr("url=http://" + host_ + "/" + token_ + "/recordings/\""));
+  EXPECT_EQ(make_content(file("rights")), "700\n");
   stop();
   EXPECT_FALSE(fs::exists(words.substr(0, words.size() - 1))) << "it is deleted when the server ends";
 }
@@ -545,10 +546,10 @@ TEST_F(serve_verb, a_live_recording_without_an_end_is_served_as_far_as_there_is_
   liar.run([](const remote::frame& asked, std::vector<std::byte>& out) {
     using remote::frame_kind;
     if (asked.kind == frame_kind::hello)
-      remote::put_frame(out, frame_kind::hello, asked.id, remote::bytes_of(remote::hello_message{}));
+      remote::put_frame(out, frame_kind::hello, asked.id, remote::get_bytes(remote::hello_message{}));
     if (asked.kind == frame_kind::look)
       remote::put_frame(out, frame_kind::extent, asked.id,
-                        remote::bytes_of(remote::extent_message{1, 1, INT64_MAX, 1}));
+                        remote::get_bytes(remote::extent_message{1, 1, INT64_MAX, 1}));
     if (asked.kind == frame_kind::read)
       remote::put_frame(out, frame_kind::bytes, asked.id, std::vector<std::byte>(remote::max_read));
     return true;
@@ -564,7 +565,7 @@ TEST_F(serve_verb, a_live_recording_without_an_end_is_served_as_far_as_there_is_
     reply = get("recordings/1/recording.sluice", "Range: bytes=3145726-\r\n");
   EXPECT_EQ(reply.status, 206);
   EXPECT_EQ(reply.body, std::string(2, '\0'));
-  const outcome ended = stop();
+  const program_result ended = stop();
   EXPECT_EQ(ended.status, 128 + SIGTERM);
   EXPECT_EQ(ended.err,
             "sluice: socket: cannot write to a scratch file: File too large: showing the recording up to then; "

@@ -31,13 +31,13 @@ std::vector<std::string> fields(const std::string& text, const std::string& star
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
     if (!line.starts_with(start)) continue;
-    std::vector<std::string> made;
+    std::vector<std::string> strings;
     for (std::size_t at = 0; at < line.size();) {
       const std::size_t end = std::min(line.find("  ", at), line.size());
-      if (end > at) made.push_back(line.substr(at, end - at));
+      if (end > at) strings.push_back(line.substr(at, end - at));
       at = std::min(line.find_first_not_of(' ', end), line.size());
     }
-    return made;
+    return strings;
   }
   return {};
 }
@@ -56,7 +56,7 @@ class top_verb : public sluice_program {
 TEST_F(top_verb, metrics_are_those_of_the_report) {
   for (const auto& [name, layer] : {std::pair("pytorch-training", "framework"), std::pair("leak", "driver")}) {
     const json report = json::parse(run_sluice({"report", "--format", "json", recording(name)}).out);
-    const outcome shown = run_sluice({"top", "--once", recording(name)});
+    const program_result shown = run_sluice({"top", "--once", recording(name)});
     EXPECT_EQ(shown.status, 0) << shown.err;
     EXPECT_THAT(shown.out, StartsWith(std::string(name) + ".sluice: "));
     EXPECT_THAT(shown.out, HasSubstr(format_count(report["events"]) + " events, "));
@@ -203,7 +203,7 @@ TEST_F(top_live, shows_a_recording_that_grows) {
 }
 
 TEST_F(top_live, finds_the_recordings_that_run) {
-  outcome shown = run_sluice({"top", "--once"});
+  program_result shown = run_sluice({"top", "--once"});
   EXPECT_EQ(shown.status, 0) << shown.err;
   EXPECT_THAT(shown.out, HasSubstr("live.sluice: "));
 }

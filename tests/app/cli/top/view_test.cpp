@@ -19,11 +19,11 @@ using ::testing::Not;
 constexpr std::uint64_t gib = std::uint64_t{1} << 30;
 
 top_metrics training(std::size_t gpus = 1, std::size_t processes = 1, std::size_t held = 2) {
-  top_metrics made;
-  made.span = {0, 12'000'000'000};
-  made.growing = true;
-  made.events = 1'200'000;
-  made.memory = "framework layer, device memory";
+  top_metrics output;
+  output.span = {0, 12'000'000'000};
+  output.growing = true;
+  output.events = 1'200'000;
+  output.memory = "framework layer, device memory";
   for (std::size_t i = 0; i < gpus; ++i) {
     gpu_row gpu;
     gpu.label = "GPU " + std::to_string(i);
@@ -35,26 +35,26 @@ top_metrics training(std::size_t gpus = 1, std::size_t processes = 1, std::size_
     gpu.whole = 14 * gib;
     gpu.memory_bytes = 140 * gib;
     gpu.to_device = {true, 12e9, 50.4e9, 63e9, 0.25};
-    made.gpus.push_back(gpu);
+    output.gpus.push_back(gpu);
   }
   for (std::size_t i = 0; i < processes; ++i)
-    made.processes.push_back({4000 + i, -1, "GPU 0", 10 * gib, 12 * gib, "python train.py"});
-  made.stacks = true;
-  made.held_title = "GPU 0, framework: device, by line";
+    output.processes.push_back({4000 + i, -1, "GPU 0", 10 * gib, 12 * gib, "python train.py"});
+  output.stacks = true;
+  output.held_title = "GPU 0, framework: device, by line";
   for (std::size_t i = 0; i < held; ++i)
-    made.held.push_back({6 * gib, 12, 0.6, "train.py:" + std::to_string(i + 1) + ", make"});
-  return made;
+    output.held.push_back({6 * gib, 12, 0.6, "train.py:" + std::to_string(i + 1) + ", make"});
+  return output;
 }
 
-std::vector<std::string> text_of(const top_metrics& of, std::size_t columns = 80, std::size_t rows = 24,
+std::vector<std::string> to_text(const top_metrics& subject, std::size_t columns = 80, std::size_t rows = 24,
                                  std::optional<double> rate = std::nullopt) {
-  std::vector<std::string> made;
-  for (const view_line& each : view_of(of, {"train.sluice", rate, columns, rows})) made.push_back(each.text);
-  return made;
+  std::vector<std::string> strings;
+  for (const view_line& each : make_view(subject, {"train.sluice", rate, columns, rows})) strings.push_back(each.text);
+  return strings;
 }
 
 TEST(top_view, says_the_metrics) {
-  const auto lines = text_of(training());
+  const auto lines = to_text(training());
   EXPECT_THAT(lines, ::testing::ElementsAre(
                          "train.sluice: 12.0 s, being written",
                          "1,200,000 events, 100,000 per second (mean), 0 lost, 0 failed allocations",
@@ -69,71 +69,72 @@ TEST(top_view, says_the_metrics) {
 }
 
 TEST(top_view, says_how_the_recording_is) {
-  top_metrics of = training();
-  of.seconds_since = 12.3;
-  EXPECT_EQ(text_of(of)[0], "train.sluice: 12.0 s, being written, nothing new for 12 s");
-  of.seconds_behind = 5;
-  EXPECT_EQ(text_of(of)[0], "train.sluice: 12.0 s, being written, metrics 5 s old");
-  of.growing = false;
-  EXPECT_EQ(text_of(of)[0], "train.sluice: 12.0 s, cut short: the recorder ended early");
-  of.complete = true;
-  of.simulated = true;
-  EXPECT_EQ(text_of(of)[0], "train.sluice: 12.0 s on the simulated device, finished");
-  of.lost = 7;
-  of.failed = 1;
-  EXPECT_EQ(text_of(of, 80, 24, 2'500.4)[1], "1,200,000 events, 2,500 per second, 7 lost, 1 failed allocation");
+  top_metrics subject = training();
+  subject.seconds_since = 12.3;
+  EXPECT_EQ(to_text(subject)[0], "train.sluice: 12.0 s, being written, no new events for 12 s");
+  subject.seconds_behind = 5;
+  EXPECT_EQ(to_text(subject)[0], "train.sluice: 12.0 s, being written, metrics 5 s old");
+  subject.growing = false;
+  EXPECT_EQ(to_text(subject)[0], "train.sluice: 12.0 s, cut short: the recorder ended early");
+  subject.complete = true;
+  subject.simulated = true;
+  EXPECT_EQ(to_text(subject)[0], "train.sluice: 12.0 s on the simulated device, finished");
+  subject.lost = 7;
+  subject.failed = 1;
+  EXPECT_EQ(to_text(subject, 80, 24, 2'500.4)[1], "1,200,000 events, 2,500 per second, 7 lost, 1 failed allocation");
 }
 
 TEST(top_view, shows_errors_first) {
-  top_metrics of = training();
-  of.errors = {"12 allocations failed."};
-  const auto lines = text_of(of);
+  top_metrics subject = training();
+  subject.errors = {"12 allocations failed."};
+  const auto lines = to_text(subject);
   EXPECT_EQ(lines[4], "Errors");
   EXPECT_EQ(lines[5], "12 allocations failed.");
 }
 
 TEST(top_view, says_what_is_not_known) {
-  top_metrics of = training();
-  gpu_row& gpu = of.gpus[0];
+  top_metrics subject = training();
+  gpu_row& gpu = subject.gpus[0];
   gpu.used.reset();
   gpu.untracked.reset();
   gpu.whole.reset();
   gpu.reserved = 0;
   gpu.to_device = {};
-  of.processes[0].gpu.clear();
-  of.processes[0].reserved = 0;
-  of.processes[0].rank = 3;
-  of.stacks = false;
-  const auto lines = text_of(of);
+  subject.processes[0].gpu.clear();
+  subject.processes[0].reserved = 0;
+  subject.processes[0].rank = 3;
+  subject.stacks = false;
+  const auto lines = to_text(subject);
   EXPECT_THAT(lines, Contains("GPU 0     -         -         -          -          -       -  NVIDIA H200"));
   EXPECT_THAT(lines, Contains("4000     3  -       -         -  python train.py"));
   EXPECT_THAT(lines, Not(Contains(HasSubstr("copies"))));
   EXPECT_THAT(lines, Not(Contains(HasSubstr("Live memory"))));
-  EXPECT_EQ(text_of({}).size(), 3U) << "nothing was recorded";
+  EXPECT_EQ(to_text({}).size(), 3U) << "nothing was recorded";
 }
 
 TEST(top_view, fits_every_terminal) {
-  top_metrics of = training(8, 64, 64);
-  of.errors.assign(5, std::string(500, 'x'));
+  top_metrics subject = training(8, 64, 64);
+  subject.errors.assign(5, std::string(500, 'x'));
   for (const std::size_t columns : {1U, 2U, 40U, 80U, 200U})
     for (std::size_t rows = 1; rows < 120; ++rows) {
-      const auto lines = text_of(of, columns, rows);
+      const auto lines = to_text(subject, columns, rows);
       ASSERT_LE(lines.size(), rows);
       for (const std::string& line : lines) ASSERT_LE(line.size(), columns) << line;
     }
-  const auto lines = text_of(of);
+  const auto lines = to_text(subject);
   EXPECT_EQ(lines.size(), 24U);
   for (const char* each : {"Errors", "GPU        used", "GPU    copies", " PID  GPU"})
     EXPECT_THAT(lines, Contains(HasSubstr(each)));
   EXPECT_THAT(lines, Contains("... 63 more"));
-  EXPECT_EQ(text_of(of, 80, 1000).size(), 3U + 7 + 10 + 10 + 66 + 66) << "everything, if there is space";
+  EXPECT_EQ(to_text(subject, 80, 1000).size(), 3U + 7 + 10 + 10 + 66 + 66) << "everything, if there is space";
 }
 
 TEST(top_view, cuts_between_characters) {
-  top_metrics of = training();
-  of.held[0].text = "α.py:1, ββββββββββββ";
+  top_metrics subject = training();
+  subject.held[0].text = "α.py:1, ββββββββββββ";
   for (std::size_t columns = 1; columns < 60; ++columns)
-    for (const std::string& line : text_of(of, columns)) EXPECT_EQ(first_not_utf8(line), std::string::npos) << line;
+    for (const std::string& line : to_text(subject, columns))
+      EXPECT_EQ(first_not_utf8(line), std::string::npos) << line;
 }
 
 // Names that contain terminal control sequences.
@@ -141,10 +142,10 @@ TEST(top_view, escapes_names) {
   const std::string hostile =
       "a\033[2J\r\nb\xe2\x80\xae\x9b"
       "c";
-  top_metrics of = training();
-  of.gpus[0].name = of.processes[0].command = of.held[0].text = of.held_title = hostile;
-  of.errors = {hostile};
-  for (const view_line& each : view_of(of, {hostile, std::nullopt, 500, 100}))
+  top_metrics subject = training();
+  subject.gpus[0].name = subject.processes[0].command = subject.held[0].text = subject.held_title = hostile;
+  subject.errors = {hostile};
+  for (const view_line& each : make_view(subject, {hostile, std::nullopt, 500, 100}))
     EXPECT_TRUE(is_printable(each.text)) << each.text;
 }
 

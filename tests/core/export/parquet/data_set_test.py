@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""The data set that `sluice export --format parquet` writes, as DuckDB and Spark read it.
+"""Tests that DuckDB and Spark read the data set that `sluice export --format parquet` writes.
 
 Usage: data_set_test.py SLUICE ASSETS [PART OF A TEST'S NAME]
 
-64 generated ranks are exported; then the queries of ASSETS/sql run unchanged in DuckDB, and in Spark if installed, and
-must give the results of `sluice query`. Exits with 77 (skipped) if pyarrow or duckdb is missing: `./dev test` and
-`./dev data-set-check` install them, the latter Spark too."""
+The test exports 64 generated ranks. Then the queries of ASSETS/sql run unchanged in DuckDB, and in Spark if it is
+installed, and must give the results of `sluice query`. Exits with 77 (skipped) if pyarrow or duckdb is missing. `./dev
+test` and `./dev data-set-check` install both; the latter installs Spark, too."""
 import decimal
 import json
 import os
@@ -81,7 +81,7 @@ class Recordings:
         self.runs[name] = path
 
     def query(self, name, sql):
-        """The rows of a result, as tuples."""
+        """Returns the rows of a result, as tuples."""
         lines = json.loads(run(self.sluice, "query", "--format", "json", self.runs[name], sql))
         return [tuple(row.values()) if isinstance(row, dict) else tuple(row) for row in lines]
 
@@ -109,7 +109,7 @@ PEAK_ROWS = """
 
 
 def peaks_of_modules(recordings, name):
-    """(rank, device, layer, kind, peak, time, module, bytes, blocks), as peak_by_rank_and_module.sql has them."""
+    """Returns (rank, device, layer, kind, peak, time, module, bytes, blocks), like peak_by_rank_and_module.sql."""
     peaks = recordings.query(name, PEAK_ROWS.format(rank=RANK_OF.format("s")))
     blocks = {}
     for row in recordings.query(name, f"""
@@ -129,7 +129,7 @@ def peaks_of_modules(recordings, name):
 
 
 def highest_of_run(recordings, name):
-    """By (layer, kind): bytes of each module at the highest peak of all ranks."""
+    """Returns, by (layer, kind), the bytes of each module at the highest peak of all ranks."""
     highest = {}
     for row in peaks_of_modules(recordings, name):
         rank, device, layer, kind, peak = row[:5]
@@ -236,7 +236,7 @@ def test_outliers(engine, recordings, assets):
         usual = float(statistics.median(of_ranks.values()))
         wanted += [(name, rank, figure, value, usual, value / usual - 1) for rank, value in of_ranks.items()
                    if usual > 0 and abs(value / usual - 1) > 0.05]
-    assert wanted, "no outlier: the test shows nothing"
+    assert wanted, "there is no outlier, so this proves nothing"
     expect_equal("outliers", sorted(engine.ask(shipped(assets, "outliers"))), sorted(wanted))
 
 
@@ -247,7 +247,7 @@ def test_pageable_by_line(engine, recordings, assets):
             SELECT direction, coalesce(line, '(no stack)') AS line, count(*) AS copies, sum(bytes) AS bytes,
                    sum(duration) AS duration, count(DISTINCT {RANK_OF.format('t')}) AS ranks
             FROM transfers AS t WHERE source_kind = 'host' OR destination_kind = 'host' GROUP BY 1, 2""")]
-    assert wanted, "no pageable copy: the test shows nothing"
+    assert wanted, "there is no pageable copy, so this proves nothing"
     expect_equal("pageable copies", sorted(engine.ask(shipped(assets, "pageable_by_line"))), sorted(wanted))
 
 
@@ -269,7 +269,7 @@ def test_idle_by_cause(engine, recordings, assets):
         wanted += [(name, *row) for row in recordings.query(name, """
             SELECT cause, count(DISTINCT device) AS devices, sum("count") AS times, sum(total) AS total, max(longest) AS longest
             FROM idle_use GROUP BY cause""")]
-    assert wanted, "no idle device: the test shows nothing"
+    assert wanted, "there is no idle device, so this proves nothing"
     expect_equal("idle times", sorted(engine.ask(shipped(assets, "idle_by_cause"))), sorted(wanted))
 
 

@@ -60,12 +60,12 @@ class parquet_export : public query::sql_test {
     return exports::write(*trace_, *find_format("parquet"), (folder_ / to).string(), wanted);
   }
   [[nodiscard]] std::vector<std::string> files(const std::string& in = "data") const {
-    std::vector<std::string> all;
-    if (!fs::exists(folder_ / in)) return all;
+    std::vector<std::string> strings;
+    if (!fs::exists(folder_ / in)) return strings;
     for (const auto& each : fs::recursive_directory_iterator(folder_ / in))
-      if (each.is_regular_file()) all.push_back(each.path().lexically_relative(folder_ / in).string());
-    std::sort(all.begin(), all.end());
-    return all;
+      if (each.is_regular_file()) strings.push_back(each.path().lexically_relative(folder_ / in).string());
+    std::sort(strings.begin(), strings.end());
+    return strings;
   }
 
   fs::path folder_;
@@ -178,10 +178,10 @@ TEST(rank_table, tells_whose_a_process_and_a_device_are) {
     row.rank = rank;
     tables.processes.put(row);
   };
-  const auto stream = [&](std::uint64_t id, std::uint64_t of, std::uint64_t device) {
+  const auto stream = [&](std::uint64_t id, std::uint64_t value, std::uint64_t device) {
     trace::stream_row row;
     row.id = trace::stream_id{id};
-    row.process = trace::process_id{of};
+    row.process = trace::process_id{value};
     row.device = trace::device_id{device};
     tables.streams.put(row);
   };

@@ -18,15 +18,15 @@ std::vector<cache_use> caches_with(std::uint64_t blocks, std::uint64_t high) {
   reported.alloc(0, 1, 100 * mib);
   reported.alloc(0, 2, 50 * mib);  // This segment contains no framework block.
   for (std::uint64_t i = 0; i < blocks; ++i) {
-    auto row = reported.made.event<trace::alloc_event>(static_cast<time_ns>(10 + i * 10) * us);
+    auto row = reported.recorded.event<trace::alloc_event>(static_cast<time_ns>(10 + i * 10) * us);
     row.block = trace::block_id{10 + i};
     row.parent = trace::block_id{1};
     row.bytes = (i < high ? 80 : 10) * mib;
     row.layer = trace::layer::framework;
     row.kind = trace::memory_kind::device;
     row.device = trace::device_id{1};
-    reported.made.writer().add(row);
-    reported.made.add_free(row.time + 5 * us, 10 + i, trace::layer::framework);
+    reported.recorded.writer().add(row);
+    reported.recorded.add_free(row.time + 5 * us, 10 + i, trace::layer::framework);
   }
   return reported.waste().caches;
 }
@@ -50,16 +50,16 @@ TEST(cache_use, counts_the_last_parts_in_which_at_most_half_is_needed) {
 TEST(cache_use, counts_launches_and_copies_too) {
   wasteful_recording reported;
   reported.alloc(0, 1, 100 * mib);
-  auto row = reported.made.event<trace::alloc_event>(10 * us);
+  auto row = reported.recorded.event<trace::alloc_event>(10 * us);
   row.block = trace::block_id{10};
   row.parent = trace::block_id{1};
   row.bytes = 80 * mib;
   row.layer = trace::layer::framework;
   row.kind = trace::memory_kind::device;
   row.device = trace::device_id{1};
-  reported.made.writer().add(row);
+  reported.recorded.writer().add(row);
   reported.work(20, 120, 10);
-  reported.made.add_free(200 * us, 10, trace::layer::framework);
+  reported.recorded.add_free(200 * us, 10, trace::layer::framework);
   reported.work(300, 600, 2);
   const auto caches = reported.waste().caches;
   ASSERT_EQ(caches.size(), 1U);
@@ -74,22 +74,22 @@ TEST(cache_use, of_a_pool_counts_as_held_from_the_use_that_needed_it_to_the_samp
   trace::pool_row defined;
   defined.id = pool;
   defined.device = trace::device_id{1};
-  reported.made.writer().add(defined);
+  reported.recorded.writer().add(defined);
   for (std::uint64_t i = 0; i < 40; ++i) {
-    auto row = reported.made.event<trace::alloc_event>(static_cast<time_ns>(10 + i * 10) * us);
+    auto row = reported.recorded.event<trace::alloc_event>(static_cast<time_ns>(10 + i * 10) * us);
     row.block = trace::block_id{10 + i};
     row.bytes = (i == 4 ? 900 : 16) * mib;
     row.layer = trace::layer::pool;
     row.pool = pool;
     row.kind = trace::memory_kind::device;
     row.device = trace::device_id{1};
-    reported.made.writer().add(row);
-    reported.made.add_free(row.time + 5 * us, 10 + i, trace::layer::pool);
+    reported.recorded.writer().add(row);
+    reported.recorded.add_free(row.time + 5 * us, 10 + i, trace::layer::pool);
   }
-  auto sample = reported.made.event<trace::pool_event>(1000 * us);
+  auto sample = reported.recorded.event<trace::pool_event>(1000 * us);
   sample.pool = pool;
   sample.reserved = 928 * mib;
-  reported.made.writer().add(sample);
+  reported.recorded.writer().add(sample);
   const auto caches = reported.waste().caches;
   ASSERT_EQ(caches.size(), 1U);
   EXPECT_EQ(caches[0].pool, pool);

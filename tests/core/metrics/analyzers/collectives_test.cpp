@@ -87,52 +87,55 @@ struct stages {
 /// one stream for all sends and receives. Tensor parallel ranks reduce in each of 4 layers. Before the first stage
 /// requests gradients, its host reads data, which takes no longer than the other stages need until then; the hosts of
 /// the other stages wait for their devices.
-void pipeline(simulated_job& job, const stages& of) {
+void pipeline(simulated_job& job, const stages& subject) {
   jitter differs;
   job.add_threads();
   const auto each_part = [&](auto&& use) {
-    for (std::size_t part = 0; part < of.tensor; ++part) use(part);
+    for (std::size_t part = 0; part < subject.tensor; ++part) use(part);
   };
   const auto work = [&](std::size_t replica, std::size_t stage, time_ns length) {
-    const std::size_t layers = of.tensor > 1 ? 4 : 1;
-    const time_ns all = length + differs(10) + (stage == of.slow ? of.more : 0);
+    const std::size_t layers = subject.tensor > 1 ? 4 : 1;
+    const time_ns total = length + differs(10) + (stage == subject.slow ? subject.more : 0);
     for (std::size_t layer = 0; layer < layers; ++layer) {
       std::vector<std::size_t> group;
       each_part([&](std::size_t part) {
-        group.push_back(of.rank(replica, stage, part));
-        job.compute(group.back(), all / static_cast<time_ns>(layers));
+        group.push_back(subject.rank(replica, stage, part));
+        job.compute(group.back(), total / static_cast<time_ns>(layers));
       });
-      if (of.tensor > 1) job.meet(group, 5, 3);
+      if (subject.tensor > 1) job.meet(group, 5, 3);
     }
   };
   const auto send = [&](std::size_t replica, std::size_t stage) {
     each_part([&](std::size_t part) {
-      job.meet({of.rank(replica, stage, part), of.rank(replica, stage + 1, part)}, 20, 1, send_and_receive, of.apart);
+      job.meet({subject.rank(replica, stage, part), subject.rank(replica, stage + 1, part)}, 20, 1, send_and_receive,
+               subject.apart);
     });
   };
   for (int step = 0; step < 12; ++step) {
-    for (std::size_t replica = 0; replica < of.replicas; ++replica) {
-      for (std::size_t stage = 0; stage < of.count; ++stage) {
+    for (std::size_t replica = 0; replica < subject.replicas; ++replica) {
+      for (std::size_t stage = 0; stage < subject.count; ++stage) {
         const time_ns late = differs(400);
-        each_part([&](std::size_t part) { job.pause(of.rank(replica, stage, part), late); });
+        each_part([&](std::size_t part) { job.pause(subject.rank(replica, stage, part), late); });
       }
       for (int i = 0; i < 8; ++i)
-        for (std::size_t stage = 0; stage < of.count; ++stage) {
+        for (std::size_t stage = 0; stage < subject.count; ++stage) {
           if (stage > 0) send(replica, stage - 1);
           work(replica, stage, 200);
         }
-      each_part([&](std::size_t part) { job.pause(of.rank(replica, 0, part), 1700); });
+      each_part([&](std::size_t part) { job.pause(subject.rank(replica, 0, part), 1700); });
       for (int i = 0; i < 8; ++i)
-        for (std::size_t stage = of.count; stage-- > 0;) {
-          if (stage + 1 < of.count) send(replica, stage);
+        for (std::size_t stage = subject.count; stage-- > 0;) {
+          if (stage + 1 < subject.count) send(replica, stage);
           work(replica, stage, 400);
-          if (stage > 0) each_part([&](std::size_t part) { job.wait_on_host(of.rank(replica, stage, part), 390); });
+          if (stage > 0)
+            each_part([&](std::size_t part) { job.wait_on_host(subject.rank(replica, stage, part), 390); });
         }
     }
-    for (std::size_t stage = 0; stage < of.count && of.replicas > 1; ++stage)
+    for (std::size_t stage = 0; stage < subject.count && subject.replicas > 1; ++stage)
       each_part([&](std::size_t part) {
         std::vector<std::size_t> same;
-        for (std::size_t replica = 0; replica < of.replicas; ++replica) same.push_back(of.rank(replica, stage, part));
+        for (std::size_t replica = 0; replica < subject.replicas; ++replica)
+          same.push_back(subject.rank(replica, stage, part));
         job.meet(same, 500, 2);
       });
   }
@@ -176,13 +179,13 @@ TEST(collectives, of_one_group_need_not_end_at_exactly_the_same_time) {
 
 /// The metrics of the ranks of a job, from sections of its recording.
 std::vector<rank_metrics> in_sections(simulated_job& job, time_ns sections) {
-  job.recording().made.close();
-  const testing::indexed all(job.recording().made.open());
-  const time_range whole = index::time_range_of(*all.snapshot);
-  const metrics_scope scope{all.snapshot.get(), whole};
+  job.recording().recorded.close();
+  const testing::indexed loaded(job.recording().recorded.open());
+  const time_range whole = index::recorded_range(*loaded.snapshot);
+  const metrics_scope scope{loaded.snapshot.get(), whole};
   ranks_builder builder(scope);
   const auto moment = [&](time_ns i) { return whole.begin + whole.length() * i / sections; };
-  for (time_ns i = 0; i < sections; ++i) builder.add(all.index, {moment(i), moment(i + 1)});
+  for (time_ns i = 0; i < sections; ++i) builder.add(loaded.index, {moment(i), moment(i + 1)});
   builder.find_peaks();
   return builder.metrics({}, {});
 }
@@ -199,8 +202,8 @@ TEST(collectives, are_matched_alike_in_sections) {
 }
 
 std::string words_about(simulated_job& job) {
-  const report all = testing::report_of(job.recording().made);
-  const finding* found = testing::find(all, finding_kind::rank_imbalance);
+  const report whole_report = testing::build_report(job.recording().recorded);
+  const finding* found = testing::find(whole_report, finding_kind::rank_imbalance);
   return found == nullptr ? std::string() : found->text;
 }
 

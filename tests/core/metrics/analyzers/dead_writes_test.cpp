@@ -78,9 +78,9 @@ TEST(dead_writes, save_the_time_of_the_clears_and_not_of_as_many_small_memsets) 
   reported.launch(1010, {1}, "void at::native::vectorized_elementwise_kernel<4, at::native::FillFunctor<float>>");
   reported.upload(1020, 1, 64 * mib);
   reported.launch(1030, {1});
-  reported.made.close();
-  const report all = testing::report_of(reported.made);
-  const finding* found = testing::find(all, finding_kind::dead_write);
+  reported.recorded.close();
+  const report whole_report = testing::build_report(reported.recorded);
+  const finding* found = testing::find(whole_report, finding_kind::dead_write);
   ASSERT_NE(found, nullptr);
   EXPECT_GT(found->saves.time, 0);
   EXPECT_LT(found->saves.time, 100 * us) << "64 MiB at the rate of 4 bytes a microsecond would be 16 s";

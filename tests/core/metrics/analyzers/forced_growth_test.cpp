@@ -15,8 +15,8 @@ using testing::torch_program;
 
 /// Allocates two segments of 100 MiB. In the first, 10 MiB stay between holes of 40 and 50 MiB; in the second, 30 MiB
 /// between holes of 30 and 40 MiB. Then a request for `asked` bytes gets its own segment.
-void ask_among_holes(recording& made, std::uint64_t asked) {
-  torch_program program(made, 10 * gib);
+void ask_among_holes(recording& recorded, std::uint64_t asked) {
+  torch_program program(recorded, 10 * gib);
   const auto first = program.segment(100 * mib);
   const auto before = program.block(first, 0, 40 * mib, "pass", 20);
   program.block(first, 40 * mib, 10 * mib, "keep", 10);
@@ -29,16 +29,16 @@ void ask_among_holes(recording& made, std::uint64_t asked) {
   program.use(program.block(third, 0, asked, "forward", 30), 40);
 }
 
-waste_metrics waste_of(recording& made) {
-  made.close();
-  const testing::indexed all(made.open());
-  return metrics_of(all.index, *all.snapshot).waste;
+waste_metrics find_waste(recording& recorded) {
+  recorded.close();
+  const testing::indexed loaded(recorded.open());
+  return compute_metrics(loaded.index, *loaded.snapshot).waste;
 }
 
 TEST(forced_growth, is_a_segment_for_what_would_have_fit_into_all_holes_together) {
-  recording made;
-  ask_among_holes(made, 80 * mib);
-  const auto forced = waste_of(made).forced;
+  recording recorded;
+  ask_among_holes(recorded, 80 * mib);
+  const auto forced = find_waste(recorded).forced;
   ASSERT_EQ(forced.size(), 1U);
   EXPECT_EQ(forced[0].count, 1U);
   EXPECT_EQ(forced[0].bytes, 80 * mib);
@@ -52,30 +52,30 @@ TEST(forced_growth, is_a_segment_for_what_would_have_fit_into_all_holes_together
 }
 
 TEST(forced_growth, is_none_if_a_hole_was_large_enough) {
-  recording made;
-  ask_among_holes(made, 45 * mib);
-  EXPECT_TRUE(waste_of(made).forced.empty()) << "then another stream requests memory";
+  recording recorded;
+  ask_among_holes(recorded, 45 * mib);
+  EXPECT_TRUE(find_waste(recorded).forced.empty()) << "then another stream requests memory";
 }
 
 TEST(forced_growth, is_none_if_too_little_was_free) {
-  recording made;
-  ask_among_holes(made, 170 * mib);
-  EXPECT_TRUE(waste_of(made).forced.empty());
+  recording recorded;
+  ask_among_holes(recorded, 170 * mib);
+  EXPECT_TRUE(find_waste(recorded).forced.empty());
 }
 
 TEST(forced_growth, may_find_no_segment_large_enough) {
-  recording made;
-  ask_among_holes(made, 120 * mib);
-  const auto forced = waste_of(made).forced;
+  recording recorded;
+  ask_among_holes(recorded, 120 * mib);
+  const auto forced = find_waste(recorded).forced;
   ASSERT_EQ(forced.size(), 1U);
   EXPECT_EQ(forced[0].largest.pins, 0U);
 }
 
 TEST(forced_growth, is_reported_with_the_lines_that_asked_and_that_lay_between) {
-  recording made;
-  ask_among_holes(made, 80 * mib);
-  const report all = testing::report_of(made);
-  const finding* found = testing::find(all, finding_kind::fragmentation);
+  recording recorded;
+  ask_among_holes(recorded, 80 * mib);
+  const report whole_report = testing::build_report(recorded);
+  const finding* found = testing::find(whole_report, finding_kind::fragmentation);
   ASSERT_NE(found, nullptr);
   EXPECT_NE(found->text.find("80.0 MiB requested from me/train.py:30 (forward)"), std::string::npos) << found->text;
   EXPECT_NE(found->text.find("160 MiB free, largest hole 50.0 MiB"), std::string::npos) << found->text;

@@ -19,23 +19,23 @@ struct copying {
 };
 
 /// A program uses block 1 of 32 MiB; at 100 us a kernel copies block 1 to block 2, and both are used until 1000 us.
-void make_copy(wasteful_recording& reported, const copying& how = {}) {
+void make_copy(wasteful_recording& reported, const copying& options = {}) {
   const trace::stack_id load = reported.stack({testing::python("load", "/home/me/train.py", 3)});
   const trace::stack_id half = reported.stack({testing::python("half", "/home/me/train.py", 9)});
   reported.alloc(0, 1, 32 * mib, load);
   reported.alloc(1, 3, mib, load);
   reported.launch(5, {1});
-  reported.alloc(99, 2, how.copy_bytes, half);
+  reported.alloc(99, 2, options.copy_bytes, half);
   reported.launch(100, {1, 2}, "copy_kernel");
-  if (how.third_block) reported.launch(100, {3}, "copy_kernel");
-  reported.work(110, how.original_freed > 0 ? how.original_freed : 1000, 1);
+  if (options.third_block) reported.launch(100, {3}, "copy_kernel");
+  reported.work(110, options.original_freed > 0 ? options.original_freed : 1000, 1);
   reported.work(110, 1000, 2);
-  if (how.original_freed > 0) reported.free(how.original_freed, 1);
+  if (options.original_freed > 0) reported.free(options.original_freed, 1);
 }
 
-std::vector<held_twice> twice_with(const copying& how) {
+std::vector<held_twice> twice_with(const copying& options) {
   wasteful_recording reported;
-  make_copy(reported, how);
+  make_copy(reported, options);
   return reported.waste().twice;
 }
 
@@ -66,8 +66,8 @@ TEST(held_twice, are_not_results_of_more_than_one_block) { EXPECT_TRUE(twice_wit
 TEST(held_in_two_types, names_both_lines_and_is_a_note) {
   wasteful_recording reported;
   make_copy(reported);
-  const report all = testing::report_of(reported.made);
-  const finding* found = testing::find(all, finding_kind::held_in_two_types);
+  const report whole_report = testing::build_report(reported.recorded);
+  const finding* found = testing::find(whole_report, finding_kind::held_in_two_types);
   ASSERT_NE(found, nullptr);
   EXPECT_EQ(found->severity, trace::severity::info);
   EXPECT_EQ(found->saves.peak_bytes, 16 * mib);

@@ -57,12 +57,12 @@ TEST(idle_gaps, are_not_caused_by_calls_of_processes_that_do_not_use_the_device)
   for (time_ns i = 0; i < 8; ++i) {
     reported.kernel(i * 150, i * 150 + 100);
     reported.call(i * 150 + 80, i * 150 + 105, "cuStreamSynchronize");
-    auto other = reported.made.event<trace::api_call_event>((i * 150 + 90) * us);
+    auto other = reported.recorded.event<trace::api_call_event>((i * 150 + 90) * us);
     other.end = other.time + 60 * us;
     other.process = trace::process_id{2};
     other.thread = trace::thread_id{2};
-    other.name = reported.made.text("cuMemAlloc_v2");
-    reported.made.writer().add(other);
+    other.name = reported.recorded.text("cuMemAlloc_v2");
+    reported.recorded.writer().add(other);
   }
   const auto gaps = reported.waste().gaps;
   ASSERT_EQ(gaps.size(), 1U);
@@ -89,11 +89,11 @@ TEST(idle_gaps, are_reported_of_each_of_very_many_devices) {
   wasteful_recording reported;
   for (std::uint64_t device = 1; device <= devices; ++device)
     for (const time_ns begin : {0, 3'000}) {
-      auto row = reported.made.event<trace::kernel_event>(begin * us);
+      auto row = reported.recorded.event<trace::kernel_event>(begin * us);
       row.end = row.time + 100 * us;
       row.device = trace::device_id{device};
       row.stream = trace::stream_id{device};
-      reported.made.writer().add(row);
+      reported.recorded.writer().add(row);
     }
   EXPECT_EQ(reported.waste().gaps.size(), devices);
 }
@@ -111,8 +111,8 @@ TEST(idle_gaps, without_a_call_count_from_a_millisecond_on) {
 
 TEST(idle_gaps, need_kernel_times) {
   wasteful_recording reported;
-  reported.made.add_copy(0, 100 * us, 1000);
-  reported.made.add_copy(5000 * us, 5100 * us, 1000);
+  reported.recorded.add_copy(0, 100 * us, 1000);
+  reported.recorded.add_copy(5000 * us, 5100 * us, 1000);
   EXPECT_TRUE(reported.waste().gaps.empty());
 }
 
@@ -133,7 +133,7 @@ TEST(idle_gaps, recur_without_the_three_longest) {
 }
 
 /// A program with 64 kernels of 100 us; after each of the first `idle` kernels, the device is idle for 2 ms.
-std::uint64_t spread_of(int idle) {
+std::uint64_t get_spread(int idle) {
   wasteful_recording reported;
   time_ns now = 0;
   for (int i = 0; i < 64; ++i) {
@@ -144,9 +144,9 @@ std::uint64_t spread_of(int idle) {
 }
 
 TEST(idle_gaps, are_spread_by_the_work_that_is_done_between_them) {
-  EXPECT_EQ(spread_of(64), 8U);
-  EXPECT_EQ(spread_of(32), 5U) << "half of the work, though nearly all of the time";
-  EXPECT_EQ(spread_of(4), 1U);
+  EXPECT_EQ(get_spread(64), 8U);
+  EXPECT_EQ(get_spread(32), 5U) << "half of the work, though nearly all of the time";
+  EXPECT_EQ(get_spread(4), 1U);
 }
 
 TEST(driver_calls, are_those_that_block_by_the_stack_that_allocates) {
@@ -155,19 +155,19 @@ TEST(driver_calls, are_those_that_block_by_the_stack_that_allocates) {
   const trace::stack_id stack = reported.stack({testing::python("step", "/home/me/train.py", 9)});
   for (std::uint64_t i = 1; i <= 3; ++i) {
     const auto time = static_cast<time_ns>(i) * 1000 * us;
-    auto row = reported.made.event<trace::alloc_event>(time);
+    auto row = reported.recorded.event<trace::alloc_event>(time);
     row.block = trace::block_id{i};
     row.bytes = 100;
     row.kind = trace::memory_kind::device;
     row.device = trace::device_id{1};
-    row.name = reported.made.text("cuMemAlloc_v2");
+    row.name = reported.recorded.text("cuMemAlloc_v2");
     row.stack = stack;
     row.call_begin = time - 50 * us;
-    reported.made.writer().add(row);
-    auto freed = reported.made.event<trace::free_event>(time + 100 * us);
+    reported.recorded.writer().add(row);
+    auto freed = reported.recorded.event<trace::free_event>(time + 100 * us);
     freed.block = row.block;
     freed.completed = freed.time + 20 * us;
-    reported.made.writer().add(freed);
+    reported.recorded.writer().add(freed);
   }
   const auto calls = reported.waste().driver_calls;
   ASSERT_EQ(calls.size(), 2U);
@@ -194,7 +194,7 @@ std::vector<gap_group> gaps_in(std::initializer_list<placed_range> ranges) {
   for (time_ns i = 0; i < 8; ++i) {
     reported.kernel(i * 3000, i * 3000 + 100);
     for (const placed_range& each : ranges)
-      reported.made.add_range((i * 3000 + each.from) * us, (i * 3000 + each.to) * us, each.name);
+      reported.recorded.add_range((i * 3000 + each.from) * us, (i * 3000 + each.to) * us, each.name);
   }
   return reported.waste().gaps;
 }
@@ -230,11 +230,11 @@ TEST(idle_gaps, are_the_programs_own_code_if_such_ranges_cover_little_of_them) {
 std::vector<gap_group> gaps_of_threads(const std::vector<std::string_view>& waits, bool one_more_has_ended = false) {
   wasteful_recording reported;
   const auto call = [&](std::uint64_t thread, time_ns at) {
-    auto row = reported.made.event<trace::api_call_event>(at * us);
+    auto row = reported.recorded.event<trace::api_call_event>(at * us);
     row.end = row.time + 5 * us;
-    row.name = reported.made.text("cuLaunchKernel");
+    row.name = reported.recorded.text("cuLaunchKernel");
     row.thread = trace::thread_id{thread};
-    reported.made.writer().add(row);
+    reported.recorded.writer().add(row);
   };
   for (time_ns i = 0; i < 8; ++i) {
     reported.kernel(i * 3000, i * 3000 + 100);
@@ -242,11 +242,11 @@ std::vector<gap_group> gaps_of_threads(const std::vector<std::string_view>& wait
     for (std::size_t thread = 0; thread < waits.size(); ++thread) {
       call(thread + 1, i * 3000 + 20);
       if (waits[thread].empty() || i == 7) continue;
-      auto row = reported.made.event<trace::host_range_event>((i * 3000 + 200) * us);
+      auto row = reported.recorded.event<trace::host_range_event>((i * 3000 + 200) * us);
       row.end = (i * 3000 + 2900) * us;
-      row.name = reported.made.text(waits[thread]);
+      row.name = reported.recorded.text(waits[thread]);
       row.thread = trace::thread_id{thread + 1};
-      reported.made.writer().add(row);
+      reported.recorded.writer().add(row);
     }
   }
   return reported.waste().gaps;
@@ -269,10 +269,10 @@ TEST(idle_gaps, are_caused_by_a_lock_if_all_threads_that_launch_wait) {
 TEST(idle_gaps, name_the_programs_innermost_range_around_the_longest) {
   wasteful_recording reported;
   for (time_ns i = 0; i < 8; ++i) reported.kernel(i * 3000, i * 3000 + 100);
-  reported.made.add_range(0, 24'000 * us, "epoch");
-  reported.made.add_range(200 * us, 2900 * us, "parse");
-  reported.made.add_range(300 * us, 400 * us, "open");
-  const auto text = reported.made.text("parse");
+  reported.recorded.add_range(0, 24'000 * us, "epoch");
+  reported.recorded.add_range(200 * us, 2900 * us, "parse");
+  reported.recorded.add_range(300 * us, 400 * us, "open");
+  const auto text = reported.recorded.text("parse");
   const auto gaps = reported.waste().gaps;
   ASSERT_EQ(gaps.size(), 1U);
   EXPECT_EQ(gaps[0].range, text) << "neither the whole epoch nor short ranges";

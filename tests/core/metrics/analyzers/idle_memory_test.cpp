@@ -18,7 +18,7 @@ using testing::mib;
 using testing::us;
 using testing::wasteful_recording;
 
-const idle_group* group_of(const waste_metrics& in, idle_reason reason) {
+const idle_group* find_group(const waste_metrics& in, idle_reason reason) {
   for (const idle_memory& memory : in.idle)
     for (const idle_group& each : memory.groups)
       if (each.reason == reason) return &each;
@@ -32,16 +32,16 @@ TEST(idle_memory, is_a_block_that_nothing_uses) {
   reported.work(20, 400, 2);
   reported.free(500, 2);
   reported.free(510, 1);
-  const waste_metrics all = reported.waste();
-  const idle_group* found = group_of(all, idle_reason::never_used);
+  const waste_metrics whole = reported.waste();
+  const idle_group* found = find_group(whole, idle_reason::never_used);
   ASSERT_NE(found, nullptr);
   EXPECT_EQ(found->largest, trace::block_id{1});
   EXPECT_EQ(found->blocks_at_peak, 1U);
   EXPECT_EQ(found->bytes_at_peak, 4 * mib);
   EXPECT_EQ(found->saved, 4 * mib);
   EXPECT_EQ(found->idle, (time_range{0, 510 * us}));
-  EXPECT_EQ(group_of(all, idle_reason::allocated_early), nullptr);
-  EXPECT_EQ(group_of(all, idle_reason::held_late), nullptr);
+  EXPECT_EQ(find_group(whole, idle_reason::allocated_early), nullptr);
+  EXPECT_EQ(find_group(whole, idle_reason::held_late), nullptr);
 }
 
 TEST(idle_memory, is_not_claimed_without_uses) {
@@ -60,16 +60,16 @@ bool is_held_late_while_work(std::initializer_list<std::uint64_t> processes) {
   reported.alloc(395, 2, 4 * mib);
   for (time_ns time = 400; time < 800; time += 10) {
     for (const std::uint64_t process : processes) {
-      auto row = reported.made.event<trace::touch_event>(time * us);
+      auto row = reported.recorded.event<trace::touch_event>(time * us);
       row.process = trace::process_id{process};
       row.block = trace::block_id{2};
-      row.name = reported.made.text("gemm");
-      reported.made.writer().add(row);
+      row.name = reported.recorded.text("gemm");
+      reported.recorded.writer().add(row);
     }
   }
   reported.free(900, 1);
   reported.free(910, 2);
-  return group_of(reported.waste(), idle_reason::held_late) != nullptr;
+  return find_group(reported.waste(), idle_reason::held_late) != nullptr;
 }
 
 TEST(idle_memory, is_idle_while_its_own_process_works) {
@@ -86,14 +86,14 @@ TEST(idle_memory, is_a_block_long_before_its_first_use) {
   reported.free(250, 2);
   reported.work(300, 400, 1);
   reported.free(401, 1);
-  const waste_metrics all = reported.waste();
-  const idle_group* found = group_of(all, idle_reason::allocated_early);
+  const waste_metrics whole = reported.waste();
+  const idle_group* found = find_group(whole, idle_reason::allocated_early);
   ASSERT_NE(found, nullptr);
   EXPECT_EQ(found->largest, trace::block_id{1});
   EXPECT_EQ(found->saved, 4 * mib);
   EXPECT_EQ(found->idle, (time_range{0, 300 * us}));
   EXPECT_EQ(found->works, 18U) << "like the idle time, it includes time after the peak";
-  EXPECT_EQ(group_of(all, idle_reason::held_late), nullptr);
+  EXPECT_EQ(find_group(whole, idle_reason::held_late), nullptr);
 }
 
 TEST(idle_memory, is_a_block_long_after_its_last_use) {
@@ -105,8 +105,8 @@ TEST(idle_memory, is_a_block_long_after_its_last_use) {
   reported.work(310, 500, 2);
   reported.free(510, 1);
   reported.free(511, 2);
-  const waste_metrics all = reported.waste();
-  const idle_group* found = group_of(all, idle_reason::held_late);
+  const waste_metrics whole = reported.waste();
+  const idle_group* found = find_group(whole, idle_reason::held_late);
   ASSERT_NE(found, nullptr);
   EXPECT_EQ(found->largest, trace::block_id{1});
   EXPECT_EQ(found->saved, 4 * mib);
@@ -124,7 +124,7 @@ TEST(idle_memory, saves_nothing_if_the_peak_stays_as_high_at_another_time) {
   reported.work(300, 400, 2);
   reported.free(410, 1);
   reported.free(411, 2);
-  EXPECT_EQ(group_of(reported.waste(), idle_reason::allocated_early), nullptr) << "both are in use from 200 us on";
+  EXPECT_EQ(find_group(reported.waste(), idle_reason::allocated_early), nullptr) << "both are in use from 200 us on";
 }
 
 TEST(idle_memory, needs_work_of_others_meanwhile) {
@@ -136,11 +136,11 @@ TEST(idle_memory, needs_work_of_others_meanwhile) {
   reported.free(1100, 1);
   reported.launch(100, {2});
   reported.free(1700, 2);
-  EXPECT_EQ(group_of(reported.waste(), idle_reason::allocated_early), nullptr) << "one launch before the first use";
+  EXPECT_EQ(find_group(reported.waste(), idle_reason::allocated_early), nullptr) << "one launch before the first use";
 }
 
 /// The finding about two blocks, the first of which is used twice, `pause` us apart.
-const idle_group* between_uses(wasteful_recording& reported, time_ns pause, waste_metrics& all) {
+const idle_group* between_uses(wasteful_recording& reported, time_ns pause, waste_metrics& whole) {
   reported.alloc(0, 1, 4 * mib);
   reported.launch(10, {1});
   reported.alloc(20, 2, 4 * mib);
@@ -148,72 +148,72 @@ const idle_group* between_uses(wasteful_recording& reported, time_ns pause, wast
   reported.free(pause - 50, 2);
   reported.launch(10 + pause, {1});
   reported.free(20 + pause, 1);
-  all = reported.waste();
-  return group_of(all, idle_reason::between_uses);
+  whole = reported.waste();
+  return find_group(whole, idle_reason::between_uses);
 }
 
 TEST(idle_memory, is_a_block_between_uses_if_moving_it_away_and_back_takes_a_quarter_of_the_time) {
   // The link reaches 85 % of 64 GB/s: 77 us each way.
   wasteful_recording long_pause, short_pause;
-  waste_metrics all;
-  const idle_group* found = between_uses(long_pause, 700, all);
+  waste_metrics whole;
+  const idle_group* found = between_uses(long_pause, 700, whole);
   ASSERT_NE(found, nullptr);
   EXPECT_EQ(found->saved, 4 * mib);
   EXPECT_EQ(found->idle, (time_range{10 * us + 1, 710 * us}));
-  EXPECT_EQ(between_uses(short_pause, 600, all), nullptr);
+  EXPECT_EQ(between_uses(short_pause, 600, whole), nullptr);
 }
 
 TEST(idle_memory, is_a_gradient_that_is_cleared_and_waits) {
   wasteful_recording reported;
-  auto row = reported.made.event<trace::alloc_event>(0);
+  auto row = reported.recorded.event<trace::alloc_event>(0);
   row.block = trace::block_id{1};
   row.bytes = 4 * mib;
   row.kind = trace::memory_kind::device;
   row.device = trace::device_id{1};
-  auto tag = reported.made.event<trace::attribute_event>(0);
-  tag.target = trace::event_id{reported.made.writer().add(row)};
-  tag.key = reported.made.text("category");
-  tag.text = reported.made.text("gradient");
-  reported.made.writer().add(tag);
+  auto tag = reported.recorded.event<trace::attribute_event>(0);
+  tag.target = trace::event_id{reported.recorded.writer().add(row)};
+  tag.key = reported.recorded.text("category");
+  tag.text = reported.recorded.text("gradient");
+  reported.recorded.writer().add(tag);
   reported.clear(10, 1, 4 * mib);
   reported.alloc(20, 2, 4 * mib);
   reported.work(30, 200, 2);
   reported.free(250, 2);
   reported.launch(300, {1});
   reported.free(301, 1);
-  const waste_metrics all = reported.waste();
-  const idle_group* found = group_of(all, idle_reason::kept_gradient);
+  const waste_metrics whole = reported.waste();
+  const idle_group* found = find_group(whole, idle_reason::kept_gradient);
   ASSERT_NE(found, nullptr);
-  EXPECT_EQ(found->what, index::category::gradient);
+  EXPECT_EQ(found->category, index::category::gradient);
   EXPECT_EQ(found->saved, 4 * mib);
   EXPECT_EQ(found->idle, (time_range{10 * us + 1, 300 * us}));
-  EXPECT_EQ(group_of(all, idle_reason::between_uses), nullptr);
+  EXPECT_EQ(find_group(whole, idle_reason::between_uses), nullptr);
 }
 
 /// The finding about two blocks that are live at the same time; the first is last used at 100 us, the second is first
 /// used at `second_use` us.
 const idle_group* reusable(wasteful_recording& reported, std::uint64_t second_bytes, time_ns second_use,
-                           waste_metrics& all) {
+                           waste_metrics& whole) {
   reported.alloc(0, 1, 4 * mib);
   reported.work(10, 110, 1);
   reported.alloc(20, 2, second_bytes);
   reported.work(second_use, 400, 2);
   reported.free(500, 1);
   reported.free(501, 2);
-  all = reported.waste();
-  return group_of(all, idle_reason::reusable);
+  whole = reported.waste();
+  return find_group(whole, idle_reason::reusable);
 }
 
 TEST(idle_memory, is_a_block_that_could_lie_where_another_of_its_size_is_done) {
   wasteful_recording good, larger, at_the_same_time;
-  waste_metrics all;
-  const idle_group* found = reusable(good, 4 * mib, 200, all);
+  waste_metrics whole;
+  const idle_group* found = reusable(good, 4 * mib, 200, whole);
   ASSERT_NE(found, nullptr);
   EXPECT_EQ(found->largest, trace::block_id{2});
   EXPECT_EQ(found->saved, 4 * mib);
   EXPECT_EQ(found->idle, (time_range{20 * us, 500 * us}));
-  EXPECT_EQ(reusable(larger, 5 * mib, 200, all), nullptr);
-  EXPECT_EQ(reusable(at_the_same_time, 4 * mib, 50, all), nullptr);
+  EXPECT_EQ(reusable(larger, 5 * mib, 200, whole), nullptr);
+  EXPECT_EQ(reusable(at_the_same_time, 4 * mib, 50, whole), nullptr);
 }
 
 TEST(idle_memory, accumulates_if_none_of_a_stacks_blocks_is_freed) {
@@ -227,8 +227,8 @@ TEST(idle_memory, accumulates_if_none_of_a_stacks_blocks_is_freed) {
       if (frees_some && i % 4 == 0) reported.free(time + 20, i);
     }
     for (std::uint64_t i = 1; i <= 16; ++i) reported.launch(1700, {i});
-    const waste_metrics all = reported.waste();
-    const idle_group* found = group_of(all, idle_reason::accumulating);
+    const waste_metrics whole = reported.waste();
+    const idle_group* found = find_group(whole, idle_reason::accumulating);
     ASSERT_EQ(found == nullptr, frees_some);
     if (frees_some) continue;
     EXPECT_EQ(found->stack, stack);
@@ -251,8 +251,8 @@ TEST(idle_memory, is_allocated_early_though_it_was_cleared_or_uploaded_at_once) 
     reported.free(205, 2);
     reported.work(210, 300, 1);
     reported.free(310, 1);
-    const waste_metrics all = reported.waste();
-    const idle_group* found = group_of(all, idle_reason::allocated_early);
+    const waste_metrics whole = reported.waste();
+    const idle_group* found = find_group(whole, idle_reason::allocated_early);
     ASSERT_NE(found, nullptr) << clears;
     EXPECT_EQ(found->largest, trace::block_id{1});
     EXPECT_EQ(found->idle, (time_range{0, 210 * us}));
@@ -271,9 +271,9 @@ TEST(idle_memory, is_reusable_though_all_blocks_were_uploaded_before_the_first_k
   reported.launch(100, {1, 2, 3});  // Block 3 = block 1 * block 2.
   reported.launch(200, {3, 4, 5});  // Block 5 = block 3 * block 4.
   for (std::uint64_t block = 1; block <= 5; ++block) reported.free(static_cast<time_ns>(300 + block), block);
-  const waste_metrics all = reported.waste();
+  const waste_metrics whole = reported.waste();
   std::uint64_t saved = 0;
-  for (const idle_memory& memory : all.idle)
+  for (const idle_memory& memory : whole.idle)
     for (const idle_group& each : memory.groups)
       if (each.reason == idle_reason::reusable) saved += each.saved;
   EXPECT_EQ(saved, 8 * mib) << "blocks 4 and 5 replace 1 and 2";
@@ -291,8 +291,8 @@ TEST(idle_memory, counts_the_blocks_of_a_stack_until_the_peak_and_after_it) {
     if (turn == 1) reported.free(start + 410, 9);
     reported.free(start + 500, turn + 1);
   }
-  const waste_metrics all = reported.waste();
-  const idle_group* found = group_of(all, idle_reason::held_late);
+  const waste_metrics whole = reported.waste();
+  const idle_group* found = find_group(whole, idle_reason::held_late);
   ASSERT_NE(found, nullptr);
   EXPECT_EQ(found->blocks_at_peak, 1U);
   EXPECT_EQ(found->born, 2U);
@@ -320,8 +320,8 @@ std::vector<life> random_lives(std::uint64_t seed) {
     times.pop_back();
     return time;
   };
-  std::vector<life> all(30);
-  for (life& each : all) {
+  std::vector<life> lifes(30);
+  for (life& each : lifes) {
     each.name = "site " + std::to_string(random() % 4);
     each.bytes = static_cast<std::int64_t>(1 + random() % 4000);
     std::tie(each.born, each.died) = std::minmax({take(), take()});
@@ -329,7 +329,7 @@ std::vector<life> random_lives(std::uint64_t seed) {
       if (const time_ns use = take(); use > each.born && use < each.died) each.uses.push_back(use);
     std::sort(each.uses.begin(), each.uses.end());
   }
-  return all;
+  return lifes;
 }
 
 class brute_sweep {
@@ -358,22 +358,23 @@ class brute_sweep {
   }
 
  private:
-  [[nodiscard]] bool is_idle(const life& of, idle_reason reason, time_ns time) const {
+  [[nodiscard]] bool is_idle(const life& subject, idle_reason reason, time_ns time) const {
     const auto works = [&](time_ns begin, time_ns end) {
       return static_cast<std::size_t>(std::distance(works_.lower_bound(begin), works_.lower_bound(end)));
     };
     const auto idle = [&](time_ns begin, time_ns end, std::size_t times = 1) {
       return begin <= time && time < end && works(begin, end) >= times * min_works_;
     };
-    if (of.uses.empty()) return reason == idle_reason::never_used && idle(of.born, of.died);
-    if (reason == idle_reason::allocated_early) return idle(of.born, of.uses.front());
-    if (reason == idle_reason::held_late) return idle(of.uses.back() + 1, of.died);
+    if (subject.uses.empty()) return reason == idle_reason::never_used && idle(subject.born, subject.died);
+    if (reason == idle_reason::allocated_early) return idle(subject.born, subject.uses.front());
+    if (reason == idle_reason::held_late) return idle(subject.uses.back() + 1, subject.died);
     if (reason != idle_reason::between_uses) return false;
-    const double both_ways = 2 * static_cast<double>(of.bytes) / (0.85 * 64e9) * 1e9;
-    for (std::size_t i = 1; i < of.uses.size(); ++i) {
-      const time_ns begin = of.uses[i - 1] + 1;
-      const bool long_enough = static_cast<double>(of.uses[i] - begin) >= idle_memory_builder::worth_moving * both_ways;
-      if (long_enough && idle(begin, of.uses[i], 3)) return true;
+    const double both_ways = 2 * static_cast<double>(subject.bytes) / (0.85 * 64e9) * 1e9;
+    for (std::size_t i = 1; i < subject.uses.size(); ++i) {
+      const time_ns begin = subject.uses[i - 1] + 1;
+      const bool long_enough =
+          static_cast<double>(subject.uses[i] - begin) >= idle_memory_builder::worth_moving * both_ways;
+      if (long_enough && idle(begin, subject.uses[i], 3)) return true;
     }
     return false;
   }
@@ -387,27 +388,27 @@ TEST(idle_memory, saves_what_a_sweep_moment_by_moment_says) {
   std::size_t found_any = 0;
   testing::for_each_seed(1, 40, [&](std::uint64_t seed) {
     const std::vector<life> lives = random_lives(seed);
-    testing::recording made;
-    made.standard_tables();
+    testing::recording recorded;
+    recorded.standard_tables();
     for (std::size_t i = 0; i < lives.size(); ++i) {
       const life& each = lives[i];
-      made.add_alloc(each.born, i + 1, static_cast<std::uint64_t>(each.bytes), trace::memory_kind::device,
-                     trace::layer::driver, each.name);
-      made.add_free(each.died, i + 1);
+      recorded.add_alloc(each.born, i + 1, static_cast<std::uint64_t>(each.bytes), trace::memory_kind::device,
+                         trace::layer::driver, each.name);
+      recorded.add_free(each.died, i + 1);
       for (const time_ns use : each.uses) {
-        auto row = made.event<trace::touch_event>(use);
+        auto row = recorded.event<trace::touch_event>(use);
         row.block = trace::block_id{i + 1};
-        row.name = made.text("gemm");
-        made.writer().add(row);
+        row.name = recorded.text("gemm");
+        recorded.writer().add(row);
       }
     }
-    made.close();
-    const testing::indexed all(made.open());
+    recorded.close();
+    const testing::indexed loaded(recorded.open());
     std::map<std::pair<idle_reason, std::string>, std::int64_t> found;
-    for (const idle_memory& memory : metrics_of(all.index, *all.snapshot).waste.idle)
+    for (const idle_memory& memory : compute_metrics(loaded.index, *loaded.snapshot).waste.idle)
       for (const idle_group& each : memory.groups)
         if (each.reason != idle_reason::accumulating)
-          found[{each.reason, std::string(all.snapshot->tables().text(each.name))}] =
+          found[{each.reason, std::string(loaded.snapshot->tables().text(each.name))}] =
               static_cast<std::int64_t>(each.saved);
     const brute_sweep sweep(lives);
     for (const idle_reason reason :

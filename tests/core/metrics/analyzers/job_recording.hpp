@@ -17,12 +17,12 @@ inline void add_rank(wasteful_recording& reported, std::uint64_t process, std::i
   row.id = trace::process_id{process};
   row.pid = process;
   row.rank = rank;
-  reported.made.writer().add(row);
+  reported.recorded.writer().add(row);
 }
 
 inline void alloc(wasteful_recording& reported, std::uint64_t process, time_ns time, std::uint64_t block,
                   std::uint64_t bytes, trace::stack_id stack = {}, trace::layer layer = trace::layer::driver) {
-  auto row = reported.made.event<trace::alloc_event>(time * us);
+  auto row = reported.recorded.event<trace::alloc_event>(time * us);
   row.process = trace::process_id{process};
   row.block = trace::block_id{block};
   row.bytes = bytes;
@@ -30,19 +30,19 @@ inline void alloc(wasteful_recording& reported, std::uint64_t process, time_ns t
   row.kind = trace::memory_kind::device;
   row.device = trace::device_id{1};
   row.stack = stack;
-  reported.made.writer().add(row);
+  reported.recorded.writer().add(row);
 }
 
 /// `stream`: 0 selects the stream whose number equals that of the process.
-inline void kernel(wasteful_recording& reported, std::uint64_t process, time_ns from, time_ns to, std::string_view name,
-                   std::uint64_t stream = 0) {
-  auto row = reported.made.event<trace::kernel_event>(from * us);
+inline void kernel(wasteful_recording& reported, std::uint64_t process, time_ns begin, time_ns to,
+                   std::string_view name, std::uint64_t stream = 0) {
+  auto row = reported.recorded.event<trace::kernel_event>(begin * us);
   row.process = trace::process_id{process};
   row.end = to * us;
-  row.name = reported.made.text(name);
+  row.name = reported.recorded.text(name);
   row.device = trace::device_id{1};
   row.stream = trace::stream_id{stream == 0 ? process : stream};
-  reported.made.writer().add(row);
+  reported.recorded.writer().add(row);
 }
 
 /// A job whose ranks compute and run collectives. Each rank has a block of 64 MiB.
@@ -76,18 +76,18 @@ class simulated_job {
   }
   /// Records that the rank's host has waited for its device for `length`, until now.
   void wait_on_host(std::size_t rank, time_ns length) {
-    auto wait = recording_.made.event<trace::sync_event>((now_[rank] - length) * us);
+    auto wait = recording_.recorded.event<trace::sync_event>((now_[rank] - length) * us);
     wait.end = now_[rank] * us;
     wait.process = trace::process_id{process(rank)};
     wait.thread = trace::thread_id{process(rank)};
-    recording_.made.writer().add(wait);
+    recording_.recorded.writer().add(wait);
   }
   void add_threads() {
     for (std::size_t rank = 0; rank < now_.size(); ++rank) {
       trace::thread_row row;
       row.id = trace::thread_id{process(rank)};
       row.process = trace::process_id{process(rank)};
-      recording_.made.writer().add(row);
+      recording_.recorded.writer().add(row);
     }
   }
 

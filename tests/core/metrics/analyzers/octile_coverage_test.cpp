@@ -23,12 +23,12 @@ TEST(octile_coverage, are_all_but_the_last_even_if_the_last_is_not_marked) {
 
 TEST(progress_samples, tell_the_spread_of_any_number_of_moments) {
   for (const int moments : {8, 1000, 100'000}) {
-    progress_samples all, first_half;
+    progress_samples samples, first_half;
     for (int i = 0; i < moments; ++i) {
-      all.add(i);
+      samples.add(i);
       first_half.add(i / 2.0);
     }
-    EXPECT_EQ(all.spread(moments), 8U) << moments;
+    EXPECT_EQ(samples.spread(moments), 8U) << moments;
     EXPECT_EQ(first_half.spread(moments), 4U) << moments;
   }
   EXPECT_EQ(progress_samples().spread(0), 0U);

@@ -69,11 +69,11 @@ TEST(ranks, need_several_ranks) {
 }
 
 void categorise(wasteful_recording& reported, trace::event_id alloc, std::string_view category) {
-  auto row = reported.made.event<trace::attribute_event>(0);
+  auto row = reported.recorded.event<trace::attribute_event>(0);
   row.target = alloc;
-  row.key = reported.made.text("category");
-  row.text = reported.made.text(category);
-  reported.made.writer().add(row);
+  row.key = reported.recorded.text("category");
+  row.text = reported.recorded.text(category);
+  reported.recorded.writer().add(row);
 }
 
 /// Two ranks with a block each. In each of `turns` turns of 100 us, rank 0 computes for `first` us, rank 1 for
@@ -136,15 +136,15 @@ TEST(ranks, match_collectives_of_one_name_that_overlap) {
 TEST(ranks, wait_as_long_where_a_section_ends_while_they_wait) {
   wasteful_recording reported;
   unequal_work(reported, 3, 20, 80);
-  reported.made.close();
-  const testing::indexed all(reported.made.open());
-  const time_range whole = index::time_range_of(*all.snapshot);
-  const metrics_scope scope{all.snapshot.get(), whole};
+  reported.recorded.close();
+  const testing::indexed loaded(reported.recorded.open());
+  const time_range whole = index::recorded_range(*loaded.snapshot);
+  const metrics_scope scope{loaded.snapshot.get(), whole};
   ranks_builder builder(scope);
   // Rank 0 starts to wait at 30 us of each turn of 100 us, rank 1 arrives at 90 us.
   const time_range sections[] = {
       {whole.begin, 70 * us}, {70 * us, 150 * us}, {150 * us, 170 * us}, {170 * us, whole.end}};
-  for (const time_range& each : sections) builder.add(all.index, each);
+  for (const time_range& each : sections) builder.add(loaded.index, each);
   builder.find_peaks();
   const auto ranks = builder.metrics({}, {});
   ASSERT_EQ(ranks.size(), 2U);
@@ -170,7 +170,7 @@ TEST(ranks, have_a_composition_and_what_is_reserved_for_it) {
   add_rank(reported, 11, 1);
   for (const std::uint64_t process : {10, 11}) {
     alloc(reported, process, 0, process, 20 * mib);
-    auto row = reported.made.event<trace::alloc_event>(us);
+    auto row = reported.recorded.event<trace::alloc_event>(us);
     row.process = trace::process_id{process};
     row.block = trace::block_id{process + 10};
     row.parent = trace::block_id{process};
@@ -178,17 +178,17 @@ TEST(ranks, have_a_composition_and_what_is_reserved_for_it) {
     row.layer = trace::layer::framework;
     row.kind = trace::memory_kind::device;
     row.device = trace::device_id{1};
-    categorise(reported, trace::event_id{reported.made.writer().add(row)}, "activation");
+    categorise(reported, trace::event_id{reported.recorded.writer().add(row)}, "activation");
   }
   const auto ranks = reported.waste().ranks;
   ASSERT_EQ(ranks.size(), 2U);
   EXPECT_EQ(ranks[0].reserved, 20 * mib) << "its own segment, not the other rank's";
   ASSERT_EQ(ranks[0].shares.size(), 1U);
-  EXPECT_EQ(ranks[0].shares[0].what, index::category::activation);
+  EXPECT_EQ(ranks[0].shares[0].category, index::category::activation);
   EXPECT_EQ(ranks[0].shares[0].bytes, 12 * mib);
   EXPECT_EQ(ranks[1].shares[0].bytes, 6 * mib);
   ASSERT_EQ(ranks[1].held.size(), 1U);
-  EXPECT_EQ(ranks[1].held[0].what, index::category::activation);
+  EXPECT_EQ(ranks[1].held[0].category, index::category::activation);
 }
 
 TEST(ranks, have_the_median_length_of_their_steps) {
@@ -199,11 +199,11 @@ TEST(ranks, have_the_median_length_of_their_steps) {
   alloc(reported, 11, 0, 2, mib);
   for (time_ns i = 0; i < 6; ++i)
     for (const std::uint64_t process : {10, 11}) {
-      auto row = reported.made.event<trace::marker_event>((10 + i * (process == 10 ? 100 : 150)) * us);
+      auto row = reported.recorded.event<trace::marker_event>((10 + i * (process == 10 ? 100 : 150)) * us);
       row.process = trace::process_id{process};
       row.step = i;
-      row.name = reported.made.text("step");
-      reported.made.writer().add(row);
+      row.name = reported.recorded.text("step");
+      reported.recorded.writer().add(row);
     }
   const auto ranks = reported.waste().ranks;
   ASSERT_EQ(ranks.size(), 2U);
@@ -219,17 +219,17 @@ std::string words_about_steps(const std::array<std::vector<time_ns>, 2>& lengths
     alloc(reported, 10 + rank, 0, 1 + rank, mib);
     time_ns now = 10;
     for (time_ns i = 0; i < 20; ++i) {
-      auto row = reported.made.event<trace::marker_event>(now * us);
+      auto row = reported.recorded.event<trace::marker_event>(now * us);
       row.process = trace::process_id{10 + rank};
       row.step = i;
-      row.name = reported.made.text("step");
-      reported.made.writer().add(row);
+      row.name = reported.recorded.text("step");
+      reported.recorded.writer().add(row);
       kernel(reported, 10 + rank, now, now + 80, "gemm");
       now += lengths[rank][static_cast<std::size_t>(i) % lengths[rank].size()];
     }
   }
-  const report all = testing::report_of(reported.made);
-  const finding* found = testing::find(all, finding_kind::rank_imbalance);
+  const report whole_report = testing::build_report(reported.recorded);
+  const finding* found = testing::find(whole_report, finding_kind::rank_imbalance);
   return found == nullptr ? "" : found->text;
 }
 
@@ -247,8 +247,8 @@ TEST(rank_imbalance, is_none_of_ranks_whose_steps_take_equally_long_in_all) {
 TEST(rank_imbalance, names_the_rank_that_the_others_wait_for_and_what_it_has_more_of) {
   wasteful_recording reported;
   unequal_work(reported, 40, 20, 80);
-  const report all = testing::report_of(reported.made);
-  const finding* found = testing::find(all, finding_kind::rank_imbalance);
+  const report whole_report = testing::build_report(reported.recorded);
+  const finding* found = testing::find(whole_report, finding_kind::rank_imbalance);
   ASSERT_NE(found, nullptr);
   EXPECT_NE(found->text.find("wait for rank 1"), std::string::npos) << found->text;
   EXPECT_NE(found->text.find("is sort"), std::string::npos) << "the kernel that only rank 1 runs: " << found->text;
@@ -257,7 +257,7 @@ TEST(rank_imbalance, names_the_rank_that_the_others_wait_for_and_what_it_has_mor
 
 /// As many ranks as `computing` has values. In each of 40 turns of 100 us, a rank computes for that many us, and then
 /// all reduce until 90 us after the turn's start.
-report job_of(const std::vector<time_ns>& computing) {
+report make_job_report(const std::vector<time_ns>& computing) {
   wasteful_recording reported;
   for (std::size_t rank = 0; rank < computing.size(); ++rank) {
     add_rank(reported, 10 + rank, static_cast<std::int64_t>(rank));
@@ -268,26 +268,26 @@ report job_of(const std::vector<time_ns>& computing) {
       kernel(reported, 10 + rank, begin, begin + computing[rank], "gemm");
       kernel(reported, 10 + rank, begin + computing[rank], begin + 90, all_reduce);
     }
-  return testing::report_of(reported.made);
+  return testing::build_report(reported.recorded);
 }
 
 TEST(rank_imbalance, names_all_of_a_few_ranks_that_the_others_wait_for) {
-  const auto text_of = [](const std::vector<time_ns>& computing) {
-    const report all = job_of(computing);
-    const finding* found = testing::find(all, finding_kind::rank_imbalance);
+  const auto to_text = [](const std::vector<time_ns>& computing) {
+    const report whole_report = make_job_report(computing);
+    const finding* found = testing::find(whole_report, finding_kind::rank_imbalance);
     return found == nullptr ? std::string() : found->text;
   };
   const auto has = [](const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; };
-  const std::string one = text_of({20, 20, 80, 20, 20, 20, 20});
+  const std::string one = to_text({20, 20, 80, 20, 20, 20, 20});
   EXPECT_TRUE(has(one, "wait for rank 2")) << one;
   EXPECT_FALSE(has(one, "as little")) << one;
-  const std::string two = text_of({20, 20, 80, 70, 20, 20, 20});
+  const std::string two = to_text({20, 20, 80, 70, 20, 20, 20});
   EXPECT_TRUE(has(two, "wait for rank 2")) << two;
   EXPECT_TRUE(has(two, "Rank 3 waits about as little.")) << two;
   std::vector<time_ns> machine(16, 20);
   for (std::size_t rank = 8; rank < 13; ++rank) machine[rank] = 75;
   machine[13] = 80;
-  const std::string six = text_of(machine);
+  const std::string six = to_text(machine);
   EXPECT_TRUE(has(six, "wait for rank 13")) << six;
   EXPECT_TRUE(has(six, "Ranks 8, 9, 10 and 2 more wait about as little.")) << six;
 }
@@ -299,8 +299,8 @@ std::string words_when_connecting(time_ns first, time_ns second) {
   unequal_work(reported, 40, 20, 80);
   kernel(reported, 10, first, 9000, all_reduce);
   kernel(reported, 11, second, 9000, all_reduce);
-  const report all = testing::report_of(reported.made);
-  const finding* found = testing::find(all, finding_kind::rank_imbalance);
+  const report whole_report = testing::build_report(reported.recorded);
+  const finding* found = testing::find(whole_report, finding_kind::rank_imbalance);
   return found == nullptr ? std::string() : found->text;
 }
 
@@ -326,9 +326,9 @@ std::vector<std::string> words_with_evaluator(int met, time_ns second) {
     job.meet({0, 1, 2}, 10, 1);
     job.compute(3, 60, "evaluate");
   }
-  const report all = testing::report_of(job.recording().made);
+  const report whole_report = testing::build_report(job.recording().recorded);
   std::vector<std::string> words;
-  for (const finding& each : all.findings)
+  for (const finding& each : whole_report.findings)
     if (each.kind == finding_kind::rank_imbalance) words.push_back(each.text);
   return words;
 }
@@ -346,8 +346,8 @@ TEST(rank_imbalance, names_others_that_need_about_as_much_memory) {
   testing::simulated_job job(8);
   for (const std::size_t rank : {0, 1, 4}) alloc(job.recording(), job.process(rank), 1, 50 + rank, (100 + rank) * mib);
   alloc(job.recording(), job.process(6), 1, 60, 8 * mib);
-  const report all = testing::report_of(job.recording().made);
-  const finding* found = testing::find(all, finding_kind::rank_imbalance);
+  const report whole_report = testing::build_report(job.recording().recorded);
+  const finding* found = testing::find(whole_report, finding_kind::rank_imbalance);
   ASSERT_NE(found, nullptr);
   EXPECT_NE(found->text.find("Rank 4 uses 168 MiB at its peak, 104 MiB more than the other ranks (64.0 MiB). Ranks 0 "
                              "and 1 use about as much."),
@@ -358,7 +358,7 @@ TEST(rank_imbalance, names_others_that_need_about_as_much_memory) {
 TEST(rank_imbalance, says_nothing_of_ranks_that_work_alike) {
   wasteful_recording reported;
   unequal_work(reported, 40, 60, 61);
-  EXPECT_EQ(testing::find(testing::report_of(reported.made), finding_kind::rank_imbalance), nullptr);
+  EXPECT_EQ(testing::find(testing::build_report(reported.recorded), finding_kind::rank_imbalance), nullptr);
 }
 
 /// In each turn, the host of rank 1 launches its kernel 50 us later than that of rank 0, which waits for its device
@@ -372,25 +372,25 @@ report late_host(time_ns waits) {
   trace::thread_row row;
   row.id = trace::thread_id{10};
   row.process = trace::process_id{10};
-  reported.made.writer().add(row);
+  reported.recorded.writer().add(row);
   for (time_ns i = 0; i < 20; ++i) {
     const time_ns begin = 10 + i * 100;
     kernel(reported, 10, begin, begin + 20, "gemm");
     kernel(reported, 11, begin + 50, begin + 70, "gemm");
     kernel(reported, 10, begin + 20, begin + 80, all_reduce);
     kernel(reported, 11, begin + 70, begin + 80, all_reduce);
-    auto wait = reported.made.event<trace::sync_event>((begin + waits) * us);
+    auto wait = reported.recorded.event<trace::sync_event>((begin + waits) * us);
     wait.end = (begin + 80) * us;
     wait.process = trace::process_id{10};
     wait.thread = trace::thread_id{10};
-    reported.made.writer().add(wait);
+    reported.recorded.writer().add(wait);
   }
-  return testing::report_of(reported.made);
+  return testing::build_report(reported.recorded);
 }
 
 TEST(rank_imbalance, looks_at_the_host_if_the_kernels_take_no_longer) {
-  const report all = late_host(25);
-  const finding* found = testing::find(all, finding_kind::rank_imbalance);
+  const report whole_report = late_host(25);
+  const finding* found = testing::find(whole_report, finding_kind::rank_imbalance);
   ASSERT_NE(found, nullptr);
   EXPECT_NE(found->text.find("what its host does"), std::string::npos) << found->text;
   EXPECT_EQ(found->saves.time, 20 * 50 * us / 2);
@@ -409,15 +409,15 @@ void replicas_with(wasteful_recording& reported, std::string_view collective,
   for (std::uint64_t rank = 0; rank < weights.size(); ++rank) {
     const std::uint64_t process = 10 + rank;
     add_rank(reported, process, static_cast<std::int64_t>(rank));
-    const auto add = [&](std::uint64_t bytes, std::string_view what) {
-      auto row = reported.made.event<trace::alloc_event>((1 + static_cast<time_ns>(block)) * us);
+    const auto add = [&](std::uint64_t bytes, std::string_view subject) {
+      auto row = reported.recorded.event<trace::alloc_event>((1 + static_cast<time_ns>(block)) * us);
       row.process = trace::process_id{process};
       row.block = trace::block_id{++block};
       row.bytes = bytes;
       row.layer = trace::layer::framework;
       row.kind = trace::memory_kind::device;
       row.device = trace::device_id{1};
-      categorise(reported, trace::event_id{reported.made.writer().add(row)}, what);
+      categorise(reported, trace::event_id{reported.recorded.writer().add(row)}, subject);
     };
     add(weights[rank] * mib, "weight");
     add(32 * mib, "optimizer state");
@@ -433,8 +433,8 @@ void replicas(wasteful_recording& reported, std::string_view collective) {
 TEST(replicated_state, is_noted_if_all_ranks_hold_the_same_and_only_reduce) {
   wasteful_recording reported;
   replicas(reported, all_reduce);
-  const report all = testing::report_of(reported.made);
-  const finding* found = testing::find(all, finding_kind::replicated_state);
+  const report whole_report = testing::build_report(reported.recorded);
+  const finding* found = testing::find(whole_report, finding_kind::replicated_state);
   ASSERT_NE(found, nullptr);
   EXPECT_EQ(found->severity, trace::severity::info);
   EXPECT_EQ(found->saves.peak_bytes, 24 * mib) << "half of 48 MiB";
@@ -447,7 +447,7 @@ TEST(replicated_state, is_noted_although_ranks_gather_once_at_their_start) {
            "ncclDevKernel_AllGather_RING_LL");  // DistributedDataParallel compares the shapes of its parameters.
   for (time_ns i = 0; i < 10; ++i)
     for (const std::uint64_t process : {10, 11}) kernel(reported, process, 100 + i * 100, 120 + i * 100, all_reduce);
-  EXPECT_NE(testing::find(testing::report_of(reported.made), finding_kind::replicated_state), nullptr);
+  EXPECT_NE(testing::find(testing::build_report(reported.recorded), finding_kind::replicated_state), nullptr);
 }
 
 TEST(replicated_state, is_none_if_ranks_gather_again_and_again) {
@@ -455,26 +455,26 @@ TEST(replicated_state, is_none_if_ranks_gather_again_and_again) {
   replicas(reported, "ncclDevKernel_AllGather_RING_LL");
   for (time_ns i = 0; i < 9; ++i)
     for (const std::uint64_t process : {10, 11}) kernel(reported, process, 100 + i * 100, 120 + i * 100, all_reduce);
-  EXPECT_EQ(testing::find(testing::report_of(reported.made), finding_kind::replicated_state), nullptr);
+  EXPECT_EQ(testing::find(testing::build_report(reported.recorded), finding_kind::replicated_state), nullptr);
 }
 
 TEST(replicated_state, is_none_of_shards) {
   wasteful_recording reported;
   replicas(reported, "ncclDevKernel_AllGather_RING_LL");
-  EXPECT_EQ(testing::find(testing::report_of(reported.made), finding_kind::replicated_state), nullptr);
+  EXPECT_EQ(testing::find(testing::build_report(reported.recorded), finding_kind::replicated_state), nullptr);
 }
 
 TEST(replicated_state, is_none_if_ranks_hold_different_layers) {
   wasteful_recording reported;
   replicas_with(reported, all_reduce, {16, 20});
-  EXPECT_EQ(testing::find(testing::report_of(reported.made), finding_kind::replicated_state), nullptr);
+  EXPECT_EQ(testing::find(testing::build_report(reported.recorded), finding_kind::replicated_state), nullptr);
 }
 
 TEST(replicated_state, is_noted_although_one_rank_holds_something_else) {
   wasteful_recording reported;
   replicas_with(reported, all_reduce, {20, 16, 16, 16});  // The first also averages weights.
-  const report all = testing::report_of(reported.made);
-  const finding* found = testing::find(all, finding_kind::replicated_state);
+  const report whole_report = testing::build_report(reported.recorded);
+  const finding* found = testing::find(whole_report, finding_kind::replicated_state);
   ASSERT_NE(found, nullptr);
   EXPECT_NE(found->text.find("Each of 3 of the 4 ranks holds the same 16.0 MiB"), std::string::npos) << found->text;
   EXPECT_EQ(found->saves.peak_bytes, 32 * mib) << "two thirds of 48 MiB";
@@ -485,13 +485,13 @@ TEST(replicated_state, is_noted_although_one_rank_does_not_train) {
   replicas(reported, all_reduce);
   add_rank(reported, 20, 2);
   alloc(reported, 20, 1, 99, 64 * mib);
-  EXPECT_NE(testing::find(testing::report_of(reported.made), finding_kind::replicated_state), nullptr);
+  EXPECT_NE(testing::find(testing::build_report(reported.recorded), finding_kind::replicated_state), nullptr);
 }
 
 TEST(replicated_state, is_none_of_a_pipeline_whose_first_and_last_stages_differ) {
   wasteful_recording reported;
   replicas_with(reported, all_reduce, {20, 16, 16, 16, 16, 16, 16, 18});
-  EXPECT_EQ(testing::find(testing::report_of(reported.made), finding_kind::replicated_state), nullptr);
+  EXPECT_EQ(testing::find(testing::build_report(reported.recorded), finding_kind::replicated_state), nullptr);
 }
 
 }  // namespace

@@ -26,13 +26,13 @@ struct loop {
 };
 
 TEST(run_ahead, fills_the_gaps_of_a_device_that_has_more_work_than_the_host) {
-  const loop made(10, 125, 100);
-  EXPECT_EQ(gain_of_running_ahead(made.works, made.waits), 9 * 25 * us) << "kernels follow one another";
+  const loop output(10, 125, 100);
+  EXPECT_EQ(gain_of_running_ahead(output.works, output.waits), 9 * 25 * us) << "kernels follow one another";
 }
 
 TEST(run_ahead, gains_no_more_than_the_waits_if_the_host_has_more_work) {
-  const loop made(10, 115, 10);
-  EXPECT_EQ(gain_of_running_ahead(made.works, made.waits), 9 * 13 * us);
+  const loop output(10, 115, 10);
+  EXPECT_EQ(gain_of_running_ahead(output.works, output.waits), 9 * 13 * us);
 }
 
 TEST(run_ahead, gains_nothing_from_a_wait_at_the_end) {
@@ -43,10 +43,10 @@ TEST(run_ahead, gains_nothing_from_a_wait_at_the_end) {
 }
 
 TEST(run_ahead, counts_waits_of_two_threads_at_once_as_one) {
-  const loop made(10, 125, 100);
-  std::vector<time_range> twice = made.waits;
-  twice.insert(twice.end(), made.waits.begin(), made.waits.end());
-  EXPECT_EQ(gain_of_running_ahead(made.works, twice), 9 * 25 * us);
+  const loop output(10, 125, 100);
+  std::vector<time_range> twice = output.waits;
+  twice.insert(twice.end(), output.waits.begin(), output.waits.end());
+  EXPECT_EQ(gain_of_running_ahead(output.works, twice), 9 * 25 * us);
 }
 
 TEST(run_ahead, keeps_a_work_behind_the_work_of_another_stream_that_it_waited_for) {

@@ -28,17 +28,17 @@ TEST(finding_rules, has_a_rule_for_every_kind_in_order) {
 
 TEST(finding_rules, are_found_by_their_word) {
   for (const finding_rule& each : finding_rules()) {
-    EXPECT_EQ(word_of(each.kind), each.word);
+    EXPECT_EQ(get_word(each.kind), each.word);
     EXPECT_EQ(rule_named(each.word), &each);
   }
-  EXPECT_EQ(word_of(finding_kind::held_late), "held_late");
+  EXPECT_EQ(get_word(finding_kind::held_late), "held_late");
   EXPECT_EQ(rule_named("waiting_host"), nullptr);
   EXPECT_EQ(rule_named(""), nullptr);
 }
 
 TEST(finding_rules, say_what_is_wrong_how_it_is_found_and_what_is_not) {
   const finding_rule& rule = *rule_named("cached_unused");
-  const std::string text = text_of(rule);
+  const std::string text = to_text(rule);
   EXPECT_TRUE(text.starts_with("cached_unused\n"));
   for (const std::string_view part : {rule.means, rule.found_by, rule.cannot_see})
     EXPECT_THAT(text, HasSubstr(std::string(part)));

@@ -16,7 +16,7 @@
 
 namespace sluice::query {
 
-/// Another process, as far as an engine can tell: a desk with an engine of its own, on a thread.
+/// Simulates a process that answers an engine's queries: a desk with its own engine, on its own thread.
 class desk_answerer final : public answerer {
  public:
   explicit desk_answerer(std::shared_ptr<trace::file> recording)
@@ -57,15 +57,15 @@ class desk_answerer final : public answerer {
     return std::exchange(next_, {});
   }
 
-  /// What `newer_than` says next.
+  /// Sets the next result of `newer_than`.
   void put_newer(std::shared_ptr<trace::file> next) { next_ = std::move(next); }
-  /// Nothing is answered until `go_on`.
+  /// Stops answering until `go_on` is called.
   void pause() { paused_ = true; }
   void go_on() {
     paused_ = false;
     changed_.notify_all();
   }
-  /// The connection breaks.
+  /// Breaks the connection: every pending query fails.
   void die() {
     std::map<std::uint64_t, on_reply> left;
     {

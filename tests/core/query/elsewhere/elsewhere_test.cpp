@@ -1,4 +1,4 @@
-// Questions that another process answers: the same answers, and what happens on the way.
+// Queries that another process answers: their results equal the local results, and failures on the way are handled.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -26,10 +26,10 @@ bool becomes(const std::function<bool()>& true_) {
   return false;
 }
 
-/// The complete answer of `from` as bytes, as a desk would send it. Equal answers have equal bytes.
+/// The complete result of `from`, as the bytes that a desk would send. Equal results have equal bytes.
 template <class Query>
-std::vector<std::byte> bytes_from(engine& from, const Query& query) {
-  question_desk desk(from);
+std::vector<std::byte> bytes_from(engine& source, const Query& query) {
+  question_desk desk(source);
   const auto opened = desk.ask(1, encode_query(query));
   EXPECT_TRUE(opened) << opened.error().to_string();
   std::vector<std::byte> bytes;
@@ -44,10 +44,10 @@ std::vector<std::byte> bytes_from(engine& from, const Query& query) {
 }
 
 blocks_query blocks_in(time_range range, bool with_uses = false) {
-  blocks_query made;
-  made.range = range;
-  made.with_uses = with_uses;
-  return made;
+  blocks_query output;
+  output.range = range;
+  output.with_uses = with_uses;
+  return output;
 }
 
 class elsewhere : public ::testing::Test {
@@ -64,7 +64,7 @@ class elsewhere : public ::testing::Test {
     asks_ = std::make_unique<engine>(file_, engine_options{.wake = {}, .elsewhere = there_});
     whole_ = {seen->begin(), seen->end() + 1};
   }
-  /// Calls `each` with a question of every type that is answered elsewhere.
+  /// Calls `each` with a query of every type that another process can answer.
   template <class Each>
   void for_each_query(const Each& each) {
     const auto tracks = here_->ask_now(tracks_query{}).value();
@@ -218,7 +218,7 @@ TEST_F(elsewhere, a_desk_refuses_what_is_no_query_or_asks_for_too_much) {
   EXPECT_FALSE(desk.ask(100'000, encode_query(messages_query{})));
 }
 
-/// Waits for the answer.
+/// Waits for the result, and returns it.
 std::shared_ptr<const sql_result> done(const sql_task& task) {
   EXPECT_TRUE(becomes([&] { return task.done(); }));
   return task.found();
@@ -229,7 +229,7 @@ TEST_F(elsewhere, sql_runs_there) {
       "SELECT id, block, bytes, layer, 1.5 AS half, NULL AS none, -9223372036854775807 AS least FROM alloc, (SELECT 1 "
       "UNION SELECT 2) ORDER BY id";
   const sql_task here(made_.open()->latest(), text);
-  const sql_task there(text, sql_asked_of(there_));
+  const sql_task there(text, make_sql_asker(there_));
   const auto expected = done(here);
   const auto came = done(there);
   ASSERT_FALSE(came->failure) << came->failure->to_string();
@@ -248,7 +248,7 @@ TEST_F(elsewhere, sql_runs_there) {
 }
 
 TEST_F(elsewhere, sql_that_is_wrong_is_said_to_be) {
-  const sql_task there("SELECT nonsense FROM alloc", sql_asked_of(there_));
+  const sql_task there("SELECT nonsense FROM alloc", make_sql_asker(there_));
   const auto came = done(there);
   ASSERT_TRUE(came->failure);
   EXPECT_NE(came->failure->message.find("nonsense"), std::string::npos) << came->failure->to_string();
@@ -257,7 +257,7 @@ TEST_F(elsewhere, sql_that_is_wrong_is_said_to_be) {
 TEST_F(elsewhere, sql_sends_the_first_rows_of_many) {
   const sql_task there(
       "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 20000) SELECT i FROM n",
-      sql_asked_of(there_));
+      make_sql_asker(there_));
   const auto came = done(there);
   ASSERT_FALSE(came->failure);
   EXPECT_TRUE(came->cut);
@@ -267,7 +267,7 @@ TEST_F(elsewhere, sql_sends_the_first_rows_of_many) {
 
 TEST_F(elsewhere, sql_is_stopped_without_waiting) {
   sql_task there("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT count(*) FROM n",
-                 sql_asked_of(there_));
+                 make_sql_asker(there_));
   there.cancel();
   EXPECT_TRUE(there.done());
   EXPECT_EQ(there.found()->failure->code, error_code::cancelled);
@@ -276,7 +276,7 @@ TEST_F(elsewhere, sql_is_stopped_without_waiting) {
 
 TEST_F(elsewhere, sql_says_that_the_connection_has_ended) {
   there_->pause();
-  const sql_task there("SELECT 1", sql_asked_of(there_));
+  const sql_task there("SELECT 1", make_sql_asker(there_));
   there_->die();
   EXPECT_TRUE(done(there)->failure);
 }
@@ -287,7 +287,7 @@ TEST(sql_rows, that_do_not_fit_their_columns_are_refused) {
   EXPECT_FALSE(decode_sql_rows(noise));
 }
 
-/// The most memory of this process since it was last asked, in KiB.
+/// The peak memory of this process since the previous call, in KiB.
 long peak_memory() {
   std::ifstream status("/proc/self/status");
   const std::string text(std::istreambuf_iterator<char>(status), {});
@@ -300,7 +300,7 @@ TEST(sql_rows, of_a_size_that_is_only_said_take_no_memory) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "skipped: a sanitizer takes memory of its own";
 #endif
-  // 256 MiB, and the header of a zstd frame that says the same: a single segment whose size has four bytes.
+  // A size of 256 MiB, and the header of a zstd frame with the same size: a single segment whose size has four bytes.
   const std::uint8_t claim[] = {0, 0, 0, 0x10, 0, 0, 0, 0, 0x28, 0xb5, 0x2f, 0xfd, 0xa0, 0, 0, 0, 0x10};
   static_cast<void>(peak_memory());
   const long before = peak_memory();

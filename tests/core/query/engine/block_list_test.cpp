@@ -20,14 +20,14 @@ constexpr block_column last_column = block_column::idle;
 class two_recordings {
  public:
   explicit two_recordings(std::uint64_t seed) : whole_(seed, false), sections_(seed, false) {
-    for (random_recording* each : {&whole_, &sections_}) lengthen(each->made);
-    whole_.made.close();
+    for (random_recording* each : {&whole_, &sections_}) lengthen(each->recorded);
+    whole_.recorded.close();
     summary::finalize_options ending;
     ending.min_events = 1;
     ending.section_events = 2;
-    EXPECT_TRUE(summary::finalize(sections_.made.writer(), ending));
-    by_index = std::make_unique<engine>(trace::file::open(whole_.made.path()).value());
-    by_list = std::make_unique<engine>(trace::file::open(sections_.made.path()).value());
+    EXPECT_TRUE(summary::finalize(sections_.recorded.writer(), ending));
+    by_index = std::make_unique<engine>(trace::file::open(whole_.recorded.path()).value());
+    by_list = std::make_unique<engine>(trace::file::open(sections_.recorded.path()).value());
     std::vector<trace::section_row> rows;
     std::size_t sections = 0;
     for (const trace::chunk_info& chunk : by_list->snapshot()->summaries())
@@ -37,8 +37,8 @@ class two_recordings {
   }
 
   [[nodiscard]] time_range span() const {
-    const auto of = by_index->snapshot();
-    return {of->begin(), of->end() + 1};
+    const auto snapshot = by_index->snapshot();
+    return {snapshot->begin(), snapshot->end() + 1};
   }
 
   void compare(const blocks_query& query) {
@@ -58,11 +58,11 @@ class two_recordings {
 
  private:
   /// Sections are no shorter than their bins, so many sections need a long recording.
-  static void lengthen(testing::recording& made) {
+  static void lengthen(testing::recording& recorded) {
     for (time_ns time = 0; time < 40'000; time += 60) {
-      auto row = made.event<trace::marker_event>(time);
+      auto row = recorded.event<trace::marker_event>(time);
       row.step = -1;
-      made.writer().add(row);
+      recorded.writer().add(row);
     }
   }
 
@@ -71,33 +71,34 @@ class two_recordings {
 };
 
 blocks_query sorted_by(block_column column, bool descending, time_range range) {
-  blocks_query made;
-  made.range = range;
-  made.sort = column;
-  made.descending = descending;
-  made.with_uses = true;
-  return made;
+  blocks_query output;
+  output.range = range;
+  output.sort = column;
+  output.descending = descending;
+  output.with_uses = true;
+  return output;
 }
 
 TEST(block_list, sorts_by_each_column_as_an_index_does) {
   testing::for_each_seed(1, 12, [](std::uint64_t seed) {
-    two_recordings of(seed);
+    two_recordings recordings(seed);
     for (auto column = 0; column <= static_cast<int>(last_column); ++column)
       for (const bool descending : {false, true}) {
         SCOPED_TRACE(fmt::format("column {}, descending {}", column, descending));
-        of.compare(sorted_by(static_cast<block_column>(column), descending, of.span()));
+        recordings.compare(sorted_by(static_cast<block_column>(column), descending, recordings.span()));
       }
   });
 }
 
 TEST(block_list, filters_and_cuts_as_an_index_does) {
   testing::for_each_seed(1, 12, [](std::uint64_t seed) {
-    two_recordings of(seed);
+    two_recordings recordings(seed);
     std::mt19937_64 random(seed);
     const auto one_in = [&](std::uint64_t many) { return random() % many == 0; };
     for (int i = 0; i < 60 && !::testing::Test::HasFailure(); ++i) {
-      blocks_query asked = sorted_by(
-          static_cast<block_column>(random() % (static_cast<std::uint64_t>(last_column) + 1)), one_in(2), of.span());
+      blocks_query asked =
+          sorted_by(static_cast<block_column>(random() % (static_cast<std::uint64_t>(last_column) + 1)), one_in(2),
+                    recordings.span());
       // The first query covers all blocks: after it, any range is answered from the list.
       if (i > 0 && one_in(3)) {
         const auto length = static_cast<std::uint64_t>(asked.range.length());
@@ -118,38 +119,38 @@ TEST(block_list, filters_and_cuts_as_an_index_does) {
       if (one_in(4)) asked.groups = block_groups{memory_grouping::process, {random() % 2}, one_in(2)};
       if (one_in(4)) asked.process = trace::process_id{random() % 3};
       SCOPED_TRACE(fmt::format("question {}, column {}, filter '{}'", i, static_cast<int>(asked.sort), asked.filter));
-      of.compare(asked);
+      recordings.compare(asked);
     }
   });
 }
 
 TEST(block_list, filters_by_process_as_an_index_does) {
   testing::for_each_seed(1, 12, [](std::uint64_t seed) {
-    two_recordings of(seed);
+    two_recordings recordings(seed);
     for (const std::uint64_t process : {1, 2, 3}) {
-      blocks_query asked = sorted_by(block_column::bytes, true, of.span());
+      blocks_query asked = sorted_by(block_column::bytes, true, recordings.span());
       asked.with_uses = false;
       asked.process = trace::process_id{process};
-      of.compare(asked);
+      recordings.compare(asked);
     }
   });
 }
 
 TEST(block_list, is_made_once_for_all_who_ask_at_the_same_time) {
   testing::for_each_seed(1, 6, [](std::uint64_t seed) {
-    two_recordings of(seed);
+    two_recordings recordings(seed);
     const std::array<block_column, 4> columns = {block_column::born, block_column::name, block_column::idle,
                                                  block_column::address};
     std::array<std::string, 4> found;
     std::vector<std::thread> threads;
     for (std::size_t i = 0; i < columns.size(); ++i)
       threads.emplace_back([&, i] {
-        const auto table = of.by_list->ask_now(sorted_by(columns[i], false, of.span()));
+        const auto table = recordings.by_list->ask_now(sorted_by(columns[i], false, recordings.span()));
         found[i] = table ? in_words(**table) : table.error().to_string();
       });
     for (std::thread& each : threads) each.join();
     for (std::size_t i = 0; i < columns.size(); ++i)
-      EXPECT_EQ(found[i], in_words(**of.by_index->ask_now(sorted_by(columns[i], false, of.span()))));
+      EXPECT_EQ(found[i], in_words(**recordings.by_index->ask_now(sorted_by(columns[i], false, recordings.span()))));
   });
 }
 

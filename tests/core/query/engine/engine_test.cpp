@@ -22,14 +22,14 @@ using trace::memory_kind;
 class loop {
  public:
   engine_options options(unsigned threads = 1) {
-    engine_options made;
-    made.threads = threads;
-    made.wake = [this] {
+    engine_options output;
+    output.threads = threads;
+    output.wake = [this] {
       const std::scoped_lock lock(mutex_);
       ++wakes_;
       woken_.notify_all();
     };
-    return made;
+    return output;
   }
   /// Calls `step` now and after each wake until it returns true.
   template <class Step>
@@ -49,17 +49,17 @@ class loop {
   std::size_t wakes_ = 0;
 };
 
-void small_trace(recording& made) {
-  made.standard_tables();
-  made.add_alloc(1 * ms, 1, 1 * gib);
-  made.add_alloc(2 * ms, 2, 2 * gib);
-  made.add_free(5 * ms, 1);
-  made.add_copy(1 * ms, 2 * ms, 10'000'000, direction::h2d, memory_kind::host);
-  made.add_copy(3 * ms, 4 * ms, 50'000'000);
-  made.add_kernel(2 * ms, 6 * ms);
-  made.add_call(0, 1 * ms, "cuMemAlloc_v2");
-  made.add_device_memory(3 * ms, 136 * gib, 140 * gib, 10 * mib);
-  made.add_kernel(9 * ms, 10 * ms, "relu");
+void small_trace(recording& recorded) {
+  recorded.standard_tables();
+  recorded.add_alloc(1 * ms, 1, 1 * gib);
+  recorded.add_alloc(2 * ms, 2, 2 * gib);
+  recorded.add_free(5 * ms, 1);
+  recorded.add_copy(1 * ms, 2 * ms, 10'000'000, direction::h2d, memory_kind::host);
+  recorded.add_copy(3 * ms, 4 * ms, 50'000'000);
+  recorded.add_kernel(2 * ms, 6 * ms);
+  recorded.add_call(0, 1 * ms, "cuMemAlloc_v2");
+  recorded.add_device_memory(3 * ms, 136 * gib, 140 * gib, 10 * mib);
+  recorded.add_kernel(9 * ms, 10 * ms, "relu");
 }
 
 const track* find(const track_list& list, track_kind kind, direction way = direction::unknown) {
@@ -70,10 +70,10 @@ const track* find(const track_list& list, track_kind kind, direction way = direc
 }
 
 TEST(engine, results_at_once_for_those_who_wait) {
-  recording made;
-  small_trace(made);
-  made.close();
-  engine asked(made.open());
+  recording recorded;
+  small_trace(recorded);
+  recorded.close();
+  engine asked(recorded.open());
 
   const auto tracks = asked.ask_now(tracks_query{});
   ASSERT_TRUE(tracks);
@@ -110,21 +110,21 @@ TEST(engine, results_at_once_for_those_who_wait) {
 }
 
 TEST(engine, says_what_is_wrong_with_a_query) {
-  recording made;
-  small_trace(made);
-  made.close();
-  engine asked(made.open());
+  recording recorded;
+  small_trace(recorded);
+  recorded.close();
+  engine asked(recorded.open());
   EXPECT_EQ(asked.ask_now(slices_query{12345, {0, 10}, 100}).error().code, error_code::not_found);
   EXPECT_EQ(asked.ask_now(details_query{trace::event_id{999}, {}}).error().code, error_code::not_found);
   EXPECT_EQ(asked.ask_now(details_query{{}, trace::block_id{999}}).error().code, error_code::not_found);
 }
 
 TEST(slot, gives_what_is_ready_and_wakes_the_loop_when_there_is_more) {
-  recording made;
-  small_trace(made);
-  made.close();
+  recording recorded;
+  small_trace(recorded);
+  recorded.close();
   loop window;
-  engine asked(made.open(), window.options());
+  engine asked(recorded.open(), window.options());
   slot<tracks_query> tracks;
   slot<report_query> summary;
   window.until([&] { return tracks.ask(asked, {}).complete && summary.ask(asked, {}).complete; });
@@ -140,11 +140,11 @@ TEST(slot, gives_what_is_ready_and_wakes_the_loop_when_there_is_more) {
 }
 
 TEST(slot, shows_the_result_before_while_a_new_one_is_worked_out) {
-  recording made;
-  small_trace(made);
-  made.close();
+  recording recorded;
+  small_trace(recorded);
+  recorded.close();
   loop window;
-  engine asked(made.open(), window.options());
+  engine asked(recorded.open(), window.options());
   slot<statistics_query> metrics;
   const statistics_query first{{0, 5 * ms}};
   window.until([&] { return metrics.ask(asked, first).complete; });
@@ -157,11 +157,11 @@ TEST(slot, shows_the_result_before_while_a_new_one_is_worked_out) {
 }
 
 TEST(slot, reports_failure_for_the_query_that_failed) {
-  recording made;
-  small_trace(made);
-  made.close();
+  recording recorded;
+  small_trace(recorded);
+  recorded.close();
   loop window;
-  engine asked(made.open(), window.options());
+  engine asked(recorded.open(), window.options());
   slot<details_query> details;
   const details_query wrong{trace::event_id{999}, {}};
   window.until([&] { return details.ask(asked, wrong).failure.has_value(); });
@@ -172,11 +172,11 @@ TEST(slot, reports_failure_for_the_query_that_failed) {
 }
 
 TEST(slot, may_be_dropped_or_turned_to_another_engine_at_any_time) {
-  recording made(16);
-  made.standard_tables();
-  for (int i = 0; i < 2000; ++i) made.add_kernel(i * 100, i * 100 + 50);
-  made.close();
-  const auto file = made.open();
+  recording recorded(16);
+  recorded.standard_tables();
+  for (int i = 0; i < 2000; ++i) recorded.add_kernel(i * 100, i * 100 + 50);
+  recorded.close();
+  const auto file = recorded.open();
   loop window;
   slot<statistics_query> kept;
   for (int round = 0; round < 20; ++round) {
@@ -192,45 +192,45 @@ TEST(slot, may_be_dropped_or_turned_to_another_engine_at_any_time) {
 }
 
 TEST(engine, follows_a_file_that_grows) {
-  recording made(64);
-  made.standard_tables(false);
-  made.add_kernel(0, 100);
-  made.flush();
+  recording recorded(64);
+  recorded.standard_tables(false);
+  recorded.add_kernel(0, 100);
+  recorded.flush();
   loop window;
-  engine asked(made.open(), window.options());
+  engine asked(recorded.open(), window.options());
   slot<statistics_query> metrics;
-  const statistics_query all{{0, 1'000'000}};
-  window.until([&] { return metrics.ask(asked, all).complete; });
-  EXPECT_EQ(metrics.ask(asked, all)->kernels[0].count, 1U);
+  const statistics_query whole{{0, 1'000'000}};
+  window.until([&] { return metrics.ask(asked, whole).complete; });
+  EXPECT_EQ(metrics.ask(asked, whole)->kernels[0].count, 1U);
   for (int i = 1; i < 1000; ++i) {
-    made.add_kernel(i * 1000, i * 1000 + 100);
+    recorded.add_kernel(i * 1000, i * 1000 + 100);
     if (i % 100 != 0) continue;
-    made.flush();
+    recorded.flush();
     asked.refresh();
   }
   // A row that arrives late, with a time before all others.
-  made.add_kernel(-500, -400);
-  made.close();
+  recorded.add_kernel(-500, -400);
+  recorded.close();
   asked.refresh();
   window.until([&] { return !asked.busy(); });
   EXPECT_TRUE(asked.snapshot()->complete());
-  window.until([&] { return metrics.ask(asked, all).complete; });
-  EXPECT_EQ(metrics.ask(asked, all)->kernels[0].count, 1000U);
+  window.until([&] { return metrics.ask(asked, whole).complete; });
+  EXPECT_EQ(metrics.ask(asked, whole)->kernels[0].count, 1000U);
   EXPECT_EQ(asked.ask_now(statistics_query{{-1000, 1'000'000}}).value()->kernels[0].count, 1001U);
 }
 
 TEST(engine, gives_partial_results_while_it_reads_a_long_trace) {
-  recording made(64);
-  made.standard_tables();
-  for (int i = 0; i < 200'000; ++i) made.add_kernel(i * 1000, i * 1000 + 100);
-  made.close();
+  recording recorded(64);
+  recorded.standard_tables();
+  for (int i = 0; i < 200'000; ++i) recorded.add_kernel(i * 1000, i * 1000 + 100);
+  recorded.close();
   loop window;
-  engine asked(made.open(), window.options());
+  engine asked(recorded.open(), window.options());
   slot<statistics_query> metrics;
-  const statistics_query all{{0, 200'000'000}};
+  const statistics_query whole{{0, 200'000'000}};
   bool saw_part = false;
   window.until([&] {
-    const auto now = metrics.ask(asked, all);
+    const auto now = metrics.ask(asked, whole);
     if (now && !now.complete) {
       saw_part = true;
       EXPECT_LE(now.progress, 1.0F);
@@ -239,7 +239,7 @@ TEST(engine, gives_partial_results_while_it_reads_a_long_trace) {
     return now.complete;
   });
   EXPECT_TRUE(saw_part);
-  EXPECT_EQ(metrics.ask(asked, all)->kernels[0].count, 200'000U);
+  EXPECT_EQ(metrics.ask(asked, whole)->kernels[0].count, 200'000U);
 }
 
 }  // namespace

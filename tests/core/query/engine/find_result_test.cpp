@@ -18,8 +18,8 @@
 #include "tests/core/recordings/copied_rows.hpp"
 #include "tests/core/recordings/recording.hpp"
 
-/// Compares an engine's results from a file's own summaries, also for a file that was cut short, with its results for
-/// the same recording without summaries.
+/// Compares an engine's results from a file's own summaries with the engine's results for the same recording without
+/// summaries. Some of the files are cut short.
 namespace sluice::query {
 namespace {
 
@@ -36,20 +36,20 @@ class stored_results_test : public ::testing::TestWithParam<reported_recording> 
   static constexpr double section_events = 1'500;
 
   void SetUp() override {
-    generate::generate_options how;
-    how.events = events;
-    how.pattern = GetParam().pattern;
-    how.seed = 7;
+    generate::generate_options options;
+    options.events = events;
+    options.pattern = GetParam().pattern;
+    options.seed = 7;
     const std::string generated = plain_.path() + ".generated";
-    ASSERT_TRUE(generate::generate(how, generated));
-    const auto from = trace::file::open(generated).value()->latest();
+    ASSERT_TRUE(generate::generate(options, generated));
+    const auto source = trace::file::open(generated).value()->latest();
     std::filesystem::remove(generated);
-    testing::copy_rows(*from, plain_.writer());
+    testing::copy_rows(*source, plain_.writer());
     if (GetParam().cut_short) {
       cut_short();
     } else {
       plain_.close();
-      testing::copy_rows(*from, summed_.writer());
+      testing::copy_rows(*source, summed_.writer());
       summary::finalize_options ending;
       ending.min_events = 1;
       ending.section_events = section_events;
@@ -141,12 +141,12 @@ TEST_P(stored_results_test, draw_the_same_curves) {
 
 /// For each depth, the number of ns in a range that slices cover.
 std::map<int, double> covered(const slice_list& list, time_range range) {
-  std::map<int, double> all;
+  std::map<int, double> totals;
   for (const slice& each : list.slices) {
     const time_ns inside = std::min(each.end, range.end) - std::max(each.begin, range.begin);
-    if (inside > 0) all[each.depth] += static_cast<double>(each.busy) * static_cast<double>(inside);
+    if (inside > 0) totals[each.depth] += static_cast<double>(each.busy) * static_cast<double>(inside);
   }
-  return all;
+  return totals;
 }
 
 TEST_P(stored_results_test, draw_slices_that_cover_as_much) {
@@ -180,8 +180,8 @@ TEST_P(stored_results_test, say_exactly_when_steps_begin_and_end_that_are_drawn_
   for (const track& each : plain->tracks) {
     if (each.kind != track_kind::steps) continue;
     std::map<std::int64_t, time_range> spans;
-    const auto all = without_->ask_now(slices_query{each.id, plain->span, 16384}).value();
-    for (const slice& step : all->slices)
+    const auto now = without_->ask_now(slices_query{each.id, plain->span, 16384}).value();
+    for (const slice& step : now->slices)
       if (step.count == 1) spans[step.step] = {step.begin, step.end};
     ASSERT_FALSE(spans.empty());
     std::size_t compared = 0;
@@ -291,10 +291,10 @@ TEST_P(stored_results_test, about_a_long_time_are_gathered_from_parts_and_the_sa
     blocks.sort = i % 3 == 0 ? block_column::born : block_column::bytes;
     blocks.only_unfreed = i == 4;
     same(blocks);
-    for (const stack_measure what : {stack_measure::peak, stack_measure::allocated, stack_measure::transferred}) {
+    for (const stack_measure measure : {stack_measure::peak, stack_measure::allocated, stack_measure::transferred}) {
       stacks_query stacks;
       stacks.range = range;
-      stacks.measure = what;
+      stacks.measure = measure;
       same(stacks);
     }
   }
@@ -326,26 +326,26 @@ TEST_P(stored_results_test, say_that_there_is_no_such_event) {
 
 TEST(summaries, are_left_out_of_what_opens_as_fast_without) {
   for (const std::uint64_t least : {1'000, 1'001}) {
-    testing::recording made;
-    made.standard_tables();
-    for (int i = 0; i < 1000; ++i) made.writer().add(made.event<trace::marker_event>(i));
+    testing::recording recorded;
+    recorded.standard_tables();
+    for (int i = 0; i < 1000; ++i) recorded.writer().add(recorded.event<trace::marker_event>(i));
     summary::finalize_options ending;
     ending.min_events = least;
-    ASSERT_TRUE(summary::finalize(made.writer(), ending));
-    EXPECT_EQ(trace::file::open(made.path()).value()->latest()->summaries().empty(), least == 1'001);
+    ASSERT_TRUE(summary::finalize(recorded.writer(), ending));
+    EXPECT_EQ(trace::file::open(recorded.path()).value()->latest()->summaries().empty(), least == 1'001);
   }
 }
 
 TEST(summaries, are_left_out_when_nobody_waits_for_them) {
   const std::atomic<bool> cancelled{true};
-  testing::recording made;
-  made.standard_tables();
-  for (int i = 0; i < 1000; ++i) made.writer().add(made.event<trace::marker_event>(i));
+  testing::recording recorded;
+  recorded.standard_tables();
+  for (int i = 0; i < 1000; ++i) recorded.writer().add(recorded.event<trace::marker_event>(i));
   summary::finalize_options ending;
   ending.min_events = 1;
   ending.cancel = &cancelled;
-  ASSERT_TRUE(summary::finalize(made.writer(), ending));
-  const auto trace = trace::file::open(made.path()).value()->latest();
+  ASSERT_TRUE(summary::finalize(recorded.writer(), ending));
+  const auto trace = trace::file::open(recorded.path()).value()->latest();
   EXPECT_TRUE(trace->complete());
   EXPECT_EQ(trace->chunks().back().rows, 1000U);
   EXPECT_EQ(summary::find_stored_metrics(*trace), nullptr);
@@ -356,10 +356,10 @@ INSTANTIATE_TEST_SUITE_P(patterns, stored_results_test,
                                            reported_recording{program_pattern::inference},
                                            reported_recording{program_pattern::training, true},
                                            reported_recording{program_pattern::inference, true}),
-                         [](const auto& of) {
+                         [](const auto& subject) {
                            const std::string name =
-                               of.param.pattern == program_pattern::training ? "training" : "inference";
-                           return name + (of.param.cut_short ? "_cut_short" : "");
+                               subject.param.pattern == program_pattern::training ? "training" : "inference";
+                           return name + (subject.param.cut_short ? "_cut_short" : "");
                          });
 
 }  // namespace

@@ -20,7 +20,7 @@ namespace {
 using testing::recording;
 
 template <class Row>
-void add_random(recording& made, std::mt19937_64& random, int count) {
+void add_random(recording& recorded, std::mt19937_64& random, int count) {
   for (int i = 0; i < count; ++i) {
     Row row = trace::testing::random_row<Row>(random);
     if constexpr (trace::is_event_row<Row>) {
@@ -31,20 +31,20 @@ void add_random(recording& made, std::mt19937_64& random, int count) {
       }
       row.id = trace::event_id{1 + random() % 1000};
     }
-    made.writer().add(row);
+    recorded.writer().add(row);
   }
 }
 
-void add_all_kinds(recording& made, std::mt19937_64& random) {
+void add_all_kinds(recording& recorded, std::mt19937_64& random) {
 #define SLUICE_ADD(row, kind) \
-  if constexpr (!std::is_same_v<trace::row, trace::index_row>) add_random<trace::row>(made, random, 60);
+  if constexpr (!std::is_same_v<trace::row, trace::index_row>) add_random<trace::row>(recorded, random, 60);
   SLUICE_FOR_EACH_ROW(SLUICE_ADD)
 #undef SLUICE_ADD
 }
 
 /// Expects that all results arrive and none is an error. If `disputed`, two results for a track may differ.
-void ask_everything(const recording& made, bool disputed = false) {
-  engine asked(made.open());
+void ask_everything(const recording& recorded, bool disputed = false) {
+  engine asked(recorded.open());
   const auto tracks = asked.ask_now(tracks_query{});
   ASSERT_TRUE(tracks);
   const time_range ranges[] = {(*tracks)->span,        {0, 1000}, {INT64_MIN, INT64_MAX},
@@ -89,27 +89,27 @@ void ask_everything(const recording& made, bool disputed = false) {
 TEST(hostile_trace, is_answered_whatever_it_says) {
   for (std::uint64_t seed = 1; seed <= 8; ++seed) {
     std::mt19937_64 random(seed);
-    recording made(50);
-    add_all_kinds(made, random);
-    made.close();
-    ask_everything(made);
+    recording recorded(50);
+    add_all_kinds(recorded, random);
+    recorded.close();
+    ask_everything(recorded);
   }
 }
 
 summary::finalize_options many_sections() {
-  summary::finalize_options how;
-  how.min_events = 1;
-  how.section_events = 60;
-  return how;
+  summary::finalize_options options;
+  options.min_events = 1;
+  options.section_events = 60;
+  return options;
 }
 
 TEST(hostile_trace, is_summed_up_whatever_it_says) {
   for (std::uint64_t seed = 1; seed <= 4; ++seed) {
     std::mt19937_64 random(seed);
-    recording made(50);
-    add_all_kinds(made, random);
-    ASSERT_TRUE(summary::finalize(made.writer(), many_sections()));
-    ask_everything(made);
+    recording recorded(50);
+    add_all_kinds(recorded, random);
+    ASSERT_TRUE(summary::finalize(recorded.writer(), many_sections()));
+    ask_everything(recorded);
   }
 }
 
@@ -117,13 +117,13 @@ TEST(hostile_trace, is_summed_up_whatever_it_says) {
 TEST(hostile_summaries, are_answered_from_or_left_alone) {
   for (std::uint64_t seed = 1; seed <= 12; ++seed) {
     std::mt19937_64 random(seed);
-    recording made(50);
-    made.standard_tables();
+    recording recorded(50);
+    recorded.standard_tables();
     for (int i = 0; i < 500; ++i) {
-      made.add_alloc(i * 100, static_cast<std::uint64_t>(i + 1), random() % 1000);
-      made.add_kernel(i * 100, i * 100 + 150);
+      recorded.add_alloc(i * 100, static_cast<std::uint64_t>(i + 1), random() % 1000);
+      recorded.add_kernel(i * 100, i * 100 + 150);
     }
-    ASSERT_TRUE(made.writer().flush());
+    ASSERT_TRUE(recorded.writer().flush());
     const auto lie = [&]<class Row>(Row, int count, std::optional<std::pair<time_ns, time_ns>> over = std::nullopt) {
       std::vector<Row> rows;
       for (int i = 0; i < count; ++i) {
@@ -134,13 +134,13 @@ TEST(hostile_summaries, are_answered_from_or_left_alone) {
         if constexpr (requires { row.time; })
           if (over && random() % 4 != 0) row.time = over->first + static_cast<time_ns>(random() % 4096);
       }
-      made.writer().add_summary<Row>(rows, over);
+      recorded.writer().add_summary<Row>(rows, over);
     };
     std::vector<trace::section_row> sections;
     for (const timeline::tile& root : timeline::root_tiles(0, 50'000))
       for (time_ns at = root.begin; at < root.end(); at += root.length() / 4)
         sections.push_back({at, at + root.length() / 4, 10});
-    made.writer().add_summary<trace::section_row>(sections);
+    recorded.writer().add_summary<trace::section_row>(sections);
     lie(trace::curve_row{}, 8);
     lie(trace::lane_row{}, 8);
     for (const trace::section_row& section : sections) {
@@ -150,14 +150,14 @@ TEST(hostile_summaries, are_answered_from_or_left_alone) {
     }
     lie(trace::boundary_block_row{}, 20, std::pair{time_ns{0}, time_ns{50'000}});
     lie(trace::block_category_row{}, 20, std::pair{time_ns{0}, time_ns{50'000}});
-    index::growing_index all;
-    const auto now = made.open()->latest();
-    while (!all.absorb(*now, SIZE_MAX)) {
+    index::growing_index growing_index;
+    const auto now = recorded.open()->latest();
+    while (!growing_index.absorb(*now, SIZE_MAX)) {
     }
-    const auto saved = summary::saved_stored_metrics(summary::make_stored_metrics(all, *now));
-    if (saved && seed % 2 == 0) made.writer().add_summary<trace::saved_row>(std::span(&*saved, 1));
-    made.close();
-    ask_everything(made, true);
+    const auto saved = summary::saved_stored_metrics(summary::make_stored_metrics(growing_index, *now));
+    if (saved && seed % 2 == 0) recorded.writer().add_summary<trace::saved_row>(std::span(&*saved, 1));
+    recorded.close();
+    ask_everything(recorded, true);
   }
 }
 

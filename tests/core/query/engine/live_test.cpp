@@ -27,11 +27,11 @@ using testing::recording;
 class written_bit_by_bit {
  public:
   explicit written_bit_by_bit(std::uint64_t events = 30'000) {
-    generate::generate_options how;
-    how.events = events;
-    how.seed = 5;
-    const std::string generated = made.path() + ".generated";
-    EXPECT_TRUE(generate::generate(how, generated));
+    generate::generate_options options;
+    options.events = events;
+    options.seed = 5;
+    const std::string generated = recorded.path() + ".generated";
+    EXPECT_TRUE(generate::generate(options, generated));
     testing::copy_rows(*trace::file::open(generated).value()->latest(), source_.writer());
     std::filesystem::remove(generated);
     source_.close();
@@ -41,13 +41,13 @@ class written_bit_by_bit {
   /// Adds the rows of `chunks` more chunks. Returns false once all rows are written.
   bool write(std::size_t chunks) {
     for (; chunks > 0 && next_ < from_->chunks().size(); --chunks, ++next_)
-      testing::copy_chunk(*from_, next_, made.writer());
-    made.flush();
+      testing::copy_chunk(*from_, next_, recorded.writer());
+    recorded.flush();
     return next_ < from_->chunks().size();
   }
   [[nodiscard]] std::size_t chunks() const { return from_->chunks().size(); }
 
-  recording made{512};
+  recording recorded{512};
 
  private:
   recording source_{256};
@@ -85,28 +85,28 @@ void catch_up_with_the_end(engine& asked) {
 }
 
 template <class Query>
-std::string result_of_all(const Query& query, const indexed& all) {
+std::string result_of_all(const Query& query, const indexed& loaded) {
   const std::atomic<bool> never{false};
   symbols::frame_cache frames;
   bool provisional = false;
-  const auto result = result_to(query, sources{.index = all.index,
-                                               .trace = *all.snapshot,
+  const auto result = result_to(query, sources{.index = loaded.index,
+                                               .trace = *loaded.snapshot,
                                                .cancelled = never,
                                                .frames = frames,
                                                .provisional = provisional});
   return result ? in_words(*result) : result.error().to_string();
 }
 
-void expect_same_results(engine& asked, const recording& made, std::mt19937_64& random) {
-  const indexed all(made.open());
-  const time_range whole = index::time_range_of(*all.snapshot);
-  ASSERT_EQ(index::time_range_of(*asked.snapshot()), whole);
+void expect_same_results(engine& asked, const recording& recorded, std::mt19937_64& random) {
+  const indexed loaded(recorded.open());
+  const time_range whole = index::recorded_range(*loaded.snapshot);
+  ASSERT_EQ(index::recorded_range(*asked.snapshot()), whole);
   const auto any = [&] {
     return whole.begin + static_cast<time_ns>(random() % static_cast<std::uint64_t>(whole.length()));
   };
   const auto same = [&](const auto& query) {
     const auto found = asked.ask_now(query);
-    EXPECT_EQ(found ? in_words(**found) : found.error().to_string(), result_of_all(query, all));
+    EXPECT_EQ(found ? in_words(**found) : found.error().to_string(), result_of_all(query, loaded));
   };
   for (int i = 0; i < 4; ++i) {
     time_range range{any(), any()};
@@ -128,108 +128,108 @@ void expect_same_results(engine& asked, const recording& made, std::mt19937_64& 
   }
   const auto tracks = asked.ask_now(tracks_query{}).value();
   EXPECT_EQ(tracks->span, whole);
-  EXPECT_EQ(asked.ask_now(report_query{}).value()->events, all.index.events());
+  EXPECT_EQ(asked.ask_now(report_query{}).value()->events, loaded.index.events());
 }
 
 TEST(a_live_recording_too_large_to_be_held, is_answered_as_an_index_of_what_there_is_results) {
-  written_bit_by_bit of;
+  written_bit_by_bit bit;
   std::mt19937_64 random(1);
-  of.write(of.chunks() / 4);
-  const auto file = of.made.open();
+  bit.write(bit.chunks() / 4);
+  const auto file = bit.recorded.open();
   engine_options little;
   little.memory_bytes = 0;
   engine asked(file, little);
   for (bool more = true; more;) {
-    more = of.write(of.chunks() / 5);
+    more = bit.write(bit.chunks() / 5);
     catch_up(asked, *file);
     EXPECT_FALSE(asked.snapshot()->summaries().empty());
     EXPECT_TRUE(asked.snapshot()->growing());
-    expect_same_results(asked, of.made, random);
+    expect_same_results(asked, bit.recorded, random);
   }
-  of.made.close();
+  bit.recorded.close();
   catch_up(asked, *file);
   EXPECT_TRUE(asked.snapshot()->complete());
-  expect_same_results(asked, of.made, random);
+  expect_same_results(asked, bit.recorded, random);
 }
 
 TEST(a_live_recording_too_large_to_be_held, is_answered_so_while_its_sections_settle) {
-  testing::growing_program of({.events = 30'000, .seed = 11});
+  testing::growing_program program({.events = 30'000, .seed = 11});
   std::mt19937_64 random(6);
-  of.write(0.3);
-  const auto file = of.made.open();
+  program.write(0.3);
+  const auto file = program.recorded.open();
   engine_options little;
   little.memory_bytes = 0;
-  little.live_settles_after = of.whole().length() / 5;
+  little.live_settles_after = program.whole().length() / 5;
   engine asked(file, little);
-  while (!of.ended()) {
-    of.write(0.2);
+  while (!program.ended()) {
+    program.write(0.2);
     catch_up(asked, *file);
     EXPECT_TRUE(asked.snapshot()->growing());
-    expect_same_results(asked, of.made, random);
+    expect_same_results(asked, program.recorded, random);
   }
 }
 
 TEST(a_live_recording, is_held_as_long_as_it_can_be_and_summed_up_from_then_on) {
-  written_bit_by_bit of;
+  written_bit_by_bit bit;
   std::mt19937_64 random(2);
-  of.write(of.chunks() / 4);
-  const auto file = of.made.open();
+  bit.write(bit.chunks() / 4);
+  const auto file = bit.recorded.open();
   engine_options some;
   some.memory_bytes = 181'500'000;  // Leaves room for 15,000 events.
   ASSERT_FALSE(summary::is_beyond(*file->latest(), some.memory_bytes));
   engine asked(file, some);
   catch_up(asked, *file);
   EXPECT_TRUE(asked.snapshot()->summaries().empty());
-  expect_same_results(asked, of.made, random);
-  while (of.write(of.chunks() / 6)) {
+  expect_same_results(asked, bit.recorded, random);
+  while (bit.write(bit.chunks() / 6)) {
     catch_up(asked, *file);
-    expect_same_results(asked, of.made, random);
+    expect_same_results(asked, bit.recorded, random);
   }
   ASSERT_TRUE(summary::is_beyond(*file->latest(), some.memory_bytes));
   catch_up(asked, *file);
   EXPECT_FALSE(asked.snapshot()->summaries().empty());
-  expect_same_results(asked, of.made, random);
+  expect_same_results(asked, bit.recorded, random);
 }
 
 TEST(a_live_recording_too_large_to_be_held, goes_over_to_the_summaries_that_its_writer_leaves) {
-  written_bit_by_bit of;
+  written_bit_by_bit bit;
   std::mt19937_64 random(3);
-  of.write(of.chunks() / 2);
-  const auto file = of.made.open();
+  bit.write(bit.chunks() / 2);
+  const auto file = bit.recorded.open();
   engine_options little;
   little.memory_bytes = 0;
   engine asked(file, little);
   catch_up(asked, *file);
-  while (of.write(100)) {
+  while (bit.write(100)) {
   }
-  ASSERT_TRUE(summary::finalize(of.made.writer(), {.min_events = 1, .section_events = 2'000}));
+  ASSERT_TRUE(summary::finalize(bit.recorded.writer(), {.min_events = 1, .section_events = 2'000}));
   ASSERT_NE(file->successor().value(), nullptr);
   catch_up_with_the_end(asked);
-  EXPECT_EQ(asked.snapshot()->summaries().size(), of.made.open()->latest()->summaries().size());
-  expect_same_results(asked, of.made, random);
+  EXPECT_EQ(asked.snapshot()->summaries().size(), bit.recorded.open()->latest()->summaries().size());
+  expect_same_results(asked, bit.recorded, random);
 }
 
 TEST(a_live_recording, goes_over_to_the_compacted_file_whether_that_is_summed_up_or_not) {
   for (const std::uint64_t min_events : {1, 100'000}) {
-    written_bit_by_bit of;
+    written_bit_by_bit bit;
     std::mt19937_64 random(5);
-    of.write(of.chunks() / 2);
-    engine asked(of.made.open());
-    expect_same_results(asked, of.made, random);
-    while (of.write(5)) {
+    bit.write(bit.chunks() / 2);
+    engine asked(bit.recorded.open());
+    expect_same_results(asked, bit.recorded, random);
+    while (bit.write(5)) {
     }
-    ASSERT_TRUE(summary::finalize(of.made.writer(), {.min_events = min_events, .section_events = 2'000}));
+    ASSERT_TRUE(summary::finalize(bit.recorded.writer(), {.min_events = min_events, .section_events = 2'000}));
     catch_up_with_the_end(asked);
     EXPECT_EQ(asked.snapshot()->summaries().empty(), min_events > 1);
-    expect_same_results(asked, of.made, random);
+    expect_same_results(asked, bit.recorded, random);
   }
 }
 
 TEST(a_live_recording_too_large_to_be_held, is_shown_to_views_up_to_its_end_whatever_they_ask_meanwhile) {
-  written_bit_by_bit of(60'000);
+  written_bit_by_bit bit(60'000);
   std::mt19937_64 random(4);
-  of.write(of.chunks() / 8);
-  const auto file = of.made.open();
+  bit.write(bit.chunks() / 8);
+  const auto file = bit.recorded.open();
   engine_options some;
   some.memory_bytes = 182'000'000;  // Leaves room for 20,000 events.
   some.threads = 2;
@@ -240,7 +240,7 @@ TEST(a_live_recording_too_large_to_be_held, is_shown_to_views_up_to_its_end_what
   slot<series_query> curve;
   std::uint64_t memory = 0;
   const auto ask_all = [&] {
-    const time_range whole = index::time_range_of(*asked.snapshot());
+    const time_range whole = index::recorded_range(*asked.snapshot());
     const auto listed = tracks.ask(asked, {});
     if (listed && memory == 0)
       for (const track& each : listed->tracks)
@@ -249,32 +249,32 @@ TEST(a_live_recording_too_large_to_be_held, is_shown_to_views_up_to_its_end_what
     const bool reported = metrics.ask(asked, {whole}).complete;
     return summary.ask(asked, {}).complete && listed.complete && drawn && reported;
   };
-  while (of.write(3)) {
+  while (bit.write(3)) {
     asked.refresh();
     for (int i = 0; i < 3; ++i) {
       static_cast<void>(ask_all());
       std::this_thread::sleep_for(std::chrono::microseconds(random() % 3000));
     }
   }
-  of.made.close();
+  bit.recorded.close();
   catch_up(asked, *file);
   until(ask_all);
-  const indexed all(of.made.open());
-  const time_range whole = index::time_range_of(*all.snapshot);
-  EXPECT_EQ(summary.ask(asked, {})->events, all.index.events());
-  EXPECT_EQ(in_words(*metrics.ask(asked, {whole}).value), result_of_all(statistics_query{whole}, all));
+  const indexed loaded(bit.recorded.open());
+  const time_range whole = index::recorded_range(*loaded.snapshot);
+  EXPECT_EQ(summary.ask(asked, {})->events, loaded.index.events());
+  EXPECT_EQ(in_words(*metrics.ask(asked, {whole}).value), result_of_all(statistics_query{whole}, loaded));
   EXPECT_EQ(tracks.ask(asked, {})->span, whole);
 }
 
 TEST(a_live_recording_whose_writer_dies, is_summed_up_to_its_end) {
-  written_bit_by_bit of;
-  while (of.write(100)) {
+  written_bit_by_bit bit;
+  while (bit.write(100)) {
   }
-  of.made.close();
+  bit.recorded.close();
   // A file without a visible writer that still grows: as if its writer died after each part.
-  const std::string left = of.made.path() + ".left";
-  std::ifstream from(of.made.path(), std::ios::binary);
-  const std::vector<char> bytes{std::istreambuf_iterator<char>(from), {}};
+  const std::string left = bit.recorded.path() + ".left";
+  std::ifstream ifstream(bit.recorded.path(), std::ios::binary);
+  const std::vector<char> bytes{std::istreambuf_iterator<char>(ifstream), {}};
   std::ofstream to(left, std::ios::binary);
   const auto half = static_cast<std::streamsize>(bytes.size() / 2);
   to.write(bytes.data(), half).flush();
@@ -286,8 +286,8 @@ TEST(a_live_recording_whose_writer_dies, is_summed_up_to_its_end) {
   catch_up(asked, *file);
   EXPECT_FALSE(asked.snapshot()->complete());
   EXPECT_FALSE(asked.snapshot()->summaries().empty());
-  const indexed all(trace::file::open(left).value());
-  EXPECT_EQ(asked.ask_now(report_query{}).value()->events, all.index.events());
+  const indexed loaded(trace::file::open(left).value());
+  EXPECT_EQ(asked.ask_now(report_query{}).value()->events, loaded.index.events());
   std::filesystem::remove(left);
 }
 

@@ -42,11 +42,11 @@ void lie(trace::file_writer& to, std::mt19937_64& random, std::pair<time_ns, tim
 TEST(part_of_a_lying_file, results_something_and_does_not_break) {
   for (std::uint64_t seed = 1; seed < 30; ++seed) {
     random_recording reported(seed, true);
-    reported.made.flush();
+    reported.recorded.flush();
     std::mt19937_64 random(seed);
-    trace::file_writer& to = reported.made.writer();
+    trace::file_writer& to = reported.recorded.writer();
     {
-      const indexed before(reported.made.open());
+      const indexed before(reported.recorded.open());
       const std::vector<trace::section_row> sections{{0, 1000, 5}, {1000, 2500, 5}, {2500, 9000, 5}};
       to.add_summary<trace::section_row>(sections);
       lie<trace::boundary_block_row>(to, random, {INT64_MIN, INT64_MAX});
@@ -62,23 +62,23 @@ TEST(part_of_a_lying_file, results_something_and_does_not_break) {
       lie<trace::last_sample_row>(to, random, {1000, 1000});
       summary::save_sections(before.index, *before.snapshot, sections, to);
     }
-    reported.made.close();
-    const auto file = reported.made.open();
+    reported.recorded.close();
+    const auto file = reported.recorded.open();
     const std::map<trace::process_id, index::step_source> sources{{trace::process_id{0}, index::step_source::marks},
                                                                   {trace::process_id{1}, index::step_source::marks}};
     const auto steps = std::make_shared<const index::step_facts>(file->latest(), sources);
     const auto store = section_reader::open(file->latest(), steps);
     ASSERT_TRUE(store) << store.error().to_string();
     for (std::size_t section = 0; section < 3; ++section) {
-      const auto found = (*store)->index_of(section, section);
+      const auto found = (*store)->get_index(section, section);
       ASSERT_TRUE(found) << found.error().to_string();
-      const time_range all{-latest_time, latest_time};
-      static_cast<void>(ask(statistics_query{all}, **found, *file->latest()));
+      const time_range range{-latest_time, latest_time};
+      static_cast<void>(ask(statistics_query{range}, **found, *file->latest()));
       blocks_query blocks;
-      blocks.range = all;
+      blocks.range = range;
       static_cast<void>(ask(blocks, **found, *file->latest()));
       stacks_query stacks;
-      stacks.range = all;
+      stacks.range = range;
       static_cast<void>(ask(stacks, **found, *file->latest()));
       for (const index::block_record& block : (*found)->memory().blocks())
         static_cast<void>(ask(details_query{{}, block.id}, **found, *file->latest()));
@@ -88,11 +88,11 @@ TEST(part_of_a_lying_file, results_something_and_does_not_break) {
 
 TEST(part_of_a_lying_file, is_refused_if_what_is_saved_of_the_whole_is_cut_or_changed) {
   random_recording reported(5, false);
-  reported.made.flush();
+  reported.recorded.flush();
   std::string saved;
   {
     recording other;
-    const indexed before(reported.made.open());
+    const indexed before(reported.recorded.open());
     const std::vector<trace::section_row> sections{{0, 1000, 5}, {1000, 9000, 5}};
     summary::save_sections(before.index, *before.snapshot, sections, other.writer());
     other.close();
@@ -107,8 +107,8 @@ TEST(part_of_a_lying_file, is_refused_if_what_is_saved_of_the_whole_is_cut_or_ch
   }
   std::mt19937_64 random(1);
   for (std::size_t i = 0; i < 60; ++i) {
-    recording made;
-    made.add_alloc(5, 1, 10);
+    recording recorded;
+    recorded.add_alloc(5, 1, 10);
     trace::saved_row lies{summary::sections_name, summary::full_sections_version, saved};
     if (i % 2 == 0) {
       lies.bytes.resize(random() % saved.size());
@@ -116,23 +116,23 @@ TEST(part_of_a_lying_file, is_refused_if_what_is_saved_of_the_whole_is_cut_or_ch
       for (int changes = 0; changes < 5; ++changes) lies.bytes[random() % saved.size()] = static_cast<char>(random());
     }
     const std::vector<trace::section_row> sections{{0, 1000, 5}, {1000, 9000, 5}};
-    made.writer().add_summary<trace::section_row>(sections);
-    made.writer().add_summary<trace::saved_row>(std::span(&lies, 1));
-    made.close();
-    const auto store = section_reader::open(made.open()->latest(), {});
+    recorded.writer().add_summary<trace::section_row>(sections);
+    recorded.writer().add_summary<trace::saved_row>(std::span(&lies, 1));
+    recorded.close();
+    const auto store = section_reader::open(recorded.open()->latest(), {});
     if (i % 2 == 0) {
       EXPECT_FALSE(store);
     } else if (store) {
-      EXPECT_TRUE((*store)->index_of(1, 1));
+      EXPECT_TRUE((*store)->get_index(1, 1));
     }
   }
 }
 
 TEST(part_of_a_file_without_summaries, is_not_found) {
-  recording made;
-  made.add_alloc(5, 1, 10);
-  made.close();
-  const auto store = section_reader::open(made.open()->latest(), {});
+  recording recorded;
+  recorded.add_alloc(5, 1, 10);
+  recorded.close();
+  const auto store = section_reader::open(recorded.open()->latest(), {});
   ASSERT_FALSE(store);
   EXPECT_EQ(store.error().code, error_code::not_found);
 }

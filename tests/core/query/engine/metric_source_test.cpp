@@ -91,12 +91,12 @@ void expect_same_stacks(both_ways& asked) {
     }
   }
   for (const memory_choice& choice : asked.slow(query).choices) {
-    stacks_query of;
-    of.range = asked.whole();
-    of.layer = choice.layer;
-    of.device = choice.device;
-    of.kind = choice.kind;
-    expect_same(asked.slow(of), asked.fast(of));
+    stacks_query subject;
+    subject.range = asked.whole();
+    subject.layer = choice.layer;
+    subject.device = choice.device;
+    subject.kind = choice.kind;
+    expect_same(asked.slow(subject), asked.fast(subject));
   }
   for (const summary::copy_stacks& copies : asked.stored_metrics().copies) {
     query.device = copies.device;
@@ -120,9 +120,9 @@ void expect_same_blocks(both_ways& asked, std::size_t rows, std::optional<trace:
     const block_row& a = slow.rows[i];
     const block_row& b = fast.rows[i];
     EXPECT_EQ(std::tie(a.block, a.address, a.bytes, a.layer, a.kind, a.device, a.stream, a.pool, a.name, a.alloc,
-                       a.born, a.died, a.category.what, a.category.why, a.process, a.first_use, a.last_use, a.uses),
+                       a.born, a.died, a.category.kind, a.category.why, a.process, a.first_use, a.last_use, a.uses),
               std::tie(b.block, b.address, b.bytes, b.layer, b.kind, b.device, b.stream, b.pool, b.name, b.alloc,
-                       b.born, b.died, b.category.what, b.category.why, b.process, b.first_use, b.last_use, b.uses));
+                       b.born, b.died, b.category.kind, b.category.why, b.process, b.first_use, b.last_use, b.uses));
   }
   EXPECT_EQ(slow.steps, fast.steps);
   EXPECT_EQ(slow.uses_known, fast.uses_known);
@@ -159,27 +159,27 @@ TEST(stored_metrics_result, as_the_index_does_for_real_recordings) {
 }
 
 TEST(stored_metrics_result, messages_of_losses_too) {
-  recording made;
-  made.standard_tables();
-  made.add_alloc(10, 1, 100);
-  auto lost = made.event<trace::loss_event>(20);
+  recording recorded;
+  recorded.standard_tables();
+  recorded.add_alloc(10, 1, 100);
+  auto lost = recorded.event<trace::loss_event>(20);
   lost.events = 5;
   lost.memory_events = 2;
-  made.writer().add(lost);
-  auto said = made.event<trace::message_event>(15);
-  said.text = made.text("hello");
-  made.writer().add(said);
-  made.close();
-  both_ways asked(made.open());
+  recorded.writer().add(lost);
+  auto said = recorded.event<trace::message_event>(15);
+  said.text = recorded.text("hello");
+  recorded.writer().add(said);
+  recorded.close();
+  both_ways asked(recorded.open());
   expect_same_messages(asked);
   EXPECT_EQ(asked.fast(messages_query{}).size(), 2U);
 }
 
 TEST(stored_metrics_result, the_metrics_of_the_whole_alone) {
-  recording made;
-  testing::training(made).tell();
-  made.close();
-  both_ways asked(made.open());
+  recording recorded;
+  testing::training(recorded).tell();
+  recorded.close();
+  both_ways asked(recorded.open());
   EXPECT_EQ(asked.fast(statistics_query{asked.whole()}).memory.size(),
             asked.slow(statistics_query{asked.whole()}).memory.size());
   time_range part = asked.whole();
@@ -193,10 +193,10 @@ TEST(stored_metrics_result, the_metrics_of_the_whole_alone) {
 }
 
 TEST(stored_metrics_result, nothing_that_it_does_not_know) {
-  recording made;
-  testing::training(made).tell();
-  made.close();
-  both_ways asked(made.open());
+  recording recorded;
+  testing::training(recorded).tell();
+  recorded.close();
+  both_ways asked(recorded.open());
   stacks_query live{asked.whole(), stack_measure::live};
   EXPECT_FALSE(asked.ask(live));
   stacks_query one_way{asked.whole(), stack_measure::transferred};
@@ -224,12 +224,12 @@ TEST(stored_metrics_result, nothing_that_it_does_not_know) {
 }
 
 TEST(stored_metrics_result, more_blocks_than_it_lists_never) {
-  recording made;
-  made.standard_tables();
+  recording recorded;
+  recorded.standard_tables();
   for (std::uint64_t i = 1; i <= summary::stored_metrics::block_limit + 1; ++i)
-    made.add_alloc(static_cast<time_ns>(i), i, 1 + i % 7);
-  made.close();
-  both_ways asked(made.open());
+    recorded.add_alloc(static_cast<time_ns>(i), i, 1 + i % 7);
+  recorded.close();
+  both_ways asked(recorded.open());
   expect_same_blocks(asked, summary::stored_metrics::block_limit);
   blocks_query query;
   query.range = asked.whole();

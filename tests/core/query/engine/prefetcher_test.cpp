@@ -34,9 +34,9 @@ class moving_view : public ::testing::Test {
     often.min_events = 1;
     often.section_events = 100;
     EXPECT_TRUE(summary::finalize(recording_.writer(), often));
-    const auto of = recording_.open()->latest();
-    drawn = stored_tiles::of(of);
-    store = summary::section_reader::open(of, {}).value();
+    const auto subject = recording_.open()->latest();
+    drawn = stored_tiles::of(subject);
+    store = summary::section_reader::open(subject, {}).value();
     EXPECT_EQ(store->sections().size(), all_sections);
     parts = std::make_shared<section_cache>(store, SIZE_MAX);
     ahead = std::make_unique<prefetcher>(drawn, parts);
@@ -47,17 +47,17 @@ class moving_view : public ::testing::Test {
     }
   }
   [[nodiscard]] sections sections_at_hand() const {
-    sections all;
+    sections whole;
     for (std::size_t section = 0; section < all_sections; ++section)
-      if (parts->at_hand(section, section, section_scope::timeline) != nullptr) all.push_back(section);
-    return all;
+      if (parts->at_hand(section, section, section_scope::timeline) != nullptr) whole.push_back(section);
+    return whole;
   }
   [[nodiscard]] tiles tiles_at_hand() const {
-    tiles all;
+    tiles whole;
     for (unsigned level = section_level; level <= section_level + 3; ++level)
       for (time_ns begin = 0; begin < 64 * section_length; begin += time_ns{1} << level)
-        if (drawn->at_hand({begin, level})) all.push_back({begin, level});
-    return all;
+        if (drawn->at_hand({begin, level})) whole.push_back({begin, level});
+    return whole;
   }
 
   testing::recording recording_;

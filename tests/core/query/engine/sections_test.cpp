@@ -30,19 +30,19 @@ using testing::recording;
 
 class parts {
  public:
-  parts(recording& made, std::vector<time_ns> begins) {
-    made.flush();
+  parts(recording& recorded, std::vector<time_ns> begins) {
+    recorded.flush();
     {
-      const indexed before(made.open());
+      const indexed before(recorded.open());
       const time_ns end = before.snapshot->end();
       std::vector<trace::section_row> sections;
       for (std::size_t i = 0; i < begins.size(); ++i)
         sections.push_back({begins[i], i + 1 < begins.size() ? begins[i + 1] : std::max(begins[i], end), 0});
-      made.writer().add_summary<trace::section_row>(sections);
-      summary::save_sections(before.index, *before.snapshot, sections, made.writer());
+      recorded.writer().add_summary<trace::section_row>(sections);
+      summary::save_sections(before.index, *before.snapshot, sections, recorded.writer());
     }
-    made.close();
-    whole = std::make_unique<indexed>(made.open());
+    recorded.close();
+    whole = std::make_unique<indexed>(recorded.open());
     auto opened = section_reader::open(whole->snapshot, whole->index.tensors(*whole->snapshot)->steps);
     EXPECT_TRUE(opened) << opened.error().to_string();
     store = *opened;
@@ -57,12 +57,12 @@ class parts {
 /// Compares the results of both indexes for ranges and times inside a random run of sections.
 class examiner {
  public:
-  examiner(const parts& of, std::uint64_t seed) : of_(of), random_(seed) {
-    first_ = random_() % of.store->sections().size();
-    last_ = first_ + random_() % std::min<std::size_t>(3, of.store->sections().size() - first_);
-    run_ = of.store->run_of(first_, last_);
-    run_.begin = std::max(run_.begin, of.now().begin() - 10);
-    run_.end = std::min(run_.end, of.now().end() + 10);
+  examiner(const parts& subject, std::uint64_t seed) : of_(subject), random_(seed) {
+    first_ = random_() % subject.store->sections().size();
+    last_ = first_ + random_() % std::min<std::size_t>(3, subject.store->sections().size() - first_);
+    run_ = subject.store->find_run(first_, last_);
+    run_.begin = std::max(run_.begin, subject.now().begin() - 10);
+    run_.end = std::min(run_.end, subject.now().end() + 10);
     run_.end = std::max(run_.begin + 1, run_.end);
   }
 
@@ -76,11 +76,11 @@ class examiner {
   /// The index of the smallest part that answers the query.
   template <class Query>
   const index::event_store& part_for(const Query& query) {
-    std::shared_ptr<const index::event_store>& known = made_[scope_of(query)];
+    std::shared_ptr<const index::event_store>& known = made_[get_scope(query)];
     if (known == nullptr) {
-      auto made = of_.store->index_of(first_, last_, scope_of(query));
-      EXPECT_TRUE(made) << made.error().to_string();
-      known = *made;
+      auto output = of_.store->get_index(first_, last_, get_scope(query));
+      EXPECT_TRUE(output) << output.error().to_string();
+      known = *output;
     }
     return *known;
   }
@@ -152,17 +152,17 @@ class examiner {
 
   /// Queries details of blocks that are live in the run, and of events in the run; at most `most` of each.
   void ask_details(std::size_t most) {
-    std::vector<details_query> all;
+    std::vector<details_query> queries;
     for (const index::block_record& block : of_.whole->index.memory().blocks())
-      if (block.allocated && block.live_in(run_)) all.push_back({{}, block.id});
+      if (block.allocated && block.live_in(run_)) queries.push_back({{}, block.id});
     for (std::size_t i = 0; i < of_.now().chunks().size(); ++i) {
       EXPECT_TRUE(trace::visit_events(of_.now(), i, [&](const auto& row) {
-        if (row.time >= run_.begin && row.time < run_.end) all.push_back({row.id, {}});
+        if (row.time >= run_.begin && row.time < run_.end) queries.push_back({row.id, {}});
       }));
     }
-    std::shuffle(all.begin(), all.end(), random_);
-    if (all.size() > most) all.resize(most);
-    for (const details_query& each : all)
+    std::shuffle(queries.begin(), queries.end(), random_);
+    if (queries.size() > most) queries.resize(most);
+    for (const details_query& each : queries)
       expect_same(each, fmt::format("details of event {} or block {}", raw(each.event), raw(each.block)));
   }
 
@@ -178,11 +178,11 @@ class examiner {
 TEST(part_of_a_random_recording, results_as_the_whole_does) {
   testing::for_each_seed(1, 60, [](std::uint64_t seed) {
     random_recording reported(seed, seed % 4 == 0);
-    const parts all(reported.made, reported.begins());
+    const parts whole(reported.recorded, reported.begins());
     for (std::uint64_t i = 0; i < 6 && !::testing::Test::HasFailure(); ++i) {
-      examiner of(all, seed * 100 + i);
-      for (int queries = 0; queries < 4 && !::testing::Test::HasFailure(); ++queries) of.ask_everything();
-      of.ask_details(150);
+      examiner subject(whole, seed * 100 + i);
+      for (int queries = 0; queries < 4 && !::testing::Test::HasFailure(); ++queries) subject.ask_everything();
+      subject.ask_details(150);
     }
   });
 }
@@ -195,24 +195,24 @@ TEST_P(part_of_a_generated_recording, results_as_the_whole_does) {
   const std::string path =
       (std::filesystem::temp_directory_path() / fmt::format("sluice-parts-{}.sluice", ::getpid())).string();
   ASSERT_TRUE(generate::generate(GetParam(), path));
-  recording made(2048);
+  recording recorded(2048);
   {
     const auto file = trace::file::open(path).value();
-    testing::copy_rows(*file->latest(), made.writer());
+    testing::copy_rows(*file->latest(), recorded.writer());
   }
   std::filesystem::remove(path);
   std::mt19937_64 random(GetParam().seed);
-  made.flush();
-  const auto flushed = made.open()->latest();
+  recorded.flush();
+  const auto flushed = recorded.open()->latest();
   const time_ns begin = flushed->begin(), end = flushed->end();
   std::set<time_ns> begins{begin};
   for (int i = 0; i < 9; ++i)
     begins.insert(begin + static_cast<time_ns>(random() % static_cast<std::uint64_t>(end - begin)));
-  const parts all(made, {begins.begin(), begins.end()});
+  const parts whole(recorded, {begins.begin(), begins.end()});
   for (std::uint64_t i = 0; i < 3 && !HasFailure(); ++i) {
-    examiner of(all, GetParam().seed * 10 + i);
-    for (int queries = 0; queries < 2 && !HasFailure(); ++queries) of.ask_everything();
-    of.ask_details(60);
+    examiner subject(whole, GetParam().seed * 10 + i);
+    for (int queries = 0; queries < 2 && !HasFailure(); ++queries) subject.ask_everything();
+    subject.ask_details(60);
   }
 }
 

@@ -51,11 +51,11 @@ TEST_P(summed_up_sample, tells_of_any_part_what_an_index_of_all_does) {
     blocks_query blocks;
     blocks.range = part;
     expect_the_same(blocks);
-    for (const stack_measure what : {stack_measure::peak, stack_measure::live, stack_measure::allocated}) {
+    for (const stack_measure measure : {stack_measure::peak, stack_measure::live, stack_measure::allocated}) {
       stacks_query stacks;
       stacks.range = part;
       stacks.at = part.begin;
-      stacks.measure = what;
+      stacks.measure = measure;
       expect_the_same(stacks);
     }
   }
@@ -82,13 +82,13 @@ TEST_P(summed_up_sample, draws_any_part_as_an_index_of_all_does) {
   EXPECT_GT(compared, 20U);
 }
 
-std::string name_of(const ::testing::TestParamInfo<const char*>& version) {
+std::string get_name(const ::testing::TestParamInfo<const char*>& version) {
   std::string name = version.param;
   std::replace(name.begin(), name.end(), '.', '_');
   return "version_" + name;
 }
 
-INSTANTIATE_TEST_SUITE_P(versions, summed_up_sample, ::testing::Values("4.0"), name_of);
+INSTANTIATE_TEST_SUITE_P(versions, summed_up_sample, ::testing::Values("4.0"), get_name);
 
 }  // namespace
 }  // namespace sluice::query

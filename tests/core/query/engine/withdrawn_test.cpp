@@ -40,15 +40,15 @@ class withdrawn_query : public ::testing::Test {
   /// Runs a query as an engine task whose result is no longer wanted. If the task built indexes, they would be kept.
   template <class Query>
   void expect_nothing_is_built(const Query& query) {
-    const sources from{nothing_,      *trace_, withdrawn_,  frames_, symbols::frame_cache::lookup::later,
-                       stored_.get(), nullptr, provisional_};
-    if (const auto result = start_long_result(query, from)) {
+    const sources source{nothing_,      *trace_, withdrawn_,  frames_, symbols::frame_cache::lookup::later,
+                         stored_.get(), nullptr, provisional_};
+    if (const auto result = start_long_result(query, source)) {
       const auto done = result->work(std::chrono::steady_clock::time_point::max(), withdrawn_);
       ASSERT_FALSE(done);
       EXPECT_EQ(done.error().code, error_code::cancelled);
       EXPECT_EQ(result->progress(), 0);
     } else {
-      const auto found = find_result(query, from);
+      const auto found = find_result(query, source);
       // Queries that draw visible tracks still have results, from tiles.
       if constexpr (!draws<Query>) {
         ASSERT_TRUE(found && !*found);
@@ -58,7 +58,7 @@ class withdrawn_query : public ::testing::Test {
     EXPECT_EQ(stored_->sections->memory_bytes(), 0U);
   }
 
-  [[nodiscard]] static time_range whole() { return index::time_range_of(*trace_); }
+  [[nodiscard]] static time_range whole() { return index::recorded_range(*trace_); }
   [[nodiscard]] static time_range half() {
     return {whole().begin + whole().length() / 4, whole().end - whole().length() / 4};
   }
@@ -110,10 +110,10 @@ TEST_F(withdrawn_query, about_an_event_or_a_block_builds_no_index) {
 
 // A zoom below the resolution of the tiles, for every track: results come from tiles instead.
 TEST_F(withdrawn_query, of_the_timeline_builds_no_index) {
-  const sources from{nothing_,      *trace_, withdrawn_,  frames_, symbols::frame_cache::lookup::later,
-                     stored_.get(), nullptr, provisional_};
+  const sources source{nothing_,      *trace_, withdrawn_,  frames_, symbols::frame_cache::lookup::later,
+                       stored_.get(), nullptr, provisional_};
   const time_range near{middle(), middle() + 20'000};
-  for_each_track(from, [&](track&& each) {
+  for_each_track(source, [&](track&& each) {
     const std::uint64_t id = track_id(each);
     expect_nothing_is_built(slices_query{id, near, 1600});
     expect_nothing_is_built(series_query{id, near, 1600});
@@ -126,11 +126,11 @@ TEST_F(withdrawn_query, is_noticed_after_each_chunk) {
   const std::size_t section = store.section_at(middle());
   std::size_t looks = 0;
   const auto counted = [&] { return ++looks > 0; };
-  ASSERT_TRUE(store.index_of(section, section, index::section_scope::everything, counted));
-  EXPECT_GE(looks, store.whole()->chunks->in(store.run_of(section, section), true).value().size());
+  ASSERT_TRUE(store.get_index(section, section, index::section_scope::everything, counted));
+  EXPECT_GE(looks, store.whole()->chunks->in(store.find_run(section, section), true).value().size());
   std::size_t until = 0;
   const auto stopped =
-      store.index_of(section, section, index::section_scope::everything, [&] { return ++until < looks / 2; });
+      store.get_index(section, section, index::section_scope::everything, [&] { return ++until < looks / 2; });
   ASSERT_FALSE(stopped);
   EXPECT_EQ(stopped.error().code, error_code::cancelled);
   EXPECT_EQ(until, looks / 2) << "nothing is read after that";

@@ -53,7 +53,7 @@ class without_threads : public ::testing::TestWithParam<std::uint64_t> {
 
   /// Repeats the query frame by frame, like a window, until its result is there.
   template <class Query>
-  static std::shared_ptr<const typename Query::result_type> result_of(engine& asked, const Query& query) {
+  static std::shared_ptr<const typename Query::result_type> make_result(engine& asked, const Query& query) {
     slot<Query> one;
     for (int frame = 0; frame < 100'000; ++frame) {
       const auto now = one.ask(asked, query);
@@ -67,14 +67,14 @@ class without_threads : public ::testing::TestWithParam<std::uint64_t> {
 TEST_P(without_threads, work_between_frames_gives_the_same_results) {
   const made& wanted = of(GetParam());
   engine asked(wanted.file);
-  const auto report = result_of(asked, report_query{});
+  const auto report = make_result(asked, report_query{});
   ASSERT_NE(report, nullptr);
   EXPECT_EQ(report->events, wanted.report->events);
   EXPECT_EQ(report->peaks.size(), wanted.report->peaks.size());
-  const auto tracks = result_of(asked, tracks_query{});
+  const auto tracks = make_result(asked, tracks_query{});
   ASSERT_NE(tracks, nullptr);
   EXPECT_EQ(tracks->tracks.size(), wanted.tracks->tracks.size());
-  const auto found = result_of(asked, search_query{"gemm"});
+  const auto found = make_result(asked, search_query{"gemm"});
   ASSERT_NE(found, nullptr);
   EXPECT_EQ(found->total, wanted.found->total);
   EXPECT_GT(found->total, 0U);

@@ -59,10 +59,10 @@ class extreme_metrics : public ::testing::TestWithParam<unsigned> {
   }
     SLUICE_FOR_EACH_ROW(SLUICE_ADD)
 #undef SLUICE_ADD
-    summary::finalize_options how;
-    how.min_events = GetParam() % 2 == 0 ? 1 : UINT64_MAX;
-    how.section_events = 100;
-    ASSERT_TRUE(summary::finalize(to.writer(), how));
+    summary::finalize_options options;
+    options.min_events = GetParam() % 2 == 0 ? 1 : UINT64_MAX;
+    options.section_events = 100;
+    ASSERT_TRUE(summary::finalize(to.writer(), options));
   }
   void TearDown() override { std::filesystem::remove_all(out_); }
 

@@ -13,7 +13,7 @@
 namespace sluice::query {
 
 template <class Query>
-typename Query::result_type result_of(const std::string& path, const Query& query) {
+typename Query::result_type make_result(const std::string& path, const Query& query) {
   engine asked(trace::file::open(path).value());
   const auto found = asked.ask_now(query);
   EXPECT_TRUE(found) << found.error().to_string();
@@ -39,7 +39,7 @@ both_ways<typename Query::result_type> ask_both_ways(const std::function<void(te
   ending.min_events = 1;
   ending.section_events = 50;
   EXPECT_TRUE(summary::finalize(sections.writer(), ending));
-  return {result_of(whole.path(), query), result_of(sections.path(), query)};
+  return {make_result(whole.path(), query), make_result(sections.path(), query)};
 }
 
 }  // namespace sluice::query

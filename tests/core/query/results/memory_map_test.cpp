@@ -17,9 +17,9 @@ using testing::recording;
 using trace::layer;
 using trace::memory_kind;
 
-trace::alloc_event block(recording& made, time_ns time, std::uint64_t id, std::uint64_t address, std::uint64_t bytes,
-                         layer layer, std::uint64_t parent = 0) {
-  auto row = made.event<trace::alloc_event>(time);
+trace::alloc_event block(recording& recorded, time_ns time, std::uint64_t id, std::uint64_t address,
+                         std::uint64_t bytes, layer layer, std::uint64_t parent = 0) {
+  auto row = recorded.event<trace::alloc_event>(time);
   row.block = trace::block_id{id};
   row.parent = trace::block_id{parent};
   row.address = address;
@@ -30,23 +30,23 @@ trace::alloc_event block(recording& made, time_ns time, std::uint64_t id, std::u
   return row;
 }
 
-memory_map ask(recording& made, const memory_map_query& query) {
-  made.close();
-  engine asked(made.open());
+memory_map ask(recording& recorded, const memory_map_query& query) {
+  recorded.close();
+  engine asked(recorded.open());
   const auto found = asked.ask_now(query);
   EXPECT_TRUE(found) << found.error().to_string();
   return found ? **found : memory_map{};
 }
 
 TEST(memory_map, shows_blocks_in_their_segment_and_the_holes_between_them) {
-  recording made;
-  made.standard_tables();
-  made.writer().add(block(made, 1, 1, 1000, 100, layer::driver));
-  made.writer().add(block(made, 2, 2, 1000, 10, layer::framework, 1));
-  made.writer().add(block(made, 2, 3, 1040, 20, layer::framework, 1));
-  made.writer().add(block(made, 2, 4, 1090, 10, layer::framework, 1));
-  made.add_free(5, 4, layer::framework);
-  const memory_map found = ask(made, {.time = 4, .width = 100});
+  recording recorded;
+  recorded.standard_tables();
+  recorded.writer().add(block(recorded, 1, 1, 1000, 100, layer::driver));
+  recorded.writer().add(block(recorded, 2, 2, 1000, 10, layer::framework, 1));
+  recorded.writer().add(block(recorded, 2, 3, 1040, 20, layer::framework, 1));
+  recorded.writer().add(block(recorded, 2, 4, 1090, 10, layer::framework, 1));
+  recorded.add_free(5, 4, layer::framework);
+  const memory_map found = ask(recorded, {.time = 4, .width = 100});
   ASSERT_EQ(found.segments.size(), 1U);
   const address_segment& segment = found.segments[0];
   EXPECT_EQ(segment.block, trace::block_id{1});
@@ -60,13 +60,13 @@ TEST(memory_map, shows_blocks_in_their_segment_and_the_holes_between_them) {
 }
 
 TEST(memory_map, leaves_out_what_died_and_what_is_not_born) {
-  recording made;
-  made.standard_tables();
-  made.writer().add(block(made, 1, 1, 1000, 100, layer::driver));
-  made.writer().add(block(made, 2, 2, 1000, 10, layer::framework, 1));
-  made.writer().add(block(made, 7, 3, 1040, 20, layer::framework, 1));
-  made.add_free(5, 2, layer::framework);
-  const memory_map found = ask(made, {.time = 7, .width = 100});
+  recording recorded;
+  recorded.standard_tables();
+  recorded.writer().add(block(recorded, 1, 1, 1000, 100, layer::driver));
+  recorded.writer().add(block(recorded, 2, 2, 1000, 10, layer::framework, 1));
+  recorded.writer().add(block(recorded, 7, 3, 1040, 20, layer::framework, 1));
+  recorded.add_free(5, 2, layer::framework);
+  const memory_map found = ask(recorded, {.time = 7, .width = 100});
   ASSERT_EQ(found.segments.size(), 1U);
   ASSERT_EQ(found.segments[0].items.size(), 1U);
   EXPECT_EQ(found.segments[0].items[0].block, trace::block_id{3});
@@ -74,14 +74,14 @@ TEST(memory_map, leaves_out_what_died_and_what_is_not_born) {
 }
 
 TEST(memory_map, finds_the_segment_by_address_where_a_block_names_none) {
-  recording made;
-  made.standard_tables();
-  made.writer().add(block(made, 1, 1, 1000, 100, layer::driver));
-  made.writer().add(block(made, 1, 2, 1200, 100, layer::driver));
-  made.writer().add(block(made, 2, 3, 1220, 30, layer::pool));
-  made.writer().add(block(made, 2, 4, 1230, 10, layer::framework));
-  made.writer().add(block(made, 2, 5, 1290, 30, layer::pool));  // Crosses the segment's end: no parent.
-  const memory_map found = ask(made, {.time = 3, .width = 100});
+  recording recorded;
+  recorded.standard_tables();
+  recorded.writer().add(block(recorded, 1, 1, 1000, 100, layer::driver));
+  recorded.writer().add(block(recorded, 1, 2, 1200, 100, layer::driver));
+  recorded.writer().add(block(recorded, 2, 3, 1220, 30, layer::pool));
+  recorded.writer().add(block(recorded, 2, 4, 1230, 10, layer::framework));
+  recorded.writer().add(block(recorded, 2, 5, 1290, 30, layer::pool));  // Crosses the segment's end: no parent.
+  const memory_map found = ask(recorded, {.time = 3, .width = 100});
   ASSERT_EQ(found.segments.size(), 2U);
   EXPECT_EQ(found.segments[0].block, trace::block_id{2});
   EXPECT_EQ(found.segments[0].items.at(0).block, trace::block_id{3});
@@ -91,15 +91,15 @@ TEST(memory_map, finds_the_segment_by_address_where_a_block_names_none) {
 }
 
 TEST(memory_map, is_asked_for_one_segment_or_one_device) {
-  recording made;
-  made.standard_tables();
+  recording recorded;
+  recorded.standard_tables();
   for (const std::uint64_t id : {1, 2}) {
-    made.writer().add(block(made, 1, id, id * 1000, 100, layer::driver));
-    auto inside = block(made, 1, 10 + id, id * 1000, 10, layer::framework, id);
-    made.writer().add(inside);
+    recorded.writer().add(block(recorded, 1, id, id * 1000, 100, layer::driver));
+    auto inside = block(recorded, 1, 10 + id, id * 1000, 10, layer::framework, id);
+    recorded.writer().add(inside);
   }
-  made.close();
-  engine asked(made.open());
+  recorded.close();
+  engine asked(recorded.open());
   const auto one = asked.ask_now(memory_map_query{.time = 2, .segment = trace::block_id{2}, .width = 10});
   ASSERT_EQ((*one)->segments.size(), 1U);
   EXPECT_EQ((*one)->segments[0].block, trace::block_id{2});
@@ -108,13 +108,13 @@ TEST(memory_map, is_asked_for_one_segment_or_one_device) {
 }
 
 TEST(memory_map, shows_a_segment_that_nothing_lies_in_now) {
-  recording made;
-  made.standard_tables();
-  made.writer().add(block(made, 1, 1, 1000, 100, layer::driver));
-  made.writer().add(block(made, 1, 2, 2000, 100, layer::driver));
-  made.writer().add(block(made, 2, 3, 1000, 10, layer::framework, 1));
-  made.add_free(5, 3, layer::framework);
-  const memory_map found = ask(made, {.time = 6, .width = 100});
+  recording recorded;
+  recorded.standard_tables();
+  recorded.writer().add(block(recorded, 1, 1, 1000, 100, layer::driver));
+  recorded.writer().add(block(recorded, 1, 2, 2000, 100, layer::driver));
+  recorded.writer().add(block(recorded, 2, 3, 1000, 10, layer::framework, 1));
+  recorded.add_free(5, 3, layer::framework);
+  const memory_map found = ask(recorded, {.time = 6, .width = 100});
   ASSERT_EQ(found.segments.size(), 1U) << "memory that never holds a block is not a segment";
   EXPECT_EQ(found.segments[0].block, trace::block_id{1});
   EXPECT_EQ(found.segments[0].used, 0U);
@@ -124,13 +124,13 @@ TEST(memory_map, shows_a_segment_that_nothing_lies_in_now) {
 }
 
 TEST(memory_map, shows_blocks_in_no_segment_if_asked) {
-  recording made;
-  made.standard_tables();
-  made.writer().add(block(made, 1, 1, 1000, 100, layer::driver));
-  made.writer().add(block(made, 1, 2, 2000, 64, layer::driver));
-  made.writer().add(block(made, 2, 3, 1000, 10, layer::framework, 1));
-  made.close();
-  engine asked(made.open());
+  recording recorded;
+  recorded.standard_tables();
+  recorded.writer().add(block(recorded, 1, 1, 1000, 100, layer::driver));
+  recorded.writer().add(block(recorded, 1, 2, 2000, 64, layer::driver));
+  recorded.writer().add(block(recorded, 2, 3, 1000, 10, layer::framework, 1));
+  recorded.close();
+  engine asked(recorded.open());
   EXPECT_EQ((*asked.ask_now(memory_map_query{.time = 3, .width = 10}))->segments.size(), 1U);
   const auto found = *asked.ask_now(memory_map_query{.time = 3, .width = 10, .lone = true});
   ASSERT_EQ(found->segments.size(), 2U);
@@ -143,13 +143,13 @@ TEST(memory_map, shows_blocks_in_no_segment_if_asked) {
 }
 
 TEST(memory_map, adds_up_each_layer_by_itself) {
-  recording made;
-  made.standard_tables();
-  for (const std::uint64_t id : {1, 2, 3}) made.writer().add(block(made, 1, id, id * 1000, 100, layer::driver));
-  made.writer().add(block(made, 2, 4, 1000, 60, layer::pool, 1));
-  made.writer().add(block(made, 2, 5, 2010, 10, layer::framework, 2));
-  made.writer().add(block(made, 2, 6, 1000, 20, layer::framework, 4));
-  const memory_map found = ask(made, {.time = 3, .width = 100, .lone = true});
+  recording recorded;
+  recorded.standard_tables();
+  for (const std::uint64_t id : {1, 2, 3}) recorded.writer().add(block(recorded, 1, id, id * 1000, 100, layer::driver));
+  recorded.writer().add(block(recorded, 2, 4, 1000, 60, layer::pool, 1));
+  recorded.writer().add(block(recorded, 2, 5, 2010, 10, layer::framework, 2));
+  recorded.writer().add(block(recorded, 2, 6, 1000, 20, layer::framework, 4));
+  const memory_map found = ask(recorded, {.time = 3, .width = 100, .lone = true});
   ASSERT_EQ(found.groups.size(), 3U);
   const address_group& driver = found.groups[0];
   EXPECT_EQ(driver.layer, layer::driver);
@@ -166,12 +166,12 @@ TEST(memory_map, adds_up_each_layer_by_itself) {
 }
 
 TEST(memory_map, of_more_segments_than_it_shows_still_tells_the_sums) {
-  recording made;
-  made.standard_tables();
+  recording recorded;
+  recorded.standard_tables();
   constexpr std::uint64_t many = memory_map::segment_limit + 50;
   for (std::uint64_t id = 1; id <= many; ++id)
-    made.writer().add(block(made, 1, id, id << 20, 1000 + id, layer::driver));
-  const memory_map found = ask(made, {.time = 3, .width = 100, .lone = true});
+    recorded.writer().add(block(recorded, 1, id, id << 20, 1000 + id, layer::driver));
+  const memory_map found = ask(recorded, {.time = 3, .width = 100, .lone = true});
   EXPECT_EQ(found.segments.size(), memory_map::segment_limit);
   EXPECT_EQ(found.count, many);
   ASSERT_EQ(found.groups.size(), 1U);
@@ -181,13 +181,13 @@ TEST(memory_map, of_more_segments_than_it_shows_still_tells_the_sums) {
 }
 
 TEST(memory_map, merges_what_shares_a_pixel_of_so_many_bytes) {
-  recording made;
-  made.standard_tables();
-  made.writer().add(block(made, 1, 1, 0x1000, 1000, layer::driver));
+  recording recorded;
+  recorded.standard_tables();
+  recorded.writer().add(block(recorded, 1, 1, 0x1000, 1000, layer::driver));
   for (std::uint64_t i = 0; i < 100; ++i)
-    made.writer().add(block(made, 2, 2 + i, 0x1000 + i * 10, 5, layer::framework, 1));
-  made.close();
-  engine asked(made.open());
+    recorded.writer().add(block(recorded, 2, 2 + i, 0x1000 + i * 10, 5, layer::framework, 1));
+  recorded.close();
+  engine asked(recorded.open());
   EXPECT_EQ((*asked.ask_now(memory_map_query{.time = 3, .pixel = 1}))->segments[0].items.size(), 100U);
   const auto coarse = *asked.ask_now(memory_map_query{.time = 3, .pixel = 100});
   ASSERT_EQ(coarse->segments[0].items.size(), 10U);
@@ -197,14 +197,14 @@ TEST(memory_map, merges_what_shares_a_pixel_of_so_many_bytes) {
 }
 
 TEST(memory_map, tells_where_a_block_lies_or_lay) {
-  recording made;
-  made.standard_tables();
-  made.writer().add(block(made, 1, 1, 1000, 100, layer::driver));
-  made.writer().add(block(made, 2, 2, 1010, 10, layer::framework, 1));
-  made.writer().add(block(made, 3, 3, 1040, 20, layer::framework));
-  made.add_free(5, 3, layer::framework);
-  made.close();
-  engine asked(made.open());
+  recording recorded;
+  recorded.standard_tables();
+  recorded.writer().add(block(recorded, 1, 1, 1000, 100, layer::driver));
+  recorded.writer().add(block(recorded, 2, 2, 1010, 10, layer::framework, 1));
+  recorded.writer().add(block(recorded, 3, 3, 1040, 20, layer::framework));
+  recorded.add_free(5, 3, layer::framework);
+  recorded.close();
+  engine asked(recorded.open());
   const auto found = *asked.ask_now(
       memory_map_query{.time = 6,
                        .width = 10,
@@ -221,24 +221,24 @@ TEST(memory_map, tells_where_a_block_lies_or_lay) {
 }
 
 TEST(memory_map, takes_mappings_side_by_side_for_one_segment) {
-  recording made;
-  made.standard_tables();
+  recording recorded;
+  recorded.standard_tables();
   const auto virtual_memory = [&](std::uint64_t id, std::uint64_t address, std::uint64_t bytes, memory_kind kind,
                                   std::uint64_t parent = 0) {
-    auto row = block(made, 1, id, address, bytes, layer::driver, parent);
+    auto row = block(recorded, 1, id, address, bytes, layer::driver, parent);
     row.kind = kind;
-    made.writer().add(row);
+    recorded.writer().add(row);
   };
   virtual_memory(1, 0x10000, 0x8000, memory_kind::reservation);
   virtual_memory(2, 1, 0x1000, memory_kind::physical);
   virtual_memory(3, 0x11000, 0x1000, memory_kind::mapping, 1);
   virtual_memory(4, 0x10000, 0x1000, memory_kind::mapping, 1);
   virtual_memory(5, 0x14000, 0x1000, memory_kind::mapping, 1);
-  made.writer().add(block(made, 2, 6, 0x10800, 0x1000, layer::framework, 4));  // Spans both mappings.
-  made.writer().add(block(made, 2, 7, 0x11c00, 0x400, layer::framework, 3));
-  made.writer().add(block(made, 2, 8, 0x14000, 0x100, layer::framework));
-  made.close();
-  engine asked(made.open());
+  recorded.writer().add(block(recorded, 2, 6, 0x10800, 0x1000, layer::framework, 4));  // Spans both mappings.
+  recorded.writer().add(block(recorded, 2, 7, 0x11c00, 0x400, layer::framework, 3));
+  recorded.writer().add(block(recorded, 2, 8, 0x14000, 0x100, layer::framework));
+  recorded.close();
+  engine asked(recorded.open());
   const auto found = *asked.ask_now(memory_map_query{
       .time = 3, .width = 100, .lone = true, .marks = {trace::block_id{7}, trace::block_id{3}, trace::block_id{1}}});
   ASSERT_EQ(found->segments.size(), 2U) << "no reservation, no physical memory";
@@ -257,19 +257,19 @@ TEST(memory_map, takes_mappings_side_by_side_for_one_segment) {
 }
 
 TEST(memory_step, is_the_next_birth_or_death) {
-  recording made;
-  made.standard_tables();
-  made.writer().add(block(made, 10, 1, 1000, 100, layer::driver));
-  made.writer().add(block(made, 20, 2, 1000, 30, layer::framework, 1));
-  made.writer().add(block(made, 20, 3, 1030, 50, layer::framework, 1));
-  made.add_free(30, 2, layer::framework);
-  auto other = block(made, 25, 4, 9000, 7, layer::driver);
+  recording recorded;
+  recorded.standard_tables();
+  recorded.writer().add(block(recorded, 10, 1, 1000, 100, layer::driver));
+  recorded.writer().add(block(recorded, 20, 2, 1000, 30, layer::framework, 1));
+  recorded.writer().add(block(recorded, 20, 3, 1030, 50, layer::framework, 1));
+  recorded.add_free(30, 2, layer::framework);
+  auto other = block(recorded, 25, 4, 9000, 7, layer::driver);
   other.device = trace::device_id{2};
-  made.writer().add(other);
-  made.close();
-  engine asked(made.open());
-  const auto step = [&](time_ns from, bool forward, std::optional<trace::device_id> device = {}) {
-    return **asked.ask_now(memory_step_query{from, forward, device});
+  recorded.writer().add(other);
+  recorded.close();
+  engine asked(recorded.open());
+  const auto step = [&](time_ns begin, bool forward, std::optional<trace::device_id> device = {}) {
+    return **asked.ask_now(memory_step_query{begin, forward, device});
   };
   const memory_step two = step(10, true);
   EXPECT_EQ(two.time, 20);
@@ -291,19 +291,19 @@ TEST(memory_map, of_random_segments_is_right_to_the_byte_at_any_width) {
   constexpr std::uint64_t size = 2000;
   for (std::uint64_t seed = 1; seed < 40; ++seed) {
     std::mt19937_64 random(seed);
-    recording made;
-    made.standard_tables();
-    made.writer().add(block(made, 0, 1, 5000, size, layer::driver));
+    recording recorded;
+    recorded.standard_tables();
+    recorded.writer().add(block(recorded, 0, 1, 5000, size, layer::driver));
     std::vector<bool> used(size, false);
     std::uint64_t count = 0;
     std::uint64_t id = 1;
     for (std::uint64_t at = random() % 50; at + 60 < size; at += random() % (seed % 3 == 0 ? 3 : 90)) {
       const std::uint64_t bytes = 1 + random() % 40;
       auto row =
-          block(made, static_cast<time_ns>(random() % 10), ++id, 5000 + at, bytes, layer::framework, random() % 2);
-      made.writer().add(row);
+          block(recorded, static_cast<time_ns>(random() % 10), ++id, 5000 + at, bytes, layer::framework, random() % 2);
+      recorded.writer().add(row);
       const time_ns died = row.time + static_cast<time_ns>(random() % 10);
-      made.add_free(died, id, layer::framework);
+      recorded.add_free(died, id, layer::framework);
       if (row.time <= 6 && died > 6) {
         std::fill_n(used.begin() + static_cast<std::ptrdiff_t>(at), bytes, true);
         ++count;
@@ -311,7 +311,7 @@ TEST(memory_map, of_random_segments_is_right_to_the_byte_at_any_width) {
       at += bytes;
     }
     const auto width = static_cast<std::uint32_t>(1 + random() % 400);
-    const memory_map found = ask(made, {.time = 6, .width = width});
+    const memory_map found = ask(recorded, {.time = 6, .width = width});
     if (count == 0) {
       EXPECT_TRUE(found.segments.empty());
       continue;
@@ -345,12 +345,12 @@ TEST(memory_map, of_random_segments_is_right_to_the_byte_at_any_width) {
 }
 
 TEST(memory_map, survives_addresses_at_the_end_of_all_and_blocks_on_top_of_one_another) {
-  recording made;
-  made.standard_tables();
-  made.writer().add(block(made, 1, 1, UINT64_MAX - 50, 1000, layer::driver));
+  recording recorded;
+  recorded.standard_tables();
+  recorded.writer().add(block(recorded, 1, 1, UINT64_MAX - 50, 1000, layer::driver));
   for (std::uint64_t id = 2; id < 300; ++id)
-    made.writer().add(block(made, 1, id, UINT64_MAX - 40, UINT64_MAX, layer::framework, 1 + id % 3));
-  const memory_map found = ask(made, {.time = 2, .width = UINT32_MAX});
+    recorded.writer().add(block(recorded, 1, id, UINT64_MAX - 40, UINT64_MAX, layer::framework, 1 + id % 3));
+  const memory_map found = ask(recorded, {.time = 2, .width = UINT32_MAX});
   for (const address_segment& segment : found.segments) {
     EXPECT_LE(segment.used, segment.bytes);
     EXPECT_LE(segment.largest_hole, segment.bytes);

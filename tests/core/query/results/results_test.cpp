@@ -43,14 +43,14 @@ class results : public ::testing::Test {
     ADD_FAILURE() << "no such track";
     return {};
   }
-  static const band* find(const series& all, band_role role, layer layer = layer::driver) {
-    for (const band& b : all.bands) {
+  static const band* find(const series& whole, band_role role, layer layer = layer::driver) {
+    for (const band& b : whole.bands) {
       if (b.role == role && b.layer == layer) return &b;
     }
     return nullptr;
   }
-  static std::string value(const event_details& of, std::string_view label) {
-    for (const detail& d : of.details) {
+  static std::string value(const event_details& details, std::string_view label) {
+    for (const detail& d : details.details) {
       if (d.label == label) return d.value;
     }
     return "";
@@ -209,9 +209,9 @@ TEST_F(results, say_in_what_share_of_each_bin_copies_ran) {
   made_.add_copy(50, 100, 1000);
   made_.add_copy(150, 200, 1000, direction::d2h);
   const track row = find(track_kind::bandwidth);
-  const auto made = ask(series_query{row.id, {0, 200}, 2, false});
-  ASSERT_EQ(made->bands.size(), 2U);
-  for (const band& each : made->bands) {
+  const auto output = ask(series_query{row.id, {0, 200}, 2, false});
+  ASSERT_EQ(output->bands.size(), 2U);
+  for (const band& each : output->bands) {
     ASSERT_EQ(each.busy.size(), each.bins.size());
     const bool to_device = each.direction == direction::h2d;
     ASSERT_EQ(each.busy.size(), 2U);
@@ -320,14 +320,14 @@ TEST_F(results, describe_a_transfer_with_its_bandwidth) {
   note.key = made_.text("tensor");
   note.text = made_.text("embedding");
   made_.writer().add(note);
-  const auto of = ask(details_query{copy, {}});
-  EXPECT_EQ(of->title, "Copy host to device, 305 MiB");
-  EXPECT_EQ(of->span, (time_range{0, 10 * ms}));
-  EXPECT_EQ(value(*of, "Bandwidth"), "32.0 GB/s, 50 % of the link's peak");
-  EXPECT_EQ(value(*of, "From"), "pinned memory");
-  EXPECT_EQ(value(*of, "Stream"), "Stream 7");
-  EXPECT_EQ(value(*of, "tensor"), "embedding");
-  EXPECT_EQ(of->track, find(track_kind::stream).id);
+  const auto subject = ask(details_query{copy, {}});
+  EXPECT_EQ(subject->title, "Copy host to device, 305 MiB");
+  EXPECT_EQ(subject->span, (time_range{0, 10 * ms}));
+  EXPECT_EQ(value(*subject, "Bandwidth"), "32.0 GB/s, 50 % of the link's peak");
+  EXPECT_EQ(value(*subject, "From"), "pinned memory");
+  EXPECT_EQ(value(*subject, "Stream"), "Stream 7");
+  EXPECT_EQ(value(*subject, "tensor"), "embedding");
+  EXPECT_EQ(subject->track, find(track_kind::stream).id);
 }
 
 TEST_F(results, say_of_a_copy_what_else_moved_the_same) {
@@ -350,10 +350,10 @@ TEST_F(results, say_of_a_copy_what_else_moved_the_same) {
   const trace::event_id third = copy(30 * ms, sampled, 0x1000);
   const trace::event_id skipped = copy(40 * ms, over_budget, 0x1000);
   const trace::event_id alone = copy(50 * ms, exact, 0x1000);
-  const auto of = ask(details_query{second, {}});
-  EXPECT_EQ(value(*of, "Content"), "hash 0000000000000abc, of a sample of 16.0 KiB");
-  EXPECT_EQ(value(*of, "Same content before"), "once, first in the copy at 10.000 ms");
-  EXPECT_EQ(value(*of, "Same content again"), "once, next in the copy at 30.000 ms");
+  const auto subject = ask(details_query{second, {}});
+  EXPECT_EQ(value(*subject, "Content"), "hash 0000000000000abc, of a sample of 16.0 KiB");
+  EXPECT_EQ(value(*subject, "Same content before"), "once, first in the copy at 10.000 ms");
+  EXPECT_EQ(value(*subject, "Same content again"), "once, next in the copy at 30.000 ms");
   const auto last = ask(details_query{third, {}});
   EXPECT_EQ(value(*last, "Same content before"),
             "2 times, unchanged at the same address, first in the copy at 10.000 ms");
@@ -371,15 +371,15 @@ TEST_F(results, describe_a_block_and_lead_to_its_events) {
   made_.standard_tables();
   const trace::event_id alloc = made_.add_alloc(5 * ms, 1, 2 * gib);
   made_.add_free(8 * ms, 1);
-  const auto of = ask(details_query{{}, trace::block_id{1}});
-  EXPECT_EQ(of->title, "Block of 2.00 GiB");
-  EXPECT_EQ(of->span, (time_range{5 * ms, 8 * ms}));
-  EXPECT_EQ(value(*of, "Bytes"), "2.00 GiB (2,147,483,648 bytes)");
-  EXPECT_EQ(value(*of, "Lifetime"), "3.00 ms");
-  EXPECT_EQ(of->track, find(track_kind::memory).id);
-  const auto born =
-      std::find_if(of->details.begin(), of->details.end(), [](const detail& d) { return d.label == "Allocated"; });
-  ASSERT_NE(born, of->details.end());
+  const auto subject = ask(details_query{{}, trace::block_id{1}});
+  EXPECT_EQ(subject->title, "Block of 2.00 GiB");
+  EXPECT_EQ(subject->span, (time_range{5 * ms, 8 * ms}));
+  EXPECT_EQ(value(*subject, "Bytes"), "2.00 GiB (2,147,483,648 bytes)");
+  EXPECT_EQ(value(*subject, "Lifetime"), "3.00 ms");
+  EXPECT_EQ(subject->track, find(track_kind::memory).id);
+  const auto born = std::find_if(subject->details.begin(), subject->details.end(),
+                                 [](const detail& d) { return d.label == "Allocated"; });
+  ASSERT_NE(born, subject->details.end());
   EXPECT_EQ(born->link, alloc);
   EXPECT_EQ(ask(details_query{alloc, {}})->title, "Allocation of 2.00 GiB");
 }
@@ -431,9 +431,9 @@ TEST_F(results, survive_stacks_that_form_a_ring) {
   made_.writer().add(row);
   const auto found = ask(details_query{{}, trace::block_id{1}});
   ASSERT_EQ(found->stack.size(), 3U);
-  EXPECT_EQ(symbols::text_of(found->stack[0]), "f1");
-  EXPECT_EQ(symbols::text_of(found->stack[1]), "f2");
-  EXPECT_EQ(symbols::text_of(found->stack[2]), symbols::cut_remark);
+  EXPECT_EQ(symbols::to_text(found->stack[0]), "f1");
+  EXPECT_EQ(symbols::to_text(found->stack[1]), "f2");
+  EXPECT_EQ(symbols::to_text(found->stack[2]), symbols::cut_remark);
 }
 
 // --- memory by stack ------------------------------------------------------------------------------------------------
@@ -464,15 +464,15 @@ TEST_F(who_asked, begins_the_tree_of_stacks_where_that_is_wanted) {
   stacks_query query{.range = {0, 100}};
   auto found = ask(query);
   EXPECT_FALSE(found->grouped_by);
-  EXPECT_EQ(symbols::name_of(found->lines[found->tree.nodes[1].line]), "<module>");
+  EXPECT_EQ(symbols::get_name(found->lines[found->tree.nodes[1].line]), "<module>");
   query.grouping.grouped = true;
   found = ask(query);
   EXPECT_EQ(found->grouped_by, symbols::attribution::module) << "one line holds everything";
-  EXPECT_EQ(symbols::name_of(found->lines[found->tree.nodes[1].line]), "GPT2MLP.forward");
+  EXPECT_EQ(symbols::get_name(found->lines[found->tree.nodes[1].line]), "GPT2MLP.forward");
   EXPECT_EQ(found->tree.nodes[1].all.bytes, 60U);
   query.grouping.by = symbols::attribution::package;
   found = ask(query);
-  EXPECT_EQ(symbols::name_of(found->lines[found->tree.nodes[1].line]), "transformers");
+  EXPECT_EQ(symbols::get_name(found->lines[found->tree.nodes[1].line]), "transformers");
   EXPECT_EQ(found->tree.nodes[1].all.bytes, 100U);
 }
 
@@ -481,9 +481,9 @@ TEST_F(who_asked, is_said_of_each_block) {
   query.range = {0, 100};
   const auto asked_by = [&] {
     const auto found = ask(query);
-    std::vector<std::string> all{std::string(name_of(found->by))};
-    for (const std::uint32_t place : found->asked_by) all.push_back(found->names[place]);
-    return all;
+    std::vector<std::string> strings{std::string(get_name(found->by))};
+    for (const std::uint32_t place : found->asked_by) strings.push_back(found->names[place]);
+    return strings;
   };
   EXPECT_THAT(asked_by(), ::testing::ElementsAre("module", "transformers/gpt2.py, GPT2MLP.forward",
                                                  "transformers/gpt2.py, GPT2Attention.forward"));
@@ -519,11 +519,11 @@ TEST_F(results, gather_what_the_user_should_read) {
   loss.end = 30;
   loss.events = 3;
   made_.writer().add(loss);
-  const auto all = ask(messages_query{});
-  ASSERT_EQ(all->size(), 2U);
-  EXPECT_EQ((*all)[0].text, "the recorder lost 3 events");
-  EXPECT_EQ((*all)[1].severity, trace::severity::error);
-  EXPECT_EQ((*all)[1].text, "another profiler took over");
+  const auto whole = ask(messages_query{});
+  ASSERT_EQ(whole->size(), 2U);
+  EXPECT_EQ((*whole)[0].text, "the recorder lost 3 events");
+  EXPECT_EQ((*whole)[1].severity, trace::severity::error);
+  EXPECT_EQ((*whole)[1].text, "another profiler took over");
 }
 
 }  // namespace

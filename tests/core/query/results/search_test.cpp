@@ -20,14 +20,14 @@ search_results search(const recording& in, std::string text) {
 }
 
 TEST(search, finds_parts_of_names_in_any_case) {
-  recording made;
-  made.standard_tables();
-  made.add_kernel(100, 150, "ampere_sgemm_128x64");
-  made.add_kernel(300, 400, "volta_SGEMM");
-  made.add_kernel(200, 290, "softmax");
-  const auto call = made.add_call(90, 95, "cublasSgemm");
-  made.close();
-  const search_results found = search(made, "sGemm");
+  recording recorded;
+  recorded.standard_tables();
+  recorded.add_kernel(100, 150, "ampere_sgemm_128x64");
+  recorded.add_kernel(300, 400, "volta_SGEMM");
+  recorded.add_kernel(200, 290, "softmax");
+  const auto call = recorded.add_call(90, 95, "cublasSgemm");
+  recorded.close();
+  const search_results found = search(recorded, "sGemm");
   EXPECT_EQ(found.total, 3U);
   ASSERT_EQ(found.events.size(), 3U);
   EXPECT_EQ(found.events[0].event, call) << "the earliest first";
@@ -36,11 +36,11 @@ TEST(search, finds_parts_of_names_in_any_case) {
 }
 
 TEST(search, adds_up_events_of_a_name) {
-  recording made(3);
-  made.standard_tables();
-  for (int i = 0; i < 10; ++i) made.add_kernel(i * 100, i * 100 + 10 + i, i % 2 == 0 ? "even" : "odd");
-  made.close();
-  const search_results found = search(made, "even");
+  recording recorded(3);
+  recorded.standard_tables();
+  for (int i = 0; i < 10; ++i) recorded.add_kernel(i * 100, i * 100 + 10 + i, i % 2 == 0 ? "even" : "odd");
+  recorded.close();
+  const search_results found = search(recorded, "even");
   ASSERT_EQ(found.names.size(), 1U);
   EXPECT_EQ(found.names[0].count, 5U);
   EXPECT_EQ(found.names[0].time, 10 + 12 + 14 + 16 + 18);
@@ -50,21 +50,21 @@ TEST(search, adds_up_events_of_a_name) {
 }
 
 TEST(search, finds_nothing_for_nothing) {
-  recording made;
-  made.standard_tables();
-  made.add_kernel(100, 150, "gemm");
-  made.close();
-  EXPECT_EQ(search(made, "").total, 0U);
-  EXPECT_EQ(search(made, "absent").total, 0U);
+  recording recorded;
+  recorded.standard_tables();
+  recorded.add_kernel(100, 150, "gemm");
+  recorded.close();
+  EXPECT_EQ(search(recorded, "").total, 0U);
+  EXPECT_EQ(search(recorded, "absent").total, 0U);
 }
 
 TEST(search, says_what_it_has_found_so_far_after_every_chunk) {
-  recording made(64);
-  made.standard_tables();
+  recording recorded(64);
+  recorded.standard_tables();
   std::mt19937_64 random(3);
-  for (int i = 0; i < 5000; ++i) made.add_kernel(i * 100, i * 100 + 50, random() % 3 == 0 ? "gemm" : "softmax");
-  made.close();
-  const auto now = made.open()->latest();
+  for (int i = 0; i < 5000; ++i) recorded.add_kernel(i * 100, i * 100 + 50, random() % 3 == 0 ? "gemm" : "softmax");
+  recorded.close();
+  const auto now = recorded.open()->latest();
   const std::atomic<bool> never{false};
   searcher looking({"gemm"}, *now);
   bool provisional = false;
@@ -88,15 +88,15 @@ TEST(search, says_what_it_has_found_so_far_after_every_chunk) {
     progress = looking.progress();
   }
   EXPECT_GT(parts, 50);
-  EXPECT_EQ(before, search(made, "gemm").total);
+  EXPECT_EQ(before, search(recorded, "gemm").total);
 }
 
 TEST(search, ends_where_it_is_when_withdrawn) {
-  recording made(64);
-  made.standard_tables();
-  for (int i = 0; i < 500; ++i) made.add_kernel(i * 100, i * 100 + 50, "gemm");
-  made.close();
-  const auto now = made.open()->latest();
+  recording recorded(64);
+  recorded.standard_tables();
+  for (int i = 0; i < 500; ++i) recorded.add_kernel(i * 100, i * 100 + 50, "gemm");
+  recorded.close();
+  const auto now = recorded.open()->latest();
   std::atomic<bool> withdrawn{false};
   searcher looking({"gemm"}, *now);
   ASSERT_FALSE(looking.work({}, withdrawn).value());
@@ -105,13 +105,13 @@ TEST(search, ends_where_it_is_when_withdrawn) {
 }
 
 TEST(search, of_a_view_is_for_what_was_typed_last) {
-  recording made(256);
-  made.standard_tables();
-  for (int i = 0; i < 60'000; ++i) made.add_kernel(i * 100, i * 100 + 50, i % 3 == 0 ? "gemm" : "softmax");
-  made.close();
+  recording recorded(256);
+  recorded.standard_tables();
+  for (int i = 0; i < 60'000; ++i) recorded.add_kernel(i * 100, i * 100 + 50, i % 3 == 0 ? "gemm" : "softmax");
+  recorded.close();
   engine_options one_thread;
   one_thread.threads = 1;
-  engine asked(made.open(), one_thread);
+  engine asked(recorded.open(), one_thread);
   slot<search_query> view;
   for (const std::string typed : {"s", "so", "g", "ge", "gem"}) {
     const auto result = view.ask(asked, {typed});
@@ -137,8 +137,8 @@ TEST(search, of_a_view_is_for_what_was_typed_last) {
 TEST(search, finds_what_going_through_all_rows_finds) {
   for (std::uint64_t seed = 1; seed <= 10; ++seed) {
     std::mt19937_64 random(seed);
-    recording made(1 + seed * 7);
-    made.standard_tables();
+    recording recorded(1 + seed * 7);
+    recorded.standard_tables();
     const auto name = [&] {
       std::string text;
       while (text.size() < 4) text += static_cast<char>('a' + random() % 3);
@@ -147,13 +147,13 @@ TEST(search, finds_what_going_through_all_rows_finds) {
     for (int i = 0; i < 400; ++i) {
       const auto time = static_cast<time_ns>(random() % 10'000);
       if (random() % 2 == 0) {
-        made.add_kernel(time, time + static_cast<time_ns>(random() % 90), name());
+        recorded.add_kernel(time, time + static_cast<time_ns>(random() % 90), name());
       } else {
-        made.add_call(time, time + static_cast<time_ns>(random() % 90), name());
+        recorded.add_call(time, time + static_cast<time_ns>(random() % 90), name());
       }
     }
-    made.close();
-    const auto now = made.open()->latest();
+    recorded.close();
+    const auto now = recorded.open()->latest();
     for (const std::string wanted : {"a", "ab", "abc", "cba", "bb"}) {
       std::map<std::pair<std::string, trace::row_type>, std::uint64_t> expected;
       std::uint64_t total = 0;
@@ -166,7 +166,7 @@ TEST(search, finds_what_going_through_all_rows_finds) {
         }
       };
       for (std::size_t i = 0; i < now->chunks().size(); ++i) ASSERT_TRUE(trace::visit_events(*now, i, visit));
-      const search_results found = search(made, wanted);
+      const search_results found = search(recorded, wanted);
       EXPECT_EQ(found.total, total);
       ASSERT_EQ(found.names.size(), expected.size());
       for (const found_name& each : found.names) {

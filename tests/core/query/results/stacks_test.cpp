@@ -75,7 +75,7 @@ class stacks : public ::testing::Test {
   static std::string path(const stack_view& view, std::size_t node) {
     std::string text;
     for (; node != 0; node = view.tree.nodes[node].parent) {
-      const std::string name = symbols::name_of(view.lines.at(view.tree.nodes[node].line));
+      const std::string name = symbols::get_name(view.lines.at(view.tree.nodes[node].line));
       text = text.empty() ? name : name + " > " + text;
     }
     return text;
@@ -195,13 +195,13 @@ TEST_F(stacks, come_at_once_and_with_the_names_of_native_functions_later) {
     if (now && now->symbols_pending) {
       saw_part = true;
       EXPECT_FALSE(now.complete);
-      EXPECT_EQ(symbols::text_of(now->lines.at(0)), "libgone.so+0x4242 in /opt/app/libgone.so");
+      EXPECT_EQ(symbols::to_text(now->lines.at(0)), "libgone.so+0x4242 in /opt/app/libgone.so");
     }
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
   } while (!now.complete && std::chrono::steady_clock::now() < deadline);
   ASSERT_TRUE(now.complete);
   EXPECT_TRUE(saw_part || !now->symbols_pending);
-  EXPECT_EQ(symbols::text_of(now->lines.at(0)),
+  EXPECT_EQ(symbols::to_text(now->lines.at(0)),
             "libgone.so+0x4242 in /opt/app/libgone.so (libgone.so is not on this machine)");
 }
 

@@ -17,10 +17,10 @@ using testing::training_options;
 
 /// The details of one block of a training.
 struct asked {
-  explicit asked(const training_options& options) : reported(made, options) {
+  explicit asked(const training_options& options) : reported(recorded, options) {
     reported.tell();
-    made.close();
-    from = std::make_unique<engine>(made.open(), engine_options{.threads = 1, .wake = {}});
+    recorded.close();
+    from = std::make_unique<engine>(recorded.open(), engine_options{.threads = 1, .wake = {}});
   }
   event_details block(std::uint64_t id) {
     details_query query;
@@ -37,14 +37,14 @@ struct asked {
     return found == nullptr ? "(none)" : found->value;
   }
 
-  recording made;
+  recording recorded;
   training reported;
   std::unique_ptr<engine> from;
 };
 
 TEST(details_of_a_block, say_what_it_is_for_who_used_it_and_when) {
-  asked of({});
-  const event_details weight = of.block(of.reported.weights()[0]);
+  asked subject({});
+  const event_details weight = subject.block(subject.reported.weights()[0]);
   EXPECT_EQ(asked::value(weight, "Category"), "weight (inferred: allocated by code that builds or moves a model)");
   EXPECT_EQ(asked::value(weight, "Allocated at"), "me/train.py:48, main") << "the innermost line of the program's own";
   EXPECT_THAT(asked::value(weight, "First touch"),
@@ -52,11 +52,11 @@ TEST(details_of_a_block, say_what_it_is_for_who_used_it_and_when) {
   EXPECT_THAT(asked::value(weight, "Last touch"), MatchesRegex("axpy, enqueued at .+, on the device at .+ for .+"));
   EXPECT_THAT(asked::value(weight, "Steps"), StartsWith("before the first step to step 5"));
   ASSERT_FALSE(weight.stack.empty());
-  EXPECT_THAT(symbols::text_of(weight.stack.front()), HasSubstr("_apply"));
+  EXPECT_THAT(symbols::to_text(weight.stack.front()), HasSubstr("_apply"));
   // Follows the link to the kernel.
   details_query kernel;
   kernel.event = asked::find(weight, "Last touch")->link;
-  const event_details last = *of.from->ask_now(kernel).value();
+  const event_details last = *subject.from->ask_now(kernel).value();
   EXPECT_EQ(last.title, "axpy");
   EXPECT_EQ(
       std::count_if(last.details.begin(), last.details.end(), [](const detail& d) { return d.label == "Touches"; }), 2)
@@ -64,14 +64,14 @@ TEST(details_of_a_block, say_what_it_is_for_who_used_it_and_when) {
 }
 
 TEST(details_of_a_block, say_enqueued_where_no_kernel_was_recorded) {
-  asked of({.kernels = false});
-  const event_details weight = of.block(of.reported.weights()[0]);
+  asked subject({.kernels = false});
+  const event_details weight = subject.block(subject.reported.weights()[0]);
   EXPECT_THAT(asked::value(weight, "First touch"), StartsWith("init_uniform, enqueued at "));
 }
 
 TEST(details_of_a_block, count_its_uses_by_kind) {
-  asked of({.steps = 4});
-  const event_details weight = of.block(of.reported.weights()[1]);
+  asked subject({.steps = 4});
+  const event_details weight = subject.block(subject.reported.weights()[1]);
   // One kernel initializes the weight; each step uses it in gemm, two kernels of the backward pass, adam and axpy.
   EXPECT_EQ(asked::value(weight, "Touched"), "17 times: 17 kernels");
 }
@@ -82,24 +82,24 @@ TEST(details_of_a_block, say_that_nothing_is_known_to_use_it_only_where_touches_
 }
 
 TEST(details_of_a_block, name_the_kernel_of_a_graph_that_used_it) {
-  recording made;
-  made.standard_tables();
-  made.add_alloc(10, 1, mib, trace::memory_kind::device, trace::layer::framework);
-  auto node = made.event<trace::touch_event>(20);
+  recording recorded;
+  recorded.standard_tables();
+  recorded.add_alloc(10, 1, mib, trace::memory_kind::device, trace::layer::framework);
+  auto node = recorded.event<trace::touch_event>(20);
   node.block = trace::block_id{1};
   node.graph = trace::graph_id{5};
-  node.name = made.text("gemm_tn");
-  made.writer().add(node);
+  node.name = recorded.text("gemm_tn");
+  recorded.writer().add(node);
   for (const trace::time_ns time : {100, 200, 300}) {
-    auto launch = made.event<trace::graph_launch_event>(time);
+    auto launch = recorded.event<trace::graph_launch_event>(time);
     launch.graph = trace::graph_id{5};
-    made.writer().add(launch);
+    recorded.writer().add(launch);
   }
-  made.close();
-  engine from(made.open(), {.threads = 1, .wake = {}});
+  recorded.close();
+  engine source(recorded.open(), {.threads = 1, .wake = {}});
   details_query query;
   query.block = trace::block_id{1};
-  const event_details found = *from.ask_now(query).value();
+  const event_details found = *source.ask_now(query).value();
   EXPECT_EQ(asked::value(found, "First touch"), "gemm_tn of graph 5, launched at 0.100 µs");
   EXPECT_EQ(asked::value(found, "Last touch"), "gemm_tn of graph 5, launched at 0.300 µs");
   EXPECT_EQ(asked::value(found, "Touched"), "3 times: 3 graph replays");
@@ -107,8 +107,8 @@ TEST(details_of_a_block, name_the_kernel_of_a_graph_that_used_it) {
 
 // --- the other results -----------------------------------------------------------------------------------------------
 
-track find_track(asked& of, track_kind kind) {
-  const auto list = of.from->ask_now(tracks_query{}).value();
+track find_track(asked& subject, track_kind kind) {
+  const auto list = subject.from->ask_now(tracks_query{}).value();
   for (const track& each : list->tracks)
     if (each.kind == kind) return each;
   ADD_FAILURE() << "no such track";
@@ -116,15 +116,15 @@ track find_track(asked& of, track_kind kind) {
 }
 
 TEST(memory_by_category, splits_the_layer_without_changing_its_sum) {
-  asked of({});
-  const track memory = find_track(of, track_kind::memory);
+  asked subject({});
+  const track memory = find_track(subject, track_kind::memory);
   series_query query;
   query.track = memory.id;
-  query.range = {0, of.reported.now()};
+  query.range = {0, subject.reported.now()};
   query.width = 300;
-  const auto whole = of.from->ask_now(query).value();
+  const auto whole = subject.from->ask_now(query).value();
   query.by_category = true;
-  const auto parts = of.from->ask_now(query).value();
+  const auto parts = subject.from->ask_now(query).value();
   ASSERT_EQ(whole->bands.size(), 1U);
   EXPECT_FALSE(whole->bands[0].by_category);
   EXPECT_EQ(parts->bands.size(), 6U) << "one for each category there is";
@@ -138,12 +138,12 @@ TEST(memory_by_category, splits_the_layer_without_changing_its_sum) {
 }
 
 TEST(memory_by_category, adds_up_to_what_was_in_use_at_the_highest_moment_of_each_pixel) {
-  asked of({});
-  const track memory = find_track(of, track_kind::memory);
+  asked subject({});
+  const track memory = find_track(subject, track_kind::memory);
   for (const std::uint32_t width : {1U, 3U, 7U, 40U, 300U}) {
-    const series_query query{memory.id, {0, of.reported.now()}, width, false};
-    const auto whole = of.from->ask_now(query).value();
-    const auto parts = of.from->ask_now(series_query{memory.id, query.range, width, true}).value();
+    const series_query query{memory.id, {0, subject.reported.now()}, width, false};
+    const auto whole = subject.from->ask_now(query).value();
+    const auto parts = subject.from->ask_now(series_query{memory.id, query.range, width, true}).value();
     double sum_of_maxima = 0, sum_of_peaks = 0;
     for (std::size_t i = 0; i < width; ++i) {
       double sum = 0;
@@ -161,18 +161,18 @@ TEST(memory_by_category, adds_up_to_what_was_in_use_at_the_highest_moment_of_eac
 }
 
 TEST(steps_track, is_there_where_steps_are_and_has_a_slice_for_each) {
-  asked of({});
-  const track steps = find_track(of, track_kind::steps);
+  asked subject({});
+  const track steps = find_track(subject, track_kind::steps);
   EXPECT_EQ(steps.label, "Steps");
   slices_query query;
   query.track = steps.id;
-  query.range = {0, of.reported.now()};
+  query.range = {0, subject.reported.now()};
   query.width = 2000;
-  const auto found = of.from->ask_now(query).value();
+  const auto found = subject.from->ask_now(query).value();
   ASSERT_EQ(found->slices.size(), 6U);
   EXPECT_EQ(found->slices[3].step, 3);
   EXPECT_EQ(found->slices[3].kind, slice_kind::step);
-  EXPECT_EQ(found->slices[3].begin, of.reported.step_begins()[3]);
+  EXPECT_EQ(found->slices[3].begin, subject.reported.step_begins()[3]);
   EXPECT_NE(found->slices[3].event, trace::event_id::none) << "its mark";
 
   asked without({.steps = 2, .marks = training_options::marking::none});
@@ -183,47 +183,47 @@ TEST(steps_track, is_there_where_steps_are_and_has_a_slice_for_each) {
 }
 
 /// Writes two ranks with a GPU each and two marked steps. The file lists the second rank and its GPU first.
-void tell_two_ranks(recording& made) {
+void tell_two_ranks(recording& recorded) {
   for (const std::uint64_t rank : {1, 0}) {
     trace::process_row process;
     process.id = trace::process_id{10 + rank};
     process.pid = 100 + rank;
     process.rank = static_cast<std::int64_t>(rank);
-    made.writer().add(process);
+    recorded.writer().add(process);
     trace::device_row device;
     device.id = trace::device_id{20 + (1 - rank)};
     device.ordinal = static_cast<std::int64_t>(rank);
-    made.writer().add(device);
+    recorded.writer().add(device);
     trace::context_row context;
     context.id = trace::context_id{30 + rank};
     context.process = process.id;
     context.device = device.id;
-    made.writer().add(context);
-    auto block = made.event<trace::alloc_event>(10);
+    recorded.writer().add(context);
+    auto block = recorded.event<trace::alloc_event>(10);
     block.process = process.id;
     block.block = trace::block_id{40 + rank};
     block.bytes = mib;
     block.kind = trace::memory_kind::device;
     block.device = device.id;
-    made.writer().add(block);
+    recorded.writer().add(block);
   }
   for (const std::uint64_t process : {11, 10})
     for (std::int64_t step = 0; step < 2; ++step) {
-      auto mark = made.event<trace::marker_event>(100 + step * 100);
+      auto mark = recorded.event<trace::marker_event>(100 + step * 100);
       mark.process = trace::process_id{process};
       mark.step = step;
-      mark.name = made.text("step");
-      made.writer().add(mark);
+      mark.name = recorded.text("step");
+      recorded.writer().add(mark);
     }
 }
 
 TEST(track_list, has_devices_in_order_of_their_ranks_and_says_whose_steps_they_are) {
-  recording made;
-  tell_two_ranks(made);
-  made.close();
-  engine from(made.open(), {.threads = 1, .wake = {}});
+  recording recorded;
+  tell_two_ranks(recorded);
+  recorded.close();
+  engine source(recorded.open(), {.threads = 1, .wake = {}});
   std::vector<std::string> memory, steps;
-  const auto list = from.ask_now(tracks_query{}).value();
+  const auto list = source.ask_now(tracks_query{}).value();
   for (const track& each : list->tracks) {
     if (each.kind == track_kind::memory) memory.push_back(each.detail);
     if (each.kind == track_kind::steps) steps.push_back(each.label);
@@ -233,21 +233,21 @@ TEST(track_list, has_devices_in_order_of_their_ranks_and_says_whose_steps_they_a
 }
 
 TEST(track_list, tells_what_was_lost_and_what_is_not_complete) {
-  recording made;
-  made.standard_tables();
-  made.add_kernel(0, 10);
+  recording recorded;
+  recorded.standard_tables();
+  recorded.add_kernel(0, 10);
   for (int i = 0; i < 1000; ++i) {
-    auto loss = made.event<trace::loss_event>(i * 100);
+    auto loss = recorded.event<trace::loss_event>(i * 100);
     loss.end = loss.time + 10;
     loss.events = 2;
-    made.writer().add(loss);
+    recorded.writer().add(loss);
   }
-  auto mark = made.event<trace::watermark_event>(5);
+  auto mark = recorded.event<trace::watermark_event>(5);
   mark.complete_until = 77;
-  made.writer().add(mark);
-  made.close();
-  engine from(made.open(), {.threads = 1, .wake = {}});
-  const auto list = from.ask_now(tracks_query{}).value();
+  recorded.writer().add(mark);
+  recorded.close();
+  engine source(recorded.open(), {.threads = 1, .wake = {}});
+  const auto list = source.ask_now(tracks_query{}).value();
   EXPECT_EQ(list->complete_until, 77);
   EXPECT_LE(list->lost.size(), track_list::lost_limit);
   std::uint64_t events = 0;
@@ -257,16 +257,16 @@ TEST(track_list, tells_what_was_lost_and_what_is_not_complete) {
 }
 
 TEST(table_of_blocks, sorts_by_category) {
-  asked of({});
+  asked subject({});
   blocks_query query;
-  query.range = {0, of.reported.now()};
+  query.range = {0, subject.reported.now()};
   query.sort = block_column::category;
   query.descending = false;
-  const auto table = of.from->ask_now(query).value();
+  const auto table = subject.from->ask_now(query).value();
   ASSERT_FALSE(table->rows.empty());
-  EXPECT_EQ(table->rows.front().category.what, index::category::weight);
+  EXPECT_EQ(table->rows.front().category.kind, index::category::weight);
   EXPECT_TRUE(std::is_sorted(table->rows.begin(), table->rows.end(),
-                             [](const block_row& a, const block_row& b) { return a.category.what < b.category.what; }));
+                             [](const block_row& a, const block_row& b) { return a.category.kind < b.category.kind; }));
 }
 
 }  // namespace

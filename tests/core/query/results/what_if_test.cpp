@@ -23,30 +23,30 @@ what_if_curves ask(const std::string& path) {
 }
 
 TEST(what_if, has_a_curve_for_each_policy_that_reaches_its_peak) {
-  recording made;
-  replayed_program program(made);
+  recording recorded;
+  replayed_program program(recorded);
   testing::grow_slowly(program, 20);
-  made.close();
-  const what_if_curves found = ask(made.path());
+  recorded.close();
+  const what_if_curves found = ask(recorded.path());
   ASSERT_EQ(found.allocators.size(), 1U);
-  const replayed_allocator& of = found.allocators[0];
-  EXPECT_TRUE(of.reproduced);
-  EXPECT_EQ(of.recorded_peak, program.allocator().peak);
-  ASSERT_GE(of.policies.size(), replay::default_policies().size());
-  for (const replayed_policy& each : of.policies) {
+  const replayed_allocator& allocator = found.allocators[0];
+  EXPECT_TRUE(allocator.reproduced);
+  EXPECT_EQ(allocator.recorded_peak, program.allocator().peak);
+  ASSERT_GE(allocator.policies.size(), replay::default_policies().size());
+  for (const replayed_policy& each : allocator.policies) {
     ASSERT_EQ(each.reserved.size(), what_if_curves::parts) << each.policy;
     EXPECT_EQ(*std::max_element(each.reserved.begin(), each.reserved.end()), each.metrics.peak_reserved) << each.policy;
     EXPECT_GT(each.metrics.peak_reserved, 0U) << each.policy;
   }
-  EXPECT_EQ(of.policies[0].metrics.peak_reserved, of.recorded_peak);
+  EXPECT_EQ(allocator.policies[0].metrics.peak_reserved, allocator.recorded_peak);
 }
 
 TEST(what_if, of_native_rises_as_its_segments_were_taken) {
-  recording made;
-  replayed_program program(made);
+  recording recorded;
+  replayed_program program(recorded);
   testing::grow_slowly(program, 20);
-  made.close();
-  const what_if_curves found = ask(made.path());
+  recorded.close();
+  const what_if_curves found = ask(recorded.path());
   const auto& reserved = found.allocators.at(0).policies.at(0).reserved;
   EXPECT_TRUE(std::is_sorted(reserved.begin(), reserved.end())) << "nothing is released";
   EXPECT_LT(reserved[10], reserved[300]);
@@ -89,26 +89,26 @@ TEST(what_if, from_sections_is_that_from_an_index_of_everything) {
 }
 
 TEST(what_if, is_empty_without_requests_to_a_framework) {
-  recording made;
-  made.standard_tables();
-  made.add_alloc(1, 1, 100);
-  made.close();
-  const what_if_curves found = ask(made.path());
+  recording recorded;
+  recorded.standard_tables();
+  recorded.add_alloc(1, 1, 100);
+  recorded.close();
+  const what_if_curves found = ask(recorded.path());
   EXPECT_TRUE(found.allocators.empty());
   EXPECT_FALSE(found.too_many);
 }
 
 TEST(what_if, ends_when_it_is_withdrawn) {
-  recording made;
-  replayed_program program(made);
+  recording recorded;
+  replayed_program program(recorded);
   testing::grow_slowly(program, 20);
-  made.close();
-  const testing::indexed all(made.open());
+  recorded.close();
+  const testing::indexed loaded(recorded.open());
   std::atomic<bool> cancelled{true};
   symbols::frame_cache frames;
   bool provisional = false;
   const auto found =
-      result_to(what_if_query{}, sources{all.index, *all.snapshot, cancelled, frames,
+      result_to(what_if_query{}, sources{loaded.index, *loaded.snapshot, cancelled, frames,
                                          symbols::frame_cache::lookup::at_once, nullptr, nullptr, provisional});
   ASSERT_FALSE(found);
   EXPECT_EQ(found.error().code, error_code::cancelled);

@@ -47,11 +47,11 @@ TEST(columns, names_are_those_of_the_members_and_need_no_quotes_in_sql) {
 }
 
 TEST(columns, cells_show_texts_words_and_what_is_not_known) {
-  testing::recording made;
-  made.standard_tables();
-  made.add_copy(5, trace::unknown_time, 100);
-  ASSERT_TRUE(made.writer().close());
-  const auto file = trace::file::open(made.path());
+  testing::recording recorded;
+  recorded.standard_tables();
+  recorded.add_copy(5, trace::unknown_time, 100);
+  ASSERT_TRUE(recorded.writer().close());
+  const auto file = trace::file::open(recorded.path());
   ASSERT_TRUE(file);
   const auto now = (*file)->latest();
   const table& transfers = *find_table("transfer");
@@ -66,15 +66,15 @@ TEST(columns, cells_show_texts_words_and_what_is_not_known) {
   EXPECT_EQ(at("bytes").integer, 100);
   EXPECT_EQ(at("direction").text, "h2d");
   EXPECT_EQ(at("source_kind").text, "pinned");
-  EXPECT_EQ(at("end").is, cell::kind::null);
-  EXPECT_EQ(at("call").is, cell::kind::null);
+  EXPECT_EQ(at("end").type, cell::kind::null);
+  EXPECT_EQ(at("call").type, cell::kind::null);
   EXPECT_EQ(at("asynchronous").integer, 0);
   const table& processes = *find_table("process");
   const auto process = processes.read(*now, 0);
   ASSERT_TRUE(process);
   EXPECT_EQ(processes.columns[processes.find("command")].read((*process)[0], now->tables()).text,
             "/usr/bin/python train.py");
-  EXPECT_EQ(processes.columns[processes.find("rank")].read((*process)[0], now->tables()).is, cell::kind::null);
+  EXPECT_EQ(processes.columns[processes.find("rank")].read((*process)[0], now->tables()).type, cell::kind::null);
 }
 
 }  // namespace

@@ -31,15 +31,15 @@ std::string contents(const std::string& path) {
   return text.str();
 }
 
-std::string words_of(const column& of) {
+std::string get_words(const column& subject) {
   std::string text;
-  for (std::size_t i = 0; i < of.words.size(); ++i) {
-    text += (i == 0 ? ": " : ", ") + std::to_string(i) + " " + std::string(of.words[i]);
+  for (std::size_t i = 0; i < subject.words.size(); ++i) {
+    text += (i == 0 ? ": " : ", ") + std::to_string(i) + " " + std::string(subject.words[i]);
   }
   return text;
 }
 
-std::string type_of(column_type type) {
+std::string get_type(column_type type) {
   switch (type) {
     case column_type::integer:
       return "i64";
@@ -63,7 +63,7 @@ std::string type_of(column_type type) {
 
 /// The columns of a kind in SQL: the schema's come first, in its order. Strings have no table there.
 template <class Row, std::size_t Index>
-std::string line_of(const table* shown) {
+std::string get_line(const table* shown) {
   constexpr auto field = field_at<Row, Index>;
   using type = std::remove_cvref_t<decltype(Row{}.*field.member)>;
   std::string usual;
@@ -74,22 +74,22 @@ std::string line_of(const table* shown) {
   std::string stored = std::is_same_v<type, std::string> ? "text" : "id";
   std::string about = Index == 0 ? "Its id" : "The text";
   if (shown != nullptr) {
-    const column& of = shown->columns[Index];
-    if (!std::is_same_v<type, std::string>) stored = type_of(of.type);
-    about = std::string(of.about) + words_of(of);
+    const column& subject = shown->columns[Index];
+    if (!std::is_same_v<type, std::string>) stored = get_type(subject.type);
+    about = std::string(subject.about) + get_words(subject);
   }
   return "| " + std::to_string(field.number) + " | " + std::string(member_name<Row, Index>()) + " | " + stored + " | " +
          usual + " | " + about + " |\n";
 }
 
 template <class Row>
-std::string section_of(row_type type, const char* name) {
+std::string find_section(row_type type, const char* name) {
   const auto shown = std::find_if(tables().begin(), tables().end(), [=](const table& t) { return t.type == type; });
   const table* const found = shown == tables().end() ? nullptr : &*shown;
   std::string text = std::string("\n### ") + name + ", " + std::to_string(static_cast<unsigned>(type)) + "\n\n";
   text += found == nullptr ? "Texts, each once." : std::string(found->about);
   text += "\n\n| number | member | stored | default | what |\n|---|---|---|---|---|\n";
-  [&]<std::size_t... Index>(std::index_sequence<Index...>) { ((text += line_of<Row, Index>(found)), ...); }
+  [&]<std::size_t... Index>(std::index_sequence<Index...>) { ((text += get_line<Row, Index>(found)), ...); }
   (std::make_index_sequence<field_count<Row>>());
   return text;
 }
@@ -102,7 +102,7 @@ struct summary_words {
 
 const std::map<row_type, summary_words>& words_of_summaries() {
   static const std::string placed = "Number of its curve";
-  static const std::map<row_type, summary_words> all = {
+  static const std::map<row_type, summary_words> table = {
       {row_type::section,
        {"The leaves of the tree of tiles, in order of time, without gaps", {"Events in it, about", "Begin", "End"}}},
       {row_type::boundary_block,
@@ -200,7 +200,7 @@ const std::map<row_type, summary_words>& words_of_summaries() {
        {"What was found out about the recording as a whole, in a form of its own that changes with the version",
         {"What it is called", "Of the form", "The form's bytes"}}},
   };
-  return all;
+  return table;
 }
 
 template <class Row, class Member>
@@ -245,7 +245,7 @@ std::string summary_section(row_type type, const char* name) {
 
 std::string made_tables() {
   std::string text;
-#define SLUICE_SECTION(row, kind) text += section_of<row>(row_type::kind, #kind);
+#define SLUICE_SECTION(row, kind) text += find_section<row>(row_type::kind, #kind);
   SLUICE_FOR_EACH_ROW(SLUICE_SECTION)
 #undef SLUICE_SECTION
 #define SLUICE_SECTION(row, kind) text += summary_section<row>(row_type::kind, #kind);
@@ -256,13 +256,13 @@ std::string made_tables() {
 
 TEST(format_document, has_the_tables_of_the_schema) {
   const std::string text = contents(document);
-  const std::size_t from = text.find(marker);
-  ASSERT_NE(from, std::string::npos) << document;
-  const std::string made = text.substr(0, from + marker.size()) + made_tables();
+  const std::size_t begin = text.find(marker);
+  ASSERT_NE(begin, std::string::npos) << document;
+  const std::string line = text.substr(0, begin + marker.size()) + made_tables();
   if (std::getenv("SLUICE_WRITE_GOLDEN") != nullptr) {
-    std::ofstream(document, std::ios::binary) << made;
+    std::ofstream(document, std::ios::binary) << line;
   } else {
-    EXPECT_EQ(text, made) << "SLUICE_WRITE_GOLDEN=1 rewrites it";
+    EXPECT_EQ(text, line) << "SLUICE_WRITE_GOLDEN=1 rewrites it";
   }
 }
 
@@ -285,9 +285,9 @@ class totals {
     schema<Row>::apply([&](const auto&... fields) { (add_value(fields), ...); });
   }
   [[nodiscard]] nlohmann::json json() const {
-    nlohmann::json all = nlohmann::json::object();
-    for (const auto& [kind, total] : kinds_) all[kind] = {{"rows", total.rows}, {"sums", total.sums}};
-    return all;
+    nlohmann::json array = nlohmann::json::object();
+    for (const auto& [kind, total] : kinds_) array[kind] = {{"rows", total.rows}, {"sums", total.sums}};
+    return array;
   }
 
  private:
@@ -299,7 +299,7 @@ class totals {
 };
 
 nlohmann::json read_by_us(const std::string& path) {
-  totals all;
+  totals whole;
   const auto file = trace::file::open(path);
   if (!file) return file.error().to_string();
   const auto snapshot = (*file)->latest();
@@ -309,7 +309,7 @@ nlohmann::json read_by_us(const std::string& path) {
   case row_type::kind: {                                                                          \
     std::vector<row> rows;                                                                        \
     if (const auto got = snapshot->read_into<row>(i, rows); !got) return got.error().to_string(); \
-    for (const row& each : rows) all.add(type, each);                                             \
+    for (const row& each : rows) whole.add(type, each);                                           \
     break;                                                                                        \
   }
       SLUICE_FOR_EACH_ROW(SLUICE_ADD)
@@ -323,12 +323,12 @@ nlohmann::json read_by_us(const std::string& path) {
   if (chunk.type == row_type::kind) {                                                                    \
     std::vector<row> rows;                                                                               \
     if (const auto got = snapshot->read_summary<row>(chunk, rows); !got) return got.error().to_string(); \
-    for (const row& each : rows) all.add(chunk.type, each);                                              \
+    for (const row& each : rows) whole.add(chunk.type, each);                                            \
   }
     SLUICE_FOR_EACH_SUMMARY_ROW(SLUICE_ADD)
 #undef SLUICE_ADD
   }
-  return all.json();
+  return whole.json();
 }
 
 /// Null if Python or libzstd is missing.
@@ -361,14 +361,14 @@ TEST(format_document, is_enough_to_read_a_recording_of_each_version) {
 }
 
 TEST(format_document, is_enough_to_read_whatever_rows_there_are) {
-  sluice::testing::recording made;
+  sluice::testing::recording recorded;
   std::mt19937_64 random(3);
 #define SLUICE_WRITE(row, kind)                                                  \
   {                                                                              \
     row last = sluice::trace::testing::random_row<row>(random);                  \
     for (int i = 0; i < 700; ++i) {                                              \
       last = sluice::trace::testing::row_after(last, random, i < 600 ? 1U : 2U); \
-      made.writer().add(last);                                                   \
+      recorded.writer().add(last);                                               \
     }                                                                            \
   }
   SLUICE_FOR_EACH_ROW(SLUICE_WRITE)
@@ -377,12 +377,12 @@ TEST(format_document, is_enough_to_read_whatever_rows_there_are) {
   {                                                                                                       \
     std::vector<row> rows{sluice::trace::testing::random_row<row>(random)};                               \
     while (rows.size() < 300) rows.push_back(sluice::trace::testing::row_after(rows.back(), random, 1U)); \
-    made.writer().add_summary<row>(rows);                                                                 \
+    recorded.writer().add_summary<row>(rows);                                                             \
   }
   SLUICE_FOR_EACH_SUMMARY_ROW(SLUICE_WRITE)
 #undef SLUICE_WRITE
-  ASSERT_TRUE(made.writer().close());
-  expect_read_alike(made.path());
+  ASSERT_TRUE(recorded.writer().close());
+  expect_read_alike(recorded.path());
 }
 
 }  // namespace

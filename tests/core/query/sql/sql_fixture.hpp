@@ -27,24 +27,24 @@ class sql_test : public ::testing::Test {
     sql_ = std::move(*opened);
   }
 
-  static std::vector<std::string> ask_of(sql_database& of, const std::string& text) {
-    auto rows = of.prepare(text);
+  static std::vector<std::string> ask_of(sql_database& database, const std::string& text) {
+    auto rows = database.prepare(text);
     if (!rows) {
       ADD_FAILURE() << text << ": " << rows.error().to_string();
       return {};
     }
-    std::vector<std::string> all;
+    std::vector<std::string> strings;
     for (;;) {
       const auto more = rows->step();
       if (!more) {
         ADD_FAILURE() << text << ": " << more.error().to_string();
-        return all;
+        return strings;
       }
-      if (!*more) return all;
+      if (!*more) return strings;
       std::string line;
       for (std::size_t i = 0; i < rows->columns().size(); ++i)
-        line.append(i == 0 ? "" : "|").append(text_of(rows->at(i)));
-      all.push_back(std::move(line));
+        line.append(i == 0 ? "" : "|").append(to_text(rows->at(i)));
+      strings.push_back(std::move(line));
     }
   }
   std::vector<std::string> ask(const std::string& text) { return ask_of(*sql_, text); }

@@ -48,34 +48,34 @@ class sql_random : public sql_test, public ::testing::WithParamInterface<unsigne
   }
 
   /// Every row of a table, read without SQL.
-  std::vector<std::vector<std::string>> rows_of(const table& of) const {
-    std::vector<std::vector<std::string>> all;
+  std::vector<std::vector<std::string>> get_rows(const table& subject) const {
+    std::vector<std::vector<std::string>> lists;
     const auto take = [&](std::size_t chunk) {
-      const auto rows = of.read(*trace_, chunk);
+      const auto rows = subject.read(*trace_, chunk);
       ASSERT_TRUE(rows);
       for (std::size_t i = 0; i < rows->count; ++i) {
         std::vector<std::string> cells;
-        for (const column& each : of.columns) cells.push_back(text_of(each.read((*rows)[i], trace_->tables())));
-        all.push_back(std::move(cells));
+        for (const column& each : subject.columns) cells.push_back(to_text(each.read((*rows)[i], trace_->tables())));
+        lists.push_back(std::move(cells));
       }
     };
-    if (!of.events) take(0);
-    for (std::size_t i = 0; of.events && i < trace_->chunks().size(); ++i)
-      if (trace_->chunks()[i].type == of.type) take(i);
-    return all;
+    if (!subject.events) take(0);
+    for (std::size_t i = 0; subject.events && i < trace_->chunks().size(); ++i)
+      if (trace_->chunks()[i].type == subject.type) take(i);
+    return lists;
   }
 
   std::vector<std::string> sorted(const std::string& text) {
-    auto all = ask(text);
-    std::sort(all.begin(), all.end());
-    return all;
+    auto whole = ask(text);
+    std::sort(whole.begin(), whole.end());
+    return whole;
   }
 };
 
 TEST_P(sql_random, a_table_says_what_its_rows_say) {
   for (const table& each : tables()) {
     std::vector<std::string> expected;
-    for (const auto& cells : rows_of(each)) {
+    for (const auto& cells : get_rows(each)) {
       std::string line;
       for (std::size_t i = 0; i < cells.size(); ++i) line.append(i == 0 ? "" : "|").append(cells[i]);
       expected.push_back(line);
@@ -109,7 +109,7 @@ std::string literal(std::mt19937_64& random, const std::vector<std::vector<std::
 TEST_P(sql_random, what_is_pushed_down_leaves_the_result_as_it_is) {
   static constexpr std::array operators = {"=", "<", "<=", ">", ">=", "IN", "IS", "<>"};
   for (const table& each : tables()) {
-    const auto rows = rows_of(each);
+    const auto rows = get_rows(each);
     std::vector<std::size_t> numbers;
     for (std::size_t i = 0; i < each.columns.size(); ++i)
       if (each.columns[i].type != column_type::text && each.columns[i].type != column_type::word &&
@@ -133,25 +133,25 @@ TEST_P(sql_random, what_is_pushed_down_leaves_the_result_as_it_is) {
         // A cast to the column's own type keeps its affinity, but prevents the condition from being pushed down.
         plain += join + ("CAST(" + name + " AS INTEGER) " + op + " " + value);
       }
-      const std::string from = "SELECT rowid, * FROM " + std::string(each.name);
-      EXPECT_EQ(sorted(from + pushed), sorted(from + plain)) << pushed;
+      const std::string source = "SELECT rowid, * FROM " + std::string(each.name);
+      EXPECT_EQ(sorted(source + pushed), sorted(source + plain)) << pushed;
     }
   }
 }
 
 TEST_P(sql_random, ranges_of_time_are_those_of_a_loop) {
   for (const char* name : {"transfer", "kernel", "alloc", "counter"}) {
-    const table& of = *find_table(name);
-    const auto rows = rows_of(of);
-    const std::size_t time = of.find("time");
+    const table& subject = *find_table(name);
+    const auto rows = get_rows(subject);
+    const std::size_t time = subject.find("time");
     for (int round = 0; round < 20; ++round) {
-      const std::int64_t from = static_cast<std::int64_t>(random_() % 20'000) - 2000;
-      const std::int64_t to = from + static_cast<std::int64_t>(random_() % 3000);
+      const std::int64_t begin = static_cast<std::int64_t>(random_() % 20'000) - 2000;
+      const std::int64_t to = begin + static_cast<std::int64_t>(random_() % 3000);
       const auto expected = std::count_if(rows.begin(), rows.end(), [&](const auto& row) {
         const std::int64_t at = std::stoll(row[time]);
-        return at >= from && at < to;
+        return at >= begin && at < to;
       });
-      EXPECT_EQ(ask("SELECT count(*) FROM " + std::string(name) + " WHERE time >= " + std::to_string(from) +
+      EXPECT_EQ(ask("SELECT count(*) FROM " + std::string(name) + " WHERE time >= " + std::to_string(begin) +
                     " AND time < " + std::to_string(to))[0],
                 std::to_string(expected));
     }
@@ -161,8 +161,8 @@ TEST_P(sql_random, ranges_of_time_are_those_of_a_loop) {
 TEST_P(sql_random, joins_on_ids_are_those_of_a_loop) {
   const table& transfers = *find_table("transfer");
   const table& calls = *find_table("api_call");
-  const auto left = rows_of(transfers);
-  const auto right = rows_of(calls);
+  const auto left = get_rows(transfers);
+  const auto right = get_rows(calls);
   const std::size_t call = transfers.find("correlation");
   const std::size_t id = calls.find("id");
   std::size_t expected = 0;
@@ -185,9 +185,9 @@ TEST_P(sql_random, joins_on_ids_are_those_of_a_loop) {
 
 TEST_P(sql_random, outer_joins_are_those_of_the_unpushed_ones) {
   for (const char* join : {"LEFT", "RIGHT", "FULL"}) {
-    const std::string from = std::string("SELECT a.rowid, b.rowid FROM alloc AS a ") + join + " JOIN free AS b ON ";
-    EXPECT_EQ(sorted(from + "b.block = a.block AND b.time > 5000"),
-              sorted(from + "+b.block = +a.block AND +b.time > 5000"))
+    const std::string source = std::string("SELECT a.rowid, b.rowid FROM alloc AS a ") + join + " JOIN free AS b ON ";
+    EXPECT_EQ(sorted(source + "b.block = a.block AND b.time > 5000"),
+              sorted(source + "+b.block = +a.block AND +b.time > 5000"))
         << join;
   }
 }
@@ -273,7 +273,7 @@ TEST_P(sql_random, nonsense_is_an_error_or_an_result) {
     for (int row = 0; row < 50; ++row) {
       const auto more = rows->step();
       if (!more || !*more) break;
-      for (std::size_t i = 0; i < rows->columns().size(); ++i) static_cast<void>(text_of(rows->at(i)));
+      for (std::size_t i = 0; i < rows->columns().size(); ++i) static_cast<void>(to_text(rows->at(i)));
     }
   }
 }
@@ -286,7 +286,7 @@ TEST_P(sql_random, every_view_and_metric_can_be_read_to_its_end) {
       const auto more = rows->step();
       ASSERT_TRUE(more) << each.name << ": " << more.error().to_string();
       if (!*more) break;
-      for (std::size_t i = 0; i < rows->columns().size(); ++i) static_cast<void>(text_of(rows->at(i)));
+      for (std::size_t i = 0; i < rows->columns().size(); ++i) static_cast<void>(to_text(rows->at(i)));
     }
   }
 }

@@ -34,26 +34,26 @@ class sql_task_test : public sql_test {
 
 TEST_F(sql_task_test, keeps_rows_in_blocks) {
   const sql_task task(trace_, thousand);
-  const auto all = finished(task);
-  ASSERT_FALSE(all->failure);
-  ASSERT_EQ(all->rows, 1000U);
-  EXPECT_FALSE(all->cut);
-  ASSERT_EQ(all->columns.size(), 2U);
+  const auto whole = finished(task);
+  ASSERT_FALSE(whole->failure);
+  ASSERT_EQ(whole->rows, 1000U);
+  EXPECT_FALSE(whole->cut);
+  ASSERT_EQ(whole->columns.size(), 2U);
   for (const std::uint64_t row : {0U, 255U, 256U, 999U}) {
-    EXPECT_EQ(all->text(row, 0), std::to_string(row + 1));
-    EXPECT_EQ(all->text(row, 1), "row " + std::to_string(row + 1));
-    EXPECT_TRUE(all->is_number(row, 0));
-    EXPECT_FALSE(all->is_number(row, 1));
+    EXPECT_EQ(whole->text(row, 0), std::to_string(row + 1));
+    EXPECT_EQ(whole->text(row, 1), "row " + std::to_string(row + 1));
+    EXPECT_TRUE(whole->is_number(row, 0));
+    EXPECT_FALSE(whole->is_number(row, 1));
   }
 }
 
 TEST_F(sql_task_test, knows_ids) {
   const sql_task task(trace_, "SELECT id, bytes, device FROM blocks");
-  const auto all = finished(task);
-  ASSERT_FALSE(all->failure) << all->failure->to_string();
-  ASSERT_EQ(all->rows, 1U);
-  EXPECT_EQ(all->columns[0].id, id_kind::block);
-  EXPECT_EQ(all->id(0, 0), 7U);
+  const auto whole = finished(task);
+  ASSERT_FALSE(whole->failure) << whole->failure->to_string();
+  ASSERT_EQ(whole->rows, 1U);
+  EXPECT_EQ(whole->columns[0].id, id_kind::block);
+  EXPECT_EQ(whole->id(0, 0), 7U);
 }
 
 TEST_F(sql_task_test, keeps_no_more_than_it_may) {

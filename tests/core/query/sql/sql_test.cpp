@@ -195,15 +195,18 @@ TEST_F(sql, metrics_are_those_of_the_report) {
   index::growing_index index;
   while (!index.absorb(*trace_, 1000)) {
   }
-  const auto all = metrics::measure(index, trace_->tables(), index::time_range_of(*trace_));
-  ASSERT_EQ(all.memory.size(), 1U);
-  EXPECT_THAT(ask("SELECT maximum, maximum_time, allocations FROM memory_use"),
-              ElementsAre(std::to_string(all.memory[0].maximum) + "|" + std::to_string(all.memory[0].maximum_time) +
-                          "|" + std::to_string(all.memory[0].allocations)));
-  ASSERT_EQ(all.transfers.size(), 1U);
-  EXPECT_THAT(ask("SELECT bytes, fastest_bandwidth FROM transfer_use"),
-              ElementsAre(fmt_number(all.transfers[0].bytes) + "|" + fmt_number(all.transfers[0].fastest_bandwidth)));
-  EXPECT_THAT(ask("SELECT max(bandwidth) FROM transfer"), ElementsAre(fmt_number(all.transfers[0].fastest_bandwidth)));
+  const auto measure = metrics::measure(index, trace_->tables(), index::recorded_range(*trace_));
+  ASSERT_EQ(measure.memory.size(), 1U);
+  EXPECT_THAT(
+      ask("SELECT maximum, maximum_time, allocations FROM memory_use"),
+      ElementsAre(std::to_string(measure.memory[0].maximum) + "|" + std::to_string(measure.memory[0].maximum_time) +
+                  "|" + std::to_string(measure.memory[0].allocations)));
+  ASSERT_EQ(measure.transfers.size(), 1U);
+  EXPECT_THAT(
+      ask("SELECT bytes, fastest_bandwidth FROM transfer_use"),
+      ElementsAre(fmt_number(measure.transfers[0].bytes) + "|" + fmt_number(measure.transfers[0].fastest_bandwidth)));
+  EXPECT_THAT(ask("SELECT max(bandwidth) FROM transfer"),
+              ElementsAre(fmt_number(measure.transfers[0].fastest_bandwidth)));
 }
 
 TEST_F(sql, metrics_of_a_range_take_its_ends_as_arguments) {
@@ -330,10 +333,10 @@ TEST_F(sql, text_for_people_and_for_programs) {
     auto rows = sql_->prepare(query);
     EXPECT_TRUE(rows) << rows.error().to_string();
     sql_writer writer(as, rows->columns());
-    std::string all;
-    while (rows->step().value()) writer.row(*rows, all);
-    writer.end(all);
-    return all;
+    std::string content;
+    while (rows->step().value()) writer.row(*rows, content);
+    writer.end(content);
+    return content;
   };
   const std::string two = "SELECT 'a,b' AS name, 10 AS n, NULL AS none UNION ALL SELECT 'x', 9, 1.5";
   EXPECT_EQ(text(sql_format::table, two), "name   n  none\na,b   10\nx      9   1.5\n");
@@ -353,19 +356,19 @@ TEST_F(sql, text_for_people_and_for_programs) {
 TEST_F(sql_test, metrics_of_the_whole_are_those_that_the_file_has) {
   testing::training(made_).tell();
   ASSERT_TRUE(made_.writer().flush());
-  const testing::indexed all(made_.open());
-  summary::stored_metrics of = summary::make_stored_metrics(all.index, *all.snapshot);
+  const testing::indexed loaded(made_.open());
+  summary::stored_metrics stored_metrics = summary::make_stored_metrics(loaded.index, *loaded.snapshot);
   const std::vector<std::string> metrics{"transfer_use", "device_use", "thread_use", "finding", "step"};
-  auto plain = sql_database::open(all.snapshot).value();
+  auto plain = sql_database::open(loaded.snapshot).value();
   std::vector<std::vector<std::string>> wanted;
   for (const std::string& table : metrics) wanted.push_back(ask_of(*plain, "SELECT * FROM " + table));
   EXPECT_FALSE(wanted.front().empty() || wanted.back().empty());
 
-  of.metrics.whole.memory[0].frees = 4711;  // No row of the recording gives this number.
-  const trace::saved_row kept = summary::saved_stored_metrics(of).value();
+  stored_metrics.metrics.whole.memory[0].frees = 4711;  // No row of the recording gives this number.
+  const trace::saved_row kept = summary::saved_stored_metrics(stored_metrics).value();
   made_.writer().add_summary(std::span(&kept, 1));
   const std::vector<time_ns> begins{0};
-  summary::section_writer(made_.writer(), begins).add_steps(*all.index.tensors(*all.snapshot)->steps);
+  summary::section_writer(made_.writer(), begins).add_steps(*loaded.index.tensors(*loaded.snapshot)->steps);
   open();
   const std::vector<std::string> ours{"4711"};
   EXPECT_EQ(ask("SELECT frees FROM memory_use LIMIT 1"), ours);
@@ -385,8 +388,8 @@ TEST_F(sql, the_schema_is_what_the_database_has) {
     }
     EXPECT_EQ(ask("SELECT name FROM pragma_table_info('" + table.name + "')"), names) << table.name;
   }
-  const auto all = ask("SELECT name FROM sqlite_schema WHERE type IN ('table', 'view')");
-  EXPECT_EQ(std::set<std::string>(all.begin(), all.end()), described);
+  const auto whole = ask("SELECT name FROM sqlite_schema WHERE type IN ('table', 'view')");
+  EXPECT_EQ(std::set<std::string>(whole.begin(), whole.end()), described);
 }
 
 TEST(sql_document, is_what_the_program_prints) {

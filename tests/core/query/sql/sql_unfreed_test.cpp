@@ -45,9 +45,9 @@ class sql_unfreed : public sql_test {
   /// The same blocks, from the report.
   std::string reported() {
     engine asked(file_);
-    const auto all = asked.ask_now(report_query{}).value();
+    const auto now = asked.ask_now(report_query{}).value();
     std::uint64_t count = 0, bytes = 0;
-    for (const auto& each : all->unfreed) count += each.count, bytes += each.bytes;
+    for (const auto& each : now->unfreed) count += each.count, bytes += each.bytes;
     return std::to_string(count) + "|" + std::to_string(bytes);
   }
 };

@@ -16,12 +16,12 @@ namespace sluice::backend {
 inline constexpr int no_device = 77;
 
 template <class T>
-bool tell(int to, const T& what) {
-  return write(to, &what, sizeof what) == static_cast<ssize_t>(sizeof what);
+bool tell(int to, const T& subject) {
+  return write(to, &subject, sizeof subject) == static_cast<ssize_t>(sizeof subject);
 }
 template <class T>
-bool hear(int from, T& what) {
-  return read(from, &what, sizeof what) == static_cast<ssize_t>(sizeof what);
+bool hear(int begin, T& subject) {
+  return read(begin, &subject, sizeof subject) == static_cast<ssize_t>(sizeof subject);
 }
 
 struct role {

@@ -149,8 +149,8 @@ fake_allocator* fake_torch_allocator(bool in_one_range) {
 #define EXPORTED extern "C" __attribute__((visibility("default")))
 namespace {
 fake_allocator& only_allocator() {
-  static fake_allocator* const made = fake_torch_allocator(false);
-  return *made;
+  static fake_allocator* const allocator = fake_torch_allocator(false);
+  return *allocator;
 }
 }  // namespace
 EXPORTED void* fake_torch_empty(std::size_t bytes) { return only_allocator().allocate(bytes); }

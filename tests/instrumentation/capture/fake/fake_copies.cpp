@@ -63,10 +63,10 @@ CUdeviceptr block(std::size_t bytes) {
   return address;
 }
 std::vector<char> filled(std::size_t bytes, int seed) {
-  std::vector<char> made(bytes);
+  std::vector<char> texts(bytes);
   for (std::size_t i = 0; i < bytes; ++i)
-    made[i] = static_cast<char>(i * 31 + i / 251 + static_cast<std::size_t>(seed));
-  return made;
+    texts[i] = static_cast<char>(i * 31 + i / 251 + static_cast<std::size_t>(seed));
+  return texts;
 }
 
 /// Copies 1000 bytes twice from one source, once from another source, then changed. Copies 3 MiB twice, then with the
@@ -126,21 +126,21 @@ void kinds() {
 
 /// Copies 2000 bytes to the device, back to each kind of memory that the host can read, then to the device again.
 void results() {
-  const CUdeviceptr block_of = block(mib);
+  const CUdeviceptr select_block = block(mib);
   const std::vector<char> content = filled(2000, 6);
-  CHECK(cuMemcpyHtoD_v2(block_of, content.data(), 2000));
+  CHECK(cuMemcpyHtoD_v2(select_block, content.data(), 2000));
   std::vector<char> plain(2000);
-  CHECK(cuMemcpyDtoH_v2(plain.data(), block_of, 2000));
+  CHECK(cuMemcpyDtoH_v2(plain.data(), select_block, 2000));
   std::fill(plain.begin(), plain.end(), '\1');
   CUstream stream = nullptr;
   CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-  CHECK(cuMemcpyDtoHAsync_v2(plain.data(), block_of, 2000, stream));
-  CHECK(cuMemcpyAsync(reinterpret_cast<CUdeviceptr>(plain.data()), block_of, 2000, stream));
+  CHECK(cuMemcpyDtoHAsync_v2(plain.data(), select_block, 2000, stream));
+  CHECK(cuMemcpyAsync(reinterpret_cast<CUdeviceptr>(plain.data()), select_block, 2000, stream));
   // The same as 5 rows of 400 with gaps between them.
   std::vector<char> rows(5 * 512);
   CUDA_MEMCPY2D shape{};
   shape.srcMemoryType = CU_MEMORYTYPE_DEVICE;
-  shape.srcDevice = block_of;
+  shape.srcDevice = select_block;
   shape.srcPitch = 400;
   shape.dstMemoryType = CU_MEMORYTYPE_HOST;
   shape.dstHost = rows.data();
@@ -153,7 +153,7 @@ void results() {
   // afterwards.
   void* pinned = nullptr;
   CHECK(cuMemHostAlloc(&pinned, 2000, 0));
-  CHECK(cuMemcpyDtoH_v2(pinned, block_of, 2000));
+  CHECK(cuMemcpyDtoH_v2(pinned, select_block, 2000));
   CUevent event = nullptr;
   CHECK(cuEventCreate(&event, 0));
   const std::vector<std::function<void()>> waits{
@@ -170,30 +170,30 @@ void results() {
       [&] { CHECK(cuStreamQuery(stream)); },
   };
   for (const auto& wait : waits) {
-    CHECK(cuMemcpyDtoHAsync_v2(pinned, block_of, 2000, stream));
+    CHECK(cuMemcpyDtoHAsync_v2(pinned, select_block, 2000, stream));
     wait();
     std::memset(pinned, 7, 2000);
     CHECK(cuStreamSynchronize(stream));  // Nothing is left to read.
   }
-  CHECK(cuMemcpyHtoD_v2(block_of, content.data(), 2000));
+  CHECK(cuMemcpyHtoD_v2(select_block, content.data(), 2000));
 }
 
 /// Copies 1000 bytes back to page-locked memory, in nine ways in which the recorder does not observe the end of the
 /// copy before the program continues.
 void unseen() {
-  const CUdeviceptr from = block(mib);
+  const CUdeviceptr udeviceptr = block(mib);
   CUstream stream = nullptr;
   CUstream other = nullptr;
   CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
   CHECK(cuStreamCreate(&other, CU_STREAM_NON_BLOCKING));
   void* pinned = nullptr;
   CHECK(cuMemHostAlloc(&pinned, mib, 0));
-  const auto back = [&](void* to) { CHECK(cuMemcpyDtoHAsync_v2(to, from, 1000, stream)); };
+  const auto back = [&](void* to) { CHECK(cuMemcpyDtoHAsync_v2(to, udeviceptr, 1000, stream)); };
   CUevent event = nullptr;
   CHECK(cuEventCreate(&event, 0));
   // Copied to the device again before the wait.
   back(pinned);
-  CHECK(cuMemcpyHtoDAsync_v2(from, static_cast<char*>(pinned) + 500, 100, other));
+  CHECK(cuMemcpyHtoDAsync_v2(udeviceptr, static_cast<char*>(pinned) + 500, 100, other));
   CHECK(cuStreamSynchronize(stream));
   // Overwritten by another copy, which is observed.
   back(pinned);
@@ -222,7 +222,7 @@ void unseen() {
   // Managed memory is not read.
   CUdeviceptr managed = 0;
   CHECK(cuMemAllocManaged(&managed, 1000, CU_MEM_ATTACH_GLOBAL));
-  CHECK(cuMemcpyDtoH_v2(reinterpret_cast<void*>(managed), from, 1000));
+  CHECK(cuMemcpyDtoH_v2(reinterpret_cast<void*>(managed), udeviceptr, 1000));
   // Never waited for.
   void* last = nullptr;
   CHECK(cuMemHostAlloc(&last, mib, 0));
@@ -235,23 +235,23 @@ void results_of_threads() {
   CHECK(cuCtxGetCurrent(&context));
   CUstream streams[8];
   for (CUstream& stream : streams) CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-  const CUdeviceptr from = block(4096);
+  const CUdeviceptr udeviceptr = block(4096);
   const std::vector<char> content = filled(4096, 5);
-  CHECK(cuMemcpyHtoD_v2(from, content.data(), content.size()));
-  std::vector<std::thread> all;
+  CHECK(cuMemcpyHtoD_v2(udeviceptr, content.data(), content.size()));
+  std::vector<std::thread> threads;
   for (unsigned t = 0; t < 8; ++t) {
-    all.emplace_back([&, t] {
+    threads.emplace_back([&, t] {
       CHECK(cuCtxSetCurrent(context));
       void* to = nullptr;
       CHECK(cuMemHostAlloc(&to, 4096, 0));
       for (unsigned i = 0; i < 100; ++i) {
-        CHECK(cuMemcpyDtoHAsync_v2(to, from, 4096, streams[t]));
+        CHECK(cuMemcpyDtoHAsync_v2(to, udeviceptr, 4096, streams[t]));
         CHECK(cuStreamSynchronize(streams[(t + i) % 8]));
         CHECK(cuStreamSynchronize(streams[t]));
       }
     });
   }
-  for (std::thread& t : all) t.join();
+  for (std::thread& t : threads) t.join();
 }
 
 /// Copies zeros of 1000 bytes, 3 MiB and 64 MiB; then 64 MiB with one value in the middle page of each 64 KiB, twice;
@@ -312,16 +312,16 @@ void hostile() {
 void threads() {
   CUcontext context = nullptr;
   CHECK(cuCtxGetCurrent(&context));
-  std::vector<std::thread> all;
+  std::vector<std::thread> items;
   for (int t = 0; t < 8; ++t) {
-    all.emplace_back([context] {
+    items.emplace_back([context] {
       CHECK(cuCtxSetCurrent(context));
       const CUdeviceptr to = block(4096);
       const std::vector<char> content = filled(4096, 5);
       for (int i = 0; i < 100; ++i) CHECK(cuMemcpyHtoD_v2(to, content.data(), content.size()));
     });
   }
-  for (std::thread& t : all) t.join();
+  for (std::thread& t : items) t.join();
 }
 
 }  // namespace

@@ -116,7 +116,7 @@ CUresult cuGetProcAddress_v2(const char* symbol, void** function, int, cuuint64_
 
 CUresult cuDevicePrimaryCtxRetain(CUcontext* context, CUdevice device) {
   CALL(cuDevicePrimaryCtxRetain, context, device);
-  *context = context_of(device);
+  *context = find_context(device);
   if (device != 0) return the_call.leave(CUDA_SUCCESS);
   if (retained.fetch_add(1) == 0) {
     sluice_fake_hub()->set_context(the_context, context_number, 0);
@@ -157,7 +157,7 @@ CUresult cuCtxPopCurrent_v2(CUcontext* context) {
   return CUDA_SUCCESS;
 }
 CUresult cuCtxGetDevice(CUdevice* device) {
-  *device = device_of(current);
+  *device = find_device(current);
   return CUDA_SUCCESS;
 }
 CUresult cuCtxGetId(CUcontext, unsigned long long* id) {
@@ -248,7 +248,7 @@ CUresult cuMemFreeHost(void* address) {
 }
 CUresult cuMemHostRegister_v2(void* address, std::size_t bytes, unsigned flags) {
   CALL(cuMemHostRegister_v2, address, bytes, flags);
-  if (place_of(reinterpret_cast<CUdeviceptr>(address)) != place_kind::none) {
+  if (get_place(reinterpret_cast<CUdeviceptr>(address)) != place_kind::none) {
     return the_call.leave(CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
   }
   pin(address, bytes, flags & (CU_MEMHOSTREGISTER_PORTABLE | CU_MEMHOSTREGISTER_DEVICEMAP));
@@ -266,7 +266,7 @@ CUresult cuMemHostGetFlags(unsigned* flags, void* address) {
   return CUDA_SUCCESS;
 }
 CUresult cuMemHostGetDevicePointer_v2(CUdeviceptr* device, void* address, unsigned) {
-  if (place_of(reinterpret_cast<CUdeviceptr>(address)) != place_kind::pinned) return CUDA_ERROR_INVALID_VALUE;
+  if (get_place(reinterpret_cast<CUdeviceptr>(address)) != place_kind::pinned) return CUDA_ERROR_INVALID_VALUE;
   *device = reinterpret_cast<CUdeviceptr>(address);
   return CUDA_SUCCESS;
 }
@@ -278,7 +278,7 @@ CUresult cuMemPrefetchAsync_v2(CUdeviceptr address, std::size_t bytes, CUmemLoca
 }
 CUresult cuMemAdvise_v2(CUdeviceptr, std::size_t, CUmem_advise, CUmemLocation) { return CUDA_SUCCESS; }
 CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* wanted, void** values, CUdeviceptr address) {
-  const place_kind place = place_of(address);
+  const place_kind place = get_place(address);
   for (unsigned i = 0; i < count; ++i) {
     if (wanted[i] == CU_POINTER_ATTRIBUTE_MEMORY_TYPE) {
       const bool host_memory = place == place_kind::pinned;
@@ -288,10 +288,10 @@ CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* wanted, voi
     } else if (wanted[i] == CU_POINTER_ATTRIBUTE_IS_MANAGED) {
       *static_cast<unsigned*>(values[i]) = place == place_kind::managed ? 1 : 0;
     } else if (wanted[i] == CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL) {
-      *static_cast<int*>(values[i]) = place == place_kind::none ? -2 : owner_of(address).device;
+      *static_cast<int*>(values[i]) = place == place_kind::none ? -2 : find_owner(address).device;
     } else if (wanted[i] == CU_POINTER_ATTRIBUTE_CONTEXT) {
-      const owner of = owner_of(address);  // A mapped address is not a block.
-      *static_cast<CUcontext*>(values[i]) = of.mapped ? nullptr : context_of(of.device);
+      const owner subject = find_owner(address);  // A mapped address is not a block.
+      *static_cast<CUcontext*>(values[i]) = subject.mapped ? nullptr : find_context(subject.device);
     } else if (wanted[i] == CU_POINTER_ATTRIBUTE_DEVICE_POINTER) {
       *static_cast<CUdeviceptr*>(values[i]) = place == place_kind::none ? 0 : address;
     } else if (wanted[i] == CU_POINTER_ATTRIBUTE_HOST_POINTER) {
@@ -311,7 +311,7 @@ CUresult cuPointerGetAttributes(unsigned count, CUpointer_attribute* wanted, voi
   return CUDA_SUCCESS;
 }
 CUresult cuPointerGetAttribute(void* value, CUpointer_attribute wanted, CUdeviceptr address) {
-  if (place_of(address) == place_kind::none) return CUDA_ERROR_INVALID_VALUE;
+  if (get_place(address) == place_kind::none) return CUDA_ERROR_INVALID_VALUE;
   return cuPointerGetAttributes(1, &wanted, &value, address);
 }
 

@@ -14,7 +14,7 @@ using namespace sluice::fake;
 
 namespace {
 
-graph* graph_of(CUstream stream) {
+graph* find_graph(CUstream stream) {
   std::lock_guard lock(state().mutex);
   const auto found = state().capturing.find(stream);
   return found == state().capturing.end() ? nullptr : found->second->into;
@@ -28,10 +28,10 @@ CUresult begin(CUstream stream, CUstreamCaptureMode mode) {
   std::lock_guard lock(state().mutex);
   if (stream == nullptr) return CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
   if (state().capturing.contains(stream)) return CUDA_ERROR_ILLEGAL_STATE;
-  auto made = std::make_shared<capture>();
-  *made = {new_graph(), ++last, stream, mode, std::this_thread::get_id(), {}};
-  made->streams[stream];
-  state().capturing[stream] = made;
+  auto output = std::make_shared<capture>();
+  *output = {new_graph(), ++last, stream, mode, std::this_thread::get_id(), {}};
+  output->streams[stream];
+  state().capturing[stream] = output;
   return CUDA_SUCCESS;
 }
 
@@ -48,8 +48,8 @@ bool joined(const capture& c) {
   return true;
 }
 
-CUresult end(CUstream stream, CUgraph* made) {
-  *made = nullptr;
+CUresult end(CUstream stream, CUgraph* ugraph) {
+  *ugraph = nullptr;
   std::lock_guard lock(state().mutex);
   const auto found = state().capturing.find(stream);
   if (found == state().capturing.end()) return CUDA_ERROR_ILLEGAL_STATE;
@@ -61,7 +61,7 @@ CUresult end(CUstream stream, CUgraph* made) {
   std::erase_if(state().capturing, [&](const auto& part) { return part.second == c; });
   if (std::exchange(state().capture_broken, false)) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
   if (!joined(*c)) return CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
-  *made = reinterpret_cast<CUgraph>(c->into);
+  *ugraph = reinterpret_cast<CUgraph>(c->into);
   return CUDA_SUCCESS;
 }
 
@@ -72,14 +72,14 @@ void run(const graph& which) {
 }
 
 /// A copy of the graph with its own nodes.
-graph* clone(const graph& from) {
-  auto* const made = new graph;
+graph* clone(const graph& source) {
+  auto* const output = new graph;
   std::map<const graph_node*, graph_node*> twin;
-  for (const graph_node* node : from.nodes) made->nodes.push_back(twin[node] = new graph_node(*node));
-  for (graph_node* node : made->nodes) {
+  for (const graph_node* node : source.nodes) output->nodes.push_back(twin[node] = new graph_node(*node));
+  for (graph_node* node : output->nodes) {
     for (graph_node*& before : node->after) before = twin[before];
   }
-  return made;
+  return output;
 }
 
 }  // namespace
@@ -88,7 +88,7 @@ graph* clone(const graph& from) {
 extern "C" {
 
 CUresult cuStreamIsCapturing(CUstream stream, CUstreamCaptureStatus* status) {
-  *status = graph_of(stream) == nullptr ? CU_STREAM_CAPTURE_STATUS_NONE : CU_STREAM_CAPTURE_STATUS_ACTIVE;
+  *status = find_graph(stream) == nullptr ? CU_STREAM_CAPTURE_STATUS_NONE : CU_STREAM_CAPTURE_STATUS_ACTIVE;
   return CUDA_SUCCESS;
 }
 CUresult cuStreamGetCaptureInfo_v2(CUstream stream, CUstreamCaptureStatus* status, cuuint64_t* id, CUgraph* into,
@@ -123,15 +123,15 @@ CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode) {
   CALL(cuStreamBeginCapture_v2, stream, mode);
   return the_call.leave(begin(stream, mode));
 }
-CUresult cuStreamEndCapture(CUstream stream, CUgraph* made) {
-  CALL(cuStreamEndCapture, stream, made);
-  return the_call.leave(end(stream, made));
+CUresult cuStreamEndCapture(CUstream stream, CUgraph* ugraph) {
+  CALL(cuStreamEndCapture, stream, ugraph);
+  return the_call.leave(end(stream, ugraph));
 }
-CUresult cuGraphCreate(CUgraph* made, unsigned flags) {
-  CALL(cuGraphCreate, made, flags);
+CUresult cuGraphCreate(CUgraph* ugraph, unsigned flags) {
+  CALL(cuGraphCreate, ugraph, flags);
   {
     std::lock_guard lock(state().mutex);
-    *made = reinterpret_cast<CUgraph>(new_graph());
+    *ugraph = reinterpret_cast<CUgraph>(new_graph());
   }
   return the_call.leave(CUDA_SUCCESS);
 }
@@ -157,14 +157,14 @@ CUresult cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType* type) {
   *type = reinterpret_cast<graph_node*>(node)->type;
   return CUDA_SUCCESS;
 }
-CUresult cuGraphGetEdges(CUgraph which, CUgraphNode* from, CUgraphNode* to, std::size_t* count) {
+CUresult cuGraphGetEdges(CUgraph which, CUgraphNode* ugraph_node, CUgraphNode* to, std::size_t* count) {
   std::lock_guard lock(state().mutex);
   if (!state().graphs.contains(reinterpret_cast<graph*>(which))) return CUDA_ERROR_INVALID_VALUE;
   std::size_t found = 0;
   for (graph_node* node : reinterpret_cast<graph*>(which)->nodes) {
     for (graph_node* before : node->after) {
-      if (from != nullptr && found < *count) {
-        from[found] = reinterpret_cast<CUgraphNode>(before);
+      if (ugraph_node != nullptr && found < *count) {
+        ugraph_node[found] = reinterpret_cast<CUgraphNode>(before);
         to[found] = reinterpret_cast<CUgraphNode>(node);
       }
       ++found;
@@ -207,45 +207,45 @@ CUresult cuGraphAddChildGraphNode(CUgraphNode* node, CUgraph which, const CUgrap
                                   CUgraph child) {
   CALL(cuGraphAddChildGraphNode, node, which, after, count, child);
   *node = reinterpret_cast<graph*>(which)->add("child", CU_GRAPH_NODE_TYPE_GRAPH);
-  auto* const made = reinterpret_cast<graph_node*>(*node);
-  for (std::size_t i = 0; i < count; ++i) made->after.push_back(reinterpret_cast<graph_node*>(after[i]));
+  auto* const output = reinterpret_cast<graph_node*>(*node);
+  for (std::size_t i = 0; i < count; ++i) output->after.push_back(reinterpret_cast<graph_node*>(after[i]));
   // The node gets a copy of the child in the child's present state.
   if (child != nullptr && state().graphs.contains(reinterpret_cast<graph*>(child))) {
-    made->run = [inside = clone(*reinterpret_cast<graph*>(child))] { run(*inside); };
+    output->run = [inside = clone(*reinterpret_cast<graph*>(child))] { run(*inside); };
   }
   return the_call.leave(CUDA_SUCCESS);
 }
-CUresult cuGraphExecChildGraphNodeSetParams(CUgraphExec made, CUgraphNode node, CUgraph child) {
-  CALL(cuGraphExecChildGraphNodeSetParams, made, node, child);
+CUresult cuGraphExecChildGraphNodeSetParams(CUgraphExec exec, CUgraphNode node, CUgraph child) {
+  CALL(cuGraphExecChildGraphNodeSetParams, exec, node, child);
   return the_call.leave(CUDA_SUCCESS);
 }
-CUresult cuGraphNodeSetEnabled(CUgraphExec made, CUgraphNode node, unsigned enabled) {
-  CALL(cuGraphNodeSetEnabled, made, node, enabled);
+CUresult cuGraphNodeSetEnabled(CUgraphExec exec, CUgraphNode node, unsigned enabled) {
+  CALL(cuGraphNodeSetEnabled, exec, node, enabled);
   return the_call.leave(CUDA_SUCCESS);
 }
 CUresult cuGraphKernelNodeSetParams_v2(CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS* kernel) {
   CALL(cuGraphKernelNodeSetParams_v2, node, kernel);
   return the_call.leave(CUDA_SUCCESS);
 }
-CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec made, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS* kernel) {
-  CALL(cuGraphExecKernelNodeSetParams_v2, made, node, kernel);
+CUresult cuGraphExecKernelNodeSetParams_v2(CUgraphExec exec, CUgraphNode node, const CUDA_KERNEL_NODE_PARAMS* kernel) {
+  CALL(cuGraphExecKernelNodeSetParams_v2, exec, node, kernel);
   return the_call.leave(CUDA_SUCCESS);
 }
-CUresult cuGraphExecMemcpyNodeSetParams(CUgraphExec made, CUgraphNode node, const CUDA_MEMCPY3D* copy,
+CUresult cuGraphExecMemcpyNodeSetParams(CUgraphExec exec, CUgraphNode node, const CUDA_MEMCPY3D* copy,
                                         CUcontext context) {
-  CALL(cuGraphExecMemcpyNodeSetParams, made, node, copy, context);
+  CALL(cuGraphExecMemcpyNodeSetParams, exec, node, copy, context);
   return the_call.leave(CUDA_SUCCESS);
 }
-CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec made, CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS* fill,
+CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode node, const CUDA_MEMSET_NODE_PARAMS* fill,
                                         CUcontext context) {
-  CALL(cuGraphExecMemsetNodeSetParams, made, node, fill, context);
+  CALL(cuGraphExecMemsetNodeSetParams, exec, node, fill, context);
   return the_call.leave(CUDA_SUCCESS);
 }
-CUresult cuGraphExecUpdate_v2(CUgraphExec made, CUgraph from, CUgraphExecUpdateResultInfo* info) {
-  CALL(cuGraphExecUpdate_v2, made, from, info);
+CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph ugraph, CUgraphExecUpdateResultInfo* info) {
+  CALL(cuGraphExecUpdate_v2, exec, ugraph, info);
   // Only a graph of the same shape can replace the executable graph's.
-  auto& now = reinterpret_cast<graph*>(made)->nodes;
-  const auto& next = reinterpret_cast<graph*>(from)->nodes;
+  auto& now = reinterpret_cast<graph*>(exec)->nodes;
+  const auto& next = reinterpret_cast<graph*>(ugraph)->nodes;
   const bool fits = now.size() == next.size();
   if (info != nullptr) info->result = fits ? CU_GRAPH_EXEC_UPDATE_SUCCESS : CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
   for (std::size_t i = 0; fits && i < now.size(); ++i) {
@@ -253,20 +253,20 @@ CUresult cuGraphExecUpdate_v2(CUgraphExec made, CUgraph from, CUgraphExecUpdateR
   }
   return the_call.leave(fits ? CUDA_SUCCESS : CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE);
 }
-CUresult cuGraphInstantiateWithFlags(CUgraphExec* made, CUgraph from, unsigned long long flags) {
-  CALL(cuGraphInstantiateWithFlags, made, from, flags);
-  *made = reinterpret_cast<CUgraphExec>(new graph(*reinterpret_cast<graph*>(from)));
+CUresult cuGraphInstantiateWithFlags(CUgraphExec* exec, CUgraph ugraph, unsigned long long flags) {
+  CALL(cuGraphInstantiateWithFlags, exec, ugraph, flags);
+  *exec = reinterpret_cast<CUgraphExec>(new graph(*reinterpret_cast<graph*>(ugraph)));
   return the_call.leave(CUDA_SUCCESS);
 }
-CUresult cuGraphExecDestroy(CUgraphExec made) {
-  CALL(cuGraphExecDestroy, made);
+CUresult cuGraphExecDestroy(CUgraphExec exec) {
+  CALL(cuGraphExecDestroy, exec);
   if (const CUresult allowed = unsafe_call(); allowed != CUDA_SUCCESS) return the_call.leave(allowed);
-  delete reinterpret_cast<graph*>(made);
+  delete reinterpret_cast<graph*>(exec);
   return the_call.leave(CUDA_SUCCESS);
 }
 CUresult cuGraphLaunch(CUgraphExec which, CUstream stream) {
   CALL(cuGraphLaunch, which, stream);
-  if (graph_of(stream) != nullptr) return the_call.leave(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+  if (find_graph(stream) != nullptr) return the_call.leave(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
   run(*reinterpret_cast<graph*>(which));
   CUpti_ActivityGraphTrace record{};
   record.kind = CUPTI_ACTIVITY_KIND_GRAPH_TRACE;
@@ -275,7 +275,7 @@ CUresult cuGraphLaunch(CUgraphExec which, CUstream stream) {
   record.end = record.start + 1000;
   record.graphId = 77;  // CUPTI's own numbering.
   record.contextId = context_number;
-  record.streamId = number_of(stream);
+  record.streamId = to_number(stream);
   add_record(record);
   return the_call.leave(CUDA_SUCCESS);
 }

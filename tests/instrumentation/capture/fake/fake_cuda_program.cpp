@@ -84,19 +84,19 @@ void send_signals() {
   setitimer(ITIMER_REAL, &every, nullptr);
 }
 
-void end(const std::string& how, int status, char** argv) {
-  if (how == "exec") {
+void end(const std::string& method, int status, char** argv) {
+  if (method == "exec") {
     char* arguments[] = {argv[0], argv[1], nullptr};
     execv(argv[0], arguments);
   }
-  if (how == "_exit") _exit(status);
-  if (how == "abort") std::abort();
-  if (how == "kill") kill(getpid(), SIGKILL);
-  if (how == "segv") {
+  if (method == "_exit") _exit(status);
+  if (method == "abort") std::abort();
+  if (method == "kill") kill(getpid(), SIGKILL);
+  if (method == "segv") {
     signal(SIGSEGV, SIG_DFL);
     raise(SIGSEGV);
   }
-  if (how == "wait") {
+  if (method == "wait") {
     std::puts("waiting");
     std::fflush(stdout);
     for (;;) pause();
@@ -159,7 +159,7 @@ arguments parse(int argc, char** argv) {
 
 /// Calls `play` once before, once during and once after another profiler's use of CUPTI.
 template <class Play>
-int beside_a_rival(const std::string& how, Play&& play) {
+int beside_a_rival(const std::string& method, Play&& play) {
   void* const rival = dlopen("libfake_rival.so", RTLD_NOW | RTLD_LOCAL);  // Loaded as Python loads PyTorch.
   if (rival == nullptr) {
     std::fprintf(stderr, "fake_cuda_program: %s\n", dlerror());
@@ -167,12 +167,12 @@ int beside_a_rival(const std::string& how, Play&& play) {
   }
   play();
   sluice::fake::wait_for_flush(200'000);  // Meanwhile the recorder flushes its records.
-  find<int (*)(const char*)>(rival, "rival_start")(how.c_str());
+  find<int (*)(const char*)>(rival, "rival_start")(method.c_str());
   play();
-  find<void (*)(const char*)>(rival, "rival_stop")(how.c_str());
+  find<void (*)(const char*)>(rival, "rival_stop")(method.c_str());
   std::printf("rival records: %llu\n",
               static_cast<unsigned long long>(find<std::uint64_t (*)()>(rival, "rival_records")()));
-  if (how != "subscribe")
+  if (method != "subscribe")
     sluice::fake::wait_for_flush(1'500'000);  // Meanwhile the recorder makes sure that the other profiler has stopped.
   play();
   return 0;
@@ -188,9 +188,9 @@ int run(arguments a, char** argv) {
   auto* const initialize = find<CUresult (*)(unsigned)>(driver, "cuInit");
   auto& hub = *find<sluice::fake::hub* (*)()>(driver, "sluice_fake_hub")();
   sluice::journal::journal journal = sluice::journal::read(a.journal);
-  for (const std::string& how : a.hostile) {
-    if (!sluice::fake::make_hostile(journal, how)) {
-      std::fprintf(stderr, "fake_cuda_program: --hostile %s: no such way\n", how.c_str());
+  for (const std::string& method : a.hostile) {
+    if (!sluice::fake::make_hostile(journal, method)) {
+      std::fprintf(stderr, "fake_cuda_program: --hostile %s: no such way\n", method.c_str());
       return 2;
     }
   }

@@ -42,14 +42,14 @@ extern "C" {
 
 CUresult cuIpcGetMemHandle(CUipcMemHandle* handle, CUdeviceptr address) {
   CALL(cuIpcGetMemHandle, handle, address);
-  ipc_handle made{0, 0, static_cast<std::uint64_t>(getpid())};
+  ipc_handle output{0, 0, static_cast<std::uint64_t>(getpid())};
   {
     std::lock_guard lock(state().mutex);
-    if (!within(state().blocks, address, &made.address)) return the_call.leave(CUDA_ERROR_INVALID_VALUE);
-    made.bytes = state().blocks[made.address];
+    if (!within(state().blocks, address, &output.address)) return the_call.leave(CUDA_ERROR_INVALID_VALUE);
+    output.bytes = state().blocks[output.address];
   }
   *handle = {};
-  std::memcpy(handle, &made, sizeof made);
+  std::memcpy(handle, &output, sizeof output);
   return the_call.leave(CUDA_SUCCESS);
 }
 /// A handle without a process contains an address: a block of this process stands in for another's.
@@ -108,9 +108,9 @@ CUresult cuMemPoolImportFromShareableHandle(CUmemoryPool* pool, void* given, CUm
 }
 CUresult cuMemPoolExportPointer(CUmemPoolPtrExportData* data, CUdeviceptr address) {
   CALL(cuMemPoolExportPointer, data, address);
-  const pool_pointer made{1, std::uint64_t{1} << 20};
+  const pool_pointer pointer{1, std::uint64_t{1} << 20};
   *data = {};
-  std::memcpy(data, &made, sizeof made);
+  std::memcpy(data, &pointer, sizeof pointer);
   return the_call.leave(CUDA_SUCCESS);
 }
 CUresult cuMemPoolImportPointer(CUdeviceptr* address, CUmemoryPool pool, CUmemPoolPtrExportData* data) {

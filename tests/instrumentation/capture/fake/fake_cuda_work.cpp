@@ -21,13 +21,13 @@ CUresult wait_captured(CUstream stream, CUevent event) {
     s.capture_broken = true;
     return CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
   }
-  const auto& [of, after] = captured->second;
-  if (own != s.capturing.end() && own->second != of) {
+  const auto& [subject, after] = captured->second;
+  if (own != s.capturing.end() && own->second != subject) {
     s.capture_broken = true;
     return CUDA_ERROR_STREAM_CAPTURE_MERGE;
   }
-  s.capturing[stream] = of;
-  auto& at = of->streams[stream];
+  s.capturing[stream] = subject;
+  auto& at = subject->streams[stream];
   for (graph_node* node : after) {
     if (std::find(at.begin(), at.end(), node) == at.end()) at.push_back(node);
   }
@@ -52,8 +52,8 @@ std::function<void()> captured_kernel(const function& f, void** arguments, CUstr
   }
   std::vector<std::vector<std::uint8_t>> kept;
   for (std::size_t i = 0; i < f.sizes.size(); ++i) {
-    const auto* from = static_cast<const std::uint8_t*>(arguments[i]);
-    kept.emplace_back(from, from + f.sizes[i]);
+    const auto* source = static_cast<const std::uint8_t*>(arguments[i]);
+    kept.emplace_back(source, source + f.sizes[i]);
   }
   return [name = f.name, kept]() mutable {
     std::vector<void*> pointers;
@@ -69,72 +69,72 @@ extern "C" {
 
 // --- copies and memsets -----------------------------------------------------------------------------------------------------
 
-CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void* from, std::size_t bytes) {
-  CALL(cuMemcpyHtoD_v2, to, from, bytes);
-  copy(the_call, host(to), from, bytes, nullptr, false);
+CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void* source, std::size_t bytes) {
+  CALL(cuMemcpyHtoD_v2, to, source, bytes);
+  copy(the_call, host(to), source, bytes, nullptr, false);
   return the_call.leave(CUDA_SUCCESS);
 }
-CUresult cuMemcpyDtoH_v2(void* to, CUdeviceptr from, std::size_t bytes) {
-  CALL(cuMemcpyDtoH_v2, to, from, bytes);
-  copy(the_call, to, host(from), bytes, nullptr, false);
+CUresult cuMemcpyDtoH_v2(void* to, CUdeviceptr udeviceptr, std::size_t bytes) {
+  CALL(cuMemcpyDtoH_v2, to, udeviceptr, bytes);
+  copy(the_call, to, host(udeviceptr), bytes, nullptr, false);
   return the_call.leave(CUDA_SUCCESS);
 }
-CUresult cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr from, std::size_t bytes) {
-  CALL(cuMemcpyDtoD_v2, to, from, bytes);
-  copy(the_call, host(to), host(from), bytes, nullptr, false);
+CUresult cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr udeviceptr, std::size_t bytes) {
+  CALL(cuMemcpyDtoD_v2, to, udeviceptr, bytes);
+  copy(the_call, host(to), host(udeviceptr), bytes, nullptr, false);
   // Unlike the other copies, this copy does not wait: the device stays busy for a while.
   state().busy_until = sluice_fake_hub()->timestamp() + 1'000'000;
   return the_call.leave(CUDA_SUCCESS);
 }
-CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void* from, std::size_t bytes, CUstream stream) {
-  CALL(cuMemcpyHtoDAsync_v2, to, from, bytes, stream);
-  copy(the_call, host(to), from, bytes, stream, true);
+CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void* source, std::size_t bytes, CUstream stream) {
+  CALL(cuMemcpyHtoDAsync_v2, to, source, bytes, stream);
+  copy(the_call, host(to), source, bytes, stream, true);
   return the_call.leave(CUDA_SUCCESS);
 }
-CUresult cuMemcpyDtoHAsync_v2(void* to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
-  CALL(cuMemcpyDtoHAsync_v2, to, from, bytes, stream);
-  copy(the_call, to, host(from), bytes, stream, true);
+CUresult cuMemcpyDtoHAsync_v2(void* to, CUdeviceptr udeviceptr, std::size_t bytes, CUstream stream) {
+  CALL(cuMemcpyDtoHAsync_v2, to, udeviceptr, bytes, stream);
+  copy(the_call, to, host(udeviceptr), bytes, stream, true);
   return the_call.leave(CUDA_SUCCESS);
 }
-CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
-  CALL(cuMemcpyDtoDAsync_v2, to, from, bytes, stream);
-  const owner source = owner_of(from), target = owner_of(to);
+CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr udeviceptr, std::size_t bytes, CUstream stream) {
+  CALL(cuMemcpyDtoDAsync_v2, to, udeviceptr, bytes, stream);
+  const owner source = find_owner(udeviceptr), target = find_owner(to);
   if (source.device != target.device && (source.mapped || target.mapped))
     return the_call.leave(CUDA_ERROR_INVALID_VALUE);
-  copy(the_call, host(to), host(from), bytes, stream, true);
+  copy(the_call, host(to), host(udeviceptr), bytes, stream, true);
   return the_call.leave(CUDA_SUCCESS);
 }
-CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr from, std::size_t bytes, CUstream stream) {
-  CALL(cuMemcpyAsync, to, from, bytes, stream);
-  copy(the_call, host(to), host(from), bytes, stream, true);
+CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr udeviceptr, std::size_t bytes, CUstream stream) {
+  CALL(cuMemcpyAsync, to, udeviceptr, bytes, stream);
+  copy(the_call, host(to), host(udeviceptr), bytes, stream, true);
   return the_call.leave(CUDA_SUCCESS);
 }
 CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D* shape) {
   CALL(cuMemcpy2D_v2, shape);
   const std::uint64_t start = sluice_fake_hub()->timestamp();
-  const auto* from = shape->srcMemoryType == CU_MEMORYTYPE_DEVICE ? static_cast<const char*>(host(shape->srcDevice))
-                                                                  : static_cast<const char*>(shape->srcHost);
-  from += shape->srcY * shape->srcPitch + shape->srcXInBytes;
+  const auto* source = shape->srcMemoryType == CU_MEMORYTYPE_DEVICE ? static_cast<const char*>(host(shape->srcDevice))
+                                                                    : static_cast<const char*>(shape->srcHost);
+  source += shape->srcY * shape->srcPitch + shape->srcXInBytes;
   auto* to = static_cast<char*>(shape->dstMemoryType == CU_MEMORYTYPE_HOST ? shape->dstHost : host(shape->dstDevice));
   to += shape->dstY * shape->dstPitch + shape->dstXInBytes;
   // An array has no address, so nothing is copied to it.
   const std::size_t height = shape->dstMemoryType == CU_MEMORYTYPE_ARRAY ? 0 : shape->Height;
   for (std::size_t r = 0; r < height; ++r) {
-    std::memcpy(to + r * shape->dstPitch, from + r * shape->srcPitch, shape->WidthInBytes);
+    std::memcpy(to + r * shape->dstPitch, source + r * shape->srcPitch, shape->WidthInBytes);
   }
-  copied(the_call, to, from, shape->WidthInBytes * shape->Height, nullptr, start, false);
+  copied(the_call, to, source, shape->WidthInBytes * shape->Height, nullptr, start, false);
   return the_call.leave(CUDA_SUCCESS);
 }
 
 /// A context identifies a device: the fake driver's own context is device 0, any other is device 1.
-CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr from, CUcontext from_context,
+CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr udeviceptr, CUcontext from_context,
                            std::size_t bytes, CUstream stream) {
-  CALL(cuMemcpyPeerAsync, to, to_context, from, from_context, bytes, stream);
-  if (device_count() > 1 &&
-      (owner_of(to).device != device_of(to_context) || owner_of(from).device != device_of(from_context))) {
+  CALL(cuMemcpyPeerAsync, to, to_context, udeviceptr, from_context, bytes, stream);
+  if (device_count() > 1 && (find_owner(to).device != find_device(to_context) ||
+                             find_owner(udeviceptr).device != find_device(from_context))) {
     return the_call.leave(CUDA_ERROR_INVALID_VALUE);
   }
-  const auto move = [=] { std::memmove(host(to), host(from), bytes); };
+  const auto move = [=] { std::memmove(host(to), host(udeviceptr), bytes); };
   if (capture_node(stream, "peer copy", CU_GRAPH_NODE_TYPE_MEMCPY, move) != nullptr) {
     return the_call.leave(CUDA_SUCCESS);
   }
@@ -148,7 +148,7 @@ CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr fro
   move();
   record.end = std::max(sluice_fake_hub()->timestamp(), record.start + 1);
   record.contextId = context_number;
-  record.streamId = number_of(stream);
+  record.streamId = to_number(stream);
   record.srcDeviceId = from_context == the_context ? 0 : 1;
   record.dstDeviceId = to_context == the_context ? 0 : 1;
   record.srcContextId = record.srcDeviceId + 1;
@@ -163,12 +163,12 @@ CUresult cuCtxEnablePeerAccess(CUcontext context, unsigned flags) {
 }
 
 #if CUDA_VERSION >= 13000
-CUresult cuMemcpyBatchAsync_v2(CUdeviceptr* to, CUdeviceptr* from, std::size_t* sizes, std::size_t count,
+CUresult cuMemcpyBatchAsync_v2(CUdeviceptr* to, CUdeviceptr* udeviceptr, std::size_t* sizes, std::size_t count,
                                CUmemcpyAttributes* attributes, std::size_t* indices, std::size_t attribute_count,
                                CUstream stream) {
-  CALL(cuMemcpyBatchAsync_v2, to, from, sizes, count, attributes, indices, attribute_count, stream);
+  CALL(cuMemcpyBatchAsync_v2, to, udeviceptr, sizes, count, attributes, indices, attribute_count, stream);
   std::vector<batch_part> parts;
-  for (std::size_t i = 0; i < count; ++i) parts.push_back({host(to[i]), host(from[i]), sizes[i]});
+  for (std::size_t i = 0; i < count; ++i) parts.push_back({host(to[i]), host(udeviceptr[i]), sizes[i]});
   copy_batch(the_call, parts, stream);
   return the_call.leave(CUDA_SUCCESS);
 }
@@ -250,7 +250,7 @@ CUresult cuStreamQuery(CUstream stream) {
 }
 CUresult cuStreamGetId(CUstream stream, unsigned long long* id) {
   if (const CUresult refused = ask_about(stream); refused != CUDA_SUCCESS) return refused;
-  *id = number_of(stream);
+  *id = to_number(stream);
   return CUDA_SUCCESS;
 }
 CUresult cuStreamGetCtx(CUstream stream, CUcontext* context) {
@@ -343,8 +343,8 @@ CUresult cuModuleUnload(CUmodule module) {
   delete reinterpret_cast<int*>(module);
   return the_call.leave(CUDA_SUCCESS);
 }
-CUresult cuModuleGetFunction(CUfunction* made, CUmodule module, const char* name) {
-  *made = reinterpret_cast<CUfunction>(make_function(module, name));
+CUresult cuModuleGetFunction(CUfunction* ufunction, CUmodule module, const char* name) {
+  *ufunction = reinterpret_cast<CUfunction>(make_function(module, name));
   return CUDA_SUCCESS;
 }
 CUresult cuFuncGetName(const char** name, CUfunction handle) {
@@ -393,7 +393,7 @@ CUresult cuLaunchKernel(CUfunction handle, unsigned gx, unsigned gy, unsigned gz
   run_kernel(f->name, arguments);
   record.end = std::max(sluice_fake_hub()->timestamp(), record.start + 1);
   record.contextId = context_number;
-  record.streamId = number_of(stream);
+  record.streamId = to_number(stream);
   record.gridX = static_cast<int>(gx);
   record.gridY = static_cast<int>(gy);
   record.gridZ = static_cast<int>(gz);

@@ -32,10 +32,10 @@ void CUPTIAPI hand_on(void* to, CUpti_CallbackDomain domain, CUpti_CallbackId id
   asm volatile("" : : : "memory");  // No tail call: this frame must remain.
 }
 CUptiResult subscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc callback, void* user) {
-  static auto& all = *new std::deque<subscription>;  // Calls arrive until the very end of the process.
+  static auto& whole = *new std::deque<subscription>;  // Calls arrive until the very end of the process.
   static std::mutex mutex;
   const std::lock_guard lock(mutex);
-  return hub().subscribe(subscriber, hand_on, &all.emplace_back(subscription{callback, user}));
+  return hub().subscribe(subscriber, hand_on, &whole.emplace_back(subscription{callback, user}));
 }
 
 }  // namespace
@@ -121,7 +121,7 @@ CUptiResult cuptiGetContextId(CUcontext context, uint32_t* number) {
   return *number == 0 ? CUPTI_ERROR_INVALID_CONTEXT : CUPTI_SUCCESS;
 }
 CUptiResult cuptiGetDeviceId(CUcontext context, uint32_t* device) {
-  *device = hub().device_of(context);
+  *device = hub().find_device(context);
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiGetStreamIdEx(CUcontext context, CUstream stream, uint8_t, uint32_t* number) {

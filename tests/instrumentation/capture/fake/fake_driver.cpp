@@ -25,7 +25,7 @@ void add_copy(std::uint32_t correlation, std::uint8_t kind, std::uint8_t source,
   record.start = start;
   record.end = std::max(sluice_fake_hub()->timestamp(), start + 1);
   record.contextId = context_number;
-  record.streamId = number_of(stream);
+  record.streamId = to_number(stream);
   record.correlationId = correlation;
   add_record(record);
 }
@@ -34,9 +34,9 @@ void add_copy(std::uint32_t correlation, std::uint8_t kind, std::uint8_t source,
 
 driver_state& state() {
   static auto* const only = [] {
-    auto* made = new driver_state;
-    if (const char* bytes = std::getenv("SLUICE_FAKE_MEMORY")) made->total = std::strtoull(bytes, nullptr, 10);
-    return made;
+    auto* output = new driver_state;
+    if (const char* bytes = std::getenv("SLUICE_FAKE_MEMORY")) output->total = std::strtoull(bytes, nullptr, 10);
+    return output;
   }();
   return *only;
 }
@@ -47,15 +47,15 @@ int device_count() {
   }();
   return count;
 }
-owner owner_of(CUdeviceptr address) {
+owner find_owner(CUdeviceptr address) {
   driver_state& s = state();
   std::lock_guard lock(s.mutex);
   std::uint64_t base = 0;
   if (!within(s.blocks, address, &base)) return {};
-  const auto found = s.device_of.find(base);
-  return {found == s.device_of.end() ? 0 : found->second, s.handle_at.contains(base)};
+  const auto found = s.find_device.find(base);
+  return {found == s.find_device.end() ? 0 : found->second, s.handle_at.contains(base)};
 }
-std::uint32_t number_of(CUstream stream) {
+std::uint32_t to_number(CUstream stream) {
   return stream == nullptr ? null_stream_number : sluice_fake_hub()->stream_number(the_context, stream);
 }
 
@@ -68,7 +68,7 @@ void set(std::uint32_t correlation, std::uint32_t value, std::size_t bytes, CUst
   record.start = start;
   record.end = std::max(sluice_fake_hub()->timestamp(), start + 1);
   record.contextId = context_number;
-  record.streamId = number_of(stream);
+  record.streamId = to_number(stream);
   record.correlationId = correlation;
   record.memoryKind = CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
   add_record(record);
@@ -115,7 +115,7 @@ CUresult take(CUdeviceptr* address, std::size_t bytes) {
   if (memory == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   *address = reinterpret_cast<CUdeviceptr>(memory);
   s.blocks[*address] = bytes;
-  if (device_of(current) != 0) s.device_of[*address] = device_of(current);
+  if (find_device(current) != 0) s.find_device[*address] = find_device(current);
   s.used += bytes;
   return CUDA_SUCCESS;
 }
@@ -128,10 +128,10 @@ CUresult give_back(CUdeviceptr address) {
   if (found == s.blocks.end()) return CUDA_ERROR_INVALID_VALUE;
   s.used -= found->second;
   s.managed.erase(address);
-  s.device_of.erase(address);
-  if (const auto pool = s.pool_of.find(address); pool != s.pool_of.end()) {
+  s.find_device.erase(address);
+  if (const auto pool = s.find_pool.find(address); pool != s.find_pool.end()) {
     s.pools[pool->second] -= found->second;
-    s.pool_of.erase(pool);
+    s.find_pool.erase(pool);
   }
   s.blocks.erase(found);
   std::free(reinterpret_cast<void*>(address));
@@ -146,7 +146,7 @@ CUresult take_from(CUmemoryPool pool, CUdeviceptr* address, std::size_t bytes) {
   s.pools[pool] += bytes;
   s.pool_highs[pool] = std::max(s.pool_highs[pool], s.pools[pool]);
   s.pool_reserved[pool] = std::max(s.pool_reserved[pool], s.pools[pool]);
-  s.pool_of[*address] = pool;
+  s.find_pool[*address] = pool;
   return CUDA_SUCCESS;
 }
 
@@ -166,7 +166,7 @@ bool within(const std::map<std::uint64_t, std::uint64_t>& blocks, std::uint64_t 
   return address < found->first + found->second;
 }
 
-place_kind place_of(CUdeviceptr address) {
+place_kind get_place(CUdeviceptr address) {
   driver_state& s = state();
   std::lock_guard lock(s.mutex);
   std::uint64_t base = 0;
@@ -204,9 +204,9 @@ namespace {
 struct copy_kinds {
   std::uint8_t way, source, destination;
 };
-copy_kinds kinds_of(const void* to, const void* from) {
-  const auto memory_of = [](const void* address) -> std::uint8_t {
-    switch (place_of(reinterpret_cast<CUdeviceptr>(address))) {
+copy_kinds get_kinds(const void* to, const void* origin) {
+  const auto get_memory = [](const void* address) -> std::uint8_t {
+    switch (get_place(reinterpret_cast<CUdeviceptr>(address))) {
       case place_kind::device:
         return CUPTI_ACTIVITY_MEMORY_KIND_DEVICE;
       case place_kind::managed:
@@ -220,8 +220,8 @@ copy_kinds kinds_of(const void* to, const void* from) {
   const auto on_host = [](std::uint8_t kind) {
     return kind == CUPTI_ACTIVITY_MEMORY_KIND_PINNED || kind == CUPTI_ACTIVITY_MEMORY_KIND_PAGEABLE;
   };
-  const std::uint8_t source = memory_of(from);
-  const std::uint8_t destination = memory_of(to);
+  const std::uint8_t source = get_memory(origin);
+  const std::uint8_t destination = get_memory(to);
   const bool from_host = on_host(source);
   const bool to_host = on_host(destination);
   const int kind = from_host ? (to_host ? CUPTI_ACTIVITY_MEMCPY_KIND_HTOH : CUPTI_ACTIVITY_MEMCPY_KIND_HTOD)
@@ -232,13 +232,13 @@ copy_kinds kinds_of(const void* to, const void* from) {
 
 void copy_batch(const call& c, const std::vector<batch_part>& parts, CUstream stream) {
   if (state().fault != CUDA_SUCCESS || capture_node(stream, "batch", CU_GRAPH_NODE_TYPE_MEMCPY) != nullptr) return;
-  const char* how = std::getenv("SLUICE_FAKE_BATCH");
+  const char* method = std::getenv("SLUICE_FAKE_BATCH");
   const std::uint64_t start = sluice_fake_hub()->timestamp();
-  if (how != nullptr && std::string(how) == "each") {
+  if (method != nullptr && std::string(method) == "each") {
     bool first = true;
     for (const batch_part& part : parts) {
       std::memmove(part.to, part.from, part.bytes);
-      const copy_kinds kinds = kinds_of(part.to, part.from);
+      const copy_kinds kinds = get_kinds(part.to, part.from);
       const std::uint32_t number = first ? c.correlation() : sluice_fake_hub()->next_correlation();
       add_copy(number, kinds.way, kinds.source, kinds.destination, part.bytes, stream, start, true);
       first = false;
@@ -248,7 +248,7 @@ void copy_batch(const call& c, const std::vector<batch_part>& parts, CUstream st
   std::map<std::uint8_t, CUpti_ActivityMemcpy6> wholes;
   for (const batch_part& part : parts) {
     std::memmove(part.to, part.from, part.bytes);
-    const copy_kinds kinds = kinds_of(part.to, part.from);
+    const copy_kinds kinds = get_kinds(part.to, part.from);
     CUpti_ActivityMemcpy6& record = wholes[kinds.way];
     record.kind = CUPTI_ACTIVITY_KIND_MEMCPY;
     record.copyKind = kinds.way;
@@ -258,7 +258,7 @@ void copy_batch(const call& c, const std::vector<batch_part>& parts, CUstream st
     record.bytes += part.bytes;
     record.start = start;
     record.contextId = context_number;
-    record.streamId = number_of(stream);
+    record.streamId = to_number(stream);
     record.correlationId = c.correlation();
     ++record.copyCount;
   }
@@ -268,16 +268,16 @@ void copy_batch(const call& c, const std::vector<batch_part>& parts, CUstream st
   }
 }
 
-void copied(const call& c, const void* to, const void* from, std::size_t bytes, CUstream stream, std::uint64_t start,
+void copied(const call& c, const void* to, const void* source, std::size_t bytes, CUstream stream, std::uint64_t start,
             bool asynchronous) {
-  const copy_kinds kinds = kinds_of(to, from);
+  const copy_kinds kinds = get_kinds(to, source);
   add_copy(c.correlation(), kinds.way, kinds.source, kinds.destination, bytes, stream, start, asynchronous);
 }
 
-void copy(const call& c, void* to, const void* from, std::size_t bytes, CUstream stream, bool asynchronous) {
+void copy(const call& c, void* to, const void* origin, std::size_t bytes, CUstream stream, bool asynchronous) {
   const auto move = [=] {
     const iovec into{to, bytes};
-    const iovec source{const_cast<void*>(from), bytes};
+    const iovec source{const_cast<void*>(origin), bytes};
     const int kept = errno;
     (void)process_vm_readv(getpid(), &into, 1, &source, 1, 0);
     errno = kept;
@@ -285,38 +285,38 @@ void copy(const call& c, void* to, const void* from, std::size_t bytes, CUstream
   if (state().fault != CUDA_SUCCESS || capture_node(stream, "copy", CU_GRAPH_NODE_TYPE_MEMCPY, move) != nullptr) return;
   const std::uint64_t start = sluice_fake_hub()->timestamp();
   move();
-  copied(c, to, from, bytes, stream, start, asynchronous);
+  copied(c, to, origin, bytes, stream, start, asynchronous);
 }
 
 function* make_function(CUmodule module, const char* name) {
   driver_state& s = state();
   std::lock_guard lock(s.mutex);
-  function* made = nullptr;
+  function* output = nullptr;
   if (s.unloaded.empty()) {
-    made = new function;
+    output = new function;
   } else {
-    made = s.unloaded.back();
+    output = s.unloaded.back();
     s.unloaded.pop_back();
   }
-  *made = {};
-  made->module = module;
+  *output = {};
+  output->module = module;
   // The runtime's own kernels have plain names.
   std::string text = name;
   if (text == "affine_u32") text += ":8,8,4,4,4";
   if (text == "add_u32") text += ":8,8,8,8";
   if (text == "stencil_u32" || text == "stencil_direct_u32") text += ":8,8,8,4";
-  made->name = text.substr(0, text.find(':'));
+  output->name = text.substr(0, text.find(':'));
   std::size_t offset = 0;
   for (std::size_t at = text.find(':'); at != std::string::npos; at = text.find(',', at + 1)) {
     const std::size_t bytes = std::stoul(text.substr(at + 1));
     const std::size_t alignment = bytes % 8 == 0 ? 8 : 4;
     offset = (offset + alignment - 1) / alignment * alignment;
-    made->offsets.push_back(offset);
-    made->sizes.push_back(bytes);
+    output->offsets.push_back(offset);
+    output->sizes.push_back(bytes);
     offset += bytes;
   }
-  s.functions.insert(made);
-  return made;
+  s.functions.insert(output);
+  return output;
 }
 
 void unload(CUmodule module) {
@@ -341,9 +341,9 @@ graph* capture_node(CUstream stream, const std::string& name, CUgraphNodeType ty
   const auto found = s.capturing.find(stream);
   if (found == s.capturing.end()) return nullptr;
   capture& c = *found->second;
-  auto* const made = reinterpret_cast<graph_node*>(c.into->add(name, type));
-  made->run = std::move(run);
-  made->after = std::exchange(c.streams[stream], {made});
+  auto* const output = reinterpret_cast<graph_node*>(c.into->add(name, type));
+  output->run = std::move(run);
+  output->after = std::exchange(c.streams[stream], {output});
   return c.into;
 }
 
@@ -375,8 +375,8 @@ void fault_if_it_does(const std::string& kernel) {
                                                            : CUDA_SUCCESS;
   if (fault == CUDA_SUCCESS) return;
   state().fault = fault;
-  const char* how = std::getenv("SLUICE_FAKE_AFTER_FAULT");
-  const std::string after = how == nullptr ? "" : how;
+  const char* method = std::getenv("SLUICE_FAKE_AFTER_FAULT");
+  const std::string after = method == nullptr ? "" : method;
   if (after == "errors") sluice_fake_hub()->flushes = hub::flushing::fails;
   if (after == "blocks") sluice_fake_hub()->flushes = hub::flushing::blocks;
 }

@@ -30,7 +30,7 @@ struct function {
   CUmodule module = nullptr;
   mutable bool loaded = false;
 };
-/// A node of a graph. Its address is its handle, also in executable graphs that are made from the graph.
+/// A node of a graph. Its address is its handle, even in executable graphs that are made from the graph.
 struct graph_node {
   std::string name;
   CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
@@ -70,8 +70,8 @@ struct driver_state {
   std::map<CUmemoryPool, std::uint64_t> pools;  ///< Bytes in use in each pool.
   /// For each pool: bytes reserved (including free ones), the high-water mark, and the release threshold.
   std::map<CUmemoryPool, std::uint64_t> pool_reserved, pool_highs, pool_thresholds;
-  std::map<std::uint64_t, CUmemoryPool> pool_of;
-  std::map<std::uint64_t, CUdevice> device_of;                    ///< Devices of `blocks`, by address, where not 0.
+  std::map<std::uint64_t, CUmemoryPool> find_pool;
+  std::map<std::uint64_t, CUdevice> find_device;                  ///< Devices of `blocks`, by address, where not 0.
   std::map<CUdeviceptr, CUmemGenericAllocationHandle> handle_at;  ///< The memory mapped at each address.
   std::set<function*> functions;
   std::vector<function*> unloaded;  ///< Handles of unloaded functions, which new functions reuse.
@@ -92,10 +92,10 @@ inline const auto the_context = reinterpret_cast<CUcontext>(0x5c00);
 /// The primary context of a device. SLUICE_FAKE_DEVICES sets the number of devices (default 1). CUPTI sees only the
 /// first device's work.
 int device_count();
-inline CUcontext context_of(CUdevice device) {
+inline CUcontext find_context(CUdevice device) {
   return device == 0 ? the_context : reinterpret_cast<CUcontext>(0x5c00 + device);
 }
-inline CUdevice device_of(CUcontext context) {
+inline CUdevice find_device(CUcontext context) {
   return context == nullptr ? 0 : static_cast<CUdevice>(reinterpret_cast<std::uintptr_t>(context) - 0x5c00);
 }
 inline const auto default_pool = reinterpret_cast<CUmemoryPool>(0x5900);
@@ -173,7 +173,7 @@ void add_record(const Record& record, std::size_t name_offset = 0, const char* n
   sluice_fake_hub()->add_record({bytes, bytes + sizeof record}, name_offset, name);
 }
 
-std::uint32_t number_of(CUstream stream);
+std::uint32_t to_number(CUstream stream);
 void set(std::uint32_t correlation, std::uint32_t value, std::size_t bytes, CUstream stream, std::uint64_t start);
 void announce_device();
 
@@ -193,9 +193,9 @@ struct owner {
   CUdevice device = 0;
   bool mapped = false;
 };
-owner owner_of(CUdeviceptr address);
+owner find_owner(CUdeviceptr address);
 bool within(const std::map<std::uint64_t, std::uint64_t>& blocks, std::uint64_t address, std::uint64_t* base = nullptr);
-place_kind place_of(CUdeviceptr address);
+place_kind get_place(CUdeviceptr address);
 void pin(void* address, std::size_t bytes, unsigned flags);
 bool unpin(void* address);
 inline void* host(CUdeviceptr address) { return reinterpret_cast<void*>(address); }
@@ -204,9 +204,9 @@ void new_stream(CUstream* stream);
 
 /// Copies the bytes and queues the record. The copy kind follows from the kinds of memory at `to` and `from`.
 /// Does not copy memory that the host cannot read: a real driver copies it on the device, or refuses.
-void copy(const call& c, void* to, const void* from, std::size_t bytes, CUstream stream, bool asynchronous);
+void copy(const call& c, void* to, const void* source, std::size_t bytes, CUstream stream, bool asynchronous);
 /// Queues the record of a copy without copying.
-void copied(const call& c, const void* to, const void* from, std::size_t bytes, CUstream stream, std::uint64_t start,
+void copied(const call& c, const void* to, const void* source, std::size_t bytes, CUstream stream, std::uint64_t start,
             bool asynchronous);
 
 /// One copy of a batch.

@@ -60,9 +60,9 @@ CUdeviceptr allocate(std::size_t bytes) {
   return address;
 }
 CUfunction kernel(const char* name) {
-  CUfunction made = nullptr;
-  CHECK(cuModuleGetFunction(&made, module, name));
-  return made;
+  CUfunction ufunction = nullptr;
+  CHECK(cuModuleGetFunction(&ufunction, module, name));
+  return ufunction;
 }
 CUresult launch(CUfunction f, CUdeviceptr given, CUstream stream) {
   void* parameters[] = {&given};
@@ -112,10 +112,11 @@ int reset_after_fault() {
 }
 
 #if CUDA_VERSION >= 13000
-void copy_batch(std::vector<CUdeviceptr> to, std::vector<CUdeviceptr> from, std::vector<std::size_t> sizes) {
+void copy_batch(std::vector<CUdeviceptr> to, std::vector<CUdeviceptr> udeviceptrs, std::vector<std::size_t> sizes) {
   CUmemcpyAttributes attributes{};
   std::size_t index = 0;
-  CHECK(cuMemcpyBatchAsync_v2(to.data(), from.data(), sizes.data(), sizes.size(), &attributes, &index, 1, nullptr));
+  CHECK(cuMemcpyBatchAsync_v2(to.data(), udeviceptrs.data(), sizes.data(), sizes.size(), &attributes, &index, 1,
+                              nullptr));
 }
 
 /// Batches of copies: five copies to three blocks; three copies, one of them in the other direction; `word` small
@@ -126,20 +127,20 @@ int batch() {
   const CUdeviceptr c = allocate(3 * mib);
   void* host = nullptr;
   CHECK(cuMemHostAlloc(&host, 4 * mib, 0));
-  const auto from = reinterpret_cast<CUdeviceptr>(host);
-  copy_batch({a, b, c, a + mib / 2, b + mib}, {from, from + 1, from + 2, from + 3, from + 4},
+  const auto source = reinterpret_cast<CUdeviceptr>(host);
+  copy_batch({a, b, c, a + mib / 2, b + mib}, {source, source + 1, source + 2, source + 3, source + 4},
              {1001, 1002, 1003, 1004, 1005});
-  copy_batch({a, from, c}, {from, b, from}, {2001, 2002, 2003});
+  copy_batch({a, source, c}, {source, b, source}, {2001, 2002, 2003});
   const auto count = static_cast<std::size_t>(std::stoul(word));
   const CUdeviceptr many = allocate(count * 64);
   std::vector<CUdeviceptr> to;
   for (std::size_t i = 0; i < count; ++i) to.push_back(many + i * 64);
-  copy_batch(to, std::vector<CUdeviceptr>(count, from), std::vector<std::size_t>(count, 16));
-  copy_batch({b}, {from}, {3001});
+  copy_batch(to, std::vector<CUdeviceptr>(count, source), std::vector<std::size_t>(count, 16));
+  copy_batch({b}, {source}, {3001});
   CUDA_MEMCPY3D_BATCH_OP shaped[2]{};
   for (CUDA_MEMCPY3D_BATCH_OP& copy : shaped) {
     copy.src.type = copy.dst.type = CU_MEMCPY_OPERAND_TYPE_POINTER;
-    copy.src.op.ptr.ptr = from;
+    copy.src.op.ptr.ptr = source;
     copy.dst.op.ptr.ptr = &copy == shaped ? b : c;
     copy.extent = {100, 4, 2};
   }
@@ -182,16 +183,16 @@ int graph() {
     CHECK(cuStreamEndCapture(stream, &captured));
     return captured;
   };
-  const CUgraph made = capture(a, a);
+  const CUgraph ugraph = capture(a, a);
   CUgraphExec exec = nullptr;
-  CHECK(cuGraphInstantiateWithFlags(&exec, made, 0));
+  CHECK(cuGraphInstantiateWithFlags(&exec, ugraph, 0));
   const auto run = [&](int times) {
     for (int i = 0; i < times; ++i) CHECK(cuGraphLaunch(exec, stream));
   };
   run(1);  // a
   CUgraphNode nodes[2];
   std::size_t count = 2;
-  CHECK(cuGraphGetNodes(made, nodes, &count));
+  CHECK(cuGraphGetNodes(ugraph, nodes, &count));
   CUdeviceptr given = b;
   void* parameters[] = {&given};
   CUDA_KERNEL_NODE_PARAMS params{};
@@ -250,10 +251,10 @@ int children() {
     CHECK(cuGraphAddKernelNode_v2(&kernel_at, to, nullptr, 0, &params));
   };
   const auto with_kernel = [&](CUdeviceptr given) {
-    CUgraph made = nullptr;
-    CHECK(cuGraphCreate(&made, 0));
-    add_kernel(made, given);
-    return made;
+    CUgraph ugraph = nullptr;
+    CHECK(cuGraphCreate(&ugraph, 0));
+    add_kernel(ugraph, given);
+    return ugraph;
   };
   const auto run = [&](CUgraphExec exec, int times) {
     for (int i = 0; i < times; ++i) CHECK(cuGraphLaunch(exec, stream));

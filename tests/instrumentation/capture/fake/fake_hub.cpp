@@ -143,7 +143,7 @@ class hub_impl final : public hub {
     const auto found = contexts_.find(context);
     return found == contexts_.end() ? 0 : found->second.first;
   }
-  std::uint32_t device_of(CUcontext context) override {
+  std::uint32_t find_device(CUcontext context) override {
     std::lock_guard lock(mutex_);
     const auto found = contexts_.find(context);
     return found == contexts_.end() ? 0 : found->second.second;

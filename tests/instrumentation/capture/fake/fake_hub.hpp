@@ -34,7 +34,7 @@ class hub {
   /// Delivers all waiting records, in buffers requested from the client.
   virtual void flush() = 0;
   virtual std::uint32_t context_number(CUcontext context) = 0;
-  virtual std::uint32_t device_of(CUcontext context) = 0;
+  virtual std::uint32_t find_device(CUcontext context) = 0;
   virtual std::uint32_t stream_number(CUcontext context, CUstream stream) = 0;
 
   // --- the driver's side ----------------------------------------------------------------------------------------------

@@ -37,9 +37,9 @@ CUdeviceptr block(std::size_t bytes) {
   return address;
 }
 CUfunction kernel(const char* name) {
-  CUfunction made = nullptr;
-  cuModuleGetFunction(&made, module, name);
-  return made;
+  CUfunction ufunction = nullptr;
+  cuModuleGetFunction(&ufunction, module, name);
+  return ufunction;
 }
 CUresult launch(CUfunction f, void** parameters, void** extra = nullptr, CUstream on = stream) {
   return cuLaunchKernel(f, 1, 1, 1, 32, 1, 1, 0, on, parameters, extra);
@@ -123,21 +123,21 @@ int capture() {
   const CUdeviceptr b = block(2002);
   CUstream side = nullptr;
   cuStreamCreate(&side, 0);
-  std::vector<char> from(1001);
+  std::vector<char> texts(1001);
   cuStreamBeginCapture_v2(side, CU_STREAM_CAPTURE_MODE_GLOBAL);
   CUdeviceptr given = a;
   void* parameters[] = {&given};
   launch(kernel("captured:8"), parameters, nullptr, side);
-  cuMemcpyHtoDAsync(b, from.data(), 1001, side);
+  cuMemcpyHtoDAsync(b, texts.data(), 1001, side);
   launch(kernel("beside:8"), parameters);  // This launch is not on the captured stream.
   CUgraph graph = nullptr;
   cuStreamEndCapture(side, &graph);
   given = b;
   launch(kernel("after:8"), parameters, nullptr, side);
-  CUgraphExec made = nullptr;
-  cuGraphInstantiateWithFlags(&made, graph, 0);
+  CUgraphExec exec = nullptr;
+  cuGraphInstantiateWithFlags(&exec, graph, 0);
   cuGraphDestroy(graph);
-  for (int i = 0; i < 3; ++i) cuGraphLaunch(made, side);
+  for (int i = 0; i < 3; ++i) cuGraphLaunch(exec, side);
   // Another graph, which may reuse the first one's handle.
   cuStreamBeginCapture_v2(side, CU_STREAM_CAPTURE_MODE_GLOBAL);
   launch(kernel("second:8"), parameters, nullptr, side);
@@ -153,8 +153,8 @@ int capture() {
   node.kernelParams = parameters;
   CUgraphNode added = nullptr;
   cuGraphAddKernelNode_v2(&added, built, nullptr, 0, &node);
-  cuGraphInstantiateWithFlags(&made, built, 0);
-  cuGraphLaunch(made, side);
+  cuGraphInstantiateWithFlags(&exec, built, 0);
+  cuGraphLaunch(exec, side);
   return 0;
 }
 
@@ -181,9 +181,9 @@ int unload() {
 }
 
 int threads() {
-  std::vector<std::thread> all;
+  std::vector<std::thread> items;
   for (std::size_t t = 0; t < 8; ++t) {
-    all.emplace_back([t] {
+    items.emplace_back([t] {
       CUcontext context = nullptr;
       cuDevicePrimaryCtxRetain(&context, 0);
       cuCtxSetCurrent(context);
@@ -198,7 +198,7 @@ int threads() {
       }
     });
   }
-  for (std::thread& t : all) t.join();
+  for (std::thread& t : items) t.join();
   return 0;
 }
 

@@ -68,13 +68,13 @@ void reset() {
 /// Two graphs of 1 MiB each: one is used after its definition is destroyed, the other is never used.
 void graph() {
   const auto define = [] {
-    CUgraph made = nullptr;
-    CHECK(cuGraphCreate(&made, 0));
+    CUgraph ugraph = nullptr;
+    CHECK(cuGraphCreate(&ugraph, 0));
     CUDA_MEM_ALLOC_NODE_PARAMS node{};
     node.bytesize = 1 * mib;
     CUgraphNode out = nullptr;
-    CHECK(cuGraphAddMemAllocNode(&out, made, nullptr, 0, &node));
-    return made;
+    CHECK(cuGraphAddMemAllocNode(&out, ugraph, nullptr, 0, &node));
+    return ugraph;
   };
   const CUgraph used = define();
   CUgraphExec ready = nullptr;
@@ -109,8 +109,8 @@ void physical() {
 void reserve() {
   CUmemoryPool pool = nullptr;
   CHECK(cuDeviceGetDefaultMemPool(&pool, 0));
-  cuuint64_t all = ~cuuint64_t{0};
-  CHECK(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &all));
+  cuuint64_t whole = ~cuuint64_t{0};
+  CHECK(cuMemPoolSetAttribute(pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &whole));
   sluice::fake::wait_for_flush(120'000);  // Meanwhile the recorder samples the device's memory without the pool's.
   CUdeviceptr address = 0;
   CHECK(cuMemAllocFromPoolAsync(&address, 64 * mib, pool, nullptr));
@@ -213,7 +213,7 @@ void looked_up() {
   CUdeviceptr address = 0;
   CHECK(by_name(&address, 1 * mib));
   CHECK(by_query(&address, 2 * mib));
-  // Functions of other libraries are found as before, also by RTLD_NEXT; names that do not exist are not found.
+  // Functions of other libraries are found as before, including with RTLD_NEXT; names that do not exist are not found.
   if (dlsym(RTLD_NEXT, "malloc") == nullptr || dlsym(RTLD_DEFAULT, "printf") == nullptr) std::exit(1);
   if (dlsym(library, "cuMemAlloc_v99") != nullptr || dlerror() == nullptr) std::exit(1);
   if (dlsym(RTLD_NEXT, "no_such_function") != nullptr || dlerror() == nullptr) std::exit(1);

@@ -33,20 +33,20 @@ constexpr CUpti_ActivityKind kinds[] = {CUPTI_ACTIVITY_KIND_MEMCPY, CUPTI_ACTIVI
 extern "C" {
 
 /// Starts the profiler. Returns the result of cuptiSubscribe.
-int rival_start(const char* how) {
+int rival_start(const char* method) {
   CUpti_SubscriberHandle subscriber = nullptr;
   const CUptiResult result = cuptiSubscribe(&subscriber, nullptr, nullptr);
-  if (std::string_view(how) == "subscribe") return result;
+  if (std::string_view(method) == "subscribe") return result;
   cuptiActivityRegisterCallbacks(requested, completed);
   for (const CUpti_ActivityKind kind : kinds) cuptiActivityEnable(kind);
   return result;
 }
 
-void rival_stop(const char* how) {
-  if (std::string_view(how) == "subscribe") return;
+void rival_stop(const char* method) {
+  if (std::string_view(method) == "subscribe") return;
   for (const CUpti_ActivityKind kind : kinds) cuptiActivityDisable(kind);
   cuptiActivityFlushAll(0);
-  if (std::string_view(how) == "finalize") cuptiFinalize();
+  if (std::string_view(method) == "finalize") cuptiFinalize();
 }
 
 std::uint64_t rival_records() { return records; }

@@ -48,14 +48,14 @@ CUdeviceptr allocate(std::size_t bytes) {
 }
 
 template <class T>
-void send(int to, const T& what) {
-  if (write(to, &what, sizeof what) != static_cast<ssize_t>(sizeof what)) std::exit(3);
+void send(int to, const T& subject) {
+  if (write(to, &subject, sizeof subject) != static_cast<ssize_t>(sizeof subject)) std::exit(3);
 }
 template <class T>
-T receive(int from) {
-  T what{};
-  if (recv(from, &what, sizeof what, MSG_WAITALL) != static_cast<ssize_t>(sizeof what)) std::exit(3);
-  return what;
+T receive(int begin) {
+  T subject{};
+  if (recv(begin, &subject, sizeof subject, MSG_WAITALL) != static_cast<ssize_t>(sizeof subject)) std::exit(3);
+  return subject;
 }
 
 /// Sends a byte together with `descriptor`.
@@ -82,9 +82,9 @@ void hand_over(int to, int descriptor) {
   if (sendmsg(to, &m.message, 0) != 1) std::exit(3);
   close(descriptor);
 }
-void* receive_descriptor(int from) {
+void* receive_descriptor(int begin) {
   descriptor_message m;
-  if (recvmsg(from, &m.message, 0) != 1 || CMSG_FIRSTHDR(&m.message) == nullptr) std::exit(3);
+  if (recvmsg(begin, &m.message, 0) != 1 || CMSG_FIRSTHDR(&m.message) == nullptr) std::exit(3);
   int descriptor = -1;
   std::memcpy(&descriptor, CMSG_DATA(CMSG_FIRSTHDR(&m.message)), sizeof descriptor);
   return reinterpret_cast<void*>(static_cast<std::intptr_t>(descriptor));

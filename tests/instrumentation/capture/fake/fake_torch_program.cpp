@@ -46,8 +46,8 @@ Function find(void* library, const char* name) {
   return found;
 }
 
-void* allocate(fake_allocator& from, std::size_t bytes) {
-  void* address = from.allocate(bytes);
+void* allocate(fake_allocator& allocator, std::size_t bytes) {
+  void* address = allocator.allocate(bytes);
   if (address != nullptr)
     say("alloc " + std::to_string(reinterpret_cast<std::uintptr_t>(address)) + " " + std::to_string(bytes));
   return address;

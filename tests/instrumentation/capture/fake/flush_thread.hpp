@@ -14,15 +14,15 @@ namespace sluice::fake {
 
 /// The number of times that this process's flush thread has waited; -1 if there is no such thread.
 inline long waits_of_flush_thread() {
-  const auto content_of = [](const std::filesystem::path& path) {
+  const auto make_content = [](const std::filesystem::path& path) {
     std::ostringstream text;
     text << std::ifstream(path).rdbuf();
     return text.str();
   };
   for (const auto& thread : std::filesystem::directory_iterator("/proc/self/task")) {
-    if (content_of(thread.path() / "comm") != "sluice-flush\n") continue;
+    if (make_content(thread.path() / "comm") != "sluice-flush\n") continue;
     const std::string word = "\nvoluntary_ctxt_switches:";
-    const std::string status = content_of(thread.path() / "status");
+    const std::string status = make_content(thread.path() / "status");
     const std::size_t at = status.find(word);
     return at == std::string::npos ? -1 : std::atol(status.c_str() + at + word.size());
   }

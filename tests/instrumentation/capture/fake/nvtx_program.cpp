@@ -19,7 +19,7 @@
 
 namespace {
 
-nvtxEventAttributes_t event_of(nvtxMessageType_t type, nvtxMessageValue_t message) {
+nvtxEventAttributes_t make_event_selection(nvtxMessageType_t type, nvtxMessageValue_t message) {
   nvtxEventAttributes_t event{};
   event.version = NVTX_VERSION;
   event.size = NVTX_EVENT_ATTRIB_STRUCT_SIZE;
@@ -46,9 +46,9 @@ void domains() {
   nvtxDomainHandle_t domain = nvtxDomainCreateA("library");
   nvtxMessageValue_t message{};
   message.registered = nvtxDomainRegisterStringA(domain, "registered");
-  const nvtxEventAttributes_t registered = event_of(NVTX_MESSAGE_TYPE_REGISTERED, message);
+  const nvtxEventAttributes_t registered = make_event_selection(NVTX_MESSAGE_TYPE_REGISTERED, message);
   message.ascii = "plain";
-  const nvtxEventAttributes_t plain = event_of(NVTX_MESSAGE_TYPE_ASCII, message);
+  const nvtxEventAttributes_t plain = make_event_selection(NVTX_MESSAGE_TYPE_ASCII, message);
   // Each domain has its own stack: the pop below affects only the stack of its domain.
   nvtxRangePushA("default domain");
   nvtxDomainRangePushEx(domain, &registered);
@@ -66,7 +66,7 @@ void payloads() {
   nvtxDomainHandle_t domain = nvtxDomainCreateA("NCCL");
   nvtxMessageValue_t message{};
   message.ascii = "ncclCommInitRankConfig";
-  const nvtxEventAttributes_t event = event_of(NVTX_MESSAGE_TYPE_ASCII, message);
+  const nvtxEventAttributes_t event = make_event_selection(NVTX_MESSAGE_TYPE_ASCII, message);
   const int rank = 3;
   const nvtxPayloadData_t payload = {NVTX_PAYLOAD_ENTRY_TYPE_INT, sizeof rank, &rank};
   nvtxDomainRangePushEx(domain, &event);

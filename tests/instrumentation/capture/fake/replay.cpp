@@ -49,7 +49,7 @@ class player {
   void run() {
     const auto count = static_cast<std::size_t>(static_cast<double>(journal_.entries.size()) * options_.until);
     std::set<std::uint32_t> threads;
-    for (const entry& e : journal_.entries) threads.insert(thread_of(e));
+    for (const entry& e : journal_.entries) threads.insert(get_thread(e));
     threads.insert(main_thread);
     std::vector<std::thread> others;
     for (const std::uint32_t thread : threads) {
@@ -62,7 +62,7 @@ class player {
  private:
   static constexpr std::uint32_t main_thread = 1;
 
-  static std::uint32_t thread_of(const entry& e) {
+  static std::uint32_t get_thread(const entry& e) {
     if (const auto* api = std::get_if<api_edge>(&e)) return api->thread;
     if (const auto* resource = std::get_if<resource_edge>(&e)) return resource->thread;
     return main_thread;
@@ -71,7 +71,7 @@ class player {
   void play(std::uint32_t thread, std::size_t count) {
     for (std::size_t i = 0; i < count; ++i) {
       const entry& e = journal_.entries[i];
-      if (thread_of(e) != thread) continue;
+      if (get_thread(e) != thread) continue;
       for (std::size_t turn = turn_.load(); turn != i; turn = turn_.load()) turn_.wait(turn);
       if (i == count / 2 && options_.halfway) options_.halfway();
       std::visit([this](const auto& one) { show(one); }, e);
@@ -121,7 +121,7 @@ class player {
   }
 
   void show(const activity_record& e) {
-    const journal::record_layout layout = journal::layout_of(e.kind);
+    const journal::record_layout layout = journal::get_layout(e.kind);
     block b = e.bytes;
     if (layout.correlation != 0) {
       const auto correlation = journal::field<std::uint32_t>(b, layout.correlation);
@@ -176,35 +176,35 @@ void drop_edges(journal::journal& j, std::uint8_t site) {
 
 }  // namespace
 
-bool make_hostile(journal::journal& j, const std::string& how) {
-  if (how == "frees-first") {
+bool make_hostile(journal::journal& j, const std::string& method) {
+  if (method == "frees-first") {
     std::reverse(j.entries.begin(), j.entries.end());
-  } else if (how == "records-first") {
+  } else if (method == "records-first") {
     std::stable_partition(j.entries.begin(), j.entries.end(), is_record);
-  } else if (how == "records-last") {
+  } else if (method == "records-last") {
     std::stable_partition(j.entries.begin(), j.entries.end(), [](const entry& e) { return !is_record(e); });
-  } else if (how == "zero-times") {
+  } else if (method == "zero-times") {
     each_record(j, [](activity_record& r) {
-      const journal::record_layout layout = journal::layout_of(r.kind);
+      const journal::record_layout layout = journal::get_layout(r.kind);
       if (layout.start == 0) return;
       journal::set_field<std::uint64_t>(r.bytes, layout.start, 0);
       journal::set_field<std::uint64_t>(r.bytes, layout.end, 0);
     });
-  } else if (how == "backward-times") {
+  } else if (method == "backward-times") {
     each_record(j, [](activity_record& r) {
-      const journal::record_layout layout = journal::layout_of(r.kind);
+      const journal::record_layout layout = journal::get_layout(r.kind);
       if (layout.start == 0) return;
       const auto start = journal::field<std::uint64_t>(r.bytes, layout.start);
       journal::set_field(r.bytes, layout.start, journal::field<std::uint64_t>(r.bytes, layout.end));
       journal::set_field(r.bytes, layout.end, start);
     });
-  } else if (how == "unknown-kinds") {
+  } else if (method == "unknown-kinds") {
     each_record(j, [](activity_record& r) { journal::set_field<std::uint32_t>(r.bytes, 0, 1000 + r.kind); });
-  } else if (how == "no-entries") {
+  } else if (method == "no-entries") {
     drop_edges(j, 0);
-  } else if (how == "no-exits") {
+  } else if (method == "no-exits") {
     drop_edges(j, 1);
-  } else if (how == "null-pointers") {
+  } else if (method == "null-pointers") {
     for (entry& e : j.entries) {
       if (auto* api = std::get_if<api_edge>(&e)) {
         for (patch& p : api->params.patches) p.bytes.clear();
@@ -213,9 +213,9 @@ bool make_hostile(journal::journal& j, const std::string& how) {
     each_record(j, [](activity_record& r) {
       for (patch& p : r.bytes.patches) p.bytes.clear();
     });
-  } else if (how == "cut-records") {
+  } else if (method == "cut-records") {
     each_record(j, [](activity_record& r) { r.bytes.bytes.resize(std::min<std::size_t>(r.bytes.bytes.size(), 24)); });
-  } else if (how == "doubled") {
+  } else if (method == "doubled") {
     std::vector<entry> twice;
     for (const entry& e : j.entries) twice.insert(twice.end(), {e, e});
     j.entries = std::move(twice);

@@ -20,7 +20,7 @@ struct replay_options {
 /// Changes a journal into one that no driver should produce. Names: "frees-first" (entries in reverse order),
 /// "records-first", "records-last", "zero-times", "backward-times", "unknown-kinds", "no-entries", "no-exits",
 /// "null-pointers", "cut-records", "doubled". Returns false for an unknown name.
-[[nodiscard]] bool make_hostile(journal::journal& j, const std::string& how);
+[[nodiscard]] bool make_hostile(journal::journal& j, const std::string& method);
 
 /// Replays `j` and returns when all of it has been replayed. Call it on the main thread after cuInit.
 void replay(const journal::journal& j, hub& to, const replay_options& options);

@@ -1,8 +1,8 @@
 """Runs the pytest plug-in under real pytest, with stand-ins for torch, cupy and jax.
 
-    check_pytest_plugin.py BUILD        BUILD: the build folder, with python/ and, for the last tests, the program
+    check_pytest_plugin.py BUILD        BUILD is the build folder, with python/ and, for the last tests, the program
 
-Ends with 77 if pytest is not installed.
+The exit status is 77 if pytest is not installed.
 """
 import importlib.util
 import os
@@ -67,7 +67,7 @@ class cuda:
         def __exit__(self, *_): hooks.remove(self)
 '''
 
-# Like the package jax: a module for the backends, which is empty until JAX starts.
+# This stand-in has, like the package jax, a module for the backends, which is empty until JAX starts.
 JAX = '''
 import sys, types
 bridge = sys.modules["jax._src.xla_bridge"] = types.ModuleType("jax._src.xla_bridge")
@@ -309,7 +309,7 @@ class Plugin(unittest.TestCase):
             def test_unmarked(): pass
         """, under=(str(program), "record", "--mode", "timeline", "-o", str(recorded), "--"))
         self.assertEqual(status, 1, output)
-        # Excludes garbage collections, which are also recorded as ranges if they take long.
+        # The query excludes garbage collections, which are also recorded as ranges if they take long.
         query = "SELECT name FROM host_range WHERE name LIKE 'test %' ORDER BY time"
         made = subprocess.run([program, "query", recorded, query, "--format", "csv"], capture_output=True, text=True, timeout=120)
         self.assertEqual(made.stdout.splitlines(), ["name", "test test_it.py::test_large", "test test_it.py::test_unmarked"],

@@ -1,5 +1,5 @@
-"""Compares the raw walk of the interpreter's frames with traceback. Run by each Python that is found:
-check_walk.py LIBRARY. Prints the differences; the exit status is their number."""
+"""Compares the raw walk of the interpreter's frames with traceback: check_walk.py LIBRARY. Each installed Python runs
+this script. Prints the differences. The exit status is their number."""
 import asyncio
 import atexit
 import concurrent.futures
@@ -47,13 +47,13 @@ def without_surrogates(text):
 
 
 def names_of_stack():
-    """Qualified names of the caller's frames if this version has them, innermost first."""
+    """Returns the qualified names of the caller's frames, innermost first, if this Python version has them."""
     frames = itertools.islice(traceback.walk_stack(sys._getframe(1)), MOST)
     return [getattr(frame.f_code, "co_qualname", frame.f_code.co_name) for frame, line in frames]
 
 
 def both(what="", library=releasing):
-    """The walk and the traceback, taken on the same line of this function."""
+    """Compares the walk and the traceback, which are taken on the same line of this function."""
     global compared
     if complaint:
         return None
@@ -184,7 +184,7 @@ def simple_things():
     exec("both('exec')\n\n\nboth('exec')")
     callback = ctypes.CFUNCTYPE(ctypes.c_int)(lambda: both("callback from C") or 0)
     callback()
-    # Runs often enough that an adaptive interpreter specializes the calls.
+    # The loop runs often enough that an adaptive interpreter specializes the calls.
     for _ in range(200):
         built = Built()
         built.value
@@ -194,7 +194,7 @@ def simple_things():
 
 
 def long_function():
-    """Line tables with long jumps: hundreds of lines, and line deltas larger than a byte holds."""
+    """Tests line tables with long jumps: hundreds of lines, and line deltas that do not fit into a byte."""
     body = ["def far():", "    total = 0"]
     for i in range(400):
         body.append("    total += %d" % i)
@@ -217,14 +217,14 @@ def recursion():
 
 
 def reused_addresses():
-    """Code objects that are created and freed: cached data of one must not be used for the next one at its address."""
+    """Creates and frees code objects. Cached data of a code object must not be used for the next one at its address."""
     for i in range(1000):
         source = "\n" * (i % 13) + "def f%d():\n" % (i % 3) + "\n" * (i % 7) + "    return both('reused')\n"
         scope = {"both": both}
         exec(compile(source, "generated-%d.py" % (i % 11), "exec"), scope)
         scope["f%d" % (i % 3)]()
         del scope
-    # Has the same file, function and first line, but a different line at the same instruction.
+    # This code has the same file, function and first line, but a different line at the same instruction.
     for i in range(1000):
         scope = {"both": both}
         exec(compile("def f():\n" + "\n" * (i % 5) + "    both('same name')\n    return 1\n", "cell.py", "exec"), scope)
@@ -261,7 +261,7 @@ def threads():
 
 
 def side_by_side():
-    """The same code on several threads at once: without the GIL each runs its own copy."""
+    """Runs the same code on several threads at once. Without the GIL, each thread runs its own copy."""
     running = [threading.Thread(target=simple_things) for _ in range(4)]
     for thread in running:
         thread.start()
@@ -280,7 +280,7 @@ def in_a_child():
 
 
 def on_threads_of_c():
-    """Threads that enter and leave Python repeatedly, as library threads do, also nested."""
+    """Tests threads that enter and leave Python repeatedly, as library threads do, also nested."""
     enter = ctypes.CFUNCTYPE(None)
 
     def run(depth):
@@ -293,7 +293,7 @@ def on_threads_of_c():
 
 
 def in_pytorch():
-    """The backward pass runs on a C++ thread, which enters Python for functions like this one."""
+    """Tests a backward pass, which runs on a C++ thread that enters Python for functions like this one."""
     try:
         import torch
     except ImportError:

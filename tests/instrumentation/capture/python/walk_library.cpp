@@ -19,8 +19,8 @@ struct sent {
   std::string messages;
 };
 sent& kept() {
-  static auto* const all = new sent;  // Threads of the interpreter may outlive destructors.
-  return *all;
+  static auto* const whole = new sent;  // Threads of the interpreter may outlive destructors.
+  return *whole;
 }
 
 }  // namespace
@@ -90,15 +90,15 @@ EXPORTED std::size_t walk(char* text, std::size_t room) {
   std::uint64_t keys[most];
   std::uint64_t entries[most / 64] = {};
   const std::size_t count = sluice::capture::python_frames(keys, most, entries);
-  std::string all = key_is_of_the_frames() ? "" : "another stack's key\t\t0\t0\n";
+  std::string content = key_is_of_the_frames() ? "" : "another stack's key\t\t0\t0\n";
   const std::lock_guard lock(kept().mutex);
   for (std::size_t i = 0; i < count; ++i) {
     const auto& frame = kept().frames.at(keys[i]);
     const bool entry = (entries[i / 64] >> i % 64 & 1) != 0;
-    all += kept().texts[frame.function] + '\t' + kept().texts[frame.file] + '\t' + std::to_string(frame.line) + '\t' +
-           (entry ? "1" : "0") + '\n';
+    content += kept().texts[frame.function] + '\t' + kept().texts[frame.file] + '\t' + std::to_string(frame.line) +
+               '\t' + (entry ? "1" : "0") + '\n';
   }
-  if (all.size() + 1 > room) return 0;
-  std::memcpy(text, all.c_str(), all.size() + 1);
+  if (content.size() + 1 > room) return 0;
+  std::memcpy(text, content.c_str(), content.size() + 1);
   return count;
 }

@@ -51,7 +51,7 @@ int producer(backend_kind kind, int in, int out) {
 }
 
 /// Releases imported memory during a capture: waiting for the device would break the capture, and the graph's launches
-/// use the memory. Returns 0 if neither was harmed.
+/// use the memory. Returns 0 if the capture and the launches succeeded.
 int let_go_while_captured(imported_memory numbers, const std::vector<std::uint32_t>& values) {
   const stream s;
   const device_buffer copied(numbers.size_bytes(), s);

@@ -22,17 +22,17 @@ using testing::ms;
 using testing::recording;
 
 /// Closes a recording in several sections, so that queries are answered from its sections.
-void close_in_sections(recording& of) {
+void close_in_sections(recording& subject) {
   summary::finalize_options ending;
   ending.min_events = 1;
   ending.section_events = 20;
-  ASSERT_TRUE(summary::finalize(of.writer(), ending));
+  ASSERT_TRUE(summary::finalize(subject.writer(), ending));
 }
 
 struct opened {
-  explicit opened(const recording& of) : opened(of.path()) {}
+  explicit opened(const recording& subject) : opened(subject.path()) {}
   explicit opened(const std::string& path) : asked(trace::file::open(path).value()) {}
-  [[nodiscard]] time_range span() const { return index::time_range_of(*asked.snapshot()); }
+  [[nodiscard]] time_range span() const { return index::recorded_range(*asked.snapshot()); }
   std::shared_ptr<const metrics::compared_side> side(time_range range, std::optional<trace::device_id> device = {},
                                                      trace::process_id process = trace::process_id::none) {
     const auto found = asked.ask_now(compared_side_query{range, device, process});
@@ -85,19 +85,19 @@ TEST(compared_side, is_the_same_from_sections_and_from_an_index_of_everything) {
 }
 
 TEST(compared_side, of_one_device_leaves_the_others_out) {
-  recording made;
-  testing::write_steps(made, 3, 32 * mib);
-  auto row = made.event<trace::alloc_event>(900 * ms);
+  recording recorded;
+  testing::write_steps(recorded, 3, 32 * mib);
+  auto row = recorded.event<trace::alloc_event>(900 * ms);
   row.block = trace::block_id{900};
   row.bytes = 7 * mib;
   row.kind = trace::memory_kind::host;
   row.layer = trace::layer::user;
-  made.writer().add(row);
-  made.close();
-  opened all(made);
-  EXPECT_EQ(all.side(all.span())->metrics.memory.size(), 2U);
-  EXPECT_EQ(all.side(all.span(), trace::device_id{1})->metrics.memory.size(), 1U);
-  EXPECT_TRUE(all.side(all.span(), trace::device_id{5})->metrics.memory.empty());
+  recorded.writer().add(row);
+  recorded.close();
+  opened whole(recorded);
+  EXPECT_EQ(whole.side(whole.span())->metrics.memory.size(), 2U);
+  EXPECT_EQ(whole.side(whole.span(), trace::device_id{1})->metrics.memory.size(), 1U);
+  EXPECT_TRUE(whole.side(whole.span(), trace::device_id{5})->metrics.memory.empty());
 }
 
 /// Fixture with two processes that share a GPU: each in its own recording, and both in one recording.
@@ -143,10 +143,10 @@ TEST_F(two_ranks, of_one_gpu_are_as_if_each_had_been_recorded_alone) {
 
 TEST_F(two_ranks, are_less_than_both_together) {
   opened both(both_);
-  const std::uint64_t all = both.side(both.span())->metrics.memory.at(0).metrics.maximum;
+  const std::uint64_t total = both.side(both.span())->metrics.memory.at(0).metrics.maximum;
   const std::uint64_t first = both.side(both.span(), {}, processes_[0])->metrics.memory.at(0).metrics.maximum;
   EXPECT_EQ(first, 132 * mib);
-  EXPECT_GT(all, first + 148 * mib);
+  EXPECT_GT(total, first + 148 * mib);
 }
 
 class two_recordings : public ::testing::Test {
@@ -229,12 +229,12 @@ TEST_F(two_recordings, have_a_tree_that_holds_the_larger_side_of_each_stack) {
 
 TEST(difference_tree, folds_libraries_and_keeps_stacks_that_only_one_side_has) {
   const auto line = [](const char* function, bool own) {
-    symbols::frame_line made;
-    made.kind = trace::frame_kind::python;
-    made.function = function;
-    made.file = own ? "/home/a/own.py" : "/usr/lib/python3/site-packages/torch/library.py";
-    made.own = own;
-    return made;
+    symbols::frame_line frame_line;
+    frame_line.kind = trace::frame_kind::python;
+    frame_line.function = function;
+    frame_line.file = own ? "/home/a/own.py" : "/usr/lib/python3/site-packages/torch/library.py";
+    frame_line.own = own;
+    return frame_line;
   };
   std::vector<metrics::stack_change> changes(2);
   changes[0].stack = {line("empty", false), line("call", false), line("main", true)};
@@ -250,9 +250,9 @@ TEST(difference_tree, folds_libraries_and_keeps_stacks_that_only_one_side_has) {
 }
 
 TEST(difference_tree, of_nothing_is_a_root) {
-  const metrics::difference_tree made = metrics::merge_changes({}, false);
-  ASSERT_EQ(made.tree.nodes.size(), 1U);
-  EXPECT_EQ(made.tree.nodes[0].end, 1U);
+  const metrics::difference_tree tree = metrics::merge_changes({}, false);
+  ASSERT_EQ(tree.tree.nodes.size(), 1U);
+  EXPECT_EQ(tree.tree.nodes[0].end, 1U);
 }
 
 }  // namespace

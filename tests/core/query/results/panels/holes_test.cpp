@@ -17,11 +17,11 @@ using testing::recording;
 
 /// Writes a segment of 100 MiB with blocks of 10 MiB that are allocated one after another; every second block is freed
 /// again.
-void write_segment(recording& made) {
-  made.standard_tables();
-  made.add_alloc(1 * ms, 1, 100 * mib);
+void write_segment(recording& recorded) {
+  recorded.standard_tables();
+  recorded.add_alloc(1 * ms, 1, 100 * mib);
   for (std::uint64_t i = 0; i < 10; ++i) {
-    auto row = made.event<trace::alloc_event>(static_cast<time_ns>(10 + i * 10) * ms);
+    auto row = recorded.event<trace::alloc_event>(static_cast<time_ns>(10 + i * 10) * ms);
     row.block = trace::block_id{2 + i};
     row.parent = trace::block_id{1};
     row.bytes = 10 * mib;
@@ -29,27 +29,27 @@ void write_segment(recording& made) {
     row.layer = trace::layer::framework;
     row.device = trace::device_id{1};
     row.address = (std::uint64_t{1} << 32U) + i * 10 * mib;
-    made.writer().add(row);
+    recorded.writer().add(row);
   }
   for (std::uint64_t i = 0; i < 10; i += 2)
-    made.add_free(static_cast<time_ns>(120 + i) * ms, 2 + i, trace::layer::framework);
-  made.add_alloc(200 * ms, 50, mib, trace::memory_kind::host);
+    recorded.add_free(static_cast<time_ns>(120 + i) * ms, 2 + i, trace::layer::framework);
+  recorded.add_alloc(200 * ms, 50, mib, trace::memory_kind::host);
 }
 
 class hole_curves : public ::testing::TestWithParam<bool> {};
 
 TEST_P(hole_curves, are_what_the_memory_map_shows_at_each_moment) {
-  recording made;
-  write_segment(made);
+  recording recorded;
+  write_segment(recorded);
   if (GetParam()) {
     summary::finalize_options ending;
     ending.min_events = 1;
     ending.section_events = 5;
-    ASSERT_TRUE(summary::finalize(made.writer(), ending));
+    ASSERT_TRUE(summary::finalize(recorded.writer(), ending));
   } else {
-    made.close();
+    recorded.close();
   }
-  engine asked(trace::file::open(made.path()).value());
+  engine asked(trace::file::open(recorded.path()).value());
   const auto curve = *asked.ask_now(holes_query{.range = {0, 200 * ms}, .device = trace::device_id{1}, .samples = 40});
   ASSERT_EQ(curve->samples.size(), 40U);
   std::uint64_t most = 0;

@@ -28,10 +28,10 @@ void write_gaps(recording& to) {
 }
 
 TEST(listed_gaps, are_the_longest_first_with_what_ended_them) {
-  recording made;
-  write_gaps(made);
-  made.close();
-  const idle_gap_list list = result_of(made.path(), idle_gaps_query{whole_time});
+  recording recorded;
+  write_gaps(recorded);
+  recorded.close();
+  const idle_gap_list list = make_result(recorded.path(), idle_gaps_query{whole_time});
   ASSERT_EQ(list.gaps.size(), 80U);
   EXPECT_EQ(list.gaps[0].gap.span.length(), 80 * 20 * us);
   EXPECT_EQ(list.gaps[0].gap.before, slice_kind::kernel);
@@ -42,10 +42,10 @@ TEST(listed_gaps, are_the_longest_first_with_what_ended_them) {
 }
 
 TEST(listed_gaps, say_what_took_most_of_each) {
-  recording made;
-  write_gaps(made);
-  made.close();
-  const idle_gap_list list = result_of(made.path(), idle_gaps_query{whole_time});
+  recording recorded;
+  write_gaps(recorded);
+  recorded.close();
+  const idle_gap_list list = make_result(recorded.path(), idle_gaps_query{whole_time});
   const listed_gap& shortest = list.gaps.back();
   EXPECT_EQ(shortest.gap.span.length(), 20 * us);
   EXPECT_EQ(shortest.gap.cause, gap_cause::wait);
@@ -55,11 +55,11 @@ TEST(listed_gaps, say_what_took_most_of_each) {
 }
 
 TEST(listed_gaps, add_up_to_the_idle_time_of_the_device) {
-  recording made;
-  write_gaps(made);
-  made.close();
-  const idle_gap_list list = result_of(made.path(), idle_gaps_query{whole_time});
-  const metrics::report report = result_of(made.path(), report_query{});
+  recording recorded;
+  write_gaps(recorded);
+  recorded.close();
+  const idle_gap_list list = make_result(recorded.path(), idle_gaps_query{whole_time});
+  const metrics::report report = make_result(recorded.path(), report_query{});
   ASSERT_EQ(report.whole.devices.size(), 1U);
   const metrics::device_activity& device = report.whole.devices[0];
   const metrics::gap_lengths& lengths = list.lengths.at(device.device);
@@ -72,11 +72,11 @@ TEST(listed_gaps, add_up_to_the_idle_time_of_the_device) {
 }
 
 TEST(listed_gaps, have_the_causes_of_the_findings) {
-  recording made;
-  write_gaps(made);
-  made.close();
-  const idle_gap_list list = result_of(made.path(), idle_gaps_query{whole_time});
-  const metrics::report report = result_of(made.path(), report_query{});
+  recording recorded;
+  write_gaps(recorded);
+  recorded.close();
+  const idle_gap_list list = make_result(recorded.path(), idle_gaps_query{whole_time});
+  const metrics::report report = make_result(recorded.path(), report_query{});
   ASSERT_EQ(list.lines.size(), report.waste.gaps.size());
   for (std::size_t i = 0; i < list.lines.size(); ++i) {
     EXPECT_EQ(list.lines[i].cause, report.waste.gaps[i].cause);
@@ -96,15 +96,15 @@ TEST(listed_gaps, from_sections_are_those_from_an_index_of_everything) {
 }
 
 TEST(listed_gaps, of_many_are_the_longest) {
-  recording made;
-  made.standard_tables();
+  recording recorded;
+  recorded.standard_tables();
   time_ns at = 0;
   for (time_ns i = 0; i < 1500; ++i) {
-    made.add_kernel(at, at + 10 * us);
+    recorded.add_kernel(at, at + 10 * us);
     at += 10 * us + 20 * us + i;
   }
-  made.close();
-  const idle_gap_list list = result_of(made.path(), idle_gaps_query{whole_time});
+  recorded.close();
+  const idle_gap_list list = make_result(recorded.path(), idle_gaps_query{whole_time});
   ASSERT_EQ(list.gaps.size(), idle_gap_list::limit);
   EXPECT_EQ(list.lengths.begin()->second.count, 1499U);
   EXPECT_EQ(list.gaps.front().gap.span.length(), 20 * us + 1498);

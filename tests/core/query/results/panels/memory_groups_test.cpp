@@ -56,17 +56,17 @@ void write_random(recording& to) {
 }
 
 TEST(memory_groups, add_up_to_the_total_at_the_highest_moment_of_each_part) {
-  recording made;
-  made.standard_tables();
-  testing::stack_maker stack(made);
-  alloc(made, 0, 1, 100, line(stack, 1));
-  alloc(made, 110, 2, 50, line(stack, 2));
-  made.add_free(120, 2);
-  alloc(made, 130, 3, 20, line(stack, 3));
-  made.add_free(250, 1);
-  alloc(made, 399, 4, 1, line(stack, 1));
-  made.close();
-  const memory_groups found = result_of(made.path(), about({0, 400}, 4));
+  recording recorded;
+  recorded.standard_tables();
+  testing::stack_maker stack(recorded);
+  alloc(recorded, 0, 1, 100, line(stack, 1));
+  alloc(recorded, 110, 2, 50, line(stack, 2));
+  recorded.add_free(120, 2);
+  alloc(recorded, 130, 3, 20, line(stack, 3));
+  recorded.add_free(250, 1);
+  alloc(recorded, 399, 4, 1, line(stack, 1));
+  recorded.close();
+  const memory_groups found = make_result(recorded.path(), about({0, 400}, 4));
   EXPECT_EQ(found.total, (std::vector<std::uint64_t>{100, 150, 120, 21}));
   EXPECT_EQ(found.moments, (std::vector<time_ns>{0, 110, 200, 399}));
   EXPECT_EQ(found.peak, 150U);
@@ -81,19 +81,19 @@ TEST(memory_groups, add_up_to_the_total_at_the_highest_moment_of_each_part) {
 }
 
 TEST(memory_groups, have_the_peak_of_the_report_and_what_its_lines_held) {
-  recording made;
-  write_random(made);
-  made.close();
-  const memory_groups found = result_of(made.path(), about({0, 10'000}, 300));
-  const metrics::report report = result_of(made.path(), report_query{});
+  recording recorded;
+  write_random(recorded);
+  recorded.close();
+  const memory_groups found = make_result(recorded.path(), about({0, 10'000}, 300));
+  const metrics::report report = make_result(recorded.path(), report_query{});
   ASSERT_EQ(report.peaks.size(), 1U);
   EXPECT_EQ(found.peak, report.peaks[0].bytes);
   EXPECT_EQ(found.peak_time, report.peaks[0].time);
   std::size_t compared = 0;
   for (const metrics::line_use& each : report.peaks[0].lines.lines) {
-    const std::string label = symbols::place_of(each.line) + ", " + symbols::name_of(each.line);
+    const std::string label = symbols::get_place(each.line) + ", " + symbols::get_name(each.line);
     const auto group = std::find_if(found.groups.begin(), found.groups.end(),
-                                    [&](const memory_group& of) { return of.label == label; });
+                                    [&](const memory_group& subject) { return subject.label == label; });
     if (group == found.groups.end()) continue;
     EXPECT_EQ(group->at_peak, each.metrics.bytes) << label;
     ++compared;
@@ -102,10 +102,10 @@ TEST(memory_groups, have_the_peak_of_the_report_and_what_its_lines_held) {
 }
 
 TEST(memory_groups, beyond_the_limit_are_one) {
-  recording made;
-  write_random(made);
-  made.close();
-  const memory_groups found = result_of(made.path(), about({0, 10'000}, 100));
+  recording recorded;
+  write_random(recorded);
+  recorded.close();
+  const memory_groups found = make_result(recorded.path(), about({0, 10'000}, 100));
   EXPECT_EQ(found.group_count, 20U);
   ASSERT_EQ(found.groups.size(), memory_groups::limit);
   ASSERT_EQ(found.others.bytes.size(), 100U);
@@ -117,22 +117,22 @@ TEST(memory_groups, beyond_the_limit_are_one) {
 }
 
 TEST(memory_groups, of_a_range_begin_with_what_was_live_then) {
-  recording made;
-  write_random(made);
-  made.close();
-  const memory_groups whole = result_of(made.path(), about({0, 8'000}, 8'000));
-  const memory_groups found = result_of(made.path(), about({3'000, 4'000}, 1'000));
+  recording recorded;
+  write_random(recorded);
+  recorded.close();
+  const memory_groups whole = make_result(recorded.path(), about({0, 8'000}, 8'000));
+  const memory_groups found = make_result(recorded.path(), about({3'000, 4'000}, 1'000));
   for (std::size_t part = 0; part < 1'000; ++part)
     ASSERT_EQ(found.total[part], whole.total[3'000 + part]) << "at " << 3'000 + part;
 }
 
 TEST(memory_groups, select_the_blocks_that_they_hold) {
-  recording made;
-  write_random(made);
-  made.close();
+  recording recorded;
+  write_random(recorded);
+  recorded.close();
   for (const memory_grouping by : {memory_grouping::line, memory_grouping::module, memory_grouping::package,
                                    memory_grouping::owner, memory_grouping::stream, memory_grouping::process}) {
-    const memory_groups found = result_of(made.path(), about({0, 10'000}, 50, by));
+    const memory_groups found = make_result(recorded.path(), about({0, 10'000}, 50, by));
     const std::size_t part = 21;
     blocks_query blocks;
     blocks.range = {found.moments[part], found.moments[part] + 1};
@@ -142,11 +142,12 @@ TEST(memory_groups, select_the_blocks_that_they_hold) {
     std::vector<std::uint64_t> keys;
     for (const memory_group& each : found.groups) {
       blocks.groups = block_groups{by, {each.key}, false};
-      EXPECT_EQ(result_of(made.path(), blocks).total_bytes, each.bytes[part]) << each.label;
+      EXPECT_EQ(make_result(recorded.path(), blocks).total_bytes, each.bytes[part]) << each.label;
       keys.push_back(each.key);
     }
     blocks.groups = block_groups{by, keys, true};
-    EXPECT_EQ(result_of(made.path(), blocks).total_bytes, found.others.bytes.empty() ? 0 : found.others.bytes[part]);
+    EXPECT_EQ(make_result(recorded.path(), blocks).total_bytes,
+              found.others.bytes.empty() ? 0 : found.others.bytes[part]);
   }
 }
 
@@ -165,13 +166,13 @@ TEST(memory_groups, from_sections_are_those_from_an_index_of_everything) {
 }
 
 TEST(memory_groups, are_only_of_the_memory_that_was_asked_for) {
-  recording made;
-  made.standard_tables();
-  made.add_alloc(10, 1, 100, memory_kind::device);
-  made.add_alloc(20, 2, 1000, memory_kind::pinned);
-  made.add_alloc(30, 3, 5000, memory_kind::device, layer::pool);
-  made.close();
-  const memory_groups found = result_of(made.path(), about({0, 100}, 10));
+  recording recorded;
+  recorded.standard_tables();
+  recorded.add_alloc(10, 1, 100, memory_kind::device);
+  recorded.add_alloc(20, 2, 1000, memory_kind::pinned);
+  recorded.add_alloc(30, 3, 5000, memory_kind::device, layer::pool);
+  recorded.close();
+  const memory_groups found = make_result(recorded.path(), about({0, 100}, 10));
   EXPECT_EQ(found.peak, 100U);
   ASSERT_EQ(found.groups.size(), 1U);
   EXPECT_EQ(found.groups[0].label, "") << "no stack was recorded";

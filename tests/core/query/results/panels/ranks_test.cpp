@@ -47,20 +47,20 @@ void write_ranks(recording& to) {
 }
 
 ranks_query about(std::uint32_t width) {
-  ranks_query made;
+  ranks_query output;
   for (std::uint64_t rank = 0; rank < 2; ++rank)
-    made.ranks.push_back(
+    output.ranks.push_back(
         {trace::process_id{10 + rank}, {trace::device_id{20 + rank}, layer::driver, memory_kind::device}});
-  made.range = {0, 10'000};
-  made.width = width;
-  return made;
+  output.range = {0, 10'000};
+  output.width = width;
+  return output;
 }
 
 TEST(ranks, have_their_memory_over_time) {
-  recording made;
-  write_ranks(made);
-  made.close();
-  const rank_rows found = result_of(made.path(), about(100));
+  recording recorded;
+  write_ranks(recorded);
+  recorded.close();
+  const rank_rows found = make_result(recorded.path(), about(100));
   ASSERT_EQ(found.rows.size(), 2U);
   ASSERT_EQ(found.rows[0].memory.size(), 100U);
   EXPECT_EQ(found.rows[0].memory[0], 0);
@@ -69,10 +69,10 @@ TEST(ranks, have_their_memory_over_time) {
 }
 
 TEST(ranks, have_the_share_of_time_in_which_their_device_is_idle) {
-  recording made;
-  write_ranks(made);
-  made.close();
-  const rank_rows found = result_of(made.path(), about(10));
+  recording recorded;
+  write_ranks(recorded);
+  recorded.close();
+  const rank_rows found = make_result(recorded.path(), about(10));
   ASSERT_EQ(found.rows[0].idle.size(), 10U);
   for (std::size_t part = 0; part < 10; ++part) {
     EXPECT_NEAR(found.rows[0].idle[part], 0, 0.01);

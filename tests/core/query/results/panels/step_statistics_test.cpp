@@ -28,24 +28,24 @@ const step_metric* metric(const step_statistics& in, std::string_view label) {
 void write(recording& to) { testing::write_steps(to, 12, 8 * mib, mib); }
 
 TEST(step_statistics, are_those_of_the_range_of_each_step) {
-  recording made;
-  write(made);
-  made.close();
-  const step_statistics found = result_of(made.path(), step_statistics_query{});
+  recording recorded;
+  write(recorded);
+  recorded.close();
+  const step_statistics found = make_result(recorded.path(), step_statistics_query{});
   ASSERT_EQ(found.steps.size(), 12U);
   EXPECT_EQ(found.measured, 12U);
   std::size_t compared = 0;
   for (std::size_t i = 0; i < found.steps.size(); ++i) {
-    const metrics::range_statistics all = result_of(made.path(), statistics_query{found.steps[i].span});
-    for (const auto& each : all.memory) {
-      const std::string name = "GPU 0, " + std::string(name_of(each.layer)) + ": " + std::string(name_of(each.kind));
+    const metrics::range_statistics statistics = make_result(recorded.path(), statistics_query{found.steps[i].span});
+    for (const auto& each : statistics.memory) {
+      const std::string name = "GPU 0, " + std::string(get_name(each.layer)) + ": " + std::string(get_name(each.kind));
       const step_metric* peak = metric(found, "peak, " + name);
       ASSERT_NE(peak, nullptr) << name;
       EXPECT_EQ(peak->values[i], static_cast<double>(each.maximum));
       ++compared;
     }
-    for (const auto& each : all.transfers) {
-      const step_metric* copied = metric(found, "copied, GPU 0, " + std::string(name_of(each.direction)));
+    for (const auto& each : statistics.transfers) {
+      const step_metric* copied = metric(found, "copied, GPU 0, " + std::string(get_name(each.direction)));
       ASSERT_NE(copied, nullptr);
       EXPECT_EQ(copied->values[i], each.bytes);
       ++compared;
@@ -62,9 +62,9 @@ TEST(step_statistics, of_a_live_recording_follow_its_steps) {
   recording whole;
   testing::write_steps(whole, 400, 8 * mib, mib);
   whole.close();
-  const auto from = trace::file::open(whole.path()).value()->latest();
+  const auto source = trace::file::open(whole.path()).value()->latest();
   recording grows(64);
-  testing::copy_rows(*from, grows.writer());
+  testing::copy_rows(*source, grows.writer());
   grows.flush();
   engine asked(trace::file::open(grows.path()).value());
   slot<step_statistics_query> panel;
@@ -95,7 +95,7 @@ TEST(step_statistics, of_a_live_recording_follow_its_steps) {
   grows.flush();
   ASSERT_TRUE(follow(401));
   grows.close();
-  const step_statistics expected = result_of(grows.path(), step_statistics_query{});
+  const step_statistics expected = make_result(grows.path(), step_statistics_query{});
   ASSERT_EQ(last.metrics.size(), expected.metrics.size());
   for (std::size_t i = 0; i < expected.metrics.size(); ++i) {
     EXPECT_EQ(last.metrics[i].label, expected.metrics[i].label);
@@ -121,47 +121,47 @@ TEST(step_statistics, from_sections_are_those_from_an_index_of_everything) {
 }
 
 TEST(step_statistics, of_a_recording_without_steps_are_none) {
-  recording made;
-  made.standard_tables();
-  made.add_kernel(0, 100, "x");
-  made.close();
-  const step_statistics found = result_of(made.path(), step_statistics_query{});
+  recording recorded;
+  recorded.standard_tables();
+  recorded.add_kernel(0, 100, "x");
+  recorded.close();
+  const step_statistics found = make_result(recorded.path(), step_statistics_query{});
   EXPECT_TRUE(found.processes.empty());
   EXPECT_TRUE(found.steps.empty());
   EXPECT_TRUE(found.metrics.empty());
 }
 
 TEST(step_statistics, name_the_processes_that_have_steps) {
-  recording made;
-  write(made);
-  made.close();
-  const step_statistics found = result_of(made.path(), step_statistics_query{});
+  recording recorded;
+  write(recorded);
+  recorded.close();
+  const step_statistics found = make_result(recorded.path(), step_statistics_query{});
   ASSERT_EQ(found.processes.size(), 1U);
   EXPECT_EQ(found.processes[0].steps, 12U);
-  const step_statistics other = result_of(made.path(), step_statistics_query{trace::process_id{99}});
+  const step_statistics other = make_result(recorded.path(), step_statistics_query{trace::process_id{99}});
   EXPECT_TRUE(other.steps.empty()) << "the process does not exist";
   EXPECT_EQ(other.processes.size(), 1U);
 }
 
 TEST(outliers, are_far_from_the_median_by_both_measures) {
   double median = 0;
-  EXPECT_EQ(outliers_of({10, 11, 10, 9, 10, 30, 10}, median), (std::vector<std::uint32_t>{5}));
+  EXPECT_EQ(find_outliers({10, 11, 10, 9, 10, 30, 10}, median), (std::vector<std::uint32_t>{5}));
   EXPECT_EQ(median, 10);
-  EXPECT_TRUE(outliers_of({100, 100, 100, 100, 104}, median).empty()) << "4 % is not worth a mark";
-  EXPECT_EQ(outliers_of({100, 100, 100, 100, 106}, median), (std::vector<std::uint32_t>{4}));
-  EXPECT_TRUE(outliers_of({1, 2, 3, 4, 5, 6, 7, 8, 14}, median).empty()) << "such values vary";
+  EXPECT_TRUE(find_outliers({100, 100, 100, 100, 104}, median).empty()) << "4 % is not worth a mark";
+  EXPECT_EQ(find_outliers({100, 100, 100, 100, 106}, median), (std::vector<std::uint32_t>{4}));
+  EXPECT_TRUE(find_outliers({1, 2, 3, 4, 5, 6, 7, 8, 14}, median).empty()) << "such values vary";
 }
 
 TEST(outliers, are_not_looked_for_among_few_values) {
   double median = 0;
-  EXPECT_TRUE(outliers_of({}, median).empty());
+  EXPECT_TRUE(find_outliers({}, median).empty());
   EXPECT_EQ(median, 0);
-  EXPECT_TRUE(outliers_of({1, 1, 100, std::nan("")}, median).empty());
+  EXPECT_TRUE(find_outliers({1, 1, 100, std::nan("")}, median).empty());
 }
 
 TEST(outliers, are_never_what_is_not_known) {
   double median = 0;
-  EXPECT_EQ(outliers_of({std::nan(""), 1, 1, 1, 1, 9}, median), (std::vector<std::uint32_t>{5}));
+  EXPECT_EQ(find_outliers({std::nan(""), 1, 1, 1, 1, 9}, median), (std::vector<std::uint32_t>{5}));
 }
 
 }  // namespace

@@ -63,7 +63,7 @@ void write_loop(recording& to) {
   }
 }
 
-const copy_line& line_of(const copy_table& table, direction way) {
+const copy_line& get_line(const copy_table& table, direction way) {
   const auto found =
       std::find_if(table.lines.begin(), table.lines.end(), [&](const auto& each) { return each.direction == way; });
   EXPECT_NE(found, table.lines.end());
@@ -71,12 +71,12 @@ const copy_line& line_of(const copy_table& table, direction way) {
 }
 
 TEST(transfers, are_summed_up_by_line_and_direction) {
-  recording made;
-  write_loop(made);
-  made.close();
-  const copy_table table = result_of(made.path(), transfers_query{everything});
+  recording recorded;
+  write_loop(recorded);
+  recorded.close();
+  const copy_table table = make_result(recorded.path(), transfers_query{everything});
   ASSERT_EQ(table.lines.size(), 2U);
-  const copy_line& in = line_of(table, direction::h2d);
+  const copy_line& in = get_line(table, direction::h2d);
   EXPECT_EQ(in.place.line.line, 7U);
   EXPECT_EQ(in.count, 60U);
   EXPECT_EQ(in.bytes, 60 * 16 * mib);
@@ -86,19 +86,19 @@ TEST(transfers, are_summed_up_by_line_and_direction) {
   EXPECT_TRUE(in.kernels_known);
   EXPECT_EQ(in.alone, 60 * 1 * ms);
   EXPECT_DOUBLE_EQ(in.rate(), 16.0 * mib / 2e-3);
-  const copy_line& out = line_of(table, direction::d2h);
+  const copy_line& out = get_line(table, direction::d2h);
   EXPECT_EQ(out.place.line.line, 9U);
   EXPECT_EQ(out.alone, out.busy) << "no kernel runs beside them";
 }
 
 TEST(transfers, agree_with_the_report) {
-  recording made;
-  write_loop(made);
-  made.close();
-  const copy_table table = result_of(made.path(), transfers_query{everything});
-  const metrics::report report = result_of(made.path(), report_query{});
+  recording recorded;
+  write_loop(recorded);
+  recorded.close();
+  const copy_table table = make_result(recorded.path(), transfers_query{everything});
+  const metrics::report report = make_result(recorded.path(), report_query{});
   for (const metrics::transfer_statistics& way : report.whole.transfers) {
-    const copy_line& line = line_of(table, way.direction);
+    const copy_line& line = get_line(table, way.direction);
     EXPECT_EQ(line.count, way.count);
     EXPECT_EQ(static_cast<double>(line.bytes), way.bytes);
     double fastest = 0;
@@ -111,19 +111,19 @@ TEST(transfers, agree_with_the_report) {
     EXPECT_EQ(counted, way.count);
     EXPECT_EQ(fastest, way.fastest_bandwidth);
   }
-  EXPECT_EQ(line_of(table, direction::h2d).repeated, report.duplicates.repeated.all);
-  EXPECT_EQ(line_of(table, direction::h2d).repeated.copies, 30U);
+  EXPECT_EQ(get_line(table, direction::h2d).repeated, report.duplicates.repeated.all);
+  EXPECT_EQ(get_line(table, direction::h2d).repeated.copies, 30U);
   EXPECT_TRUE(table.contents_checked);
 }
 
 TEST(transfers, of_a_range_are_those_that_begin_in_it) {
-  recording made;
-  write_loop(made);
-  made.close();
-  const copy_table table = result_of(made.path(), transfers_query{{100 * ms, 200 * ms}});
-  EXPECT_EQ(line_of(table, direction::h2d).count, 10U);
-  EXPECT_EQ(line_of(table, direction::h2d).range, (time_range{100 * ms, 190 * ms + 1}));
-  EXPECT_EQ(line_of(table, direction::h2d).repeated.copies, 5U);
+  recording recorded;
+  write_loop(recorded);
+  recorded.close();
+  const copy_table table = make_result(recorded.path(), transfers_query{{100 * ms, 200 * ms}});
+  EXPECT_EQ(get_line(table, direction::h2d).count, 10U);
+  EXPECT_EQ(get_line(table, direction::h2d).range, (time_range{100 * ms, 190 * ms + 1}));
+  EXPECT_EQ(get_line(table, direction::h2d).repeated.copies, 5U);
 }
 
 TEST(transfers, from_sections_are_those_from_an_index_of_everything) {
@@ -146,14 +146,14 @@ TEST(transfers, from_sections_are_those_from_an_index_of_everything) {
 }
 
 TEST(transfers, of_about_one_size_and_rate_are_one_cell_with_the_fastest_of_them) {
-  recording made;
-  made.standard_tables();
-  add_copy(made, {}, 0, 1000'000, 1 * mib);
-  const auto fastest = add_copy(made, {}, 2 * ms, 2 * ms + 990'000, 1 * mib);
-  add_copy(made, {}, 4 * ms, 5 * ms, 8 * mib);
-  add_copy(made, {}, 6 * ms, 6 * ms, 8 * mib);
-  made.close();
-  const copy_table table = result_of(made.path(), transfers_query{everything});
+  recording recorded;
+  recorded.standard_tables();
+  add_copy(recorded, {}, 0, 1000'000, 1 * mib);
+  const auto fastest = add_copy(recorded, {}, 2 * ms, 2 * ms + 990'000, 1 * mib);
+  add_copy(recorded, {}, 4 * ms, 5 * ms, 8 * mib);
+  add_copy(recorded, {}, 6 * ms, 6 * ms, 8 * mib);
+  recorded.close();
+  const copy_table table = make_result(recorded.path(), transfers_query{everything});
   ASSERT_EQ(table.cells.size(), 2U);
   EXPECT_EQ(table.cells[0].count, 2U);
   EXPECT_EQ(table.cells[0].bytes, 2 * mib);
@@ -166,13 +166,13 @@ TEST(transfers, of_about_one_size_and_rate_are_one_cell_with_the_fastest_of_them
 }
 
 TEST(transfers, of_many_small_pieces_are_a_storm) {
-  recording made;
-  made.standard_tables();
-  testing::stack_maker stack(made);
+  recording recorded;
+  recorded.standard_tables();
+  testing::stack_maker stack(recorded);
   const trace::stack_id pieces = stack({testing::python("pieces", "/home/me/train.py", 3)});
-  for (time_ns i = 0; i < 300; ++i) add_copy(made, pieces, i * 10'000, i * 10'000 + 2'000, 4096);
-  made.close();
-  const copy_table table = result_of(made.path(), transfers_query{everything});
+  for (time_ns i = 0; i < 300; ++i) add_copy(recorded, pieces, i * 10'000, i * 10'000 + 2'000, 4096);
+  recorded.close();
+  const copy_table table = make_result(recorded.path(), transfers_query{everything});
   ASSERT_EQ(table.lines.size(), 1U);
   EXPECT_TRUE(table.lines[0].storm);
   EXPECT_EQ(table.lines[0].small, 300U);
@@ -180,22 +180,22 @@ TEST(transfers, of_many_small_pieces_are_a_storm) {
 }
 
 TEST(transfers, that_come_back_are_round_trips_of_both_lines) {
-  recording made;
-  made.standard_tables();
-  testing::stack_maker stack(made);
+  recording recorded;
+  recorded.standard_tables();
+  testing::stack_maker stack(recorded);
   const trace::stack_id down = stack({testing::python("down", "/home/me/train.py", 3)});
   const trace::stack_id up = stack({testing::python("up", "/home/me/train.py", 5)});
-  add_copy(made, down, 0, ms, 2 * mib, direction::d2h, memory_kind::pinned, 9);
-  add_copy(made, up, 5 * ms, 7 * ms, 2 * mib, direction::h2d, memory_kind::pinned, 9);
-  made.close();
-  const copy_table table = result_of(made.path(), transfers_query{everything});
+  add_copy(recorded, down, 0, ms, 2 * mib, direction::d2h, memory_kind::pinned, 9);
+  add_copy(recorded, up, 5 * ms, 7 * ms, 2 * mib, direction::h2d, memory_kind::pinned, 9);
+  recorded.close();
+  const copy_table table = make_result(recorded.path(), transfers_query{everything});
   ASSERT_EQ(table.round_trips.size(), 1U);
   EXPECT_EQ(table.round_trips[0].down.line.line, 3U);
   EXPECT_EQ(table.round_trips[0].up.line.line, 5U);
   EXPECT_EQ(table.round_trips[0].to_host.busy, ms);
   EXPECT_EQ(table.round_trips[0].to_device.busy, 2 * ms);
-  EXPECT_EQ(line_of(table, direction::d2h).round_trips.copies, 1U);
-  EXPECT_EQ(line_of(table, direction::h2d).round_trips.bytes, 2 * mib);
+  EXPECT_EQ(get_line(table, direction::d2h).round_trips.copies, 1U);
+  EXPECT_EQ(get_line(table, direction::h2d).round_trips.bytes, 2 * mib);
 }
 
 }  // namespace

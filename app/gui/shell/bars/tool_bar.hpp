@@ -1,0 +1,22 @@
+#pragma once
+
+#include "app/gui/shell/programs/recorder_process.hpp"
+#include "app/gui/views/view.hpp"
+
+namespace sluice::gui {
+
+/// The bar below the menu bar: buttons, the active document, and the program that is being recorded. Not drawn if there
+/// is neither a document nor a program.
+class tool_bar {
+ public:
+  /// `progress`: that of the recorded program, 0..1; negative if unknown.
+  void draw(const view_context& with, const recorder_process& recorder, double progress);
+  /// True if the area below the bars, which lags by a frame, excludes this bar.
+  [[nodiscard]] bool placed() const { return placed_; }
+
+ private:
+  bool drawn_ = false;
+  bool placed_ = false;
+};
+
+}  // namespace sluice::gui

@@ -1,0 +1,45 @@
+#pragma once
+
+#include <string>
+
+#include "app/gui/shell/commands.hpp"
+#include "app/gui/shell/documents.hpp"
+#include "app/gui/shell/files/close_confirmation.hpp"
+#include "app/gui/shell/files/file_choosers.hpp"
+#include "app/gui/shell/files/recording_opener.hpp"
+#include "app/gui/shell/notice_bar.hpp"
+#include "app/gui/shell/settings.hpp"
+
+namespace sluice::gui {
+
+/// The commands that open, copy and close recordings. Needs the objects that it gets, which must outlive this object
+/// and the commands.
+class file_commands {
+ public:
+  /// The objects that the commands use.
+  struct home {
+    documents& session;
+    settings& remembered;
+    notice_bar& notices;
+    file_choosers& choosers;
+    recording_opener& opener;
+    close_confirmation& confirmation;
+    bool keeps_files = true;  ///< See `platform_services::keeps_files`.
+  };
+  explicit file_commands(const home& used) : home_(used) {}
+
+  void add(command_registry& commands);
+  /// Opens what the user has chosen in the desktop's dialogs. Call once per frame.
+  void follow();
+
+ private:
+  void add_opening_commands(command_registry& commands);
+  void add_closing_commands(command_registry& commands);
+  /// Copies the active document's file to `path`.
+  void save_copy(const std::string& path);
+  void look_for_sources_in(const std::string& folder);
+
+  home home_;
+};
+
+}  // namespace sluice::gui

@@ -1,0 +1,108 @@
+#include "app/gui/shell/panels/panel_area.hpp"
+
+#include "app/gui/views/row_menu.hpp"
+#include "imgui_internal.h"
+
+namespace sluice::gui {
+namespace {
+
+/// Draws a dot on the tab of the current window.
+void mark_tab(const view_context& with) {
+  const ImGuiWindow* window = ImGui::GetCurrentWindow();
+  if (window->DockNode == nullptr || window->DockNode->HostWindow == nullptr) return;
+  const ImGuiTabBar* bar = window->DockNode->TabBar;
+  if (bar == nullptr) return;
+  const ImRect& tab = window->DC.DockTabItemRect;
+  ImDrawList& list = *window->DockNode->HostWindow->DrawList;
+  list.PushClipRect(bar->BarRect.Min, bar->BarRect.Max, true);  // The tab may be scrolled out of view.
+  list.AddCircleFilled({tab.Min.x + with.px(5), tab.Min.y + with.px(7)}, with.px(3), with.colours.warning);
+  list.PopClipRect();
+}
+
+/// Opens the panel's menu when the user right-clicks the panel's tab or an empty area of the panel.
+void draw_panel_menu(const view& which, const view_context& with, bool on_tab) {
+  ImGui::PushID("panel menu");
+  const bool beside = ImGui::IsMouseReleased(ImGuiMouseButton_Right) &&
+                      ImGui::IsWindowHovered(ImGuiHoveredFlags_ChildWindows) && !ImGui::IsAnyItemHovered() &&
+                      !ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel);
+  if (on_tab || (beside && which.place() != panel_place::centre)) ImGui::OpenPopup("menu");
+  if (ImGui::BeginPopup("menu")) {
+    panel_entries(with);
+    ImGui::EndPopup();
+  }
+  ImGui::PopID();
+}
+
+}  // namespace
+
+bool panel_area::show_only(std::string_view name) {
+  view* found = panels_.find(name);
+  if (found != nullptr) only_ = found;
+  return found != nullptr;
+}
+
+bool panel_area::draw(view_context& with, bool bars_placed, std::string_view copied) {
+  const bool ready = with.state.ready();
+  draw_base(with, ready, bars_placed);
+  if (!ready || only_ != nullptr) return false;
+  for (const auto& each : panels_.views())
+    if (each->visible) draw_panel(*each, with, copied == each->name());
+  layout_.bring_tabs_forward();
+  return true;
+}
+
+/// Draws the window that contains the dock. It covers the whole area.
+void panel_area::draw_base(view_context& with, bool ready, bool bars_placed) {
+  const ImGuiViewport* viewport = ImGui::GetMainViewport();
+  ImGui::SetNextWindowPos(viewport->WorkPos);
+  ImGui::SetNextWindowSize(viewport->WorkSize);
+  const ImGuiWindowFlags flags = ImGuiWindowFlags_NoDecoration | ImGuiWindowFlags_NoMove |
+                                 ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoBringToFrontOnFocus |
+                                 ImGuiWindowFlags_NoDocking | ImGuiWindowFlags_NoNavFocus;
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(0, 0));
+  ImGui::PushStyleVar(ImGuiStyleVar_WindowRounding, 0.0F);
+  ImGui::Begin("##base", nullptr, ready ? flags : flags & ~ImGuiWindowFlags_NoScrollbar);
+  ImGui::PopStyleVar(2);
+  layout_.begin_frame();
+  if (ready && only_ != nullptr) {
+    ImGui::SetCursorPos({with.px(10), with.px(8)});
+    ImGui::BeginChild("only", {viewport->WorkSize.x - with.px(20), viewport->WorkSize.y - with.px(16)});
+    only_->draw(with);
+    ImGui::EndChild();
+  } else if (ready) {
+    layout_.draw_dock(viewport->WorkSize, with.scale, bars_placed);
+  } else {
+    layout_.keep_dock();
+    start_.draw(with);
+  }
+  ImGui::End();
+}
+
+void panel_area::draw_panel(view& which, view_context& with, bool copied) const {
+  const bool centre = which.place() == panel_place::centre;
+  if (centre) ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(0, 0));
+  ImGuiWindowFlags flags =
+      which.scrolls() ? ImGuiWindowFlags_None : ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse;
+  if (which.uses_arrows()) flags |= ImGuiWindowFlags_NoNavInputs;
+  // When the window starts, all panels appear at the same time. None may get the focus, so that the tabs that were in
+  // front stay in front.
+  flags |= ImGuiWindowFlags_NoFocusOnAppearing;
+  ImGui::SetNextWindowSize({480 * with.scale, 320 * with.scale}, ImGuiCond_FirstUseEver);
+  // A layout that an earlier version saved does not contain newer panels.
+  const ImGuiWindow* below = ImGui::FindWindowByName(layout_.first_at(panel_place::below).name());
+  if (!centre && below != nullptr && below->DockId != 0)
+    ImGui::SetNextWindowDockID(below->DockId, ImGuiCond_FirstUseEver);
+  const bool shown = ImGui::Begin(which.name(), centre ? nullptr : &which.visible, flags);
+  const bool on_tab = !centre && ImGui::IsItemHovered() && ImGui::IsMouseReleased(ImGuiMouseButton_Right);
+  if (shown) {
+    if (copied) ImGui::LogToClipboard();
+    which.draw(with);
+    if (copied) ImGui::LogFinish();
+  }
+  draw_panel_menu(which, with, on_tab);
+  if (which.warns()) mark_tab(with);
+  ImGui::End();
+  if (centre) ImGui::PopStyleVar();
+}
+
+}  // namespace sluice::gui

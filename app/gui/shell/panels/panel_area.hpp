@@ -1,0 +1,36 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "app/gui/shell/panels/panel_layout.hpp"
+#include "app/gui/shell/panels/start_screen.hpp"
+
+namespace sluice::gui {
+
+/// The window below the bars. Shows the docked panels, or one panel alone; the start screen if no document is ready.
+/// Needs the objects that it gets, which must outlive this object.
+class panel_area {
+ public:
+  panel_area(const panel_set& panels, panel_layout& layout, const application_options& options,
+             const settings& remembered, const recorder_control& recorder)
+      : panels_(panels), layout_(layout), start_(options, remembered, recorder) {}
+
+  /// Shows only the panel with this name, as in `panel_set::names`, for pictures. Returns false if there is no such
+  /// panel.
+  [[nodiscard]] bool show_only(std::string_view name);
+  /// Draws the area. `bars_placed`: see `panel_layout::draw_dock`. `copied`: the name of the panel that is copied as
+  /// text to the clipboard; empty: none. Returns true if the docked panels were drawn.
+  bool draw(view_context& with, bool bars_placed, std::string_view copied);
+
+ private:
+  void draw_base(view_context& with, bool ready, bool bars_placed);
+  void draw_panel(view& which, view_context& with, bool copied) const;
+
+  const panel_set& panels_;
+  panel_layout& layout_;
+  start_screen start_;
+  view* only_ = nullptr;  ///< The only panel to show; null: all visible panels.
+};
+
+}  // namespace sluice::gui

@@ -1,0 +1,69 @@
+#pragma once
+
+#include <string>
+
+#include "app/gui/shell/application_options.hpp"
+#include "app/gui/shell/commands.hpp"
+#include "app/gui/shell/documents.hpp"
+#include "app/gui/shell/notice_bar.hpp"
+#include "app/gui/shell/programs/record_dialog.hpp"
+#include "app/gui/shell/programs/recorder_process.hpp"
+#include "app/gui/shell/settings.hpp"
+#include "app/gui/window/screen_text.hpp"
+
+namespace sluice::gui {
+
+/// Starts demos and recordings of the user's programs, opens the recording while it grows, and reports how the program
+/// ended. Needs the objects that it gets, which must outlive this object and the commands.
+class recorder_control {
+ public:
+  recorder_control(const application_options& options, documents& session, settings& remembered,
+                   recorder_process& process, notice_bar& notices)
+      : options_(options), session_(session), settings_(remembered), process_(process), notices_(notices) {}
+
+  void add_commands(command_registry& commands);
+  void start_demo(const std::string& name);
+  /// Opens the recording once it has data, and reads the progress. Call once per frame. Returns true once: after the
+  /// program has ended.
+  [[nodiscard]] bool follow();
+  /// Returns true if `failure` is about a recording that has just begun and that `follow` will therefore try to open
+  /// again.
+  [[nodiscard]] bool retries(const error& failure);
+
+  [[nodiscard]] const recorder_process& process() const { return process_; }
+  /// Progress reported by the program, 0..1; negative if unknown.
+  [[nodiscard]] double progress() const { return progress_; }
+  /// True once the recording has data: the file is being opened, or is open.
+  [[nodiscard]] bool has_tried_to_open() const { return tried_; }
+
+  // The dialog that asks for a program to record.
+  void draw_dialog(const view_context& with);
+  [[nodiscard]] bool dialog_is_open() const { return dialog_.is_open(); }
+  /// Returns true if the dialog was open.
+  [[nodiscard]] bool close_dialog();
+  /// True while the dialog reads the file system.
+  [[nodiscard]] bool reading() const { return dialog_.reading(); }
+
+ private:
+  [[nodiscard]] std::string own_program() const;
+  void start_recording(const record_request& request);
+  /// Forgets the previous program.
+  void begin();
+  [[nodiscard]] document* recorded();
+  void report_end(bool shown);
+  void read_progress(const document& shown);
+
+  const application_options& options_;
+  documents& session_;
+  settings& settings_;
+  recorder_process& process_;
+  notice_bar& notices_;
+  record_dialog dialog_;
+  screen_slot<query::tracks_query> tracks_;
+  screen_slot<query::series_query> series_;  ///< The counter with the progress.
+  double progress_ = -1;
+  bool tried_ = false;  ///< The recorder's file is being opened or is open.
+  bool shown_ = false;  ///< The view shows the recorder's file.
+};
+
+}  // namespace sluice::gui
