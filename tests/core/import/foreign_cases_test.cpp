@@ -150,7 +150,8 @@ TEST(foreign_times, a_begin_decades_ago_is_left_out) {
 
 TEST(foreign_times, a_kernel_that_overruns_those_after_it_is_reported) {
   BRING("m11-kernel-overruns-next.json", file);
-  EXPECT_THAT(file.messages(), HasSubstr("1 kernels with impossible durations, which contain several later kernels of their stream"));
+  EXPECT_THAT(file.messages(),
+              HasSubstr("1 kernels with impossible durations, which contain several later kernels of their stream"));
 }
 
 // --- events that belong together ------------------------------------------------------------------------------------
