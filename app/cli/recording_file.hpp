@@ -25,7 +25,7 @@ namespace sluice::cli {
 /// time.
 class long_work {
  public:
-  /// `what` is the progress text, e.g. "importing a.json"; if empty, no progress is shown.
+  /// `subject` is the progress text, e.g. "importing a.json"; if empty, no progress is shown.
   explicit long_work(std::string subject);
   ~long_work();
   long_work(const long_work&) = delete;

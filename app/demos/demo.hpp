@@ -41,7 +41,7 @@ class context {
   [[nodiscard]] std::int64_t now_ns() const;
   /// Sets the completed share, 0..1, which the recording stores as the counter "progress".
   void progress(double share) const noexcept { progress_.set(share); }
-  /// Throws wrong_result with the text `what` unless `holds`.
+  /// Throws wrong_result with the text `subject` unless `holds`.
   static void check(bool holds, std::string_view subject) {
     if (!holds) throw wrong_result("wrong result: " + std::string(subject));
   }

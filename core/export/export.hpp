@@ -133,9 +133,9 @@ struct written_summary {
 /// Checks that a table with each of the names exists. Errors: invalid_argument, with the list of table names.
 [[nodiscard]] result<void> check_tables(std::span<const std::string> names);
 
-/// Exports `from` to `path` ("-" is standard output). Replaces an existing file only after everything has been written
-/// without an error. Takes O(trace) time. Errors: those of the format and of `check_tables`; not_found for an unknown
-/// subject.
+/// Exports `recording` to `path` ("-" is standard output). Replaces an existing file only after everything has been
+/// written without an error. Takes O(trace) time. Errors: those of the format and of `check_tables`; not_found for an
+/// unknown subject.
 [[nodiscard]] result<written_summary> write(const trace::snapshot& recording, const format& as, const std::string& path,
                                             const options& wanted);
 

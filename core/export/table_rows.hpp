@@ -8,7 +8,7 @@
 /// Reads the rows of a table of any type, for formats that write all types in the same way.
 namespace sluice::exports {
 
-/// Calls `visit(row)` for every requested row of `from`. `from.columns[i].read(row, tables)` returns the cells of a
+/// Calls `visit(row)` for every requested row of `table`. `from.columns[i].read(row, tables)` returns the cells of a
 /// row. Visits all rows of tables that are not about events. Errors: io, corrupt, cancelled, and those of `visit`.
 [[nodiscard]] result<void> for_each_row(job& export_job, const query::table& table,
                                         const std::function<result<void>(const void* row)>& visit);

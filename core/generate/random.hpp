@@ -22,7 +22,7 @@ class random {
   std::uint64_t below(std::uint64_t limit) { return ((next() >> 32) * limit) >> 32; }
   std::uint64_t between(std::uint64_t low, std::uint64_t high) { return low + below(high - low + 1); }
 
-  /// True with a probability of 1 / `of`.
+  /// True with a probability of 1 / `value`.
   bool once_in(std::uint64_t value) { return below(value) == 0; }
 
   /// Returns a value within `percent` of `typical`, computed from the sum of two random numbers. One value in

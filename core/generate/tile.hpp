@@ -8,7 +8,7 @@
 
 namespace sluice::generate {
 
-/// Repeats the recording `from` until `to` has at least `events` events. The repetitions follow one another in time,
+/// Repeats the recording `source` until `to` has at least `events` events. The repetitions follow one another in time,
 /// and each has its own blocks, events, correlations, graphs and addresses; rows of tables are written only once.
 /// Blocks that are live at the end of a repetition are freed there, except in the last repetition. Takes O(events)
 /// time. Holds the tables and the never-freed blocks of the recording in memory. Errors: those of reading and writing;

@@ -40,10 +40,10 @@ class job {
   /// of the events.
   void set_begin(trace::time_ns time) { begin_ = time; }
 
-  /// Counts imported rows of the kind `what`, such as "trace entries". O(kinds).
+  /// Counts imported rows of the kind `subject`, such as "trace entries". O(kinds).
   void read(std::string_view subject, std::uint64_t number = 1);
-  /// Counts rows of the kind `what` that were not imported, such as "entries with the action 'x'". `offset` is that of
-  /// the first of these rows. After a hundred kinds, all further kinds are counted together. O(kinds).
+  /// Counts rows of the kind `subject` that were not imported, such as "entries with the action 'x'". `offset` is that
+  /// of the first of these rows. After a hundred kinds, all further kinds are counted together. O(kinds).
   void not_understood(std::string_view subject, std::uint64_t number = 1, std::uint64_t offset = error::no_offset);
   /// Adds a message for the user, in addition to the counts.
   void say(trace::severity severity, std::string_view text);

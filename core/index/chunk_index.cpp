@@ -7,7 +7,7 @@ namespace {
 
 bool overlaps(const chunk_reach& reach, time_range run) { return reach.time < run.end && reach.end >= run.begin; }
 
-/// Extends `all` so that it also covers `by`.
+/// Extends `reach` so that it also covers `by`.
 void widen(chunk_reach& reach, const chunk_reach& by) {
   reach.time = std::min(reach.time, by.time);
   reach.end = std::max(reach.end, by.end);

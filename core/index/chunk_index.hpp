@@ -21,7 +21,7 @@ using chunk_reach = trace::chunk_reach_row;  ///< Times are clamped (`bounded`).
 class chunk_index {
  public:
   chunk_index() = default;
-  /// Reads the entries on demand from the file of `from`. O(chunks that store entries).
+  /// Reads the entries on demand from the file of `recording`. O(chunks that store entries).
   explicit chunk_index(std::shared_ptr<const trace::snapshot> recording);
 
   /// Adds the next chunk of a recording that is being read, in file order. `type` is the type of its rows.

@@ -44,7 +44,7 @@ struct index_curve {
   }
 };
 
-/// Returns the curves of `from`. If `facts` is set, includes a curve for each category. `about.maximum` is the maximum
+/// Returns the curves of `store`. If `facts` is set, includes a curve for each category. `about.maximum` is the maximum
 /// in `whole`. O(curves * log n).
 [[nodiscard]] std::vector<index_curve> make_curves(const event_store& store, const tensor_facts* facts,
                                                    time_range whole);
@@ -64,7 +64,7 @@ struct index_slices {
   const timeline::slice_set* slices = nullptr;
 };
 /// Returns the slices of all owners. Steps come last, and are included only if `facts` is set. The result is valid
-/// while `from` and `facts` exist.
+/// while `store` and `facts` exist.
 [[nodiscard]] std::vector<index_slices> get_slices(const event_store& store, const tensor_facts* facts);
 
 /// The members of a row that identify a curve or a lane's owner. These are all members except the number of the curve

@@ -61,7 +61,7 @@ chunk_reach reach_of_no_rows(std::size_t chunk) {
   return reach;
 }
 
-/// Extends `all` to cover `row`.
+/// Extends `reach` to cover `row`.
 template <class Row>
 void add_to_reach(chunk_reach& reach, const Row& row) {
   reach.lowest_event = std::min(reach.lowest_event, trace::get_subject(row));

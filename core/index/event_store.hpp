@@ -63,7 +63,7 @@ class event_store {
   /// in an index of a section.
   [[nodiscard]] const std::unordered_map<std::uint64_t, trace::string_id>& category_tags() const { return categories_; }
   [[nodiscard]] const std::unordered_map<std::uint64_t, trace::string_id>& name_tags() const { return names_; }
-  /// Returns the steps, and the category of each block, in the part of `from` that has been read. The first caller
+  /// Returns the steps, and the category of each block, in the part of `recording` that has been read. The first caller
   /// after an `absorb` computes the result, O(blocks * log blocks), while other callers wait. While the recording is
   /// still being read, at most a twentieth of the time is spent on this, so the result may be slightly outdated.
   /// Thread-safe unless `absorb` runs at the same time.
@@ -73,7 +73,7 @@ class event_store {
   [[nodiscard]] const index::wait_stacks& wait_stacks() const { return wait_stacks_; }
   [[nodiscard]] const copy_contents& contents() const { return contents_; }
   /// Returns the contents of all copies in the recording. In an index of a section, the first call reads them from
-  /// `from`. Thread-safe.
+  /// `recording`. Thread-safe.
   [[nodiscard]] const copy_contents& contents(const trace::snapshot& recording) const;
   [[nodiscard]] const std::map<trace::counter_id, timeline::sample_tree>& counters() const { return counters_; }
   [[nodiscard]] const std::vector<message>& messages() const { return messages_; }

@@ -12,9 +12,9 @@ class growing_index final : public event_store {
   /// memory covers all processes, so a sample that another process took is ignored.
   explicit growing_index(trace::process_id only) { only_ = only; }
 
-  /// Reads at most `limit` more chunks of `from`, in file order. Returns true once all chunks are read. Queries are
-  /// allowed between calls. A chunk that cannot be read is skipped with a warning. `from` must be the snapshot passed
-  /// to the previous call, or a later snapshot of the same file. Not thread-safe.
+  /// Reads at most `limit` more chunks of `recording`, in file order. Returns true once all chunks are read. Queries
+  /// are allowed between calls. A chunk that cannot be read is skipped with a warning. `recording` must be the snapshot
+  /// passed to the previous call, or a later snapshot of the same file. Not thread-safe.
   bool absorb(const trace::snapshot& recording, std::size_t limit);
 
   /// True if rows have been read since `tensors` last computed its result. Thread-safe unless `absorb` is running.
@@ -23,7 +23,7 @@ class growing_index final : public event_store {
     return tensors_ != nullptr && !tensors_fresh_;
   }
 
-  /// Returns the share of the bytes of `from` that has been read, 0..1.
+  /// Returns the share of the bytes of `recording` that has been read, 0..1.
   [[nodiscard]] float progress(const trace::snapshot& recording) const;
 
  private:

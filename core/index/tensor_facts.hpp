@@ -33,7 +33,7 @@ void add_slices(trace::process_id process, std::span<const step> steps, step_sli
 class step_facts {
  public:
   step_facts() = default;
-  /// Uses the steps stored in the file of `from`. Processes that are not in `sources` are ignored.
+  /// Uses the steps stored in the file of `recording`. Processes that are not in `sources` are ignored.
   step_facts(std::shared_ptr<const trace::snapshot> recording, std::map<trace::process_id, step_source> sources);
   /// Adds the steps of one more process.
   void add(trace::process_id process, step_list found);

@@ -36,14 +36,14 @@ struct compared_metrics {
   std::vector<compared_transfers> transfers;  ///< Sorted by device and direction.
 };
 
-/// Returns the part of `all` that belongs to `device`.
+/// Returns the part of `whole` that belongs to `device`.
 [[nodiscard]] compared_metrics metrics_of_device(const compared_metrics& whole, trace::device_id device);
 
 /// Returns the text by which `compare` recognizes a frame in another recording. Frames with the same text are the same
 /// code.
 [[nodiscard]] std::string text_to_match(const symbols::frame_line& line);
 
-/// Computes the metrics of `range` for `compare` from the events in `from`. O(blocks log blocks + copies).
+/// Computes the metrics of `range` for `compare` from the events in `store`. O(blocks log blocks + copies).
 [[nodiscard]] compared_metrics metrics_to_compare(const index::event_store& store, const trace::tables& tables,
                                                   time_range range);
 

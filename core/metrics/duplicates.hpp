@@ -195,7 +195,7 @@ class duplicates_builder {
  public:
   explicit duplicates_builder(const metrics_scope& scope) : scope_(scope) {}  ///< `scope` must outlive this object.
 
-  /// Adds the copies in `run`, the time range that `from` covers. `contents` covers the recording; it is used only to
+  /// Adds the copies in `run`, the time range that `store` covers. `contents` covers the recording; it is used only to
   /// find out whether any contents were checked. O(copies in `run` * log calls).
   void add(const index::copy_contents& contents, const index::event_store& store, time_range run);
   /// Returns the metrics. `contents` must cover the whole recording. O(copies * log copies).

@@ -51,14 +51,14 @@ void visit_holes(const segment_layout& layout, Visit&& visit) {
 /// that contains no live block at a peak is free space, too. Private to core.
 class fragmentation_builder {
  public:
-  /// Adds the segments of the blocks allocated in `run`, the time range that `from` covers. O(blocks).
+  /// Adds the segments of the blocks allocated in `run`, the time range that `use` covers. O(blocks).
   void add(const index::memory_use& use, time_range run);
 
-  /// Returns the free space in segments at `peak`. Must be called after the last `add`. `from` must cover the time of
+  /// Returns the free space in segments at `peak`. Must be called after the last `add`. `use` must cover the time of
   /// `peak`. Returns nothing for the driver layer, for blocks without segments, or if the addresses of blocks are not
   /// inside their segments. O(blocks + segments).
   [[nodiscard]] std::optional<fragmentation_metric> at(const memory_peak& peak, const index::memory_use& use) const;
-  /// Returns the segments of one kind of memory that are live at `time`, which `from` must cover, sorted by position.
+  /// Returns the segments of one kind of memory that are live at `time`, which `use` must cover, sorted by position.
   /// Must be called after the last `add`. Empty in the cases in which `at` returns nothing. O(blocks + segments).
   [[nodiscard]] std::vector<segment_layout> segments_at(const index::memory_key& key, time_ns time,
                                                         const index::memory_use& use) const;

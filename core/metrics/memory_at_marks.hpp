@@ -61,7 +61,7 @@ class marks_builder {
  public:
   explicit marks_builder(const metrics_scope& scope) : scope_(scope) {}  ///< `scope` must outlive this object.
 
-  /// Adds the marks in `run`, the time range that `from` covers. Reads the rows of markers, counters and pools in
+  /// Adds the marks in `run`, the time range that `store` covers. Reads the rows of markers, counters and pools in
   /// `run`. O(rows + blocks * log blocks); O(chunks) if the recording has no marks.
   void add(const index::event_store& store, time_range run);
   /// False if some runs were added before the recording had any marks, and the recording has marks now. The caller must

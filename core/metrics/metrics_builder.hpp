@@ -42,7 +42,7 @@ class copied_stacks_builder {
  public:
   explicit copied_stacks_builder(const metrics_scope& scope) : scope_(scope) {}  ///< `scope` must outlive this object.
 
-  /// Adds the copies in `run`, the time range that `from` covers. Runs must be added in order of time. O(ways * copies
+  /// Adds the copies in `run`, the time range that `store` covers. Runs must be added in order of time. O(ways * copies
   /// * log copies).
   void add(const index::event_store& store, time_range run);
 
@@ -80,7 +80,7 @@ class metrics_builder {
   /// have changed. This object is then unusable. O(steps + links).
   [[nodiscard]] bool go_on(const index::step_facts& steps, const unsectioned_facts& unsectioned, time_ns until);
 
-  /// Adds the events in `run`, the time range that `from` covers. Each `run` begins where the previous run ended.
+  /// Adds the events in `run`, the time range that `store` covers. Each `run` begins where the previous run ended.
   /// Together, the runs must cover `all_time`. O(events in `run` + blocks).
   void add(const index::event_store& store, time_range run);
   /// Calling `add` for a section is equivalent to calling `add_found` with the result of `find`, and `add_piece` for
@@ -93,7 +93,7 @@ class metrics_builder {
   [[nodiscard]] run_findings find(const index::event_store& store, time_range run) const;
   /// Returns the times of the memory peaks, sorted and without duplicates. Must be called after the last `add`.
   [[nodiscard]] std::vector<time_ns> moments();
-  /// Finds the blocks live at the peaks in `run`, the time range that `from` covers. O(peaks * blocks).
+  /// Finds the blocks live at the peaks in `run`, the time range that `store` covers. O(peaks * blocks).
   void revisit(const index::event_store& store, time_range run);
   /// Returns the metrics. Must be called once, after the last `revisit`.
   [[nodiscard]] report_metrics take();

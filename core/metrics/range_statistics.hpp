@@ -162,7 +162,7 @@ struct range_statistics {
 /// Returns `range_statistics::active` for `range`. O(blocks + devices).
 [[nodiscard]] time_range active_span(const index::event_store& store, time_range range);
 
-/// Computes the metrics of `range` from the events in `from`. O(events in the range + blocks).
+/// Computes the metrics of `range` from the events in `store`. O(events in the range + blocks).
 [[nodiscard]] range_statistics measure(const index::event_store& store, const trace::tables& tables, time_range range);
 
 /// Computes `range_statistics` section by section, without an event store for the whole range. The results equal those

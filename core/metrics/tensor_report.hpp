@@ -125,7 +125,7 @@ struct unused_memory {
   static constexpr std::size_t limit = 12;
 };
 
-/// Returns the composition of `peak`; nothing for a layer without tensors. `from` must cover the time of `peak`.
+/// Returns the composition of `peak`; nothing for a layer without tensors. `store` must cover the time of `peak`.
 /// O(blocks).
 [[nodiscard]] std::optional<peak_composition> composition_at(const memory_peak& peak, const index::event_store& store,
                                                              const trace::snapshot& trace);
@@ -144,7 +144,7 @@ class steps_builder {
   steps_builder& operator=(steps_builder&& other) noexcept;
   ~steps_builder();
 
-  /// Adds the events in `run`, the time range that `from` covers. O((blocks + steps in `run`) * log).
+  /// Adds the events in `run`, the time range that `store` covers. O((blocks + steps in `run`) * log).
   void add(const index::event_store& store, time_range run);
   /// Takes over what `earlier` found in runs up to `until`. Returns false if the steps up to `until` are not the same.
   /// This object is then unusable.
@@ -167,9 +167,9 @@ class unused_memory_builder {
  public:
   explicit unused_memory_builder(const metrics_scope& scope) : scope_(scope) {}  ///< `scope` must outlive this object.
 
-  /// Adds the blocks that end in `run`, the time range that `from` covers. O(blocks).
+  /// Adds the blocks that end in `run`, the time range that `store` covers. O(blocks).
   void add(const index::event_store& store, time_range run);
-  /// Sums the bytes held unused at `peak`. Must be called after the last `add`. `from` must cover the time of `peak`.
+  /// Sums the bytes held unused at `peak`. Must be called after the last `add`. `store` must cover the time of `peak`.
   /// O(blocks).
   void revisit(const memory_peak& peak, const index::event_store& store);
   /// Returns one element per peak with unused memory, in the order of `peaks`.

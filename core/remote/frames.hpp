@@ -111,8 +111,8 @@ void put_frame(std::vector<std::byte>& out, frame_kind kind, std::uint64_t id, s
                std::span<const std::byte> second = {});
 /// Appends a `failure` frame to `out`. The text of the frame is one printable line, truncated after 1000 bytes.
 void put_failure(std::vector<std::byte>& out, std::uint64_t id, const error& why);
-/// Returns the error in the payload of a `failure` frame that `from` sent. The error's message is the first line of the
-/// text, made printable and truncated after 1000 bytes; its code is never `cancelled`.
+/// Returns the error in the payload of a `failure` frame that `source` sent. The error's message is the first line of
+/// the text, made printable and truncated after 1000 bytes; its code is never `cancelled`.
 [[nodiscard]] error failure_in(std::span<const std::byte> payload, const std::string& source);
 
 /// Splits a stream of untrusted bytes into frames.

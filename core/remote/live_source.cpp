@@ -147,7 +147,7 @@ class follower {
     return output;
   }
 
-  /// Returns the file that replaced `of` once that file is complete, otherwise null.
+  /// Returns the file that replaced `file` once that file is complete, otherwise null.
   [[nodiscard]] std::shared_ptr<const copied_file> after(const copied_file& file) {
     const std::scoped_lock lock(mutex_);
     return shown_.get() == &file ? nullptr : shown_;
@@ -201,7 +201,7 @@ class follower {
     return {};
   }
 
-  /// Shows `of`, which has all existing bytes. `ended`: there will be no more bytes.
+  /// Shows `file`, which has all existing bytes. `ended`: there will be no more bytes.
   void show(const std::shared_ptr<copied_file>& file, bool ended) {
     const std::scoped_lock lock(mutex_);
     shown_ = file;

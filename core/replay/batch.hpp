@@ -17,7 +17,7 @@ namespace sluice::replay {
 /// A number for each category of blocks.
 using by_category = std::array<double, index::category_count>;
 
-/// Returns the category of each block in `of`, indexed by block number. `categories` is indexed by position in
+/// Returns the category of each block in `requests`, indexed by block number. `categories` is indexed by position in
 /// `memory.blocks()`. O(blocks).
 [[nodiscard]] std::vector<index::category> get_categories(const allocator_requests& requests,
                                                           const index::memory_use& memory,

@@ -64,7 +64,7 @@ struct reserved_after {
   std::uint64_t emptied = 0;  ///< The same maximum if the program empties the cache (torch.cuda.empty_cache) before
                               ///< that request.
 };
-/// Computes `reserved_after` for the request at position `from`. O(requests * log live blocks).
+/// Computes `reserved_after` for the request at position `begin`. O(requests * log live blocks).
 [[nodiscard]] reserved_after empty_cache_before(const allocator_requests& requests, std::size_t begin);
 
 /// Replays the requests to all allocators under each policy.

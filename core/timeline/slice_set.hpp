@@ -54,9 +54,9 @@ class slice_set {
   /// for each slice.
   void settle();
 
-  /// Prepares a set for the part of a track that starts at `from`. The whole track has `lanes` lanes. `add` then
-  /// ignores slices that start before `from`. Pass the slices that are still running at `from` to the other overload of
-  /// `set_known`. Both overloads must be called before `add`.
+  /// Prepares a set for the part of a track that starts at `begin`. The whole track has `lanes` lanes. `add` then
+  /// ignores slices that start before `begin`. Pass the slices that are still running at `begin` to the other overload
+  /// of `set_known`. Both overloads must be called before `add`.
   void set_known(std::size_t lanes, time_ns begin) {
     if (lanes_.size() < lanes) lanes_.resize(std::min(lanes, lane_limit));
     from_ = begin;

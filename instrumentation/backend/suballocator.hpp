@@ -63,7 +63,7 @@ class suballocator {
   /// The tags of all free blocks except `clean`, in ascending order.
   [[nodiscard]] std::vector<std::uint64_t> tags() const;
 
-  /// Changes the tag of all free blocks tagged `from` to `to`, and coalesces them with their neighbors.
+  /// Changes the tag of all free blocks tagged `begin` to `to`, and coalesces them with their neighbors.
   void retag(std::uint64_t begin, std::uint64_t to);
 
   /// Removes segments that are entirely free and clean, highest address first, as long as at least `keep_bytes` stay

@@ -182,7 +182,7 @@ class graph_exec {
   void launch(const stream_ref& stream);
   /// Performs the device-side setup of the first launch in advance.
   void upload(const stream_ref& stream) const;
-  /// Uses the parameters of `from` for later launches. Far cheaper than a new graph_exec. Throws error, and changes
+  /// Uses the parameters of `source` for later launches. Far cheaper than a new graph_exec. Throws error, and changes
   /// nothing, if nodes or edges differ. Waits for the last launch only if the graph holds memory that its nodes use.
   void update(const graph& source);
 

@@ -51,7 +51,7 @@ class mapped_file {
   /// Reads exactly `to.size()` bytes at `offset` with pread.
   /// Throws error if the file is too short or the read fails.
   void read_at(std::uint64_t offset, std::span<std::byte> to) const;
-  /// Writes all of `from` at `offset`, inside the file's size. Large pieces go through the mapping, after its
+  /// Writes all of `items` at `offset`, inside the file's size. Large pieces go through the mapping, after its
   /// pages are populated, because pwrite calls on one file run one at a time (on ext4, 16 of them reach 4 to 5
   /// GB/s in total). Small pieces use pwrite. Throws error if read-only, past the end, truncated or out of space.
   void write_at(std::uint64_t offset, std::span<const std::byte> items);

@@ -176,7 +176,7 @@ enum class event_wait : std::uint8_t {
 /// A point in a stream, without a timestamp. The object is move-only.
 class event {
  public:
-  /// Creates an event; `how` selects how `sync` waits. Throws error on failure.
+  /// Creates an event; `wait` selects how `sync` waits. Throws error on failure.
   explicit event(const device_ref& device = current_device(), event_wait wait = event_wait::spin)
       : event(device, backend::event_flags{.blocking_sync = wait == event_wait::sleep}) {}
   ~event();

@@ -151,7 +151,7 @@ template <class T>
 /// Whether to_device copies an array that is already on the device.
 enum class copying : std::uint8_t { if_needed, always };
 
-/// An array for work on `stream`. Returns `from` itself if it is on the stream's device and no
+/// An array for work on `stream`. Returns `array` itself if it is on the stream's device and no
 /// copy is requested. Throws error if a non-contiguous array must be copied, or out_of_memory.
 template <class T, std::size_t Rank>
 [[nodiscard]] device_array<std::remove_const_t<T>, Rank> to_device(const device_array<T, Rank>& array,

@@ -78,7 +78,7 @@ struct batch_result {
   [[nodiscard]] std::optional<double> error() const;
 };
 
-/// `all`: the recording to scale, then other recordings, all with batch sizes. `memory`: overrides the size of the
+/// `sources`: the recording to scale, then other recordings, all with batch sizes. `memory`: overrides the size of the
 /// device's memory.
 [[nodiscard]] batch_result result_batch(const std::vector<batch_source>& sources, double factor,
                                         std::optional<std::uint64_t> memory);

@@ -39,8 +39,8 @@ struct user_note {
   friend bool operator==(const user_note&, const user_note&) = default;
 };
 
-/// Reads a file of notes. `of`: the recording that the notes must belong to. Errors: not_found if there is no file; io,
-/// corrupt, foreign.
+/// Reads a file of notes. `identity`: the recording that the notes must belong to. Errors: not_found if there is no
+/// file; io, corrupt, foreign.
 [[nodiscard]] result<std::vector<user_note>> read_notes(const std::string& path, const recording_identity& identity);
 /// Writes the file atomically. Errors: those of `replacement`.
 [[nodiscard]] result<void> write_notes(const std::string& path, const recording_identity& identity,

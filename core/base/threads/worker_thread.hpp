@@ -26,7 +26,7 @@ class worker_thread {
   worker_thread(const worker_thread&) = delete;
   worker_thread& operator=(const worker_thread&) = delete;
 
-  /// Starts `work`, which must not throw. `what` names the work in error messages. Error `unavailable` if the system
+  /// Starts `work`, which must not throw. `subject` names the work in error messages. Error `unavailable` if the system
   /// cannot start a thread.
   [[nodiscard]] result<void> start(std::function<void()> work, const std::string& subject = {});
   [[nodiscard]] bool started() const { return thread_.joinable(); }

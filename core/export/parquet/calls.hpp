@@ -24,7 +24,7 @@ class calls {
     trace::stack_id stack{};
   };
 
-  /// `from` and `chunks` must outlive this object.
+  /// `recording` and `chunks` must outlive this object.
   calls(const trace::snapshot& recording, const index::chunk_index& chunks) : from_(recording), chunks_(chunks) {}
 
   /// Finds the calls in `wanted`. Reads the chunks that may contain them, which are few if the calls were entered

@@ -15,7 +15,7 @@ namespace sluice::exports {
 class string_table {
  public:
   using number = std::uint32_t;
-  /// `what` must outlive this object.
+  /// `export_job` must outlive this object.
   explicit string_table(job& export_job);
 
   /// Returns the number of a text. O(length of the text).

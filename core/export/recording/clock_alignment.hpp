@@ -44,7 +44,7 @@ struct collective_stream {
 /// The end times of collectives, in ascending order.
 using collective_ends = std::map<collective_stream, std::vector<trace::time_ns>>;
 
-/// Returns the collectives of the first process of `from` that has collectives, which are kernels that ranks run
+/// Returns the collectives of the first process of `recording` that has collectives, which are kernels that ranks run
 /// together. Kernels named like those of NCCL or RCCL are collectives. O(kernels).
 [[nodiscard]] result<collective_ends> find_collectives(const trace::snapshot& recording);
 

@@ -242,7 +242,7 @@ void chrome_document::lose(std::uint64_t events, std::uint64_t bytes, std::uint6
   gap_.bytes += bytes;
 }
 
-/// Overwrites the broken event that starts at `from`, and broken events after it, with blanks. Returns the position of
+/// Overwrites the broken event that starts at `start`, and broken events after it, with blanks. Returns the position of
 /// the next whole event, or 0 if there is none in the text read so far.
 std::size_t chrome_document::pass_over(chrome_piece& in, std::size_t start) {
   const std::string_view rest{in.buffer.data() + start, in.buffer.size() - start};

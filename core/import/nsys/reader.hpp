@@ -36,7 +36,8 @@ class nsys_reader {
     nsys_rows rows;
   };
 
-  /// Starts the thread. `from` must not be used elsewhere while this object exists. `plans` must name existing tables.
+  /// Starts the thread. `database` must not be used elsewhere while this object exists. `plans` must name existing
+  /// tables.
   nsys_reader(const nsys_database& database, std::vector<nsys_plan> plans);
   ~nsys_reader();
   nsys_reader(const nsys_reader&) = delete;

@@ -279,7 +279,7 @@ class pickle_reader {
     return true;
   }
 
-  /// Returns the shape with the keys in `from`, which may be new, or nullopt if there are too many shapes.
+  /// Returns the shape with the keys in `value`, which may be new, or nullopt if there are too many shapes.
   std::optional<std::uint32_t> get_shape(const pickle_value* value, std::size_t keys) {
     if (last_shape_ < made_.shapes_.size() && has_keys(made_.shapes_[last_shape_], value, keys)) return last_shape_;
     std::uint64_t hash = keys;
@@ -338,7 +338,7 @@ class pickle_reader {
     add_pairs(subject, stack_.data() + begin, count);
   }
 
-  /// Replaces the values on the stack from `from` on by a container with these values.
+  /// Replaces the values on the stack from `begin` on by a container with these values.
   void push_container(pickle_kind kind, std::size_t begin) {
     if (made_.containers_.size() >= max_numbers) return refuse("the pickle holds too many containers");
     container c;
@@ -353,7 +353,7 @@ class pickle_reader {
     push_container(pickle_kind::tuple, stack_.size() - count);
   }
 
-  /// Appends the values from `from` on to the container below them.
+  /// Appends the values from `begin` on to the container below them.
   void add_to_container(pickle_kind kind, std::size_t begin) {
     if (failed_) return;
     const std::size_t lowest = marks_.empty() ? 0 : marks_.back();

@@ -21,7 +21,7 @@ namespace sluice::importing::torch {
 /// SQLite file to a pickle of the same data, piece by piece. Not thread-safe.
 class sqlite_as_pickle {
  public:
-  /// `from` and `work` must outlive this object. Data for which a snapshot has no place is counted in `work`.
+  /// `database` and `work` must outlive this object. Data for which a snapshot has no place is counted in `work`.
   sqlite_as_pickle(const nsys_database& database, job& work);
 
   /// Finds the devices, and starts to read the tables. Errors: unavailable, if no thread can be started.

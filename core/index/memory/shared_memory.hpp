@@ -40,7 +40,7 @@ class imported_memory_builder {
   /// `links` must cover the whole recording.
   explicit imported_memory_builder(const import_owners& links);
 
-  /// Adds the blocks in `from` that were allocated both in `run` and in `range`. O(blocks).
+  /// Adds the blocks in `use` that were allocated both in `run` and in `range`. O(blocks).
   void add(const memory_use& use, time_range run, time_range range);
   /// Returns the imported memory, largest first. `links` must be the links passed to the constructor.
   [[nodiscard]] std::vector<imported_memory> metrics(const import_owners& links) const;

@@ -66,9 +66,9 @@ class device_activity_index {
   void add(const std::vector<trace::migration_event>& rows);
   void add(const std::vector<trace::memset_event>& rows);
   void add(const std::vector<trace::graph_launch_event>& rows);
-  /// For an index of the section that starts at `from`: sets the number of lanes that a stream or direction has in the
+  /// For an index of the section that starts at `begin`: sets the number of lanes that a stream or direction has in the
   /// whole recording and, for a direction, its highest rate in bytes per second. Returns the slices of the stream or
-  /// direction, to which the caller adds the slices that are running at `from`.
+  /// direction, to which the caller adds the slices that are running at `begin`.
   timeline::slice_set& set_known(const stream_key& stream, std::size_t lanes, time_ns begin);
   timeline::slice_set& set_known(const direction_key& direction, std::size_t lanes, double highest_rate, time_ns begin);
   void set_known_kernels(trace::device_id device) { with_kernels_.insert(device); }

@@ -45,8 +45,8 @@ class host_activity {
   void add(const std::vector<trace::host_range_event>& rows);
   void add(const std::vector<trace::marker_event>& rows);
   void add(const std::vector<trace::file_io_event>& rows);
-  /// For an index of the section that starts at `from`: sets the number of lanes that the thread has in the whole
-  /// recording. Returns the thread's work, to which the caller adds the slices that are running at `from`.
+  /// For an index of the section that starts at `begin`: sets the number of lanes that the thread has in the whole
+  /// recording. Returns the thread's work, to which the caller adds the slices that are running at `begin`.
   thread_work& set_known(const thread_key& thread, std::size_t range_lanes, std::size_t call_lanes, time_ns begin) {
     thread_work& work = threads_[thread];
     work.ranges.set_known(range_lanes, begin);

@@ -94,7 +94,7 @@ class step_marks {
   /// Returns the start times of a process's kernels, in order. If there are too many kernels, only the times of every
   /// second, fourth, ... kernel are returned.
   [[nodiscard]] std::vector<time_ns> find_kernel_times(trace::process_id process) const;
-  /// Returns the graph launches of a process at or after `from`, in order of time. O(launches + found * log found).
+  /// Returns the graph launches of a process at or after `begin`, in order of time. O(launches + found * log found).
   [[nodiscard]] std::vector<graph_launch> find_launches(trace::process_id process, time_ns begin = -latest_time) const;
 
  private:

@@ -367,7 +367,7 @@ time_ns time_in(const graph_launch& each) { return each.time; }
 time_ns time_in(const kernel_start& each) { return each.time; }
 time_ns time_in(time_ns each) { return each; }
 
-/// Returns the part of `all`, which is sorted by time, that is in [from, until).
+/// Returns the part of `items`, which is sorted by time, that is in [from, until).
 template <class T>
 std::span<const T> within(std::span<const T> items, time_ns begin, time_ns until) {
   const auto first_at = [&](time_ns time) {
@@ -403,7 +403,7 @@ step_list infer_from(const step_evidence& evidence) {
   return !kernels.steps.empty() && hold_the_work(kernels, evidence.kernel_times) ? kernels : step_list{};
 }
 
-/// Appends the steps in `from`, with the next numbers. If steps overlap, the steps already in `to` are shortened.
+/// Appends the steps in `steps`, with the next numbers. If steps overlap, the steps already in `to` are shortened.
 void append(std::span<const step> steps, std::vector<step>& to) {
   for (step each : steps) {
     if (!to.empty() && each.span.begin <= to.back().span.begin) continue;

@@ -94,7 +94,7 @@ class copy_lines_builder {
   /// `contents` covers the whole recording. Both arguments must outlive this object.
   copy_lines_builder(const index::copy_contents& contents, const metrics_scope& scope);
 
-  /// Adds the copies that begin in `run`, the time range that `from` covers. O(copies * log copies).
+  /// Adds the copies that begin in `run`, the time range that `store` covers. O(copies * log copies).
   void add(const index::event_store& store, time_range run);
   /// Returns the table. O(groups of copies + cells).
   [[nodiscard]] copy_table table(code_places& places) const;

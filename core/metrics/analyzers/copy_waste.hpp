@@ -60,7 +60,7 @@ class copy_waste_builder {
   explicit copy_waste_builder(const metrics_scope& scope, copies_grouped which = copies_grouped::with_host)
       : scope_(scope), which_(which) {}
 
-  /// Adds the copies that begin in `run`, the time range that `from` covers. O(copies * log copies).
+  /// Adds the copies that begin in `run`, the time range that `store` covers. O(copies * log copies).
   void add(const index::event_store& store, time_range run);
   /// Returns at most `most` groups, sorted by `alone`, then by `busy`; longest first.
   [[nodiscard]] std::vector<copy_group> groups(std::size_t most = limit) const;

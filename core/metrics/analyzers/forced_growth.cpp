@@ -47,7 +47,7 @@ class arena {
   }
   [[nodiscard]] std::uint64_t free() const { return held_ > used_ ? held_ - used_ : 0; }
 
-  /// Sets the members of `of` about holes and pins for a request of `of.asked` bytes. O(live blocks).
+  /// Sets the members of `growth` about holes and pins for a request of `of.asked` bytes. O(live blocks).
   void inspect(forced_growth& growth) const {
     growth.free = free();
     for (const auto& [address, segment] : segments_) {

@@ -46,7 +46,7 @@ class growth_builder {
  public:
   explicit growth_builder(const metrics_scope& scope) : scope_(scope) {}  ///< `scope` must outlive this object.
 
-  /// Adds the blocks allocated or freed in `run`, the time range that `from` covers. O(blocks * log (stacks +
+  /// Adds the blocks allocated or freed in `run`, the time range that `store` covers. O(blocks * log (stacks +
   /// kernels)).
   void add(const index::event_store& store, time_range run);
   /// Returns the groups, sorted by bytes, largest first. `active` is `range_statistics::active`.

@@ -44,7 +44,7 @@ class held_twice_builder {
 
   /// The pairs whose copies are allocated in one run of sections.
   class of_run;
-  /// Finds the pairs in `run`, the time range that `from` covers. May be called from several threads at the same time.
+  /// Finds the pairs in `run`, the time range that `store` covers. May be called from several threads at the same time.
   /// O(blocks + accesses).
   [[nodiscard]] of_run find(const index::event_store& store, time_range run) const;
   /// Adds the pairs in `found`, and records which blocks of earlier pairs end in `run`. Must be called for every run,

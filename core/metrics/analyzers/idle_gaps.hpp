@@ -131,7 +131,7 @@ class idle_gaps_builder {
   /// individually.
   explicit idle_gaps_builder(const metrics_scope& scope, std::size_t listed = 0) : scope_(scope), listed_(listed) {}
 
-  /// Adds the events in `run`, the time range that `from` covers. O(events * log events).
+  /// Adds the events in `run`, the time range that `store` covers. O(events * log events).
   void add(const index::event_store& store, time_range run);
   /// Returns the groups worth reporting, sorted by `total`, longest first: the first `limit` groups, plus the first
   /// eight of each device.
@@ -187,7 +187,7 @@ class idle_gaps_builder {
   void set_range(gap_group& group, const index::event_store& store, const host_side& host, time_range gap);
   /// Keeps the gap if it is among the longest of its device.
   void list(const idle_gap& gap);
-  /// If `of` has no stack, sets the stack of the next call after `from` in the processes that use the device.
+  /// If `group` has no stack, sets the stack of the next call after `from` in the processes that use the device.
   void set_stack(gap_group& group, const host_side& host, time_ns begin) const;
   void count(const gap_group& one, time_range gap, time_ns lost, time_ns progress);
   /// `works`: for each process, its work on devices that run kernels.

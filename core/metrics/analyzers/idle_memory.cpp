@@ -21,7 +21,7 @@ bool lies_below_another(const memory_peak& peak, const std::vector<memory_peak>&
   });
 }
 
-/// Sets the members of `of` about the allocation times of its blocks. `times` are these times; the list must not be
+/// Sets the members of `group` about the allocation times of its blocks. `times` are these times; the list must not be
 /// empty. Time is measured in kernels launched, so memory that is allocated and filled before the work begins does not
 /// count as growing during the work.
 void set_births(const std::vector<time_ns>& times, time_ns peak, const index::touch_index& touches, idle_group& group) {

@@ -97,12 +97,12 @@ class idle_memory_builder {
 
   /// The idle memory found in one run of sections.
   class of_run;
-  /// Finds the idle memory in `run`, the time range that `from` covers. May be called from several threads at the same
+  /// Finds the idle memory in `run`, the time range that `store` covers. May be called from several threads at the same
   /// time. O((blocks + accesses) * log).
   [[nodiscard]] of_run find(const index::event_store& store, time_range run) const;
   /// Adds the result of `find`. Must be called for every run, in order of time. O(groups).
   void add(const of_run& found);
-  /// Counts the blocks that are idle at `peak`. Must be called after the last `add`. `from` must cover the time of
+  /// Counts the blocks that are idle at `peak`. Must be called after the last `add`. `store` must cover the time of
   /// `peak`. O(blocks).
   void revisit(const memory_peak& peak, const index::event_store& store);
   /// Returns one element per peak with idle memory, in the order of `peaks`.

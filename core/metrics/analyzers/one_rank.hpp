@@ -19,11 +19,11 @@ struct one_rank {
 /// If a job has more ranks than this, only one of them is shown.
 inline constexpr std::size_t max_ranks_in_full = 4;
 
-/// Returns the rank that needs the most memory; nothing if `of` has at most `max_ranks_in_full` ranks.
+/// Returns the rank that needs the most memory; nothing if `subject` has at most `max_ranks_in_full` ranks.
 [[nodiscard]] std::optional<std::int64_t> rank_to_show(const report& subject);
 
-/// Reduces `of` to `rank`, to the processes without a rank, and to everything about all ranks together (findings, the
-/// comparison of ranks, names). Returns nothing if `rank` does not exist. O(metrics + contexts).
+/// Reduces `subject` to `rank`, to the processes without a rank, and to everything about all ranks together (findings,
+/// the comparison of ranks, names). Returns nothing if `rank` does not exist. O(metrics + contexts).
 [[nodiscard]] std::optional<one_rank> keep_rank(report& subject, const trace::tables& tables, std::int64_t rank);
 
 }  // namespace sluice::metrics

@@ -79,7 +79,7 @@ class ranks_builder {
   /// True if the recording still has the same ranks as at construction. Otherwise nothing more may be added.
   [[nodiscard]] bool knows_the_ranks() const { return ranks_ == get_ranks(scope_.tables()); }
 
-  /// Adds the events in `run`, the time range that `from` covers. Does nothing if there are no ranks. O((blocks +
+  /// Adds the events in `run`, the time range that `store` covers. Does nothing if there are no ranks. O((blocks +
   /// kernels) * log(blocks + kernels)).
   void add(const index::event_store& store, time_range run);
   /// Finds the peak of each rank. Must be called once, after the last `add`.

@@ -45,13 +45,13 @@ void put_steps(const index::step_facts& facts, time_range range, compared_side& 
 /// Removes the metrics of all devices except `device`. The active time and the steps remain those of the whole side.
 void keep_device(compared_side& side, trace::device_id device);
 
-/// Computes a side from the events in `range`, which `from` must cover. If `process` is set, `from` must contain only
+/// Computes a side from the events in `range`, which `store` must cover. If `process` is set, `store` must contain only
 /// this process. O(blocks log blocks + copies).
 [[nodiscard]] compared_side make_side(const index::event_store& store, const trace::snapshot& trace, time_range range,
                                       trace::process_id process = trace::process_id::none);
 
-/// Computes a side section by section, without an event store for the whole range. The result equals that of `make_side`,
-/// except for the last digits of means.
+/// Computes a side section by section, without an event store for the whole range. The result equals that of
+/// `make_side`, except for the last digits of means.
 class compared_side_builder {
  public:
   /// `process`: see `make_side`.
@@ -59,7 +59,7 @@ class compared_side_builder {
       : range_(range), process_(process), measured_(range) {}
 
   /// Adds the events in `part`. Parts are consecutive, and the first part begins with the range. O(blocks log blocks +
-  /// copies) of `from`.
+  /// copies) of `store`.
   void add(const index::event_store& store, const trace::snapshot& trace, time_range part,
            const std::atomic<bool>& cancelled);
   [[nodiscard]] compared_side side(const trace::tables& tables) const;

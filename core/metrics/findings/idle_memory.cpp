@@ -75,7 +75,7 @@ class idle_finder {
     return (group.reason == idle_reason::never_used && is_cublas_workspace(group)) || !place.owned;
   }
 
-  /// If `of` is a segment that an allocator without recorded blocks keeps for later, reports it and returns true.
+  /// If `subject` is a segment that an allocator without recorded blocks keeps for later, reports it and returns true.
   bool tell_cached(const code_place& place, const sums& subject) {
     if (!is_kept_by_allocator(*subject.most, place)) return false;
     if (static_cast<double>(subject.bytes) < much_cached * static_cast<double>(of_.peak_bytes)) return true;

@@ -111,7 +111,7 @@ std::pair<trace::string_id, std::uint64_t> excess_by_kernel(const ranks& all_ran
 }
 
 /// Returns text such as " Rank 3 does." or " Ranks 2, 3 and 7 more do.", if called with "does" and "do". Names the
-/// other ranks for which `is` returns true; empty if there are none.
+/// other ranks for which `current` returns true; empty if there are none.
 template <class Is>
 std::string alike(const ranks& all_ranks, const rank_metrics& one, Is&& current, std::string_view does,
                   std::string_view do_so) {

@@ -13,7 +13,7 @@ namespace sluice::metrics {
 /// The layout of the memory in which an allocation failed, at the time of the failure. Private to core/metrics.
 class memory_at_failure {
  public:
-  /// `from` must cover the time of the failure and outlive this object. `all_failed`: all failures of the recording.
+  /// `store` must cover the time of the failure and outlive this object. `all_failed`: all failures of the recording.
   memory_at_failure(const trace::alloc_failed_event& failed, std::span<const trace::alloc_failed_event> all_failed,
                     const index::event_store& store, time_range run, const fragmentation_builder& segments,
                     const trace::tables& tables);

@@ -129,12 +129,12 @@ class out_of_memory_builder {
  public:
   explicit out_of_memory_builder(const metrics_scope& scope) : scope_(scope) {}  ///< `scope` must outlive this object.
 
-  /// Selects the failure to analyze. `all`: all failures of the recording. `steps`: the steps of the recording.
+  /// Selects the failure to analyze. `rows`: all failures of the recording. `steps`: the steps of the recording.
   void set(const trace::alloc_failed_event& failed, std::vector<trace::alloc_failed_event> rows,
            const index::step_facts& steps);
   /// Returns the times to which `revisit` must be applied; empty if no failure was selected.
   [[nodiscard]] std::vector<time_ns> moments() const;
-  /// Analyzes the times from `moments` in `run`, the time range that `from` covers. O(blocks * log blocks), plus
+  /// Analyzes the times from `moments` in `run`, the time range that `store` covers. O(blocks * log blocks), plus
   /// O(requests * log blocks) for each of at most 24 replays.
   void revisit(const index::event_store& store, time_range run, const fragmentation_builder& segments);
   /// Returns the result: one element, or none.

@@ -63,7 +63,7 @@ class block_list {
     trace::time_ns first_death = INT64_MAX;  ///< INT64_MAX if all blocks are live until the recording ends.
   };
 
-  /// `from` reads the recording and must outlive the list. Reads nothing yet.
+  /// `reader` reads the recording and must outlive the list. Reads nothing yet.
   explicit block_list(const summary::section_reader& reader) : from_(reader) {}
   ~block_list();
   block_list(const block_list&) = delete;
@@ -89,10 +89,10 @@ class block_list {
   /// The number of chunks so far. Chunks follow the order of the sections, and do not change once they exist.
   [[nodiscard]] std::size_t chunks() const;
   [[nodiscard]] chunk_facts facts(std::size_t chunk) const;
-  /// Reads one column of a chunk into `of`, unless `of` has that column already. May also read `born`, from which some
-  /// columns are stored as differences. O(rows). Errors: io, corrupt.
+  /// Reads one column of a chunk into `subject`, unless `subject` has that column already. May also read `born`, from
+  /// which some columns are stored as differences. O(rows). Errors: io, corrupt.
   [[nodiscard]] result<void> read(std::size_t chunk, list_column column, columns& subject) const;
-  /// Returns the block in row `row` of a chunk. All columns of the chunk must have been read into `of`.
+  /// Returns the block in row `row` of a chunk. All columns of the chunk must have been read into `subject`.
   [[nodiscard]] static metrics::listed_block select_block(const columns& subject, std::size_t row);
 
  private:

@@ -16,7 +16,7 @@ template <class Query>
                                                                                   const sources& source);
 
 /// Starts a query that takes long: a search, or a query that covers many sections, which are read in steps of a few
-/// sections. Returns null for queries that do not take long. Objects that `from` refers to must outlive the returned
+/// sections. Returns null for queries that do not take long. Objects that `source` refers to must outlive the returned
 /// object. `from.stored` may be null.
 template <class Query>
 [[nodiscard]] std::unique_ptr<long_result<typename Query::result_type>> start_long_result(const Query& query,

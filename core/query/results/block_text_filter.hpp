@@ -15,7 +15,7 @@ namespace sluice::query {
 /// Checks each name and each stack only once.
 class text_filter {
  public:
-  /// Objects that `from` refers to, except its index, must outlive this object.
+  /// Objects that `source` refers to, except its index, must outlive this object.
   text_filter(const std::string& wanted, const sources& source)
       : wanted_(lower_case(wanted)),
         may_be_address_(wanted_.find_first_not_of("0123456789abcdefx") == std::string::npos),

@@ -36,10 +36,10 @@ struct memory_wanted {
 /// Returns all memory of the recording, sorted by descending peak.
 [[nodiscard]] std::vector<memory_choice> list_choices(const sources& source);
 
-/// Returns the index in `all` of the requested memory. By default, selects device memory, unless its peak is less than
-/// a hundredth of the host's. Prefers memory with stacks, then the innermost layer whose peak is at least a quarter of
-/// the largest one: blocks of a framework show which line needs memory, blocks of the driver only where the framework
-/// ran out of memory. `all` must be sorted by descending peak.
+/// Returns the index in `choices` of the requested memory. By default, selects device memory, unless its peak is less
+/// than a hundredth of the host's. Prefers memory with stacks, then the innermost layer whose peak is at least a
+/// quarter of the largest one: blocks of a framework show which line needs memory, blocks of the driver only where the
+/// framework ran out of memory. `choices` must be sorted by descending peak.
 [[nodiscard]] std::optional<std::size_t> choose(const std::vector<memory_choice>& choices, const memory_wanted& wanted);
 
 }  // namespace sluice::query

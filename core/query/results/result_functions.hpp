@@ -139,7 +139,8 @@ inline constexpr std::uint32_t widest_view = 16384;
 
 // --- tracks ---------------------------------------------------------------------------------------------------------
 
-/// Returns the id of a track: a hash of the properties in `of`, so that the id does not change while a trace grows.
+/// Returns the id of a track: a hash of the properties in `subject`, so that the id does not change while a trace
+/// grows.
 [[nodiscard]] std::uint64_t track_id(const track& subject);
 
 /// Calls `visit` with every track, in unspecified order. The tracks have no labels.

@@ -29,7 +29,7 @@ class composer {
   composer(const series_query& query, const sources& source) : query_(query), all_(source, query.by_category) {}
 
   [[nodiscard]] std::span<const curve_row> curves() const { return all_.curves(); }
-  /// Returns the first curve of the kind `what` that satisfies `of`, or null if there is none.
+  /// Returns the first curve of the kind `kind` that satisfies `of`, or null if there is none.
   template <class Is>
   [[nodiscard]] const curve_row* find(trace::curve_kind kind, Is&& subject) const {
     for (const curve_row& curve : all_.curves())

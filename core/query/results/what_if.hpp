@@ -18,7 +18,7 @@ namespace sluice::query {
 /// Runs the replay in steps: first reads one section per step, then replays one policy per step.
 class replayer final : public long_result<what_if_curves> {
  public:
-  /// Reads the sections of the file; `from.stored->sections` must be set. Objects that `from` refers to must outlive
+  /// Reads the sections of the file; `from.stored->sections` must be set. Objects that `source` refers to must outlive
   /// this object.
   explicit replayer(const sources& source);
   /// With `whole`, reads no sections but uses the blocks of `from.index`, which must cover the whole recording.

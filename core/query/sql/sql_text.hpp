@@ -22,7 +22,7 @@ class sql_writer {
  public:
   sql_writer(sql_format as, std::span<const sql_column> columns);
 
-  /// Formats the current row of `from`. Appends the text that is complete to `to`.
+  /// Formats the current row of `statement`. Appends the text that is complete to `to`.
   void row(const sql_statement& statement, std::string& to);
   /// Appends the remaining text. Call after the last row.
   void end(std::string& to);

@@ -15,7 +15,7 @@ namespace sluice::summary {
 /// `build_stored_metrics` and `growing_metrics` use this class. It must be used from one thread only.
 class section_feed {
  public:
-  /// `from` and `goes_on` must outlive this object.
+  /// `reader` and `goes_on` must outlive this object.
   section_feed(const section_reader& reader, const stored_metrics_options& options,
                const std::function<bool()>& goes_on);
 

@@ -103,7 +103,7 @@ result<std::shared_ptr<const trace::snapshot>> sum_up_apart(const trace::snapsho
   return trace.with_summaries(*(*output)->latest());
 }
 
-/// Replaces `file` by `made`, which gets the current permissions of `file`.
+/// Replaces `file` by `file_writer`, which gets the current permissions of `file`.
 result<void> replace(trace::file_writer& file, trace::file_writer& file_writer) {
   std::error_code none;
   const auto now = std::filesystem::status(file.path(), none).permissions();

@@ -13,7 +13,7 @@ namespace sluice::summary {
 /// Reads the part of a file that its writer has written so far.
 class written_so_far {
  public:
-  /// `of` must be the same writer in each call.
+  /// `file_writer` must be the same writer in each call.
   result<std::shared_ptr<const trace::snapshot>> snapshot(trace::file_writer& file_writer) {
     if (auto flushed = file_writer.flush(); !flushed) return tl::unexpected(flushed.error());
     if (!reader_) {

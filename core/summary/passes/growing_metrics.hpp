@@ -23,7 +23,7 @@ class growing_metrics {
   growing_metrics(const growing_metrics&) = delete;
   growing_metrics& operator=(const growing_metrics&) = delete;
 
-  /// Builds the metrics of `made`, an outcome of the same `growing_summary` as before, or of another summary. Starts
+  /// Builds the metrics of `output`, an outcome of the same `growing_summary` as before, or of another summary. Starts
   /// from scratch if the summary started from scratch, or if steps, ranks, shared memory or the devices that run
   /// kernels have changed. Rows that arrived after their section was added are missing. The call starts from scratch to
   /// include these rows if that takes at most a tenth of the time. After an error, the next call starts from scratch.

@@ -60,8 +60,8 @@ class growing_summary {
   [[nodiscard]] result<outcome> sum_up(std::shared_ptr<const trace::snapshot> now,
                                        const std::function<bool()>& goes_on);
 
-  /// Returns the snapshot of `made`, the outcome of the last call, with `metrics`. These are the metrics built from
-  /// `made` or, until these are built, the metrics of an earlier snapshot. Errors: io, no_space; invalid_argument if
+  /// Returns the snapshot of `output`, the outcome of the last call, with `metrics`. These are the metrics built from
+  /// `output` or, until these are built, the metrics of an earlier snapshot. Errors: io, no_space; invalid_argument if
   /// the metrics cannot be stored.
   [[nodiscard]] result<std::shared_ptr<const trace::snapshot>> with_metrics(const outcome& output,
                                                                             const stored_metrics& metrics);

@@ -42,8 +42,8 @@ namespace sluice::summary {
 
 class recording_scan {
  public:
-  /// Scans all chunks of `of`, which must outlive this object. Unreadable chunks leave a warning. `wanted` is called
-  /// before each chunk. Once it returns false, the scan stops and its results are invalid. O(rows).
+  /// Scans all chunks of `recording`, which must outlive this object. Unreadable chunks leave a warning. `wanted` is
+  /// called before each chunk. Once it returns false, the scan stops and its results are invalid. O(rows).
   explicit recording_scan(
       const trace::snapshot& recording, const std::function<bool()>& wanted = [] { return true; });
 

@@ -33,9 +33,9 @@ class reordering {
   explicit reordering(trace::file_writer& to, recording_scan* scan = nullptr);
   ~reordering();
 
-  /// Moves the table rows of `from` that were added since the last call. `from` must have the chunks that it had in the
-  /// last call, with the same numbers, and may have more. Call this before moving events of the new chunks. Calls
-  /// `goes_on` before each chunk. Errors: io, corrupt, no_space; cancelled once `goes_on` returns false. After
+  /// Moves the table rows of `recording` that were added since the last call. `recording` must have the chunks that it
+  /// had in the last call, with the same numbers, and may have more. Call this before moving events of the new chunks.
+  /// Calls `goes_on` before each chunk. Errors: io, corrupt, no_space; cancelled once `goes_on` returns false. After
   /// cancelled, repeat the call to continue.
   [[nodiscard]] result<void> take(const trace::snapshot& recording, const std::function<bool()>& goes_on);
   /// Moves the rows that begin before `end`, the end of a section, and late rows of earlier sections. Errors: see
@@ -50,7 +50,7 @@ class reordering {
   std::unique_ptr<state> state_;
 };
 
-/// Moves all rows of `from`, as `reordering` does. If `sections` is empty, sorts all rows as one section.
+/// Moves all rows of `recording`, as `reordering` does. If `sections` is empty, sorts all rows as one section.
 [[nodiscard]] result<void> reorder_chunks(const trace::snapshot& recording,
                                           std::span<const trace::section_row> sections, trace::file_writer& to,
                                           const std::function<bool()>& goes_on, recording_scan* scan = nullptr);

@@ -25,7 +25,7 @@ namespace sluice::summary {
 /// section was moved are stored after that section. The object must be used from one thread at a time.
 class reordered_copy {
  public:
-  /// Starts a copy next to the file of `of`, with about `section_events` events per section. Errors: those of
+  /// Starts a copy next to the file of `file_writer`, with about `section_events` events per section. Errors: those of
   /// `file_writer::create_beside`.
   [[nodiscard]] static result<std::unique_ptr<reordered_copy>> beside(const trace::file_writer& file_writer,
                                                                       double section_events);
@@ -39,8 +39,8 @@ class reordered_copy {
   /// Sums up the moved rows that will not change any more. Must be called after `grow` has moved everything up to its
   /// `until`. See `summing_up::go_on`.
   void sum_up_so_far(const std::function<bool()>& wanted);
-  /// True if this is a copy of a part of `whole`, a snapshot of the file of `of`. This is the case if that file has not
-  /// been replaced, moved or truncated in the meantime. O(chunks).
+  /// True if this is a copy of a part of `whole`, a snapshot of the file of `file_writer`. This is the case if that
+  /// file has not been replaced, moved or truncated in the meantime. O(chunks).
   [[nodiscard]] bool is_part_of(const trace::file_writer& file_writer, const trace::snapshot& whole) const;
   /// Moves the remaining rows of `whole`. Errors: see `grow`.
   [[nodiscard]] result<void> complete(const trace::snapshot& whole, const std::function<bool()>& goes_on);

@@ -24,7 +24,7 @@ struct slice_owners {
     return owners;
   }
 
-  /// Returns the position in `all` of a slice's owner. `all` must contain all owners in this object.
+  /// Returns the position in `owners` of a slice's owner. `owners` must contain all owners in this object.
   [[nodiscard]] std::uint32_t place_in(const slice_owners& owners, const trace::open_slice_row& slice) const {
     const auto place = [&](const auto& here, const auto& there) {
       const auto found =

@@ -88,7 +88,7 @@ class section_writer {
   std::span<const time_ns> begins_;
 };
 
-/// Returns the slices that run at `time`. In each row, `owner` is the position in `from` of the slice's stream,
+/// Returns the slices that run at `time`. In each row, `owner` is the position in `store` of the slice's stream,
 /// direction or thread.
 [[nodiscard]] std::vector<trace::open_slice_row> open_slices_at(time_ns time, const index::event_store& store);
 

@@ -255,7 +255,7 @@ std::vector<stored_tiles::piece> stored_tiles::cut(const bin_grid& grid) const {
   return items;
 }
 
-/// Returns the pieces of a grid, with the sources that are available in `from`.
+/// Returns the pieces of a grid, with the sources that are available in `sources`.
 std::vector<stored_tiles::piece> stored_tiles::list_pieces(const bin_grid& grid, const drawn_owners& owners,
                                                            const bin_sources& sources, bin_detail& detail) const {
   std::vector<piece> items = cut(grid);

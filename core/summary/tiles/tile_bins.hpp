@@ -29,7 +29,7 @@ struct curve_bins {
   /// tile's first bin, the curve counts as 0.
   std::vector<change> changes;
 
-  /// Adds `is` for bin `bin`, unless the curve stays at its last value. Bins must be added in order.
+  /// Adds `current` for bin `bin`, unless the curve stays at its last value. Bins must be added in order.
   void append(std::uint32_t bin, const curve_bin& current) {
     const double before = last();
     if (current.minimum != before || current.maximum != before) changes.push_back({bin, current});
@@ -65,7 +65,7 @@ struct lane_bins {
 
   /// Returns bin `bin`, adding it if it is empty. O(1) if the calls are in order of bins.
   lane_bin& at(std::uint32_t bin);
-  /// Merges `is` into each of the bins [first, end). O(1) if all bins from `first` on are empty.
+  /// Merges `bin` into each of the bins [first, end). O(1) if all bins from `first` on are empty.
   void append(std::uint32_t first, std::uint32_t end, const lane_bin& bin);
 };
 

@@ -19,16 +19,16 @@ namespace sluice::summary {
 /// thread-safe.
 class tile_maker {
  public:
-  /// Sets the recording. Must be called first, and again when the recording `of` has grown. `sections` come from
+  /// Sets the recording. Must be called first, and again when the recording `recording` has grown. `sections` come from
   /// `plan_sections`, and must start with the sections added before. All arguments must outlive the calls that follow.
   /// Without `ends`, a tile is built only if all its sections were added, however far the recording continues. Copies
   /// of this object may continue to the end.
   void go_on(trace::file_writer& to, std::span<const trace::section_row> sections, const trace::snapshot& recording,
              bool ends);
 
-  /// Adds the sections [first, last], which follow the sections of the last call. If `from` contains more than these
+  /// Adds the sections [first, last], which follow the sections of the last call. If `store` contains more than these
   /// sections, only the last digits of means differ. O(curves * bins * log events + slices) per section. Returns false
-  /// if `from` lacks a curve or lane that existed before, as in a contradictory file, or if sections of a growing
+  /// if `store` lacks a curve or lane that existed before, as in a contradictory file, or if sections of a growing
   /// recording have become too short for levels to be omitted. After that, nothing more may be added.
   [[nodiscard]] bool add(const index::event_store& store, std::size_t first, std::size_t last);
   /// The curves found so far.

@@ -55,7 +55,7 @@ std::uint64_t unite(__m128i both) {
 }
 #endif
 
-/// Writes each value minus its element in `from`, zigzag-encoded if `Zigzag`; if not, no result may be negative.
+/// Writes each value minus its element in `begin`, zigzag-encoded if `Zigzag`; if not, no result may be negative.
 /// Returns the bitwise OR of all results.
 template <bool Zigzag>
 std::uint64_t write_differences(const std::uint64_t* values, const std::uint64_t* begin, std::size_t count,

@@ -51,7 +51,7 @@ class chunk_list {
   /// Returns chunk number `index`; a chunk without rows if there is no such chunk. Reads at most one page.
   [[nodiscard]] chunk_info at(std::size_t index) const;
 
-  /// Calls `use(index, chunk)`, in order, for each chunk whose type satisfies `wanted(type)`. If `from` and `to` are
+  /// Calls `use(index, chunk)`, in order, for each chunk whose type satisfies `wanted(type)`. If `begin` and `to` are
   /// given, only summary chunks that overlap [from, to] are wanted. Reads only the pages that may list such chunks.
   /// O(pages + chunks in the pages read).
   template <class Wanted, class Use>

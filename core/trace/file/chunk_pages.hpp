@@ -30,7 +30,7 @@ class chunk_pages {
   /// Returns the chunks listed by page `number`, and keeps them for later calls. If a page is damaged, its chunks are
   /// found by walking through the whole file.
   [[nodiscard]] std::shared_ptr<const page> read(std::size_t number) const;
-  /// Appends the chunks listed by the pages [first, behind) to `all`. Does not keep the pages.
+  /// Appends the chunks listed by the pages [first, behind) to `infos`. Does not keep the pages.
   void read_all(std::size_t first, std::size_t behind, std::vector<chunk_info>& infos) const;
   /// Describes the damage in the pages read so far; empty if there is none.
   [[nodiscard]] std::string damage() const;

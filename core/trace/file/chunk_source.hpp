@@ -93,7 +93,7 @@ class chunk_source {
   bool walk(std::uint64_t& at, std::uint64_t file_size, walk_events& to) const;
 
  private:
-  /// Returns the offset of the first valid chunk header at or after `from`; `file_size` if there is none.
+  /// Returns the offset of the first valid chunk header at or after `begin`; `file_size` if there is none.
   [[nodiscard]] std::uint64_t find_chunk(std::uint64_t begin, std::uint64_t file_size) const;
   [[nodiscard]] bool is_trailer(std::uint64_t at) const;
 

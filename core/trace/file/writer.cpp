@@ -263,7 +263,7 @@ result<std::uint64_t> file_writer::mark() {
   return state_->offset;
 }
 
-/// Creates a file that will be published as `path`, with all chunks of `from` except the chunks of events before
+/// Creates a file that will be published as `path`, with all chunks of `source` except the chunks of events before
 /// `mark`.
 result<file_writer::rewritten> file_writer::rewrite(const state& source, const std::string& path, std::uint64_t mark,
                                                     unreadable_chunks broken) {

@@ -127,7 +127,7 @@ class file_writer {
   template <class Row>
   void add_summary(std::span<const Row> rows, std::optional<std::pair<time_ns, time_ns>> over = std::nullopt);
 
-  /// Adds a copy of all summaries that `from` has written. After this, only more summaries may be added, and `close`
+  /// Adds a copy of all summaries that `source` has written. After this, only more summaries may be added, and `close`
   /// called. O(bytes of the summaries). Errors: io, no_space.
   result<void> add_summaries_of(const file_writer& source);
 

@@ -145,7 +145,7 @@ class pool_heap {
   /// Deletes the stream's zone if it is empty. No reference to it may remain.
   void forget_zone(std::uint64_t stream) noexcept;
 
-  /// Takes a block of exactly `bytes` (a multiple of the granule) from `from` or from the clean zone, whichever
+  /// Takes a block of exactly `bytes` (a multiple of the granule) from `source` or from the clean zone, whichever
   /// fits better. The rest is split off and stays in that zone. Null if no list is sure to have a fitting block. O(1).
   [[nodiscard]] block* take(std::uint64_t bytes, zone& source);
   /// Takes a block like `take`, but also searches a list whose blocks may be too small. Null if no block fits. O(list
@@ -153,7 +153,7 @@ class pool_heap {
   [[nodiscard]] block* take_any(std::uint64_t bytes, zone& source);
   /// Frees a block into the zone `to`, and merges it with free neighbors of the same zone. O(1).
   void give(block* b, zone& to) noexcept;
-  /// Moves all free blocks of `from` to `to`. O(blocks of `from`).
+  /// Moves all free blocks of `source` to `to`. O(blocks of `source`).
   void retag(zone& source, zone& to) noexcept;
 
   /// The block that begins at `address`, in any state, or null. Any thread may call
@@ -162,7 +162,7 @@ class pool_heap {
   /// Finds a block as `find` does, but with a single probe of the hash table. If null, call `find`.
   [[nodiscard]] block* find_at_once(std::uint64_t address) const noexcept { return index_.find_at_once(address); }
 
-  /// The free block, in the clean zone or in `of`, that ends at `address`, where
+  /// The free block, in the clean zone or in `subject`, that ends at `address`, where
   /// a run of continuous segments ends, or null. O(log segments).
   [[nodiscard]] const block* free_before(std::uint64_t address, const zone& subject) const noexcept;
 

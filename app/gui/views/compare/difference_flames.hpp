@@ -15,7 +15,7 @@ namespace sluice::gui {
 /// boxes have grown, blue boxes have shrunk, grey boxes are unchanged.
 class difference_flames {
  public:
-  /// Draws the tree `of`, which must remain valid as long as `keeps` exists.
+  /// Draws the tree `tree`, which must remain valid as long as `keeps` exists.
   void draw(view_context& with, const metrics::difference_tree& tree, const std::shared_ptr<const void>& keeps);
 
   /// The colour of a box whose bytes changed from `before` to `after`. For tests.

@@ -227,7 +227,7 @@ void timeline_view::draw_tracks(view_context& with, const query::track_list& tra
   open_menus(with, where, hit);
 }
 
-/// Scrolls no further than necessary to show the rows from `from` to `to`, which are in pixels of this frame.
+/// Scrolls no further than necessary to show the rows from `begin` to `to`, which are in pixels of this frame.
 void timeline_view::scroll_to(float begin, float to, const row_frame& where) {
   const float above = begin - where.area.min.y;
   const float below = to - where.area.max.y;

@@ -15,7 +15,7 @@ namespace sluice::query {
 /// Checks whether blocks belong to the selected groups. Looks up each stack only once.
 class group_filter {
  public:
-  /// Objects that `from` refers to, except its index, must outlive this object.
+  /// Objects that `source` refers to, except its index, must outlive this object.
   group_filter(const block_groups& wanted, const sources& source);
   [[nodiscard]] bool takes(const index::block_record& block);
 

@@ -10,7 +10,7 @@ namespace sluice::query {
 
 class hole_finder final : public long_result<hole_curve> {
  public:
-  /// `from.stored->sections` must be set. Objects that `from` refers to must outlive this object.
+  /// `from.stored->sections` must be set. Objects that `source` refers to must outlive this object.
   hole_finder(const holes_query& query, const sources& source);
 
   [[nodiscard]] result<bool> work(std::chrono::steady_clock::time_point deadline,

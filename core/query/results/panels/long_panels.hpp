@@ -8,7 +8,7 @@
 /// Starts the queries of panels that take long to compute. Private to core/query.
 namespace sluice::query {
 
-/// Objects that `from` refers to must outlive the returned object. `from.stored` may be null.
+/// Objects that `source` refers to must outlive the returned object. `from.stored` may be null.
 [[nodiscard]] std::unique_ptr<long_result<duration_histogram>> start_long_panel(const durations_query& query,
                                                                                 const sources& source);
 /// Returns null for a file without summaries.

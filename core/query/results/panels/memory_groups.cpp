@@ -208,7 +208,7 @@ class memory_sweep {
     }
   }
 
-  /// Adds a group for each name to `made`, and returns the group of each key.
+  /// Adds a group for each name to `output`, and returns the group of each key.
   std::vector<std::uint32_t> named(const sources& source, memory_groups& output) const {
     const trace::tables& tables = source.trace.tables();
     std::vector<std::uint32_t> groups(keys_.size());

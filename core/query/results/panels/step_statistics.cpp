@@ -142,7 +142,7 @@ class metrics_of_step {
     time("copying, " + subject, statistics.busy);
   }
 
-  /// `cut`: the step has more names than `all` lists.
+  /// `cut`: the step has more names than `times` lists.
   void names(const char* subject, const std::vector<metrics::named_time>& times, bool cut) {
     for (const auto& each : times) time(subject + std::string(tables_.text(each.name)), each.total, cut ? unknown : 0);
   }
