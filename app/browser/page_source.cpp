@@ -43,7 +43,7 @@ class kept_blocks {
   struct entry {
     std::string url;
     std::uint64_t number = 0;
-    block bytes;  ///< Has fewer than `block_bytes` bytes at the end of the file.
+    block bytes;  ///< Shorter than `block_bytes` only for the last block of the file.
   };
   std::deque<entry>::iterator at(const std::string& url, std::uint64_t number) {
     return std::find_if(all_.begin(), all_.end(),

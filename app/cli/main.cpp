@@ -151,7 +151,7 @@ int main(int argc, char** argv) {
     const int status = sluice::cli::run(argc, argv);
     // If the output could not be written, the verb has failed.
     if (status == 0 && (std::fflush(stdout) != 0 || std::ferror(stdout) != 0)) {
-      sluice::cli::complain("the standard output was closed or is full");
+      sluice::cli::complain("standard output was closed or is full");
       return sluice::cli::status_failed;
     }
     return status;

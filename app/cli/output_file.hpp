@@ -21,10 +21,10 @@ namespace sluice::cli {
 /// a rank, and for any other character after a percent sign.
 [[nodiscard]] result<std::string> name_of_set(const std::string& pattern);
 
-/// Checks whether a verb may write to `path`, the file named by -o. Allows a file that does not exist or is empty
-/// (core/trace/file/writer.hpp). Allows any other file only with `force`, and only if the file is of this `kind`.
-/// Always rejects one of the `inputs` (by any name or link), anything but a regular file, a dangling link, a recording
-/// that is being written, and an empty name. Errors: invalid_argument; io if no file can be created there.
+/// Checks whether a command may write to `path`, the file named by -o. A file that does not exist or is empty is
+/// allowed. Any other file is allowed only with `force`, and only if it is of this `kind`. Always rejected: the
+/// `inputs` themselves (by any name or link), anything but a regular file, a dangling link, a recording that is being
+/// written, and an empty name. Errors: invalid_argument; io if no file can be created there.
 [[nodiscard]] result<void> check_output(const std::string& path, const output_kind& kind, bool force,
                                         std::span<const std::string> inputs = {});
 

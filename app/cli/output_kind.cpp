@@ -94,7 +94,7 @@ output_kind recording_kind() { return {"a recording", is_recording}; }
 output_kind picture_kind() { return {"a PNG picture", is_picture}; }
 
 output_kind get_kind(const exports::format& format) {
-  if (&format == &page::html_format()) return {"a page of sluice export", page::is_html_page};
+  if (&format == &page::html_format()) return {"a page written by sluice export", page::is_html_page};
   const auto found =
       std::find_if(looks.begin(), looks.end(), [&](const auto& each) { return each.first == format.name; });
   return {"a file in the format " + std::string(format.name), found == looks.end() ? nullptr : found->second};

@@ -420,8 +420,9 @@ action declare_record(CLI::App& command, std::span<const std::string> after_dash
       ->type_name("SECONDS");
   command
       .add_option("--ring", options->ring_bytes,
-                  "Keep only the last part, in a file of about this size (64MiB, 1GiB). SIGUSR2 to sluice (not passed\n"
-                  "on to CMD) and a failed allocation save the current content to a separate file")
+                  "Keep only the last part of the recording, in a file of about this size (64MiB, 1GiB). On SIGUSR2\n"
+                  "to sluice (not passed on to CMD) and on a failed allocation, the current content is saved to a\n"
+                  "separate file")
       ->transform(bytes_between(1 << 20, std::uint64_t{1} << 50, false))
       ->type_name("SIZE");
   command.add_flag(

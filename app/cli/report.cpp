@@ -35,7 +35,7 @@ int print_rules(const std::string& kind) {
   }
   const metrics::finding_rule* rule = metrics::rule_named(kind);
   if (rule != nullptr) return cli::print(metrics::to_text(*rule) + "\n") ? 0 : status_failed;
-  complain("--explain: no kind of finding named '" + kind + "'; `sluice report --explain` lists all");
+  complain("--explain: no kind of finding named '" + kind + "'; `sluice report --explain` lists them all");
   return status_usage;
 }
 

@@ -13,7 +13,7 @@ struct report_subject {
   const metrics::report& report;
   const trace::tables& tables;
   std::string path;
-  std::optional<metrics::one_rank> only{};  ///< The rank to which `of` is limited; null: all ranks.
+  std::optional<metrics::one_rank> only{};  ///< The rank to which `report` is limited; null: all ranks.
 };
 
 /// The text report: the most important findings.

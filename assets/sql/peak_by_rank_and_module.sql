@@ -1,5 +1,6 @@
 -- The highest memory use of each rank, and which modules held it at that moment.
--- One row for each run, rank, device, layer, kind of memory and module; layers hold one another: never add two.
+-- One row for each run, rank, device, layer, kind of memory and module.
+-- A layer's blocks lie in blocks of lower layers: do not add layers.
 WITH changes AS (
   SELECT run, rank, device, layer, kind, born_ns AS at_ns, bytes AS change
   FROM blocks WHERE NOT imported

@@ -26,7 +26,7 @@ result<void> write_all(int fd, std::string_view bytes, const std::string& path) 
     if (done < 0) {
       const int why = errno;
       return fail(code_of_failed_write(why), "cannot write: " + describe_errno(why),
-                  path == "-" ? "the standard output" : path,
+                  path == "-" ? "standard output" : path,
                   is_full_disk(why) ? "free some space, or choose a folder with more space" : "");
     }
     bytes.remove_prefix(static_cast<std::size_t>(done));
@@ -112,7 +112,7 @@ bool output::names_open_file(const std::string& path) { return open_file_named_b
 
 result<void> output::begin_at(int open_file) {
   if (is_folder(shape_))
-    return fail(error_code::invalid_argument, "cannot write several files to the standard output", path_,
+    return fail(error_code::invalid_argument, "cannot write several files to standard output", path_,
                 "choose a folder with -o, or a single table");
   fd_ = ::fcntl(open_file, F_DUPFD_CLOEXEC, 0);
   if (fd_ < 0) return fail(error_code::io, "cannot write: " + describe_errno(errno), path_);

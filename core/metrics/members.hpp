@@ -57,7 +57,8 @@ SLUICE_MEMBERS(index::memory_key, member<&row::device>(), member<&row::layer>(),
 
 SLUICE_MEMBERS(
     memory_statistics, member<&row::device>{"device", "Null: host memory"},
-    member<&row::layer>{"layer", "driver, pool, framework or user. Layers contain one another: never add two"},
+    member<&row::layer>{
+        "layer", "driver, pool, framework or user. A layer's blocks lie in blocks of lower layers: do not add layers"},
     member<&row::kind>{"kind", "The kind of memory"},
     member<&row::at_begin>{"at_begin_bytes",
                            "Bytes in use just before the range begins: at_end + freed_bytes - allocated_bytes"},

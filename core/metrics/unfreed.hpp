@@ -37,7 +37,7 @@ class unfreed_builder {
  public:
   explicit unfreed_builder(const metrics_scope& scope) : scope_(scope) {}  ///< `scope` must outlive this object.
 
-  /// Adds the blocks that were never freed if `run`, the time range that `use` covers, is the last run. O(blocks).
+  /// If `run`, the time range that `use` covers, is the last run, adds the blocks that were never freed. O(blocks).
   void add(const index::memory_use& use, time_range run);
   /// Returns the groups, most bytes first. Must be called once, after the last `add`.
   [[nodiscard]] std::vector<unfreed_group> take(const trace::tables& tables);

@@ -100,7 +100,8 @@ class copied_file {
   std::atomic<std::uint64_t> bytes_{0};
 };
 
-/// Fetches one file after another, in a thread. The sources that show these files share it.
+/// Fetches a recording in a thread of its own: first one file, then each file that replaces it. All sources that show
+/// these files share one follower.
 class follower {
  public:
   follower(std::shared_ptr<connection> source, std::string name, const copy_limits& limits)

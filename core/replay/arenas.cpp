@@ -55,8 +55,8 @@ class placement {
     bool fresh = false;  ///< True if the segment has not contained a block yet.
   };
   struct block {
-    std::uint64_t extent = 0;  ///< The size of the segment in bytes; 0: unknown.
-    bool seen = false;         ///< True if the segment has been allocated, even if it has been freed since.
+    std::uint64_t extent = 0;  ///< The bytes that the block takes in its segment; 0: unknown.
+    bool seen = false;         ///< True if the block has been allocated, even if it has been freed since.
     bool live = false;
   };
   static constexpr std::uint32_t last_event = std::numeric_limits<std::uint32_t>::max();

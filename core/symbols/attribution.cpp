@@ -13,7 +13,7 @@ using trace::frame_kind;
 
 constexpr std::array<std::string_view, attribution_count> names = {"line", "caller", "module", "package", "owner"};
 constexpr std::array<std::string_view, attribution_count> unknowns = {"(no stack known)", "(no stack known)",
-                                                                      "(outside any module's forward)",
+                                                                      "(outside any module's forward())",
                                                                       "(in no package)", "(library not recorded)"};
 constexpr std::string_view the_program = "the program";
 

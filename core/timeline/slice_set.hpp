@@ -61,8 +61,8 @@ class slice_set {
     if (lanes_.size() < lanes) lanes_.resize(std::min(lanes, lane_limit));
     from_ = begin;
   }
-  /// Adds a slice that started before `from` and is still running at `from`, in lane `at`. A lane can have at most one
-  /// such slice.
+  /// Adds, in lane `at`, a slice that started before the `begin` passed to the other overload and is still running
+  /// then. A lane can have at most one such slice.
   void set_known(const slice_item& open, std::size_t at) {
     if (at >= lanes_.size() || !lanes_[at].items.empty() || open.begin >= from_) return;
     lanes_[at].items.push_back(open);

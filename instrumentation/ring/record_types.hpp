@@ -3,7 +3,9 @@
 #include <cstdint>
 
 /// The types of the records in a ring, and the header with which each record begins. `records.hpp` includes this header
-/// and describes the record format.
+/// and describes the record format. Most types have a struct of the same name, such as `alloc_record`:
+/// definitions of keys are in table_records.hpp, memory in memory_records.hpp, calls and device work in
+/// work_records.hpp, and ranges, markers, files and messages in host_records.hpp.
 namespace sluice::ring {
 
 enum class record_type : std::uint16_t {
@@ -35,27 +37,27 @@ enum class record_type : std::uint16_t {
   marker = 30,
   counter_value = 31,
   file_io = 32,
-  watermark = 33,
-  message = 34,
+  watermark = 33,  ///< All device times up to this record's time have been written.
+  message = 34,    ///< A text for the user, with a severity.
   loss = 35,
   graph_launch = 36,
   free_completed = 37,
-  touch = 38,
-  tag = 39,
+  touch = 38,  ///< Parameter words of a launch that may be addresses of blocks.
+  tag = 39,    ///< The category or the name that the program gives a block.
   graph_definition = 40,
-  live_set = 41,
-  mode = 42,
+  live_set = 41,  ///< The live blocks of the process, sent after a loss.
+  mode = 42,      ///< The recording mode of the process. 43 is not used.
   range_begin = 44,
   range_end = 45,
   thread_name = 46,
   context_end = 47,
   graph_end = 48,
-  fault = 49,
-  copy_parts = 50,
-  content = 51,
+  fault = 49,       ///< A GPU fault, and the launches before it.
+  copy_parts = 50,  ///< Some of the copies that one batch call requests.
+  content = 51,     ///< A hash of the data that a call copies.
   node_touch = 52,
   graph_call = 53,
-  share = 54,
+  share = 54,  ///< Memory was exported to or imported from another process.
   child_graph = 55,
   node_switch = 56,
   pool_stream = 57,
@@ -76,14 +78,14 @@ struct record_header {
 static_assert(sizeof(record_header) == 16);
 
 enum record_flag : std::uint32_t {
-  flag_sampled = 1,
-  flag_estimated = 2,
-  flag_inferred = 4,
-  flag_asynchronous = 8,
-  flag_born_before = 16,
-  flag_default_stream = 32,
-  flag_registered = 64,
-  flag_ipc = 128,
+  flag_sampled = 1,          ///< The value was read at intervals.
+  flag_estimated = 2,        ///< The times are estimates. For a `live_set_record`: the set may be incomplete.
+  flag_inferred = 4,         ///< The times were derived from those of other events.
+  flag_asynchronous = 8,     ///< The call did not wait for its work, or is ordered on a stream.
+  flag_born_before = 16,     ///< The block existed when the recording began.
+  flag_default_stream = 32,  ///< The stream is the default stream of its context.
+  flag_registered = 64,      ///< The block is existing host memory that was pinned (cudaHostRegister).
+  flag_ipc = 128,            ///< Another process owns the memory.
   /// All times in this record are CLOCK_MONOTONIC ns, whatever the ring's
   /// clock is. CUPTI's activity records use CLOCK_MONOTONIC.
   flag_monotonic = 256,

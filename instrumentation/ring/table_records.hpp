@@ -84,8 +84,8 @@ struct frame_record {
   std::uint32_t kind;  ///< trace::frame_kind
 };
 
-/// Defines stack `key`. `count` words of frames follow, innermost first. The stack continues with the frames of stack
-/// `base`, the stack of the thread that requested this thread's work.
+/// Defines stack `key`. `count` words follow, one for each frame, innermost first. If another thread requested this
+/// thread's work, the stack continues with the frames of stack `base`, the stack of that other thread.
 struct stack_record {
   record_header header;
   std::uint64_t key;

@@ -67,7 +67,7 @@ class basic_array {
   // Throws error unless every element is inside the memory, because callers may pass any view.
   void require_inside() const {
     if (view_.empty()) return;
-    const offset_range offsets = list_offsets(view_.extents(), view_.strides(), sizeof(T), "array");
+    const offset_range offsets = find_offset_range(view_.extents(), view_.strides(), sizeof(T), "array");
     const std::int64_t begin = view_.data() - memory_.data();
     if (begin + offsets.lowest < 0 || begin + offsets.highest >= static_cast<std::int64_t>(memory_.size())) {
       refuse("array", "shape " + to_string(view_.extents()) + ", strides " + to_string(view_.strides()) +

@@ -48,7 +48,7 @@ class strided_view {
   strided_view(T* data, const shape<Rank>& extents, const shape<Rank>& strides)
       : data_(data), extents_(extents), strides_(strides) {
     size_ = element_count(extents_, sizeof(T), "strided_view");
-    if (size_ != 0) (void)list_offsets(extents_, strides_, sizeof(T), "strided_view");
+    if (size_ != 0) (void)find_offset_range(extents_, strides_, sizeof(T), "strided_view");
   }
   /// A view of T converts to a view of const T.
   template <class U>

@@ -77,7 +77,7 @@ class local_files_of_recordings : public sluice_program {
   }
 };
 
-// Tried: a foreign recording whose source file is a secret of this machine.
+// Tried: a foreign recording that names a secret file of this machine as a source file.
 TEST_F(local_files_of_recordings, a_foreign_recording_reads_no_file) {
   write_recording("t.sluice", file("secret.txt"));
   const program_result said = report({"t.sluice"});

@@ -300,7 +300,7 @@ TEST_F(output_files, a_full_disk_is_said_of_the_output) {
       EXPECT_THAT(said, HasSubstr("File too large")) << line;
       EXPECT_THAT(said, testing::AnyOf(HasSubstr("place with more room"), HasSubstr("folder with more space"))) << line;
       if (out == "out.sluice") {
-        EXPECT_THAT(said, HasSubstr("it needs more than ")) << line;
+        EXPECT_THAT(said, HasSubstr("the recording needs more than ")) << line;
       }
       for (const char* internal : {".part-", "/proc", "recorded before", "large.sluice"})
         EXPECT_THAT(said, testing::Not(HasSubstr(internal))) << line;

@@ -76,7 +76,7 @@ result<int> serve_until_signal(const serve_options& wanted) {
   if (!site) return tl::unexpected(site.error());
   say("Sluice is at " + site->address());
   say("Anyone with this address can read these recordings. Ctrl+C ends the server.");
-  if (std::fflush(stdout) != 0) return fail(error_code::io, "the standard output was closed or is full");
+  if (std::fflush(stdout) != 0) return fail(error_code::io, "standard output was closed or is full");
   std::optional<scratch_folder> shown;
   if (wanted.open) {
     if (auto opened = open_in_browser(site->address()); opened) {

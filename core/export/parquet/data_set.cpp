@@ -151,7 +151,7 @@ constexpr std::array tables = {
                block_columns},
     data_table{"transfers", "Copies.", data_rows::rows, "transfer", transfer_columns},
     data_table{"kernels", "Kernels.", data_rows::rows, "kernel", kernel_columns},
-    data_table{"steps", "Training steps, from the program or inferred.", data_rows::metrics, "step", step_columns},
+    data_table{"steps", "Training steps, marked by the program or inferred.", data_rows::metrics, "step", step_columns},
     data_table{"idle", "The longest times in which a device was idle, by cause, call and line, as in the report.",
                data_rows::metrics, "idle_use", idle_columns},
     data_table{"findings", "Findings of the report.", data_rows::metrics, "finding", finding_columns},

@@ -164,7 +164,7 @@ class pickle_reader {
     push_wide(pickle_value::wide, n);
   }
   void push_wide(std::uint8_t code, std::int64_t bits) {
-    if (made_.wide_.size() >= max_numbers) return refuse("the pickle holds too many integers of 64 bits");
+    if (made_.wide_.size() >= max_numbers) return refuse("the pickle contains too many 64-bit integers");
     push({code, made_.wide_.size()});
     made_.wide_.push_back(bits);
   }
@@ -174,7 +174,7 @@ class pickle_reader {
     if (source == nullptr) return;
     char* kept = room_for_text(size);
     if (kept == nullptr) return;
-    if (made_.texts_.size() >= max_numbers) return refuse("the pickle holds too many texts");
+    if (made_.texts_.size() >= max_numbers) return refuse("the pickle contains too many strings");
     if (size > 0) std::memcpy(kept, source, size);
     push(get_value(kind, made_.texts_.size()));
     made_.texts_.push_back(std::string_view(kept, static_cast<std::size_t>(size)));
@@ -340,7 +340,7 @@ class pickle_reader {
 
   /// Replaces the values on the stack from `begin` on by a container with these values.
   void push_container(pickle_kind kind, std::size_t begin) {
-    if (made_.containers_.size() >= max_numbers) return refuse("the pickle holds too many containers");
+    if (made_.containers_.size() >= max_numbers) return refuse("the pickle contains too many containers");
     container c;
     if (stack_.size() > begin) fill(c, kind, begin);
     if (failed_) return;
@@ -517,7 +517,7 @@ class pickle_reader {
 
   void push_real() {
     const auto bits = number<std::uint64_t>();  // The number is big-endian.
-    if (made_.reals_.size() >= max_numbers) return refuse("the pickle holds too many reals");
+    if (made_.reals_.size() >= max_numbers) return refuse("the pickle contains too many floating-point numbers");
     push(get_value(pickle_kind::real, made_.reals_.size()));
     made_.reals_.push_back(std::bit_cast<double>(__builtin_bswap64(bits)));
   }

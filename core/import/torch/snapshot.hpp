@@ -119,7 +119,7 @@ struct snapshot {
 /// Removes impossible times and counts them in `work`. The order of entries still shows their approximate times. O(n).
 void drop_impossible_times(snapshot& recording, job& work);
 
-/// Writes the snapshot `of`, which was read from `document`, as a trace. Errors: those of writing; cancelled.
+/// Writes the snapshot `recording`, which was read from `document`, as a trace. Errors: those of writing; cancelled.
 [[nodiscard]] result<void> write_trace(const pickle_document& document, const snapshot& recording, job& work);
 
 }  // namespace sluice::importing::torch

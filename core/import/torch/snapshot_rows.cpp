@@ -268,7 +268,7 @@ class allocator_writer {
     add_attributes(number, id);
   }
 
-  /// Frees whole segments, or unmaps a part of one, whose rest continues as a separate block.
+  /// Frees whole segments, or unmaps a part of a segment; the rest of that segment continues as a separate block.
   void segment_ends(const history_entry& e, std::uint32_t number) {
     const std::uint64_t end = e.address + e.bytes;
     const auto taken = segments_.take(e.address, end);
@@ -417,8 +417,7 @@ class allocator_writer {
       const history_entry& request = history_->entries[at.request];
       add_attributes(at.request, add_free(at, request, at.requested, trace::unknown_time, trace::provenance::exact));
     }
-    if (without_time_ > 0)
-      all_.work.read("entries without a time, which was estimated from their order", without_time_);
+    if (without_time_ > 0) all_.work.read("entries without a time (estimated from their order)", without_time_);
     if (backwards_ > 0) all_.work.read("entries with a time before the previous entry's", backwards_);
   }
 

@@ -13,7 +13,8 @@ namespace {
 constexpr std::size_t deepest = 2048;          // The most frames of a stack. Pairs of lists are walked repeatedly.
 constexpr std::uint32_t nothing = UINT32_MAX;  // The value for lists and dictionaries that have no stack or no frame.
 
-/// Returns the kind of a frame, which its file shows. C++ frames have sources, libraries or "??".
+/// Returns the kind of a frame, judged by its file name: `*.py` and `<...>` are Python; anything else (a C++ source, a
+/// library, "??") is native.
 trace::frame_kind get_kind(std::string_view file) {
   return file.ends_with(".py") || file.starts_with("<") ? trace::frame_kind::python : trace::frame_kind::native;
 }

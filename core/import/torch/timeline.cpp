@@ -75,7 +75,7 @@ class timeline_importer {
     if (*next == json_token::end_array) {
       return first.size() == 4 ? take_raw(first) : unlike("is a memory timeline without sizes");
     }
-    if (*next != json_token::begin_array) return unlike("is not a memory timeline, which is a list of lists");
+    if (*next != json_token::begin_array) return unlike("is not a memory timeline: expected a list of lists");
     next = tokens_.next();
     if (!next) return tl::unexpected<error>(next.error());
     if (*next == json_token::begin_array || (*next == json_token::end_array && first.empty())) {
@@ -87,7 +87,7 @@ class timeline_importer {
   result<void> expect(json_token which) {
     const auto next = tokens_.next();
     if (!next) return tl::unexpected<error>(next.error());
-    if (*next != which) return unlike("is not a memory timeline, which is a list of lists");
+    if (*next != which) return unlike("is not a memory timeline: expected a list of lists");
     return {};
   }
 
@@ -98,7 +98,7 @@ class timeline_importer {
       const auto next = tokens_.next();
       if (!next) return tl::unexpected<error>(next.error());
       if (*next == json_token::end_array) return {};
-      if (*next != json_token::number) return unlike("is not a memory timeline, which has lists of numbers");
+      if (*next != json_token::number) return unlike("is not a memory timeline: expected lists of numbers");
       if (into.size() * sizeof into[0] >= work_.memory_bytes() / 4)
         return unlike("has more times than the memory limit allows");
       into.push_back(tokens_.integer());
@@ -119,7 +119,7 @@ class timeline_importer {
       const auto next = tokens_.next();
       if (!next) return tl::unexpected<error>(next.error());
       if (*next == json_token::end_array) return expect(json_token::end);
-      if (*next != json_token::begin_array) return unlike("is not a memory timeline, which is a list of lists");
+      if (*next != json_token::begin_array) return unlike("is not a memory timeline: expected a list of lists");
       if (auto got = read_numbers(event); !got) return got;
     }
   }

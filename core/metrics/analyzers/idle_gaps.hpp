@@ -187,7 +187,7 @@ class idle_gaps_builder {
   void set_range(gap_group& group, const index::event_store& store, const host_side& host, time_range gap);
   /// Keeps the gap if it is among the longest of its device.
   void list(const idle_gap& gap);
-  /// If `group` has no stack, sets the stack of the next call after `from` in the processes that use the device.
+  /// If `group` has no stack, sets the stack of the next call after `begin` in the processes that use the device.
   void set_stack(gap_group& group, const host_side& host, time_ns begin) const;
   void count(const gap_group& one, time_range gap, time_ns lost, time_ns progress);
   /// `works`: for each process, its work on devices that run kernels.

@@ -159,10 +159,11 @@ void find_memory_outlier(finder& in, const ranks& all_ranks) {
     const auto needs_more = [&](const rank_metrics& owner) { return owner.peak >= peak.value - peak.excess() / 2; };
     text += alike(all_ranks, more, needs_more, "uses about as much", "use about as much");
     if (of_category > 0)
-      text += fmt::format(" It has {} more of {}.", format_bytes(of_category), index::category_name(topic));
+      text +=
+          fmt::format(" Rank {} has {} more of {}.", more.rank, format_bytes(of_category), index::category_name(topic));
     if (bytes > 0) text += fmt::format(" {} more{}.", format_bytes(bytes), from_place(place));
     if (held.rank == peak.rank && held.usual > 0 && held.excess() > 0)
-      text += fmt::format(" Its allocator reserves {} more.", format_bytes(held.excess()));
+      text += fmt::format(" Rank {}'s allocator reserves {} more.", more.rank, format_bytes(held.excess()));
     finding& f = in.add(finding_kind::rank_imbalance, std::move(text), std::string(share_evenly));
     f.saves = {.peak_bytes = peak.excess(), .basis = saving_basis::measured, .share = peak.share()};
     f.range = {more.peak_time, more.peak_time + 1};

@@ -37,11 +37,12 @@ std::string sampled_sentence(std::uint64_t copies, std::uint64_t exact, std::str
 
 std::string_view instead_of_round_trip(const std::string& maker) {
   if (maker == "PyTorch")
-    return "Keep the tensor on the GPU and use it there: no .cpu(), .numpy() or .to(device) in between.";
+    return "Keep the tensor on the GPU and use it there, without .cpu(), .numpy() or .to(device) in between.";
   if (maker == "CuPy")
-    return "Keep the cupy.ndarray and use it there: no cupy.asnumpy() and cupy.asarray() in between.";
-  if (maker == "JAX") return "Keep the jax.Array and pass it on: no numpy.asarray() and jnp.asarray() in between.";
-  if (maker == "Numba") return "Keep the device array and pass it on: no copy_to_host(), cuda.to_device() in between.";
+    return "Keep the cupy.ndarray and use it there, without cupy.asnumpy() and cupy.asarray() in between.";
+  if (maker == "JAX") return "Keep the jax.Array and pass it on, without numpy.asarray() and jnp.asarray() in between.";
+  if (maker == "Numba")
+    return "Keep the device array and pass it on, without copy_to_host() and cuda.to_device() in between.";
   return "Keep the device pointer and pass it on. Copy only data that the host reads.";
 }
 
@@ -79,9 +80,9 @@ void find_round_trips(finder& in) {
   const code_place place = in.places.of((*named)->up);
   const auto& [up, down] = most->first;
   if (!up.empty() && !down.empty())
-    text += fmt::format(" Of that, {} went to the host by {} and back by {}.", format_bytes(most->second), down, up);
+    text += fmt::format(" Of that, {} went to the host at {} and back at {}.", format_bytes(most->second), down, up);
   else if (!up.empty())
-    text += fmt::format(" Of that, {} went back by {}.", format_bytes(most->second), up);
+    text += fmt::format(" Of that, {} went back at {}.", format_bytes(most->second), up);
   text += sampled_sentence(trip_metrics.to_device.copies, trip_metrics.exact, "compared");
   const copy_metrics& unseen = in.whole.duplicates.unseen_results;
   if (unseen.copies > 0) {

@@ -147,7 +147,8 @@ void find_small(finder& in, const transfer_statistics& way) {
   const double rate = usual_rate(way);
   finding& f =
       in.add(finding_kind::small_copies,
-             fmt::format("{} copies {}{} average {}: starting one takes longer than its data. They took {} in total.",
+             fmt::format("{} copies {}{} average {}: starting a copy takes longer than transferring its data. They "
+                         "took {} in total.",
                          format_count(most.small), towards(way.direction), from_place(lines.front().first),
                          format_bytes(static_cast<double>(most.small_bytes) / static_cast<double>(most.small)),
                          format_time(most.small_spread)),

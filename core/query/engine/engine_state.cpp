@@ -144,7 +144,7 @@ void engine::state::look_elsewhere() {
 
 void engine::state::follow(std::shared_ptr<const trace::snapshot> newest) {
   const bool elsewhere = !newest->is_of_the_file_of(*target);
-  if (elsewhere || (can_be_summed_up && summary::is_beyond(*newest, options.memory_bytes)))
+  if (elsewhere || (can_be_summed_up && summary::exceeds_memory(*newest, options.memory_bytes)))
     return sums.update(std::move(newest));
   target = std::move(newest);
   start_building();
@@ -170,7 +170,7 @@ void engine::state::take(live_summarizer::outcome output) {
       progress = 1;
       generation.fetch_add(1);
     } else {
-      can_be_summed_up = !summary::is_beyond(*target, options.memory_bytes);
+      can_be_summed_up = !summary::exceeds_memory(*target, options.memory_bytes);
       start_building();
     }
     changed.notify_all();

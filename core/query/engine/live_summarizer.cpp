@@ -20,8 +20,8 @@ constexpr int pause_of_many = 25;
 constexpr unsigned many_cores = 8;
 /// A live view is updated at most this often.
 constexpr auto min_pause = std::chrono::milliseconds(400);
-/// The number of threads that read for metrics on machines with many cores. Each takes some 20 MB, so there are only a
-/// few.
+/// The number of threads that read the file while metrics are built, on machines with many cores. Each thread takes
+/// some 20 MB of memory, so the number is small.
 constexpr std::size_t readers = 2;
 /// The bytes for summarizing, taken from the memory for results.
 constexpr std::size_t taken_beside_results = 80'000'000;

@@ -16,15 +16,13 @@
 
 namespace sluice::query {
 
-/// Reads ahead the parts of the file that a moving view of the timeline will show next. Views report what they show;
-/// the data goes into the caches of tiles and sections. A tile is drawn data of a time span; a section is a time span's
-/// rows, for views in which tiles are too coarse. The prefetcher reads the tiles in view, tiles in the direction of a
-/// zoom or pan, and the sections in view and half a view on either side. Reads the data of the current view first, then
-/// that of the zoom's target (sections some notches ahead, tiles of the next smaller bins), then the rest. For a first
-/// view, reads only that view's data and the smaller tiles. Thread-safe.
+/// Reads ahead what the timeline will show next, while the user zooms or pans. Views report what they show; the data
+/// goes into the caches of tiles and sections. A tile is drawn data of a time span; a section is a time span's rows,
+/// for views in which tiles are too coarse. Thread-safe.
 ///
-/// Reading a section takes as long as reading ten tiles; tiles that views need meanwhile are read between the section's
-/// chunks.
+/// Order of reading: (1) the data of the current view; (2) what the zoom leads to: the sections that the view will need
+/// a few notches of the mouse wheel later, and the tiles with the next smaller bins; (3) the tiles, then the sections,
+/// up to half a view to either side. For the first view, only (1) and the tiles with smaller bins are read.
 class prefetcher {
  public:
   prefetcher(std::shared_ptr<const summary::stored_tiles> tiles, std::shared_ptr<summary::section_cache> parts)
@@ -38,9 +36,9 @@ class prefetcher {
   /// Reads the next tile or section for the view reported last. Returns false if none is left.
   [[nodiscard]] bool work();
 
-  /// Called by `work` between the chunks of a section. Reads the tiles that the last view shows and that no thread is
-  /// reading; then, if `turn_of_tiles_` has passed, one tile that the zoom approaches. Reads nothing if the view draws
-  /// sections.
+  /// Called by `work` between the chunks of a section, because reading a section takes as long as reading ten tiles.
+  /// Reads the tiles that the last view shows, unless another thread reads them. After that, and only if they are due,
+  /// reads one tile that the zoom approaches. Does nothing if the view is drawn from sections instead of tiles.
   void read_urgent_tiles();
 
  private:

@@ -220,7 +220,7 @@ void put_samples(composer& whole, const track& row) {
   const curve_row* own = whole.find(trace::curve_kind::device_recorder, of_device);
   if (own != nullptr && own->maximum > 0) whole.stack("Profiler overhead (estimated)", band_role::recorder, *own);
   if (const curve_row* used = whole.find(trace::curve_kind::device_used, of_device))
-    whole.line("Whole GPU in use (sampled)", band_role::total, *used);
+    whole.line("In use on the whole GPU (sampled)", band_role::total, *used);
 }
 
 result<series> memory_series(const series_query& query, const track& row, const sources& source) {

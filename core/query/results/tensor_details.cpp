@@ -159,7 +159,7 @@ class tensor_words {
     }
     const std::size_t crossed =
         list->begun_between(block_.born, block_.freed() ? block_.died : index::recorded_range(from_.trace).end);
-    if (crossed > 1) text += fmt::format(", across the start of {}", format_some(crossed, "step"));
+    if (crossed > 1) text += fmt::format(", live when {} started", format_some(crossed, "step"));
     if (list->inferred()) text += " (inferred)";
     put("Steps", std::move(text));
   }

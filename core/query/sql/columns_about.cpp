@@ -109,7 +109,7 @@ constexpr column_about entries[] = {
 
     {"module", "Files of native code that processes loaded"},
     {"module.path", "Path of the file", text_role::path},
-    {"module.build_id", "In hexadecimal; null: the file has none"},
+    {"module.build_id", "Build id in hexadecimal; null: the file has none"},
     {"module.base", "Offset of its addresses after loading"},
     {"module.bytes", "From its lowest to its highest mapped address"},
 
@@ -225,7 +225,7 @@ constexpr column_about entries[] = {
 
     {"host_range", "Named scopes of the program: NVTX, a framework's, or the runtime's own"},
     {"host_range.name", "Name of the scope"},
-    {"host_range.domain", "The library that named it"},
+    {"host_range.domain", "The library that defined the scope; for NVTX, the domain"},
 
     {"marker", "Times that the program marked, and its steps"},
     {"marker.name", "Text of the mark"},

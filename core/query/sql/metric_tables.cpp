@@ -391,7 +391,7 @@ std::span<const metric_table> metric_tables() {
           failure_columns, true, make_failures},
       metric_table{"rank_use", "Resources of each rank of a job, if there are several",
                    get_columns<metrics::rank_metrics>, true, make_ranks},
-      metric_table{"step", "Training steps, from the program or inferred", step_columns, false, make_steps},
+      metric_table{"step", "Training steps, marked by the program or inferred", step_columns, false, make_steps},
       metric_table{"asked_by",
                    "Memory at each peak by requester, grouped by the attribution that splits the main peak most "
                    "evenly; other groupings: join block with call_stack",

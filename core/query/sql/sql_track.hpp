@@ -37,8 +37,9 @@ class sql_track {
  public:
   [[nodiscard]] std::uint64_t rows() const { return rows_; }  ///< The number of rows with a start time.
   [[nodiscard]] std::uint64_t left_out() const { return left_out_; }
-  [[nodiscard]] bool cut() const { return cut_; }                        ///< The query has more rows than `row_limit`.
-  [[nodiscard]] bool ids_are_blocks() const { return ids_are_blocks_; }  ///< `event` of a slice is a block id.
+  [[nodiscard]] bool cut() const { return cut_; }  ///< The query has more rows than `row_limit`.
+  /// True if the `event` of each slice is a block id.
+  [[nodiscard]] bool ids_are_blocks() const { return ids_are_blocks_; }
   /// The number of lanes. Overlapping rows are in different lanes; only the first `drawn_lanes` lanes are drawn.
   [[nodiscard]] std::size_t lanes() const { return lanes_; }
   /// Returns the name of a slice, given its `name`. These ids are not ids of the trace.

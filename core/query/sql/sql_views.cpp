@@ -132,7 +132,7 @@ constexpr std::array ranges = {
     part{"end", "Time when it was left"},
     duration,
     part{"name", "Name of the scope"},
-    part{"domain", "The library that named it"},
+    part{"domain", "The library that defined the scope; for NVTX, the domain"},
     process_id,
     part{"thread", "The thread in the scope"},
     thread_name,
@@ -177,7 +177,7 @@ constexpr std::array views = {
                "a.device, " SLUICE_DEVICE_NAME("a") ", a.stream, " SLUICE_STREAM_NAME("a") ", " SLUICE_STACK(
                    "a.stack") " FROM alloc AS a",
                allocations},
-    view_about{"blocks", "Blocks from allocation to free, with names and stacks",
+    view_about{"blocks", "Blocks, each with its allocation and free, its name and its stack",
                "SELECT b.id, b.born, b.died, b.unfreed, b.died - b.born AS lifetime, b.bytes, b.layer, b.kind, "
                "b.category, b.name,"
                " b.process, b.device, " SLUICE_DEVICE_NAME("b") ", b.address, b.alloc, " SLUICE_STACK(

@@ -167,13 +167,13 @@ result<void> finalize(trace::file_writer& file, const finalize_options& options)
   return file.close();
 }
 
-bool is_beyond(const trace::snapshot& recording, std::size_t memory_bytes) {
+bool exceeds_memory(const trace::snapshot& recording, std::size_t memory_bytes) {
   return events_in(recording) > left_for_indexes(memory_bytes, taken_while_summing_up) / bytes_an_event;
 }
 
 bool wants_summing_up(const trace::snapshot& recording, const unfinished_options& options) {
   const bool unfinished = !recording.complete() && !recording.has_summaries();
-  return unfinished && is_beyond(recording, options.memory_bytes) && index::recorded_range(recording).length() > 0;
+  return unfinished && exceeds_memory(recording, options.memory_bytes) && index::recorded_range(recording).length() > 0;
 }
 
 result<std::shared_ptr<const trace::snapshot>> summed_up(std::shared_ptr<const trace::snapshot> recording,

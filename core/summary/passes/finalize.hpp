@@ -21,10 +21,10 @@ struct finalize_options {
   /// A recording with fewer events gets no summary, because it opens just as fast without one.
   std::uint64_t min_events = 100'000;
   /// Target number of events per section. Smaller sections speed up zooming in below the tiles, and looking up a block
-  /// or an address, but enlarge the file. With 50,000, 25,000 and 12,500 events per section, 100 million generated
-  /// events took 2.9, 3.7 and 5.1 bytes each. The worst view that switched from tiles to sections took 1.9 times as
-  /// long with 50,000 events as with 25,000. With 25,000 events, chunks are so small that an allocation takes 3.2 bytes
-  /// instead of 3.
+  /// or an address, but enlarge the file: with 50,000, 25,000 and 12,500 events per section, a file of 100 million
+  /// generated events takes 2.9, 3.7 and 5.1 bytes per event. The worst view that switched from tiles to sections took
+  /// 1.9 times as long with 50,000 events as with 25,000. With 25,000 events, chunks are shorter, so even the rows
+  /// themselves compress less well: an allocation takes 3.2 bytes instead of 3.
   double section_events = 50'000;
   /// Once this becomes true, the file is closed without the rest of the summary. It is checked between sections. Null:
   /// the work cannot be cancelled.
@@ -35,15 +35,18 @@ struct finalize_options {
 
 /// Closes `file` after sorting it (reorder_chunks.hpp) and adding its summary (core/trace/model/summary_rows.hpp). A
 /// file that needs no summary and has full chunks, such as a short import, is closed unchanged. Any other file is
-/// written to a second file, which replaces the first when it is complete. If there is no space for both, or some data
-/// is unreadable, the summary is added to the unsorted file. The call reads the file three more times, section by
-/// section. It takes memory for a few sections plus some 400 bytes for each block that is live at the start of a
-/// section (`section_pass`). With many processes, a section takes more memory: 64 ranks with 400,000 events take 450
-/// MB. The call takes 0.3 to 0.6 us of processor time per event, and more if a section has few events but many live
-/// blocks. Most of that time is spread over the available cores, at most sixteen. If there are more than a million
-/// events, the work that `reorder_thread` did during recording is not repeated. Written data always stays readable. A
-/// file that cannot be read back, or was renamed in the meantime, is closed without a summary. Errors: those of
-/// `close`.
+/// written to a second file, which replaces the first when it is complete.
+///
+/// Cost: the call reads the file three more times, section by section. It takes memory for a few sections plus some 400
+/// bytes for each block that is live at the start of a section (`section_pass`). With many processes, a section takes
+/// more memory: 64 ranks with 400,000 events take 450 MB. The call takes 0.3 to 0.6 us of processor time per event, and
+/// more if a section has few events but many live blocks. Most of that time is spread over the available cores, at most
+/// sixteen. If there are more than a million events, the work that `reorder_thread` did during recording is not
+/// repeated.
+///
+/// Failures: written data always stays readable. If there is no space for both files, or some data is unreadable, the
+/// summary is added to the unsorted file. A file that cannot be read back, or was renamed in the meantime, is closed
+/// without a summary. Errors: those of `close`.
 result<void> finalize(trace::file_writer& file, const finalize_options& options = {});
 
 struct unfinished_options {
@@ -61,10 +64,10 @@ struct unfinished_options {
 };
 
 /// True if an event store of all events would take more than `memory_bytes`, estimated from measurements. O(chunks).
-[[nodiscard]] bool is_beyond(const trace::snapshot& recording, std::size_t memory_bytes);
+[[nodiscard]] bool exceeds_memory(const trace::snapshot& recording, std::size_t memory_bytes);
 
 /// True if the recording is unfinished (still being written, or its writer was killed) and so large that it should be
-/// summed up before it is queried.
+/// summarized before it is queried.
 [[nodiscard]] bool wants_summing_up(const trace::snapshot& recording, const unfinished_options& options = {});
 
 /// If `wants_summing_up`, returns the snapshot with a summary, else returns `recording` unchanged. The summary is in a
@@ -74,7 +77,7 @@ struct unfinished_options {
 [[nodiscard]] result<std::shared_ptr<const trace::snapshot>> summed_up(std::shared_ptr<const trace::snapshot> recording,
                                                                        const unfinished_options& options = {});
 
-/// Returns `recording` with a warning that it could not be summed up, which includes the reason `why`.
+/// Returns `recording` with a warning that it could not be summarized, which includes the reason `why`.
 [[nodiscard]] std::shared_ptr<const trace::snapshot> not_summed_up(const trace::snapshot& recording, const error& why);
 
 }  // namespace sluice::summary

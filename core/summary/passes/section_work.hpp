@@ -39,13 +39,14 @@ class section_work {
   [[nodiscard]] std::optional<std::vector<trace::last_sample_row>> go_through(std::size_t section,
                                                                               const std::function<bool()>& goes_on);
 
-  /// Writes the slices that run at the starts of the sections so far, with the owners known to `ahead`, a copy of this
-  /// object that has continued to the last section. `ahead` then does not write them again. Owners keep their numbers
-  /// from earlier writes.
+  /// Writes the slices that run at the start of each section processed so far. `ahead` must be a copy of this object
+  /// that has processed all sections; `ahead` knows all owners (streams, directions, threads), and numbers them.
+  /// `ahead` will not write these slices again. Owners that an earlier call numbered keep their numbers.
   void settle(section_writer& into, section_work& ahead);
 
   // The following functions must be called after the last section.
 
+  /// Writes the slices that run at the starts of the remaining sections.
   void write_open_slices(section_writer& into) {
     keep_numbers();
     write_open_slices(into, *owners_);
@@ -67,7 +68,7 @@ class section_work {
   const recording_scan& known_;
   time_range span_;
   std::span<const time_ns> begins_;
-  std::vector<trace::last_sample_row> first_samples_;  ///< The first samples of counters.
+  std::vector<trace::last_sample_row> first_samples_;  ///< The first sample of each counter in the recording.
   /// The facts so far. They do not change while the event store of a section uses them.
   const std::shared_ptr<index::recording_facts> whole_;
   std::shared_ptr<const slice_owners> owners_;

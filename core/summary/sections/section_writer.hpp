@@ -22,6 +22,7 @@ namespace sluice::summary {
 inline constexpr char sections_name[] = "parts";
 inline constexpr std::uint32_t sections_version = 3;
 inline constexpr std::uint32_t full_sections_version = 2;
+/// The limit on encoded facts, in bytes: `section_writer::saved` returns nothing above it.
 inline constexpr std::size_t max_saved_bytes = trace::max_chunk_bytes / 2;
 
 /// A block that a section cannot determine from its own rows alone.
@@ -29,13 +30,17 @@ struct saved_block {
   index::block_record block;
   index::block_category category;
   index::block_touches uses;
-  std::uint32_t boundary =
-      0;  ///< The section boundary that stores the block (boundary_blocks.hpp), or its first section.
-  /// True if the block crosses a boundary, or its free is inferred. If false, only its uses are stored.
+  /// The result of `find_keeper` (boundary_blocks.hpp): the boundary at which the block is stored. If there is none:
+  /// the section in which the block was allocated.
+  std::uint32_t boundary = 0;
+  /// True if `find_keeper` has a result: the block crosses a section boundary, or its free is inferred. False for a
+  /// block that is stored for another reason (uses in other sections, `disputed`).
   bool crosses = false;
   bool disputed = false;  ///< True if some rows about the block contradict each other, so that all sections must know
                           ///< the block.
-  bool alone = false;     ///< The result of `birth_order::is_alone`, if it matters. Not stored.
+  /// True if the block's thread allocated no other block during the block's lifetime (`birth_order::is_alone`). Set
+  /// only if the category may depend on this. Not stored.
+  bool alone = false;
 };
 
 /// Returns the start times of the sections, clamped to valid times (`bounded`).

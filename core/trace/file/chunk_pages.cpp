@@ -122,9 +122,9 @@ std::shared_ptr<const chunk_pages::page> chunk_pages::read(std::size_t number) c
   return kept_[number];
 }
 
-void chunk_pages::read_all(std::size_t first, std::size_t behind, std::vector<chunk_info>& infos) const {
-  infos.reserve(infos.size() + first_[behind] - first_[first]);
-  for (std::size_t number = first; number < behind; ++number) {
+void chunk_pages::read_all(std::size_t first, std::size_t end, std::vector<chunk_info>& infos) const {
+  infos.reserve(infos.size() + first_[end] - first_[first]);
+  for (std::size_t number = first; number < end; ++number) {
     const std::size_t before = infos.size();
     if (decode(number, infos)) continue;
     infos.resize(before);

@@ -30,8 +30,8 @@ class chunk_pages {
   /// Returns the chunks listed by page `number`, and keeps them for later calls. If a page is damaged, its chunks are
   /// found by walking through the whole file.
   [[nodiscard]] std::shared_ptr<const page> read(std::size_t number) const;
-  /// Appends the chunks listed by the pages [first, behind) to `infos`. Does not keep the pages.
-  void read_all(std::size_t first, std::size_t behind, std::vector<chunk_info>& infos) const;
+  /// Appends the chunks listed by the pages [first, end) to `infos`. Does not keep the pages.
+  void read_all(std::size_t first, std::size_t end, std::vector<chunk_info>& infos) const;
   /// Describes the damage in the pages read so far; empty if there is none.
   [[nodiscard]] std::string damage() const;
   /// Reads the chunks of all tables. Returns false if a page that lists tables is damaged.

@@ -8,7 +8,7 @@ namespace sluice::trace {
 
 std::string file_writer::state::full_disk_hint(std::size_t bytes) const {
   if (options.outlives_failures) return "free some space; what was recorded before is kept";
-  return "it needs more than " + format_bytes(static_cast<double>(offset + bytes)) +
+  return "the recording needs more than " + format_bytes(static_cast<double>(offset + bytes)) +
          ": free some space, or choose a folder with more space";
 }
 

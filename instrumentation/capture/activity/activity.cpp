@@ -25,7 +25,7 @@ std::atomic<std::uint64_t> completed{0};
 
 // --- buffers ---------------------------------------------------------------------------------------------------------
 
-/// A buffer is small, because CUPTI returns a buffer only when all its records are complete. So a long kernel delays
+/// Buffers are small because CUPTI returns a buffer only once all its records are complete: a long kernel then delays
 /// few other records.
 constexpr std::size_t buffer_bytes = 64 * 1024;
 constexpr unsigned buffer_count = 512;

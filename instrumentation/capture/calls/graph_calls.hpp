@@ -12,7 +12,8 @@ void kernel_node(const call& c, node_place place, CUfunction function, void** pa
 /// `fresh`: the node was just created and is named after the operation; otherwise, the node keeps its name.
 void copy_node(const call& c, node_place place, const CUDA_MEMCPY3D* copy, bool fresh);
 void fill_node(const call& c, node_place place, CUdeviceptr address, bool fresh);
-/// Records that the node runs `child`: a graph, or an executable graph that was launched under capture.
+/// Records that the node runs `child`: a graph, or an executable graph that was launched while a stream was being
+/// captured.
 void child_node(const call& c, node_place place, std::uint64_t child);
 /// Records that a node of an executable graph was disabled or enabled.
 void node_switched(const call& c, node_place place, bool enabled);

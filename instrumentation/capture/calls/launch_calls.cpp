@@ -62,7 +62,8 @@ void launch_on_each(const call& c, const CUDA_LAUNCH_PARAMS* list, unsigned coun
 
 // --- graphs ----------------------------------------------------------------------------------------------------------
 
-/// Defines `graph` or, if `made` is not 0, an executable graph or a clone that was made from `graph`.
+/// Defines `graph` or, if `value` is not 0, the executable graph or the clone with the key `value`, which was made from
+/// `graph`.
 void define(const call& c, CUgraph graph, std::uint64_t value = 0) {
   if (graph == nullptr) return;
   ring::graph_definition_record out{};

@@ -32,7 +32,7 @@ std::uint64_t python_stack_key() noexcept;
 /// True if `pc` is in the interpreter's evaluation loop. O(1).
 [[nodiscard]] bool in_python_evaluation(std::uint64_t pc) noexcept;
 
-/// True if `pc` is in the file with the interpreter: libpython, or the program itself. O(1).
+/// True if `pc` is in the file that contains the interpreter: libpython, or the program itself. O(1).
 [[nodiscard]] bool is_in_python(std::uint64_t pc) noexcept;
 
 }  // namespace sluice::capture

@@ -45,8 +45,8 @@ class stack_trail {
   /// Frame 0 is the outermost.
   [[nodiscard]] const trail_frame& operator[](std::size_t number) const noexcept { return frames_[number]; }
 
-  /// Returns true if one of the `from` outermost frames equals `at`, and sets `from` to that frame's number + 1.
-  /// Otherwise returns false and may lower `from`.
+  /// Returns true if one of the `begin` outermost frames equals `at`, and sets `begin` to that frame's number +
+  /// 1. Otherwise returns false and may lower `begin`.
   [[nodiscard]] bool find(const trail_frame& at, std::size_t& begin) const noexcept {
     while (begin > 0 && frames_[begin - 1].sp < at.sp) --begin;
     if (begin == 0) return false;

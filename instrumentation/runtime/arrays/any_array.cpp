@@ -53,7 +53,7 @@ any_array::any_array(device_span<std::byte> memory, std::size_t first, element_t
   }
   size_ = element_count(extents_, type_.bytes(), call);
   if (size_ == 0) return;
-  const offset_range offsets = list_offsets(extents_, strides_, type_.bytes(), call);
+  const offset_range offsets = find_offset_range(extents_, strides_, type_.bytes(), call);
   const auto item = static_cast<std::int64_t>(type_.bytes());
   const auto begin = static_cast<std::int64_t>(first_), end = static_cast<std::int64_t>(memory_.size());
   if (begin < 0 || begin > end || offsets.lowest * item < -begin || (offsets.highest + 1) * item > end - begin) {
@@ -90,7 +90,7 @@ any_array checked_array(const foreign_array& array, const device_ref& device, co
     device_span<std::byte> nothing(nullptr, 0, {}, memory_space::device, device);
     return {std::move(nothing), 0, array.type, array.extents, array.strides, array.read_only};
   }
-  const offset_range offsets = list_offsets(array.extents, array.strides, item, caller);
+  const offset_range offsets = find_offset_range(array.extents, array.strides, item, caller);
   // Bytes before the element with all indices 0, and bytes from there to the end of the last element.
   const auto before = static_cast<std::uint64_t>(-offsets.lowest) * item;
   const auto address = reinterpret_cast<std::uintptr_t>(array.data);

@@ -63,8 +63,8 @@ bool is_contiguous(std::span<const std::int64_t> extents, std::span<const std::i
   return true;
 }
 
-offset_range list_offsets(std::span<const std::int64_t> extents, std::span<const std::int64_t> strides,
-                          std::size_t item_bytes, const char* call) {
+offset_range find_offset_range(std::span<const std::int64_t> extents, std::span<const std::int64_t> strides,
+                               std::size_t item_bytes, const char* call) {
   offset_range out;
   for (std::size_t i = 0; i < extents.size(); ++i) {
     std::int64_t step = 0;

@@ -42,8 +42,9 @@ void dense_strides(std::span<const std::int64_t> extents, storage_order order, s
                                  storage_order order) noexcept;
 
 /// The range of element offsets. The array must not be empty. Throws error if an offset exceeds 2^63 - 1 bytes.
-[[nodiscard]] offset_range list_offsets(std::span<const std::int64_t> extents, std::span<const std::int64_t> strides,
-                                        std::size_t item_bytes, const char* call);
+[[nodiscard]] offset_range find_offset_range(std::span<const std::int64_t> extents,
+                                             std::span<const std::int64_t> strides, std::size_t item_bytes,
+                                             const char* call);
 
 /// Replaces an extent of -1 (at most one) by the value that makes the product of all extents `count`,
 /// as in NumPy's reshape. Throws error if no value fits, or if the product differs from `count`.

@@ -31,7 +31,7 @@ void there_and_back(const stream_ref& on) {
   const device_array<std::uint32_t, 2> table = flat.reshape(shape<2>{3, 4});
   pending_array<std::uint32_t, 2> coming = copy_to_host(table, on);  // the host may do other work meanwhile
   const pinned_array<std::uint32_t, 2> here = std::move(coming).get();
-  expect(here(2, 3) == 33, "a table is copied back with tripled values");
+  expect(here(2, 3) == 33, "a table comes back with tripled values");
   expect(empty_like(table).is_c_contiguous() && table.transpose().is_f_contiguous(), "arrays have the expected order");
   expect(find_memory_space(table.data()) == memory_space::device, "the table is in device memory");
   try {

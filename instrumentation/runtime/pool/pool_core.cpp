@@ -82,7 +82,7 @@ void pool_core::hand_out(front* f, block& b, std::uint64_t bytes) noexcept {
   peak_taken_ = std::max(peak_taken_, heap_.taken_bytes());
   // Reusing another thread's block synchronizes the clocks, like a message from that thread.
   if (clock_ != nullptr) clock_->advance_to(b.freed_at);
-  records_.sample();
+  records_.record_state_if_changed();
 }
 
 block* pool_core::find(const stream_ref& stream, std::uint64_t bytes) {
@@ -155,7 +155,7 @@ bool pool_core::grow(std::uint64_t bytes, const zone& own) {
   }
   heap_.add(*grown, home);
   peak_reserved_ = std::max(peak_reserved_, heap_.reserved());
-  records_.state(trace::pool_operation::grow);
+  records_.record_state(trace::pool_operation::grow);
   return true;
 }
 
@@ -185,7 +185,7 @@ void pool_core::give_back(std::uint64_t stream, block* b) noexcept {
   }
   const std::lock_guard lock(mutex_);
   fronts_.count(f, *b, -1);
-  records_.sample();
+  records_.record_state_if_changed();
   zone& to = zones_.zone_or_wait(stream);
   try {
     if (f != nullptr && !host_reachable_ && fronts_.keep_after_flush(*f, stream, b)) return;
@@ -234,7 +234,7 @@ std::uint64_t pool_core::release(std::uint64_t keep_bytes, trace::pool_operation
       bytes += s.bytes;
     }
   }
-  if (bytes != 0) records_.state(operation);
+  if (bytes != 0) records_.record_state(operation);
   return bytes;
 }
 

@@ -67,7 +67,8 @@ class pool_core final : public std::enable_shared_from_this<pool_core> {
 
   /// Allocates on a stream that is being captured.
   [[nodiscard]] block* allocate_captured(active_capture& capture, const stream_ref& stream, std::uint64_t bytes);
-  /// Frees a block in a capture, or (if `capture` is null) a block that a graph held when the caller checked.
+  /// Frees a block in `capture`. If `capture` is null, frees a block that belonged to a graph when the caller looked;
+  /// the graph may have been destroyed since.
   void give_back_captured(const std::shared_ptr<active_capture>& capture, std::uint64_t stream, block* b) noexcept;
 
   [[nodiscard]] pool_stats stats();

@@ -127,17 +127,17 @@ void pool_records::note_failed(const stream_ref& stream, std::uint64_t bytes) co
   layer_log::failed(stream, record, static_cast<int>(status::out_of_memory));
 }
 
-void pool_records::state(trace::pool_operation operation) noexcept {
+void pool_records::record_state(trace::pool_operation operation) noexcept {
   if (!layer_log::on()) return;
   recorded_used_ = fronts_.used_about();
   layer_log::pool_state(key_, heap_.reserved(), recorded_used_, operation);
 }
 
-void pool_records::sample() noexcept {
+void pool_records::record_state_if_changed() noexcept {
   if (!layer_log::on()) return;
   const std::uint64_t used = fronts_.used_about();
   const std::uint64_t change = used > recorded_used_ ? used - recorded_used_ : recorded_used_ - used;
-  if (change * 64 >= heap_.reserved()) state(trace::pool_operation::sample);
+  if (change * 64 >= heap_.reserved()) record_state(trace::pool_operation::sample);
 }
 
 void pool_records::announce() noexcept {
@@ -155,7 +155,7 @@ void pool_records::announce() noexcept {
     layer_log::allocated(stream_ref(device_), record);
     b.recorded = layer_log::generation();
   });
-  state(trace::pool_operation::sample);
+  record_state(trace::pool_operation::sample);
 }
 
 std::optional<pool_live_set> pool_records::live_set(const look_limit& limit) const {

@@ -11,9 +11,10 @@
 #include "instrumentation/runtime/pool/pool_fronts.hpp"
 #include "instrumentation/runtime/pool/pool_heap.hpp"
 
-// The records of a pool. This header is internal. The shared properties of a pool_stream's blocks are sent once; a hit
-// adds only address and sizes. Used bytes follow from the blocks, so the pool's state is recorded only on growth and
-// large changes.
+// The records of a pool. This header is internal. A pool_stream is what a thread caches of the pool for one stream
+// (pool_front.hpp). The properties that its blocks share (pool, stream, device) are sent once, so the record of an
+// allocation from this cache (a hit) has only the address and the sizes. Used bytes follow from the blocks, so the
+// pool's state is recorded only on growth and large changes.
 
 namespace sluice::runtime::pooling {
 
@@ -31,6 +32,7 @@ class pool_records {
         heap_(heap),
         fronts_(fronts) {}
 
+  /// Introduces the pool (its key and name) to the recording.
   void define() const noexcept;
   /// Records an allocation. Called by the allocating thread before any other thread can know the address. `begin` is
   /// the time at which the call began; 0: the same as its end.
@@ -38,12 +40,15 @@ class pool_records {
   /// Records a hit in the pool_stream `own`. A hit is shorter than the clock can measure, so its start and end share
   /// one timestamp. Returns the block's address.
   void* note_taken_from_front(const pool_stream& own, const stream_ref& stream, block& b) const noexcept;
-  /// Records a free of `b` at `now`, before the pool changes. `own`: the thread's pool_stream; `on`: its stream.
+  /// Records a free of `b` at `now`, before the pool changes. `own`: the thread's pool_stream for `stream`; `on`: the
+  /// identity of `stream`, which the caller has looked up already.
   void note_freed(const pool_stream& own, std::uint64_t on, const stream_ref& stream, const block& b,
                   std::uint64_t now) const noexcept;
   /// Records a free as a complete `free_record`, for threads without a pool_stream that the recording knows.
   void note_freed_in_full(const stream_ref& stream, const block& b, std::uint64_t now) const noexcept;
+  /// Records an allocation of `bytes` that failed because the device is out of memory.
   void note_failed(const stream_ref& stream, std::uint64_t bytes) const noexcept;
+  /// Warns that `bytes` of free memory are not reused, because the pool could not wait for the stream that used them.
   void note_withheld(std::uint64_t bytes) const noexcept;
   /// Counts and reports an attempt to free something that is not a block of this pool.
   void refuse_free(const void* address) noexcept;
@@ -52,9 +57,9 @@ class pool_records {
   // --- the functions below need the pool's mutex to be held
 
   /// Records reserved and used bytes.
-  void state(trace::pool_operation operation) noexcept;
+  void record_state(trace::pool_operation operation) noexcept;
   /// After a miss: records the state if used bytes changed by 1/64 of the pool since the last time.
-  void sample() noexcept;
+  void record_state_if_changed() noexcept;
   /// Writes the pool and its used blocks into the recording.
   void announce() noexcept;
   /// All used blocks at one moment; nullopt if the limit was reached first. Throws std::bad_alloc.
@@ -64,7 +69,9 @@ class pool_records {
   void note_taken_in_full(const pool_stream& own, const stream_ref& stream, block& b) const noexcept;
   /// The names of the stream, and of the pool on it, in the current recording.
   [[nodiscard]] pool_stream_names names(const stream_ref& stream) const noexcept;
-  /// Introduces only remembered pool_streams. A failed introduction is retried next time.
+  /// Looks up the names. With `introduce`, also sends the pool_stream's properties to the recording; the caller sets
+  /// this only if the thread keeps the pool_stream, so that they are sent once. If sending fails, the next
+  /// call tries again.
   void find_names(const stream_ref& stream, bool introduce, pool_stream_names& found) const noexcept;
 
   device_ref device_;

@@ -58,7 +58,7 @@ class block_ledger {
   /// free. O(log live).
   void remove(free_request& request, const turn_clock& now, block_rows& rows);
 
-  /// Call when a context was destroyed: frees its blocks and everything inside them; these frees are marked as
+  /// Call when a context has been destroyed. Frees its blocks and everything inside them, and marks these frees as
   /// inferred. O(live).
   void end_context(trace::context_id context, trace::time_ns time, block_rows& rows);
 

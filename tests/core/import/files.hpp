@@ -80,7 +80,7 @@ inline std::vector<std::string> get_messages(const trace::file& file) {
   return texts;
 }
 
-/// The import's count of `what`.
+/// The import's count of `subject`.
 inline std::uint64_t to_number(const std::vector<importing::count>& counts, std::string_view subject) {
   for (const auto& each : counts)
     if (each.label == subject) return each.number;

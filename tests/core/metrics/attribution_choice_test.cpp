@@ -64,7 +64,7 @@ TEST_F(attribution_choice_test, modules_say_more_than_the_one_line_of_a_trainer)
   EXPECT_FALSE(subject.asked_by.chosen_by_reader);
   EXPECT_EQ(subject.asked_by.choice.largest, (std::array<std::uint64_t, 4>{100 * mib, 100 * mib, 40 * mib, 100 * mib}));
   EXPECT_EQ(names(subject),
-            (std::vector<std::string>{"GPT2MLP.forward", "GPT2Attention.forward", "(outside any module's forward)"}));
+            (std::vector<std::string>{"GPT2MLP.forward", "GPT2Attention.forward", "(outside any module's forward())"}));
   ASSERT_EQ(subject.lines.lines.size(), 1U) << "by line, as before";
   EXPECT_EQ(subject.lines.lines[0].metrics.bytes, 100 * mib);
 }

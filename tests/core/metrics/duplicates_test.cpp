@@ -281,7 +281,7 @@ TEST(duplicates, of_a_round_trip_are_named_by_both_lines) {
   EXPECT_NE(hint->text.find("to the host and back to the GPU unchanged 4 times (8.00 MiB each way, 24.0 ms"),
             std::string::npos)
       << hint->text;
-  EXPECT_NE(hint->text.find("to the host by train.py:118 (filter) and back by train.py:119 (filter)."),
+  EXPECT_NE(hint->text.find("to the host at train.py:118 (filter) and back at train.py:119 (filter)."),
             std::string::npos)
       << hint->text;
   EXPECT_EQ(hint->where.line.line, 119U);

@@ -91,7 +91,7 @@ inline void save_blocks(const index::event_store& store, const trace::snapshot& 
 
 }  // namespace whole_index
 
-/// Collects the facts about the recording `of`; `from` is an index of the whole recording.
+/// Collects the facts about `recording`; `store` is an index of the whole recording.
 inline index::recording_facts facts_of_recording(const index::event_store& store, const trace::snapshot& recording) {
   const time_range span = index::recorded_range(recording);
   const auto tensors = store.tensors(recording);

@@ -207,7 +207,7 @@ allocator_requests requests_in_steps(unsigned seed) {
   return requests;
 }
 
-/// The requests of `of`, from a program that calls empty_cache before each request in `positions`.
+/// Returns `requests` as from a program that calls empty_cache before each request in `positions`.
 allocator_requests with_calls(const allocator_requests& requests, const std::vector<std::size_t>& positions) {
   allocator_requests output = requests;
   output.requests.clear();

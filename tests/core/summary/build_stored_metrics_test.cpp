@@ -90,7 +90,7 @@ index::recording_facts without_highest(index::recording_facts facts) {
 
 // --- a recording and its parts --------------------------------------------------------------------------------------
 
-/// Compares metrics of `made`, which is closed, with those built from sections. `cut` gives the starts of the sections,
+/// Closes `recorded`, and compares its metrics with those built from sections. `cut` gives the starts of the sections,
 /// or the approximate number of events per section; with the latter, tiles are compared, too.
 void expect_same_of_parts(recording& recorded, std::variant<std::vector<time_ns>, double> cut,
                           std::size_t sections_a_run) {

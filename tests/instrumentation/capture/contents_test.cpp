@@ -28,7 +28,7 @@ class contents_test : public testing::TestWithParam<bool> {
                             .preload = GetParam()});
     EXPECT_EQ(run.status, 0);
     EXPECT_EQ(run.summary.lost_events, 0U);
-    // Sorts copies by the order of the calls that requested them.
+    // Sort copies in the order of the calls that requested them.
     std::sort(run.transfers.begin(), run.transfers.end(), [](const transfer_event& a, const transfer_event& b) {
       return std::pair(a.enqueued, a.id) < std::pair(b.enqueued, b.id);
     });

@@ -54,7 +54,7 @@ std::string to_text(const fs::path& path) {
   return out.str();
 }
 
-// The texts in `back quotes` of a cell.
+// The backquoted texts in a cell.
 std::vector<std::string> in_quotes(const std::string& cell) {
   static const std::regex quote("`([^`]+)`");
   std::vector<std::string> out;

@@ -136,7 +136,8 @@ void duration_chart::draw_words(const view_context& with, const duration_histogr
                       " in total.  Shortest " + format_time(histogram.shortest) + ", median " +
                       format_time(histogram.median) + ", 99 % within " + format_time(histogram.percentile99) +
                       ", longest " + format_time(histogram.longest) + ".";
-  if (histogram.unfinished > 0) words += "  " + format_count(histogram.unfinished) + "  without an end are excluded.";
+  if (histogram.unfinished > 0)
+    words += "  Not counted: " + some(histogram.unfinished, about(histogram.kind)) + " without an end.";
   remark(with, words);
 }
 

@@ -176,7 +176,7 @@ TEST(a_live_recording, is_held_as_long_as_it_can_be_and_summed_up_from_then_on) 
   const auto file = bit.recorded.open();
   engine_options some;
   some.memory_bytes = 181'500'000;  // Leaves room for 15,000 events.
-  ASSERT_FALSE(summary::is_beyond(*file->latest(), some.memory_bytes));
+  ASSERT_FALSE(summary::exceeds_memory(*file->latest(), some.memory_bytes));
   engine asked(file, some);
   catch_up(asked, *file);
   EXPECT_TRUE(asked.snapshot()->summaries().empty());
@@ -185,7 +185,7 @@ TEST(a_live_recording, is_held_as_long_as_it_can_be_and_summed_up_from_then_on) 
     catch_up(asked, *file);
     expect_same_results(asked, bit.recorded, random);
   }
-  ASSERT_TRUE(summary::is_beyond(*file->latest(), some.memory_bytes));
+  ASSERT_TRUE(summary::exceeds_memory(*file->latest(), some.memory_bytes));
   catch_up(asked, *file);
   EXPECT_FALSE(asked.snapshot()->summaries().empty());
   expect_same_results(asked, bit.recorded, random);

@@ -48,7 +48,8 @@ int owner(backend_kind kind, int in, int out) {
   return d->free(*block) ? 0 : 9;
 }
 
-/// Opens the block and the event that it receives; reads and writes the block in the event's order.
+/// The other process: opens the block and the event received on `in`, waits for the event on a stream, and then reads
+/// and writes the block on that stream.
 int user(backend_kind kind, int in, int /*out*/) {
   handles given;
   if (!hear(in, given)) return 1;

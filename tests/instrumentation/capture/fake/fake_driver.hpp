@@ -202,7 +202,7 @@ inline void* host(CUdeviceptr address) { return reinterpret_cast<void*>(address)
 
 void new_stream(CUstream* stream);
 
-/// Copies the bytes and queues the record. The copy kind follows from the kinds of memory at `to` and `from`.
+/// Copies the bytes and queues the record. The copy kind follows from the kinds of memory at `to` and `source`.
 /// Does not copy memory that the host cannot read: a real driver copies it on the device, or refuses.
 void copy(const call& c, void* to, const void* source, std::size_t bytes, CUstream stream, bool asynchronous);
 /// Queues the record of a copy without copying.
