@@ -73,7 +73,7 @@ device_result<int> open_handle(const handle_content& content, const std::array<c
 
 device_result<ipc_memory_handle> sharing::export_memory(void* address) {
   if (!supported_) return fail(status::not_supported, "cuIpcGetMemHandle", "the device does not support IPC");
-  driver_call call = calls_.begin("cuIpcGetMemHandle", costs_.share_call);
+  driver_call call = calls_.begin("cuIpcGetMemHandle", calls_.costs().share_call);
   const auto* block = memory_.find(address);
   const bool plain = block && block->address == number(address) && block->space == memory_space::device &&
                      !block->mapping && !block->imported && !pools_.find_block(address);
@@ -82,8 +82,8 @@ device_result<ipc_memory_handle> sharing::export_memory(void* address) {
   ipc_memory_handle handle;
   if (file >= 0) {
     handle = get_handle<ipc_memory_handle>({memory_magic, uuid_, block->bytes, read_inode(file), getpid(), file});
-    log_.shared(call.recorded_end(), memory_.get_name(address),
-                ring::key_of_handle(handle.bytes.data(), handle.bytes.size()), false);
+    calls_.log().shared(call.recorded_end(), memory_.get_name(address),
+                        ring::key_of_handle(handle.bytes.data(), handle.bytes.size()), false);
   }
   calls_.finish(call);
   if (!plain) {
@@ -95,7 +95,7 @@ device_result<ipc_memory_handle> sharing::export_memory(void* address) {
 }
 
 device_result<void*> sharing::import_memory(const ipc_memory_handle& handle) {
-  driver_call call = calls_.begin("cuIpcOpenMemHandle_v2", costs_.import_call);
+  driver_call call = calls_.begin("cuIpcOpenMemHandle_v2", calls_.costs().import_call);
   const std::string known(reinterpret_cast<const char*>(handle.bytes.data()), handle.bytes.size());
   if (const auto it = imported_.find(known); it != imported_.end()) {
     ++imports_[it->second];
@@ -108,13 +108,14 @@ device_result<void*> sharing::import_memory(const ipc_memory_handle& handle) {
   void* address = file ? memory_.import(*file, content.bytes) : nullptr;
   if (file) close(*file);  // the mapping keeps the file alive
   const std::uint64_t end = call.recorded_end();
-  log_.api_call(call, end, 0, content.bytes, 0, 0, address ? 0 : native_invalid);
+  calls_.log().api_call(call, end, 0, content.bytes, 0, 0, address ? 0 : native_invalid);
   if (address) {
     imported_[known] = imports_.emplace(number(address), 1).first->first;
-    log_.allocated(call, end,
-                   {memory_.get_name(address), content.bytes, 0, 0, trace::memory_kind::device,
-                    ring::flag_ipc | ring::flag_shared});
-    log_.shared(end, memory_.get_name(address), ring::key_of_handle(handle.bytes.data(), handle.bytes.size()), true);
+    calls_.log().allocated(call, end,
+                           {memory_.get_name(address), content.bytes, 0, 0, trace::memory_kind::device,
+                            ring::flag_ipc | ring::flag_shared});
+    calls_.log().shared(end, memory_.get_name(address), ring::key_of_handle(handle.bytes.data(), handle.bytes.size()),
+                        true);
   }
   calls_.finish(call);
   if (!file) return tl::unexpected(file.error());
@@ -123,18 +124,18 @@ device_result<void*> sharing::import_memory(const ipc_memory_handle& handle) {
 }
 
 device_result<void> sharing::close_memory(void* address) {
-  driver_call call = calls_.begin("cuIpcCloseMemHandle", costs_.import_call);
+  driver_call call = calls_.begin("cuIpcCloseMemHandle", calls_.costs().import_call);
   const auto it = imports_.find(number(address));
   if (it == imports_.end()) {
     calls_.finish(call);
     return fail(status::invalid_value, "cuIpcCloseMemHandle", "the address is not the start of an imported block",
                 native_invalid);
   }
-  log_.api_call(call, call.recorded_end(), 0);
+  calls_.log().api_call(call, call.recorded_end(), 0);
   if (--it->second == 0) {
     call.end = std::max(call.end, streams_.idle_at());
     calls_.queue().run_until(call.end);
-    log_.freed(call, {memory_.get_name(address), 0, 0, 0, trace::memory_kind::device, ring::flag_ipc});
+    calls_.log().freed(call, {memory_.get_name(address), 0, 0, 0, trace::memory_kind::device, ring::flag_ipc});
     std::erase_if(imported_, [&](const auto& known) { return known.second == it->first; });
     imports_.erase(it);
     memory_.free(address);
@@ -154,7 +155,7 @@ device_result<ipc_event_handle> sharing::export_event(event_handle event) {
 }
 
 device_result<event_handle> sharing::import_event(const ipc_event_handle& handle) {
-  driver_call call = calls_.begin_unrecorded("cuIpcOpenEventHandle", costs_.share_call);
+  driver_call call = calls_.begin_unrecorded("cuIpcOpenEventHandle", calls_.costs().share_call);
   handle_content content;
   std::memcpy(&content, handle.bytes.data(), sizeof content);
   const auto file = open_handle(content, event_magic, uuid_, "cuIpcOpenEventHandle");

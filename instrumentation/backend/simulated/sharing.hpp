@@ -22,8 +22,6 @@ class sharing {
   sharing(driver_calls& calls, address_space& memory, const stream_table& streams, const driver_pools& pools,
           events& events, const std::array<std::uint8_t, 16>& uuid, bool supported)
       : calls_(calls),
-        log_(calls.log()),
-        costs_(calls.costs()),
         memory_(memory),
         streams_(streams),
         pools_(pools),
@@ -39,8 +37,6 @@ class sharing {
 
  private:
   driver_calls& calls_;
-  const driver_log& log_;
-  const cost_model& costs_;
   address_space& memory_;
   const stream_table& streams_;
   const driver_pools& pools_;

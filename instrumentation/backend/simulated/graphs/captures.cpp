@@ -85,7 +85,7 @@ device_result<void> captures::permitted_to_synchronize(const char* call) {
 // --- begin and end -----------------------------------------------------------------------------------------
 
 device_result<void> captures::begin_capture(stream_handle stream, capture_mode mode) {
-  driver_call call = calls_.begin_unrecorded("cuStreamBeginCapture", costs_.capture_call);
+  driver_call call = calls_.begin_unrecorded("cuStreamBeginCapture", calls_.costs().capture_call);
   stream_state* s = streams_.find(stream);
   if (!s) return fail(status::invalid_value, "cuStreamBeginCapture", "no such stream", native_invalid);
   if (stream == stream_handle::null) {
@@ -105,13 +105,13 @@ device_result<void> captures::begin_capture(stream_handle stream, capture_mode m
   session->streams[stream_id(stream)] = {};
   sessions_[session->id] = session;
   s->capturing = session;
-  log_.graph_defined(call.begin, session->graph_key, 0, 0);
+  calls_.log().graph_defined(call.begin, session->graph_key, 0, 0);
   calls_.finish(call);
   return {};
 }
 
 device_result<graph_handle> captures::end_capture(stream_handle stream) {
-  driver_call call = calls_.begin_unrecorded("cuStreamEndCapture", costs_.capture_call);
+  driver_call call = calls_.begin_unrecorded("cuStreamEndCapture", calls_.costs().capture_call);
   const stream_state* s = streams_.find(stream);
   if (!s) return fail(status::invalid_value, "cuStreamEndCapture", "no such stream", native_invalid);
   if (!s->capturing) {
@@ -131,7 +131,7 @@ device_result<graph_handle> captures::end_capture(stream_handle stream) {
   if (whole && !c->broken) {
     graphs_.add({c->graph_key, c->body});
   } else {
-    log_.graph_ended(call.recorded_end(), c->graph_key);
+    calls_.log().graph_ended(call.recorded_end(), c->graph_key);
   }
   c->body.reset();  // events may keep the session alive, but not its memory
   calls_.finish(call);
@@ -204,21 +204,21 @@ graph_node& captures::add_node(stream_handle stream, const stream_state& s, grap
 
 device_result<void> captures::capture_item(driver_call& call, stream_handle stream, const stream_state& s,
                                            work_item item) {
-  call.end = static_cast<std::int64_t>(call.begin) + costs_.capture_call;
+  call.end = static_cast<std::int64_t>(call.begin) + calls_.costs().capture_call;
   graph_node_kind kind = graph_node_kind::host;
   if (item.on == engine::compute) kind = item.kernel ? graph_node_kind::kernel : graph_node_kind::set;
   if (item.on != engine::compute && item.source) kind = graph_node_kind::copy;
   graph_node& node = add_node(stream, s, kind);
   const std::uint64_t end = call.recorded_end();
-  log_.api_call(call, end, streams_.key(stream), item.bytes, addresses_.name(item.source),
-                addresses_.name(item.destination));
+  calls_.log().api_call(call, end, streams_.key(stream), item.bytes, addresses_.name(item.source),
+                        addresses_.name(item.destination));
   std::array<std::uint64_t, 8> names{};
   std::size_t count = 0;
   for (const void* address : item.names) {
     if (count < names.size()) names[count++] = addresses_.name(address);
   }
-  log_.node_defined(end, s.capturing->graph_key, node.key, streams_.key(stream),
-                    item.kernel ? item.kernel->name : std::string_view(item.call), {names.data(), count});
+  calls_.log().node_defined(end, s.capturing->graph_key, node.key, streams_.key(stream),
+                            item.kernel ? item.kernel->name : std::string_view(item.call), {names.data(), count});
   item.pageable = false;  // no host thread waits for a node
   node.item = std::move(item);
   calls_.finish(call);
@@ -227,21 +227,21 @@ device_result<void> captures::capture_item(driver_call& call, stream_handle stre
 
 device_result<void*> captures::capture_allocation(driver_call& call, stream_handle stream, const stream_state& s,
                                                   std::uint64_t bytes) {
-  call.end = static_cast<std::int64_t>(call.begin) + costs_.capture_call;
+  call.end = static_cast<std::int64_t>(call.begin) + calls_.costs().capture_call;
   const std::uint64_t end = call.recorded_end();
   auto memory = memory_.reserve(bytes);
   void* const address = memory ? memory->address : nullptr;
   const driver_log::alloc record{
       addresses_.name(address), bytes, 0, memory_.key(), trace::memory_kind::device, ring::flag_graph,
       s.capturing->graph_key};
-  log_.api_call(call, end, streams_.key(stream), bytes, 0, 0, address ? 0 : native_out_of_memory);
+  calls_.log().api_call(call, end, streams_.key(stream), bytes, 0, 0, address ? 0 : native_out_of_memory);
   if (!address) {
-    log_.failed(call, end, record, native_out_of_memory);
+    calls_.log().failed(call, end, record, native_out_of_memory);
     calls_.finish(call);
     return fail(status::out_of_memory, call.name, "the address space is exhausted", native_out_of_memory);
   }
   memory_.define_once(end);
-  log_.allocated(call, end, record);
+  calls_.log().allocated(call, end, record);
   add_node(stream, s, graph_node_kind::allocation).memory = std::move(memory);
   calls_.finish(call);
   return address;
@@ -249,10 +249,10 @@ device_result<void*> captures::capture_allocation(driver_call& call, stream_hand
 
 device_result<void> captures::capture_free(driver_call& call, stream_handle stream, const stream_state& s,
                                            void* address) {
-  call.end = static_cast<std::int64_t>(call.begin) + costs_.capture_call;
+  call.end = static_cast<std::int64_t>(call.begin) + calls_.costs().capture_call;
   auto memory = memory_.find(address);
   const bool known = memory != nullptr;
-  log_.api_call(call, call.recorded_end(), streams_.key(stream), 0, 0, 0, known ? 0 : native_invalid);
+  calls_.log().api_call(call, call.recorded_end(), streams_.key(stream), 0, 0, 0, known ? 0 : native_invalid);
   if (known) add_node(stream, s, graph_node_kind::free).memory = std::move(memory);
   calls_.finish(call);
   if (!known) {
@@ -263,7 +263,7 @@ device_result<void> captures::capture_free(driver_call& call, stream_handle stre
 }
 
 device_result<void> captures::capture_child(stream_handle stream, graph_handle child) {
-  driver_call call = calls_.begin_unrecorded("cuGraphAddChildGraphNode", costs_.capture_call);
+  driver_call call = calls_.begin_unrecorded("cuGraphAddChildGraphNode", calls_.costs().capture_call);
   const stream_state* s = streams_.find(stream);
   const graph_state* graph = graphs_.find(child);
   if (!s || !graph) {
@@ -282,7 +282,7 @@ device_result<void> captures::capture_child(stream_handle stream, graph_handle c
   }
   graph_node& node = add_node(stream, *s, graph_node_kind::child_graph);
   node.child = graph->body;
-  log_.child_defined(call.begin, s->capturing->graph_key, node.key, graph->key);
+  calls_.log().child_defined(call.begin, s->capturing->graph_key, node.key, graph->key);
   calls_.finish(call);
   return {};
 }

@@ -20,13 +20,7 @@ class captures {
  public:
   captures(driver_calls& calls, stream_table& streams, const address_map& addresses, graph_memory_pool& memory,
            graph_table& graphs)
-      : calls_(calls),
-        log_(calls.log()),
-        costs_(calls.costs()),
-        streams_(streams),
-        addresses_(addresses),
-        memory_(memory),
-        graphs_(graphs) {}
+      : calls_(calls), streams_(streams), addresses_(addresses), memory_(memory), graphs_(graphs) {}
 
   // Functions of the device interface. They take the device's lock.
   [[nodiscard]] device_result<void> begin_capture(stream_handle stream, capture_mode mode);
@@ -65,8 +59,6 @@ class captures {
   graph_node& add_node(stream_handle stream, const stream_state& s, graph_node_kind kind);
 
   driver_calls& calls_;
-  const driver_log& log_;
-  const cost_model& costs_;
   stream_table& streams_;
   const address_map& addresses_;
   graph_memory_pool& memory_;

@@ -47,18 +47,18 @@ const char* difference(const graph_body& now, const graph_body& next) {
 void graphs::destroy_graph(graph_handle graph) noexcept {
   const auto lock = calls_.lock();
   if (!graphs_.erase(graph)) return;
-  log_.graph_ended(static_cast<std::uint64_t>(calls_.clock().now()), static_cast<std::uint64_t>(graph));
+  calls_.log().graph_ended(static_cast<std::uint64_t>(calls_.clock().now()), static_cast<std::uint64_t>(graph));
 }
 
 void graphs::destroy_exec(graph_exec_handle exec) noexcept {
-  driver_call call = calls_.begin_unrecorded("cuGraphExecDestroy", costs_.event_call);
+  driver_call call = calls_.begin_unrecorded("cuGraphExecDestroy", calls_.costs().event_call);
   if (!captures_.permitted_unsafe(call.name)) return calls_.finish(call);
   const auto it = execs_.find(static_cast<std::uint64_t>(exec));
   if (it != execs_.end()) {
     // Its memory may be in use until its last launch ends.
     call.end = std::max(call.end, it->second.tail);
     calls_.queue().run_until(call.end);
-    log_.graph_ended(call.recorded_end(), it->first);
+    calls_.log().graph_ended(call.recorded_end(), it->first);
     execs_.erase(it);
   }
   calls_.finish(call);
@@ -100,20 +100,20 @@ device_result<void> graphs::write_dot(graph_handle graph, const std::string& pat
 }
 
 device_result<graph_exec_handle> graphs::instantiate(graph_handle graph, graph_exec_options options) {
-  driver_call call = calls_.begin_unrecorded("cuGraphInstantiate", costs_.create_call);
+  driver_call call = calls_.begin_unrecorded("cuGraphInstantiate", calls_.costs().create_call);
   const graph_state* found = graphs_.find(graph);
   if (!found) return fail(status::invalid_value, "cuGraphInstantiate", "no such graph", native_invalid);
   const std::size_t count = count_nodes(*found->body);
-  call.end += costs_.instantiate_node * static_cast<std::int64_t>(count);
+  call.end += calls_.costs().instantiate_node * static_cast<std::int64_t>(count);
   const std::uint64_t key = graphs_.new_key();
   execs_[key] = {key, found->body, options, 0, false};
-  log_.graph_defined(call.recorded_end(), key, found->key, found->body->nodes.size());
+  calls_.log().graph_defined(call.recorded_end(), key, found->key, found->body->nodes.size());
   calls_.finish(call);
   return graph_exec_handle{key};
 }
 
 device_result<void> graphs::update_exec(graph_exec_handle exec, graph_handle graph) {
-  driver_call call = calls_.begin_unrecorded("cuGraphExecUpdate", costs_.event_call);
+  driver_call call = calls_.begin_unrecorded("cuGraphExecUpdate", calls_.costs().event_call);
   const auto it = execs_.find(static_cast<std::uint64_t>(exec));
   const graph_state* next = graphs_.find(graph);
   if (it == execs_.end() || !next) {
@@ -122,9 +122,9 @@ device_result<void> graphs::update_exec(graph_exec_handle exec, graph_handle gra
   const char* reason = difference(*it->second.body, *next->body);
   if (!reason) {
     const std::size_t count = count_nodes(*next->body);
-    call.end += costs_.instantiate_node / 4 * static_cast<std::int64_t>(count);
+    call.end += calls_.costs().instantiate_node / 4 * static_cast<std::int64_t>(count);
     it->second.body = next->body;
-    log_.graph_defined(call.recorded_end(), it->first, next->key, next->body->nodes.size());
+    calls_.log().graph_defined(call.recorded_end(), it->first, next->key, next->body->nodes.size());
   }
   calls_.finish(call);
   if (reason) return fail(status::invalid_value, "cuGraphExecUpdate", reason, native_update_failure);
@@ -132,14 +132,14 @@ device_result<void> graphs::update_exec(graph_exec_handle exec, graph_handle gra
 }
 
 device_result<void> graphs::upload_exec(graph_exec_handle exec, stream_handle stream) {
-  driver_call call = calls_.begin("cuGraphUpload", costs_.launch_call);
+  driver_call call = calls_.begin("cuGraphUpload", calls_.costs().launch_call);
   const auto it = execs_.find(static_cast<std::uint64_t>(exec));
   const stream_state* s = streams_.find(stream);
   if (it != execs_.end() && s) {
     if (auto allowed = captures_.permitted_on(stream, *s, call.name); !allowed) return allowed;
     if (auto allowed = captures_.permitted_to_wait(*s, call.name); !allowed) return allowed;
     it->second.uploaded = true;
-    log_.api_call(call, call.recorded_end(), streams_.key(stream));
+    calls_.log().api_call(call, call.recorded_end(), streams_.key(stream));
   }
   calls_.finish(call);
   if (it == execs_.end() || !s) {
@@ -188,7 +188,7 @@ std::int64_t graphs::run_nodes(const driver_call& call, const graph_body& body, 
       scheduler_.forget_before(static_cast<std::int64_t>(call.begin), node.item.on, level);
       // A node starts faster than a launched kernel: it waits for other nodes, but not for the host.
       work_item item = node.item;
-      if (item.on == engine::compute) item.duration -= costs_.kernel_latency - costs_.graph_node;
+      if (item.on == engine::compute) item.duration -= calls_.costs().kernel_latency - calls_.costs().graph_node;
       const span when = scheduler_.start(item, begin, begin, level);
       if (item.log) item.log(call, when, stream_key, node.key);
       end = when.end;
@@ -200,7 +200,7 @@ std::int64_t graphs::run_nodes(const driver_call& call, const graph_body& body, 
 }
 
 device_result<void> graphs::launch_exec(graph_exec_handle handle, stream_handle stream) {
-  driver_call call = calls_.begin("cuGraphLaunch", costs_.graph_launch_call);
+  driver_call call = calls_.begin("cuGraphLaunch", calls_.costs().graph_launch_call);
   const auto it = execs_.find(static_cast<std::uint64_t>(handle));
   stream_state* s = streams_.find(stream);
   if (it == execs_.end() || !s) {
@@ -215,20 +215,21 @@ device_result<void> graphs::launch_exec(graph_exec_handle handle, stream_handle 
   }
   if (allowed) allowed = launchable(exec, call.end);
   if (!allowed) {
-    log_.api_call(call, call.recorded_end(), streams_.key(stream), 0, 0, 0, allowed.error().native);
+    calls_.log().api_call(call, call.recorded_end(), streams_.key(stream), 0, 0, 0, allowed.error().native);
     calls_.finish(call);
     return allowed;
   }
   const auto count = static_cast<std::int64_t>(count_nodes(*exec.body));
-  call.end += costs_.graph_launch_node * count;
-  if (!std::exchange(exec.uploaded, true)) call.end += costs_.launch_call;
+  call.end += calls_.costs().graph_launch_node * count;
+  if (!std::exchange(exec.uploaded, true)) call.end += calls_.costs().launch_call;
   const std::uint64_t on = streams_.key(stream);
-  log_.graph_called(call, exec.key);
-  log_.api_call(call, call.recorded_end(), on);
-  const std::int64_t ready = std::max({call.end + costs_.enqueue_latency, streams_.tail(stream, *s), exec.tail});
+  calls_.log().graph_called(call, exec.key);
+  calls_.log().api_call(call, call.recorded_end(), on);
+  const std::int64_t ready =
+      std::max({call.end + calls_.costs().enqueue_latency, streams_.tail(stream, *s), exec.tail});
   exec.tail = run_nodes(call, *exec.body, exec, ready, s->priority, on);
   s->tail = std::max(s->tail, exec.tail);
-  log_.graph_launched(call, call.begin, 0, exec.key, on, 0);
+  calls_.log().graph_launched(call, call.begin, 0, exec.key, on, 0);
   calls_.finish(call);
   return {};
 }

@@ -22,8 +22,6 @@ class graphs {
   graphs(driver_calls& calls, stream_table& streams, captures& captures, scheduler& scheduler, graph_table& table,
          graph_memory_pool& memory, const memory_budget& budget)
       : calls_(calls),
-        log_(calls.log()),
-        costs_(calls.costs()),
         streams_(streams),
         captures_(captures),
         scheduler_(scheduler),
@@ -49,8 +47,6 @@ class graphs {
                          std::int64_t ready, int priority, std::uint64_t stream_key);
 
   driver_calls& calls_;
-  const driver_log& log_;
-  const cost_model& costs_;
   stream_table& streams_;
   captures& captures_;
   scheduler& scheduler_;

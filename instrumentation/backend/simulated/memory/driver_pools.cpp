@@ -35,12 +35,12 @@ const suballocator::block* driver_pools::find_block(const void* address) const n
 // --- allocation --------------------------------------------------------------------------------------------
 
 device_result<void*> driver_pools::allocate_async(std::uint64_t bytes, stream_handle stream) {
-  driver_call call = calls_.begin("cuMemAllocAsync", costs_.allocate_async_call);
+  driver_call call = calls_.begin("cuMemAllocAsync", calls_.costs().allocate_async_call);
   return take(call, default_pool, bytes, stream);
 }
 
 device_result<void*> driver_pools::allocate_from_pool(pool_handle pool, std::uint64_t bytes, stream_handle stream) {
-  driver_call call = calls_.begin("cuMemAllocFromPoolAsync", costs_.allocate_async_call);
+  driver_call call = calls_.begin("cuMemAllocFromPoolAsync", calls_.costs().allocate_async_call);
   const auto it = find(pool);
   if (it == pools_.end()) {
     calls_.finish(call);
@@ -75,8 +75,8 @@ device_result<void*> driver_pools::take(driver_call& call, std::uint64_t key, st
   if (!taken && grow(call, key, pool, bytes)) taken = pool.books.take(bytes, tag);
   const std::uint64_t end = call.recorded_end();
   if (!taken) {
-    log_.api_call(call, end, record.stream, bytes, 0, 0, native_out_of_memory);
-    log_.failed(call, end, record, native_out_of_memory);
+    calls_.log().api_call(call, end, record.stream, bytes, 0, 0, native_out_of_memory);
+    calls_.log().failed(call, end, record, native_out_of_memory);
     const memory_info info = budget_.info();
     calls_.finish(call);
     return fail(status::out_of_memory, call.name,
@@ -87,8 +87,8 @@ device_result<void*> driver_pools::take(driver_call& call, std::uint64_t key, st
   pool.used_high = std::max(pool.used_high, pool.books.stats().used_bytes);
   void* address = reinterpret_cast<void*>(taken->address);
   record.address = memory_.get_name(address);
-  log_.api_call(call, end, record.stream, bytes);
-  log_.allocated(call, end, record);
+  calls_.log().api_call(call, end, record.stream, bytes);
+  calls_.log().allocated(call, end, record);
   sample(key, pool, call.end);
   calls_.finish(call);
   return address;
@@ -96,7 +96,7 @@ device_result<void*> driver_pools::take(driver_call& call, std::uint64_t key, st
 
 device_result<void> driver_pools::free_async(void* address, stream_handle stream) {
   if (!address) return {};
-  driver_call call = calls_.begin("cuMemFreeAsync", costs_.free_async_call);
+  driver_call call = calls_.begin("cuMemFreeAsync", calls_.costs().free_async_call);
   const auto tag = static_cast<std::uint64_t>(stream);
   const stream_state* s = streams_.find(stream);
   if (!s) {
@@ -109,7 +109,7 @@ device_result<void> driver_pools::free_async(void* address, stream_handle stream
   }
   if (s->capturing) return captures_.capture_free(call, stream, *s, address);
   if (auto memory = graph_memory_.find(address); memory && memory->live) {
-    log_.api_call(call, call.recorded_end(), streams_.key(stream));
+    calls_.log().api_call(call, call.recorded_end(), streams_.key(stream));
     graph_memory_.set_live(*memory, false, std::max(call.end, streams_.tail(stream, *s)));
     memory.reset();
     calls_.finish(call);
@@ -124,10 +124,10 @@ device_result<void> driver_pools::free_async(void* address, stream_handle stream
   }
   const driver_log::alloc record{memory_.get_name(address),  0, streams_.key(stream), it->first,
                                  trace::memory_kind::device, 0};
-  log_.api_call(call, call.recorded_end(), record.stream);
-  log_.freed(call, record);
-  log_.free_completed(call, static_cast<std::uint64_t>(std::max(call.end, streams_.tail(stream, *s))), record.address,
-                      record.pool);
+  calls_.log().api_call(call, call.recorded_end(), record.stream);
+  calls_.log().freed(call, record);
+  calls_.log().free_completed(call, static_cast<std::uint64_t>(std::max(call.end, streams_.tail(stream, *s))),
+                              record.address, record.pool);
   sample(it->first, it->second, call.end);
   calls_.finish(call);
   return {};
@@ -143,12 +143,12 @@ bool driver_pools::grow(driver_call& call, std::uint64_t key, pool_state& pool, 
   if (size < bytes || size > budget_.info().free_bytes) return false;
   void* segment = memory_.allocate(size, memory_space::device);
   if (!segment) return false;
-  call.end += costs_.pool_growth;
+  call.end += calls_.costs().pool_growth;
   pool.books.add_segment(number(segment), size);
   budget_.take(size);
   pool.reserved_high = std::max(pool.reserved_high, reserved + size);
   log_state(key, pool, call.end, trace::pool_operation::grow);
-  log_.memory(call.recorded_end(), budget_.info());
+  calls_.log().memory(call.recorded_end(), budget_.info());
   return true;
 }
 
@@ -157,8 +157,8 @@ bool driver_pools::grow(driver_call& call, std::uint64_t key, pool_state& pool, 
 void driver_pools::log_state(std::uint64_t key, const pool_state& pool, std::int64_t now,
                              trace::pool_operation operation) const {
   const auto stats = pool.books.stats();
-  log_.pool_state(static_cast<std::uint64_t>(now), key, stats.reserved_bytes, stats.used_bytes, operation,
-                  pool.threshold);
+  calls_.log().pool_state(static_cast<std::uint64_t>(now), key, stats.reserved_bytes, stats.used_bytes, operation,
+                          pool.threshold);
 }
 
 void driver_pools::sample(std::uint64_t key, pool_state& pool, std::int64_t now) {
@@ -180,7 +180,7 @@ void driver_pools::shrink(std::uint64_t key, pool_state& pool, std::int64_t now,
   }
   if (released.empty()) return;
   log_state(key, pool, now, operation);
-  log_.memory(static_cast<std::uint64_t>(now), budget_.info());
+  calls_.log().memory(static_cast<std::uint64_t>(now), budget_.info());
 }
 
 void driver_pools::trim_all(std::int64_t now) {
@@ -194,16 +194,16 @@ void driver_pools::trim_all(std::int64_t now) {
 
 device_result<pool_handle> driver_pools::create_pool(driver_pool_options options) {
   if (!supported_) return fail(status::not_supported, "cuMemPoolCreate", "the device has no driver pools");
-  driver_call call = calls_.begin_unrecorded("cuMemPoolCreate", costs_.pool_call);
+  driver_call call = calls_.begin_unrecorded("cuMemPoolCreate", calls_.costs().pool_call);
   const std::uint64_t created = next_pool_++;
   pools_[created].max_bytes = options.max_bytes;
-  log_.define_pool(call.begin, created, "memory pool");
+  calls_.log().define_pool(call.begin, created, "memory pool");
   calls_.finish(call);
   return pool_handle{created};
 }
 
 device_result<void> driver_pools::destroy_pool(pool_handle pool) {
-  driver_call call = calls_.begin_unrecorded("cuMemPoolDestroy", costs_.pool_call);
+  driver_call call = calls_.begin_unrecorded("cuMemPoolDestroy", calls_.costs().pool_call);
   const auto it = find(pool);
   if (it == pools_.end() || it->first == default_pool) {
     calls_.finish(call);
@@ -229,7 +229,7 @@ device_result<driver_pool_info> driver_pools::pool_info(pool_handle pool) {
 }
 
 device_result<void> driver_pools::set_release_threshold(pool_handle pool, std::uint64_t bytes) {
-  driver_call call = calls_.begin_unrecorded("cuMemPoolSetAttribute", costs_.pool_call);
+  driver_call call = calls_.begin_unrecorded("cuMemPoolSetAttribute", calls_.costs().pool_call);
   const auto it = find(pool);
   if (it != pools_.end()) {
     it->second.threshold = bytes;
@@ -251,7 +251,7 @@ device_result<void> driver_pools::reset_pool_highs(pool_handle pool) {
 }
 
 device_result<void> driver_pools::trim_pool(pool_handle pool, std::uint64_t keep_bytes) {
-  driver_call call = calls_.begin_unrecorded("cuMemPoolTrimTo", costs_.pool_call);
+  driver_call call = calls_.begin_unrecorded("cuMemPoolTrimTo", calls_.costs().pool_call);
   const auto it = find(pool);
   if (it != pools_.end()) shrink(it->first, it->second, call.end, keep_bytes, trace::pool_operation::trim);
   calls_.finish(call);
@@ -265,7 +265,7 @@ void driver_pools::forget_stream(stream_handle stream) {
 
 void driver_pools::announce(std::uint64_t now) const {
   for (const auto& [key, pool] : pools_)
-    log_.define_pool(now, key, key == default_pool ? "driver pool" : "memory pool");
+    calls_.log().define_pool(now, key, key == default_pool ? "driver pool" : "memory pool");
 }
 
 }  // namespace sluice::backend::simulated

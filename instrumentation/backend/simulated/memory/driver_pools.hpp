@@ -22,8 +22,6 @@ class driver_pools {
   driver_pools(driver_calls& calls, address_space& memory, memory_budget& budget, stream_table& streams,
                captures& captures, graph_memory_pool& graph_memory, bool supported)
       : calls_(calls),
-        log_(calls.log()),
-        costs_(calls.costs()),
         memory_(memory),
         budget_(budget),
         streams_(streams),
@@ -80,8 +78,6 @@ class driver_pools {
   void log_state(std::uint64_t key, const pool_state& pool, std::int64_t now, trace::pool_operation operation) const;
 
   driver_calls& calls_;
-  const driver_log& log_;
-  const cost_model& costs_;
   address_space& memory_;
   memory_budget& budget_;
   stream_table& streams_;

@@ -15,14 +15,14 @@ void managed_memory::add(const void* address, std::uint64_t bytes) {
   const auto lock = calls_.lock();
   managed_block& added = blocks_[number(address)];
   added.bytes = bytes;
-  added.where.assign((bytes + costs_.migration_piece - 1) / costs_.migration_piece, 0);
+  added.where.assign((bytes + calls_.costs().migration_piece - 1) / calls_.costs().migration_piece, 0);
 }
 
 void managed_memory::remove(const void* address) {
   const auto it = blocks_.find(number(address));
   if (it == blocks_.end()) return;
   for (const std::uint8_t where : it->second.where) {
-    if (where & at_device) budget_.give_back(costs_.migration_piece);
+    if (where & at_device) budget_.give_back(calls_.costs().migration_piece);
   }
   blocks_.erase(it);
 }
@@ -31,23 +31,23 @@ void managed_memory::remove(const void* address) {
 
 device_result<void> managed_memory::prefetch(void* address, std::uint64_t bytes, memory_location to,
                                              stream_handle stream) {
-  driver_call call = calls_.begin("cuMemPrefetchAsync_v2", costs_.prefetch_call);
+  driver_call call = calls_.begin("cuMemPrefetchAsync_v2", calls_.costs().prefetch_call);
   stream_state* s = streams_.find(stream);
   if (!s || !find(address, bytes)) {
     calls_.finish(call);
     return fail(status::invalid_value, "cuMemPrefetchAsync", "the range must be in one managed block", native_invalid);
   }
-  const std::int64_t ready = std::max(call.end + costs_.enqueue_latency, streams_.tail(stream, *s));
-  s->tail =
-      migrate(address, bytes, !to.on_host, false, ready, costs_.prefetch_rate, 0, trace::migration_cause::prefetch);
-  log_.api_call(call, call.recorded_end(), streams_.key(stream), bytes, addresses_.name(address));
-  log_.memory(call.recorded_end(), budget_.info());
+  const std::int64_t ready = std::max(call.end + calls_.costs().enqueue_latency, streams_.tail(stream, *s));
+  s->tail = migrate(address, bytes, !to.on_host, false, ready, calls_.costs().prefetch_rate, 0,
+                    trace::migration_cause::prefetch);
+  calls_.log().api_call(call, call.recorded_end(), streams_.key(stream), bytes, addresses_.name(address));
+  calls_.log().memory(call.recorded_end(), budget_.info());
   calls_.finish(call);
   return {};
 }
 
 device_result<void> managed_memory::advise(void* address, std::uint64_t bytes, memory_advice advice) {
-  driver_call call = calls_.begin("cuMemAdvise_v2", costs_.advise_call);
+  driver_call call = calls_.begin("cuMemAdvise_v2", calls_.costs().advise_call);
   const auto* block = find(address, bytes);
   if (!block) {
     calls_.finish(call);
@@ -56,7 +56,7 @@ device_result<void> managed_memory::advise(void* address, std::uint64_t bytes, m
   // On this device, read-mostly applies to the whole block, and preferred locations have no effect.
   if (advice == memory_advice::set_read_mostly) blocks_[block->address].read_mostly = true;
   if (advice == memory_advice::unset_read_mostly) blocks_[block->address].read_mostly = false;
-  log_.api_call(call, call.recorded_end(), 0, bytes, addresses_.name(address));
+  calls_.log().api_call(call, call.recorded_end(), 0, bytes, addresses_.name(address));
   calls_.finish(call);
   return {};
 }
@@ -64,9 +64,9 @@ device_result<void> managed_memory::advise(void* address, std::uint64_t bytes, m
 void managed_memory::touch_on_host(void* address, std::uint64_t bytes) {
   driver_call call = calls_.begin_unrecorded("host touch", 0);
   if (find(address, bytes)) {
-    call.end = migrate(address, bytes, false, true, call.end, costs_.fault_rate_to_host, costs_.fault_latency,
-                       trace::migration_cause::page_fault);
-    log_.memory(call.recorded_end(), budget_.info());
+    call.end = migrate(address, bytes, false, true, call.end, calls_.costs().fault_rate_to_host,
+                       calls_.costs().fault_latency, trace::migration_cause::page_fault);
+    calls_.log().memory(call.recorded_end(), budget_.info());
   }
   calls_.finish(call);
 }
@@ -78,7 +78,7 @@ std::int64_t managed_memory::migrate(const void* address, std::uint64_t bytes, b
                                      trace::migration_cause cause) {
   const auto* whole = memory_.find(address);
   managed_block& b = blocks_[whole->address];
-  const std::uint64_t piece = costs_.migration_piece;
+  const std::uint64_t piece = calls_.costs().migration_piece;
   const std::uint64_t offset = number(address) - whole->address;
   const std::uint8_t here = to_device ? at_device : at_host;
   const std::uint8_t there = to_device ? at_host : at_device;
@@ -92,9 +92,9 @@ std::int64_t managed_memory::migrate(const void* address, std::uint64_t bytes, b
         const std::uint64_t size = std::min(piece, b.bytes - i * piece);
         const std::int64_t begin = link.book(ready + latency, cost_model::duration(size, rate));
         ready = begin + cost_model::duration(size, rate);
-        log_.migrated(static_cast<std::uint64_t>(begin), static_cast<std::uint64_t>(ready),
-                      memory_.get_name(reinterpret_cast<const void*>(whole->address + i * piece)), size,
-                      to_device ? trace::direction::h2d : trace::direction::d2h, cause);
+        calls_.log().migrated(static_cast<std::uint64_t>(begin), static_cast<std::uint64_t>(ready),
+                              memory_.get_name(reinterpret_cast<const void*>(whole->address + i * piece)), size,
+                              to_device ? trace::direction::h2d : trace::direction::d2h, cause);
       }
     }
     // Read-mostly pages are copied instead of moved, until a write.
@@ -106,7 +106,7 @@ std::int64_t managed_memory::migrate(const void* address, std::uint64_t bytes, b
 }
 
 void managed_memory::evict_for(std::uint64_t bytes, std::uint64_t keep_block, std::int64_t ready) {
-  const std::uint64_t piece = costs_.migration_piece;
+  const std::uint64_t piece = calls_.costs().migration_piece;
   timeline& link = *engines_.find(engine::to_host);
   for (auto& [address, b] : blocks_) {
     if (address == keep_block) continue;
@@ -114,11 +114,11 @@ void managed_memory::evict_for(std::uint64_t bytes, std::uint64_t keep_block, st
       if (!(b.where[i] & at_device)) continue;
       b.where[i] = at_host;
       budget_.give_back(piece);
-      const std::int64_t duration = cost_model::duration(piece, costs_.pinned_d2h);
+      const std::int64_t duration = cost_model::duration(piece, calls_.costs().pinned_d2h);
       const std::int64_t begin = link.book(ready, duration);
-      log_.migrated(static_cast<std::uint64_t>(begin), static_cast<std::uint64_t>(begin + duration),
-                    memory_.get_name(reinterpret_cast<const void*>(address + i * piece)), piece, trace::direction::d2h,
-                    trace::migration_cause::eviction);
+      calls_.log().migrated(static_cast<std::uint64_t>(begin), static_cast<std::uint64_t>(begin + duration),
+                            memory_.get_name(reinterpret_cast<const void*>(address + i * piece)), piece,
+                            trace::direction::d2h, trace::migration_cause::eviction);
     }
   }
 }

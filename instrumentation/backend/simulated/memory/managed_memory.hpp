@@ -20,14 +20,7 @@ class managed_memory {
  public:
   managed_memory(driver_calls& calls, const address_space& memory, const address_map& addresses, stream_table& streams,
                  engines& engines, memory_budget& budget)
-      : calls_(calls),
-        log_(calls.log()),
-        costs_(calls.costs()),
-        memory_(memory),
-        addresses_(addresses),
-        streams_(streams),
-        engines_(engines),
-        budget_(budget) {}
+      : calls_(calls), memory_(memory), addresses_(addresses), streams_(streams), engines_(engines), budget_(budget) {}
 
   // Functions of the device interface. They take the device's lock.
   [[nodiscard]] device_result<void> prefetch(void* address, std::uint64_t bytes, memory_location to,
@@ -60,8 +53,6 @@ class managed_memory {
   void evict_for(std::uint64_t bytes, std::uint64_t keep_block, std::int64_t ready);
 
   driver_calls& calls_;
-  const driver_log& log_;
-  const cost_model& costs_;
   const address_space& memory_;
   const address_map& addresses_;
   stream_table& streams_;

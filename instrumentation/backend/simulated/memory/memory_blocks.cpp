@@ -34,8 +34,8 @@ device_result<void*> memory_blocks::allocate(driver_call& call, std::uint64_t by
   void* address = bytes != 0 && fits ? memory_.allocate(bytes, space, flags) : nullptr;
   if (!address) {
     const int native = bytes == 0 ? native_invalid : native_out_of_memory;
-    log_.api_call(call, end, 0, bytes, 0, 0, native);
-    log_.failed(call, end, record, native);
+    calls_.log().api_call(call, end, 0, bytes, 0, 0, native);
+    calls_.log().failed(call, end, record, native);
     const memory_info info = budget_.info();
     calls_.finish(call);
     return fail(bytes == 0 ? status::invalid_value : status::out_of_memory, call.name,
@@ -45,9 +45,9 @@ device_result<void*> memory_blocks::allocate(driver_call& call, std::uint64_t by
   }
   if (space == memory_space::device) budget_.take(rounded_for_device(bytes));
   record.address = memory_.get_name(address);
-  log_.api_call(call, end, 0, bytes);
-  log_.allocated(call, end, record);
-  if (space != memory_space::pinned) log_.memory(end, budget_.info());
+  calls_.log().api_call(call, end, 0, bytes);
+  calls_.log().allocated(call, end, record);
+  if (space != memory_space::pinned) calls_.log().memory(end, budget_.info());
   calls_.finish(call);
   return address;
 }
@@ -68,13 +68,13 @@ device_result<void> memory_blocks::free(driver_call& call, void* address, memory
   calls_.queue().run_until(call.end);
   const std::uint64_t end = call.recorded_end();
   const driver_log::alloc record{memory_.get_name(address), block->bytes, 0, 0, trace_kind(space), 0};
-  log_.freed(call, record);
-  log_.free_completed(call, end, record.address);
+  calls_.log().freed(call, record);
+  calls_.log().free_completed(call, end, record.address);
   if (space == memory_space::device) budget_.give_back(rounded_for_device(block->bytes));
   if (space == memory_space::managed) managed_.remove(address);
   memory_.free(address);
-  log_.api_call(call, end, 0);
-  if (space != memory_space::pinned) log_.memory(end, budget_.info());
+  calls_.log().api_call(call, end, 0);
+  if (space != memory_space::pinned) calls_.log().memory(end, budget_.info());
   calls_.finish(call);
   return {};
 }
@@ -82,13 +82,13 @@ device_result<void> memory_blocks::free(driver_call& call, void* address, memory
 // --- calls -------------------------------------------------------------------------------------------------
 
 device_result<void*> memory_blocks::allocate(std::uint64_t bytes) {
-  driver_call call = calls_.begin("cuMemAlloc_v2", costs_.allocate_call);
+  driver_call call = calls_.begin("cuMemAlloc_v2", calls_.costs().allocate_call);
   return allocate(call, bytes, memory_space::device, {});
 }
 
 device_result<void> memory_blocks::free(void* address) {
   if (!address) return {};
-  driver_call call = calls_.begin("cuMemFree_v2", costs_.free_call);
+  driver_call call = calls_.begin("cuMemFree_v2", calls_.costs().free_call);
   // As in CUDA, one call frees both device and managed memory.
   const auto* block = memory_.find(address);
   return free(call, address,
@@ -96,27 +96,27 @@ device_result<void> memory_blocks::free(void* address) {
 }
 
 device_result<void*> memory_blocks::allocate_pinned(std::uint64_t bytes, pinned_flags flags) {
-  driver_call call = calls_.begin("cuMemHostAlloc", costs_.allocate_pinned_call);
+  driver_call call = calls_.begin("cuMemHostAlloc", calls_.costs().allocate_pinned_call);
   return allocate(call, bytes, memory_space::pinned, flags);
 }
 
 device_result<void> memory_blocks::free_pinned(void* address) {
   if (!address) return {};
-  driver_call call = calls_.begin("cuMemFreeHost", costs_.free_pinned_call);
+  driver_call call = calls_.begin("cuMemFreeHost", calls_.costs().free_pinned_call);
   return free(call, address, memory_space::pinned);
 }
 
 device_result<void*> memory_blocks::allocate_managed(std::uint64_t bytes) {
-  driver_call call = calls_.begin("cuMemAllocManaged", costs_.allocate_managed_call);
+  driver_call call = calls_.begin("cuMemAllocManaged", calls_.costs().allocate_managed_call);
   auto address = allocate(call, bytes, memory_space::managed, {});
   if (address) managed_.add(*address, bytes);
   return address;
 }
 
 device_result<memory_info> memory_blocks::memory() {
-  driver_call call = calls_.begin_unrecorded("cuMemGetInfo_v2", costs_.event_call);
+  driver_call call = calls_.begin_unrecorded("cuMemGetInfo_v2", calls_.costs().event_call);
   const memory_info info = budget_.info();
-  log_.memory(call.begin, info);
+  calls_.log().memory(call.begin, info);
   calls_.finish(call);
   return info;
 }
@@ -124,10 +124,10 @@ device_result<memory_info> memory_blocks::memory() {
 void memory_blocks::announce(std::uint64_t now, const virtual_memory& mappings) const {
   const driver_log::call none;
   for (const auto& [address, block] : memory_.blocks()) {
-    log_.allocated(none, now,
-                   {memory_.get_name(reinterpret_cast<const void*>(address)), block.bytes, 0, 0,
-                    block.mapping ? trace::memory_kind::mapping : trace_kind(block.space), ring::flag_born_before,
-                    block.mapping ? mappings.physical_at(address) : 0});
+    calls_.log().allocated(none, now,
+                           {memory_.get_name(reinterpret_cast<const void*>(address)), block.bytes, 0, 0,
+                            block.mapping ? trace::memory_kind::mapping : trace_kind(block.space),
+                            ring::flag_born_before, block.mapping ? mappings.physical_at(address) : 0});
   }
 }
 

@@ -20,8 +20,6 @@ class memory_blocks {
   memory_blocks(driver_calls& calls, address_space& memory, memory_budget& budget, const stream_table& streams,
                 captures& captures, const graph_memory_pool& graph_memory, managed_memory& managed)
       : calls_(calls),
-        log_(calls.log()),
-        costs_(calls.costs()),
         memory_(memory),
         budget_(budget),
         streams_(streams),
@@ -48,8 +46,6 @@ class memory_blocks {
   [[nodiscard]] device_result<void> free(driver_call& call, void* address, memory_space space);
 
   driver_calls& calls_;
-  const driver_log& log_;
-  const cost_model& costs_;
   address_space& memory_;
   memory_budget& budget_;
   const stream_table& streams_;

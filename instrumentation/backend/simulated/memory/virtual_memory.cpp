@@ -31,17 +31,17 @@ device_result<std::uint64_t> virtual_memory::granularity() const {
 
 device_result<void*> virtual_memory::reserve_addresses(std::uint64_t bytes, std::uint64_t alignment) {
   if (const auto able = granularity(); !able) return tl::unexpected(able.error());
-  driver_call call = calls_.begin("cuMemAddressReserve", costs_.reserve_call);
+  driver_call call = calls_.begin("cuMemAddressReserve", calls_.costs().reserve_call);
   const bool sound = bytes != 0 && bytes % granule == 0 && (alignment == 0 || std::has_single_bit(alignment));
   void* address = sound ? memory_.reserve(bytes, std::max(alignment, granule)) : nullptr;
   const driver_log::alloc record{memory_.get_name(address), bytes, 0, 0, trace::memory_kind::reservation, 0};
   const std::uint64_t end = call.recorded_end();
   const int native = address ? 0 : sound ? native_out_of_memory : native_invalid;
-  log_.api_call(call, end, 0, bytes, 0, 0, native);
+  calls_.log().api_call(call, end, 0, bytes, 0, 0, native);
   if (address) {
-    log_.allocated(call, end, record);
+    calls_.log().allocated(call, end, record);
   } else {
-    log_.failed(call, end, record, native);
+    calls_.log().failed(call, end, record, native);
   }
   calls_.finish(call);
   if (address) return address;
@@ -52,15 +52,15 @@ device_result<void*> virtual_memory::reserve_addresses(std::uint64_t bytes, std:
 }
 
 device_result<void> virtual_memory::free_addresses(void* address, std::uint64_t bytes) {
-  driver_call call = calls_.begin("cuMemAddressFree", costs_.reserve_call);
+  driver_call call = calls_.begin("cuMemAddressFree", calls_.costs().reserve_call);
   const std::uint64_t name = memory_.get_name(address);
   const auto [begin, size] = memory_.get_reservation(address, bytes);
   const bool freed = begin == number(address) && size == bytes && memory_.unreserve(address);
   const std::uint64_t end = call.recorded_end();
-  log_.api_call(call, end, 0, bytes, 0, 0, freed ? 0 : native_invalid);
+  calls_.log().api_call(call, end, 0, bytes, 0, 0, freed ? 0 : native_invalid);
   if (freed) {
-    log_.freed(call, {name, bytes, 0, 0, trace::memory_kind::reservation, 0});
-    log_.free_completed(call, end, name);
+    calls_.log().freed(call, {name, bytes, 0, 0, trace::memory_kind::reservation, 0});
+    calls_.log().free_completed(call, end, name);
   }
   calls_.finish(call);
   if (!freed) {
@@ -72,7 +72,7 @@ device_result<void> virtual_memory::free_addresses(void* address, std::uint64_t 
 
 device_result<physical_handle> virtual_memory::create_physical(std::uint64_t bytes) {
   if (const auto able = granularity(); !able) return tl::unexpected(able.error());
-  driver_call call = calls_.begin("cuMemCreate", costs_.physical_call);
+  driver_call call = calls_.begin("cuMemCreate", calls_.costs().physical_call);
   const bool sound = bytes != 0 && bytes % granule == 0;
   const memory_info info = budget_.info();
   const std::uint64_t offset = sound && bytes <= info.free_bytes ? physical_memory_.take(bytes) : physical_memory::none;
@@ -81,14 +81,14 @@ device_result<physical_handle> virtual_memory::create_physical(std::uint64_t byt
   const std::uint64_t end = call.recorded_end();
   const int native = created ? 0 : sound ? native_out_of_memory : native_invalid;
   const driver_log::alloc record{handle, bytes, 0, 0, trace::memory_kind::physical, 0};
-  log_.api_call(call, end, 0, bytes, 0, 0, native);
+  calls_.log().api_call(call, end, 0, bytes, 0, 0, native);
   if (created) {
     physical_[handle] = {offset, bytes, 0, false};
     budget_.take(bytes);
-    log_.allocated(call, end, record);
-    log_.memory(end, budget_.info());
+    calls_.log().allocated(call, end, record);
+    calls_.log().memory(end, budget_.info());
   } else {
-    log_.failed(call, end, record, native);
+    calls_.log().failed(call, end, record, native);
   }
   calls_.finish(call);
   if (created) return physical_handle{handle};
@@ -102,16 +102,16 @@ void virtual_memory::drop_unmapped(physical_map::iterator physical, std::int64_t
   physical_memory_.give(physical->second.offset);
   budget_.give_back(physical->second.bytes);
   physical_.erase(physical);
-  log_.memory(static_cast<std::uint64_t>(now), budget_.info());
+  calls_.log().memory(static_cast<std::uint64_t>(now), budget_.info());
 }
 
 device_result<void> virtual_memory::release_physical(physical_handle physical) {
-  driver_call call = calls_.begin("cuMemRelease", costs_.free_call);
+  driver_call call = calls_.begin("cuMemRelease", calls_.costs().free_call);
   const auto it = physical_.find(handle_number(physical));
   const bool known = it != physical_.end() && !it->second.released;
-  log_.api_call(call, call.recorded_end(), 0, 0, 0, 0, known ? 0 : native_invalid);
+  calls_.log().api_call(call, call.recorded_end(), 0, 0, 0, 0, known ? 0 : native_invalid);
   if (known) {
-    log_.freed(call, {it->first, it->second.bytes, 0, 0, trace::memory_kind::physical, 0});
+    calls_.log().freed(call, {it->first, it->second.bytes, 0, 0, trace::memory_kind::physical, 0});
     it->second.released = true;
     drop_unmapped(it, call.end);
   }
@@ -121,7 +121,7 @@ device_result<void> virtual_memory::release_physical(physical_handle physical) {
 }
 
 device_result<void> virtual_memory::map(void* address, std::uint64_t bytes, physical_handle physical) {
-  driver_call call = calls_.begin("cuMemMap", costs_.map_call);
+  driver_call call = calls_.begin("cuMemMap", calls_.costs().map_call);
   const auto it = physical_.find(handle_number(physical));
   const char* wrong = nullptr;
   if (it == physical_.end() || it->second.released) {
@@ -137,12 +137,12 @@ device_result<void> virtual_memory::map(void* address, std::uint64_t bytes, phys
     wrong = "the system refused the mapping";
   }
   const std::uint64_t end = call.recorded_end();
-  log_.api_call(call, end, 0, bytes, 0, 0, wrong ? native_invalid : 0);
+  calls_.log().api_call(call, end, 0, bytes, 0, 0, wrong ? native_invalid : 0);
   if (!wrong) {
     ++it->second.mappings;
     mappings_[number(address)] = it->first;
-    log_.allocated(call, end,
-                   {memory_.get_name(address), bytes, 0, 0, trace::memory_kind::mapping, 0, handle_number(physical)});
+    calls_.log().allocated(
+        call, end, {memory_.get_name(address), bytes, 0, 0, trace::memory_kind::mapping, 0, handle_number(physical)});
   }
   calls_.finish(call);
   if (wrong) return fail(status::invalid_value, "cuMemMap", wrong, native_invalid);
@@ -150,7 +150,7 @@ device_result<void> virtual_memory::map(void* address, std::uint64_t bytes, phys
 }
 
 device_result<void> virtual_memory::unmap(void* address, std::uint64_t bytes) {
-  driver_call call = calls_.begin("cuMemUnmap", costs_.map_call);
+  driver_call call = calls_.begin("cuMemUnmap", calls_.costs().map_call);
   // Adjacent mappings that together fill the range.
   std::vector<std::uint64_t> ending;
   std::uint64_t at = number(address);
@@ -160,9 +160,9 @@ device_result<void> virtual_memory::unmap(void* address, std::uint64_t bytes) {
     at += memory_.find(reinterpret_cast<const void*>(at))->bytes;
   }
   const bool fits = bytes != 0 && at == last;
-  log_.api_call(call, call.recorded_end(), 0, bytes, 0, 0, fits ? 0 : native_invalid);
+  calls_.log().api_call(call, call.recorded_end(), 0, bytes, 0, 0, fits ? 0 : native_invalid);
   if (fits) {
-    log_.freed(call, {memory_.get_name(address), bytes, 0, 0, trace::memory_kind::mapping, 0});
+    calls_.log().freed(call, {memory_.get_name(address), bytes, 0, 0, trace::memory_kind::mapping, 0});
     for (const std::uint64_t mapping : ending) {
       memory_.unmap(reinterpret_cast<void*>(mapping));
       const auto physical = physical_.find(mappings_[mapping]);
@@ -187,12 +187,13 @@ std::uint64_t virtual_memory::physical_at(std::uint64_t address) const {
 void virtual_memory::announce(std::uint64_t now) const {
   const driver_log::call none;
   for (const auto& [address, bytes] : memory_.reservations()) {
-    log_.allocated(none, now,
-                   {memory_.get_name(reinterpret_cast<const void*>(address)), bytes, 0, 0,
-                    trace::memory_kind::reservation, ring::flag_born_before});
+    calls_.log().allocated(none, now,
+                           {memory_.get_name(reinterpret_cast<const void*>(address)), bytes, 0, 0,
+                            trace::memory_kind::reservation, ring::flag_born_before});
   }
   for (const auto& [handle, physical] : physical_) {
-    log_.allocated(none, now, {handle, physical.bytes, 0, 0, trace::memory_kind::physical, ring::flag_born_before});
+    calls_.log().allocated(none, now,
+                           {handle, physical.bytes, 0, 0, trace::memory_kind::physical, ring::flag_born_before});
   }
 }
 

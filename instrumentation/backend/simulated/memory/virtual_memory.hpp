@@ -17,13 +17,7 @@ class virtual_memory {
   /// `supported`: false if the device lacks the feature. `capacity`: the most bytes of physical memory.
   virtual_memory(driver_calls& calls, address_space& memory, memory_budget& budget, bool supported,
                  std::uint64_t capacity)
-      : calls_(calls),
-        log_(calls.log()),
-        costs_(calls.costs()),
-        memory_(memory),
-        budget_(budget),
-        supported_(supported),
-        physical_memory_(capacity) {}
+      : calls_(calls), memory_(memory), budget_(budget), supported_(supported), physical_memory_(capacity) {}
 
   // Functions of the device interface. They take the device's lock.
   [[nodiscard]] device_result<std::uint64_t> granularity() const;
@@ -53,8 +47,6 @@ class virtual_memory {
   void drop_unmapped(physical_map::iterator physical, std::int64_t now);
 
   driver_calls& calls_;
-  const driver_log& log_;
-  const cost_model& costs_;
   address_space& memory_;
   memory_budget& budget_;
   bool supported_;

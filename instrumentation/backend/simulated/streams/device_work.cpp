@@ -12,14 +12,14 @@ namespace sluice::backend::simulated {
 
 double device_work::copy_rate(const void* destination, const void* source, memory_space destination_space,
                               memory_space source_space) const {
-  if (on_host(source_space) && on_host(destination_space)) return costs_.copy_memory;
-  if (source_space == memory_space::pinned) return costs_.pinned_h2d;
-  if (destination_space == memory_space::pinned) return costs_.pinned_d2h;
+  if (on_host(source_space) && on_host(destination_space)) return calls_.costs().copy_memory;
+  if (source_space == memory_space::pinned) return calls_.costs().pinned_h2d;
+  if (destination_space == memory_space::pinned) return calls_.costs().pinned_d2h;
   if (source_space == memory_space::pageable)
-    return host_.find_file_mapping(source) ? costs_.file_mapping_h2d : costs_.pageable_h2d;
+    return host_.find_file_mapping(source) ? calls_.costs().file_mapping_h2d : calls_.costs().pageable_h2d;
   if (destination_space == memory_space::pageable)
-    return host_.find_file_mapping(destination) ? costs_.file_mapping_d2h : costs_.pageable_d2h;
-  return costs_.device_copy;
+    return host_.find_file_mapping(destination) ? calls_.costs().file_mapping_d2h : calls_.costs().pageable_d2h;
+  return calls_.costs().device_copy;
 }
 
 // --- copies and sets ---------------------------------------------------------------------------------------
@@ -51,7 +51,7 @@ device_result<work_item> device_work::copy_item(void* destination, const void* s
   // Managed memory is moved to the device first.
   if (source_space == memory_space::managed) item.managed.push_back({source, bytes, false});
   if (destination_space == memory_space::managed) item.managed.push_back({destination, bytes, true});
-  item.duration = costs_.copy_latency +
+  item.duration = calls_.costs().copy_latency +
                   cost_model::duration(bytes, copy_rate(destination, source, destination_space, source_space));
   item.pageable = source_space == memory_space::pageable || destination_space == memory_space::pageable;
   item.source = source;
@@ -77,7 +77,7 @@ device_result<work_item> device_work::copy_item(void* destination, const void* s
     out.end = static_cast<std::uint64_t>(when.end);
     out.stream = stream;
     out.graph_node = node;
-    log_.copied(c, out);
+    calls_.log().copied(c, out);
   };
   return item;
 }
@@ -85,7 +85,7 @@ device_result<work_item> device_work::copy_item(void* destination, const void* s
 device_result<void> device_work::copy_async(void* destination, const void* source, std::uint64_t bytes,
                                             stream_handle stream) {
   if (bytes == 0) return {};
-  driver_call call = calls_.begin("cuMemcpyAsync", costs_.copy_call);
+  driver_call call = calls_.begin("cuMemcpyAsync", calls_.costs().copy_call);
   return scheduler_.enqueue(call, stream, copy_item(destination, source, bytes));
 }
 
@@ -98,7 +98,7 @@ device_result<void> device_work::copy_one_by_one(std::span<const copy_piece> pie
 
 device_result<void> device_work::copy_batch_async(std::span<const copy_piece> pieces, stream_handle stream) {
   if (!batches_copies_) return copy_one_by_one(pieces, stream);
-  driver_call call = calls_.begin("cuMemcpyBatchAsync_v2", costs_.copy_call);
+  driver_call call = calls_.begin("cuMemcpyBatchAsync_v2", calls_.costs().copy_call);
   stream_state* s = streams_.find(stream);
   device_result<std::vector<work_item>> items;
   for (const copy_piece& piece : pieces) {
@@ -117,14 +117,14 @@ device_result<void> device_work::copy_batch_async(std::span<const copy_piece> pi
     calls_.finish(call);
     return allowed ? copy_one_by_one(pieces, stream) : allowed;
   }
-  call.end += costs_.batched_copy * static_cast<std::int64_t>(items->size() - 1);
+  call.end += calls_.costs().batched_copy * static_cast<std::int64_t>(items->size() - 1);
   for (work_item& item : *items) {
     // Consecutive copies keep an engine busy; only the first has the start latency.
-    if (&item != &items->front()) item.duration -= costs_.copy_latency - costs_.batched_copy;
+    if (&item != &items->front()) item.duration -= calls_.costs().copy_latency - calls_.costs().batched_copy;
   }
   std::vector<span> times;
   for (const work_item& item : *items) times.push_back(scheduler_.enqueue(call, stream, *s, item));
-  log_.api_call(call, call.recorded_end(), streams_.key(stream));
+  calls_.log().api_call(call, call.recorded_end(), streams_.key(stream));
   for (std::size_t i = 0; i < items->size(); ++i) (*items)[i].log(call, times[i], streams_.key(stream), 0);
   calls_.finish(call);
   return {};
@@ -139,7 +139,7 @@ device_result<work_item> device_work::set_item(void* address, std::uint8_t value
   item.call = "cuMemsetD8Async";
   item.on = engine::compute;
   if (space == memory_space::managed) item.managed.push_back({address, bytes, true});
-  item.duration = costs_.kernel_latency + cost_model::duration(bytes, costs_.device_set);
+  item.duration = calls_.costs().kernel_latency + cost_model::duration(bytes, calls_.costs().device_set);
   item.destination = address;
   item.names = {address};
   item.bytes = bytes;
@@ -148,8 +148,8 @@ device_result<work_item> device_work::set_item(void* address, std::uint8_t value
   };
   item.log = [=, this, name = addresses_.name(address)](const driver_log::call& c, span when, std::uint64_t stream,
                                                         std::uint64_t node) {
-    log_.set(c, static_cast<std::uint64_t>(when.begin), static_cast<std::uint64_t>(when.end), name, bytes, value, space,
-             stream, ring::flag_asynchronous, node);
+    calls_.log().set(c, static_cast<std::uint64_t>(when.begin), static_cast<std::uint64_t>(when.end), name, bytes,
+                     value, space, stream, ring::flag_asynchronous, node);
   };
   return item;
 }
@@ -157,7 +157,7 @@ device_result<work_item> device_work::set_item(void* address, std::uint8_t value
 device_result<void> device_work::set_async(void* address, std::uint8_t value, std::uint64_t bytes,
                                            stream_handle stream) {
   if (bytes == 0) return {};
-  driver_call call = calls_.begin("cuMemsetD8Async", costs_.set_call);
+  driver_call call = calls_.begin("cuMemsetD8Async", calls_.costs().set_call);
   return scheduler_.enqueue(call, stream, set_item(address, value, bytes));
 }
 
@@ -183,16 +183,16 @@ device_result<work_item> device_work::launch_item(const kernel_definition& kerne
     item.names.push_back(t.address);
     if (space == memory_space::managed) item.managed.push_back(t);
     if (space == memory_space::pinned) {
-      link += cost_model::duration(t.bytes, t.written ? costs_.pinned_d2h : costs_.pinned_h2d);
+      link += cost_model::duration(t.bytes, t.written ? calls_.costs().pinned_d2h : calls_.costs().pinned_h2d);
     }
   }
   item.call = "cuLaunchKernel";
   item.kernel = &kernel;
   item.on = engine::compute;
   item.faults_inside = true;
-  item.duration =
-      costs_.kernel_latency + std::max({cost_model::duration(work.bytes, costs_.device_memory),
-                                        cost_model::duration(work.operations, costs_.device_operations), link});
+  item.duration = calls_.costs().kernel_latency +
+                  std::max({cost_model::duration(work.bytes, calls_.costs().device_memory),
+                            cost_model::duration(work.operations, calls_.costs().device_operations), link});
   item.run = [this, &kernel, work, shape, args = std::move(arguments)] {
     for (std::size_t i = 0; i < work.touch_count; ++i) {
       if (!scheduler_.alive(work.touches[i].address, work.touches[i].bytes)) return;
@@ -200,26 +200,26 @@ device_result<work_item> device_work::launch_item(const kernel_definition& kerne
     kernel.run(shape, args);
   };
   item.log = [this, &kernel, shape](const driver_log::call& call, span when, std::uint64_t stream, std::uint64_t node) {
-    log_.ran(call, static_cast<std::uint64_t>(when.begin), static_cast<std::uint64_t>(when.end), kernel, shape, stream,
-             0, node);
+    calls_.log().ran(call, static_cast<std::uint64_t>(when.begin), static_cast<std::uint64_t>(when.end), kernel, shape,
+                     stream, 0, node);
   };
   return item;
 }
 
 device_result<void> device_work::launch(const kernel_definition& kernel, const launch_config& shape,
                                         kernel_arguments arguments, stream_handle stream) {
-  driver_call call = calls_.begin("cuLaunchKernel", costs_.launch_call);
+  driver_call call = calls_.begin("cuLaunchKernel", calls_.costs().launch_call);
   return scheduler_.enqueue(call, stream, launch_item(kernel, shape, std::move(arguments)));
 }
 
 device_result<void> device_work::launch_host(host_function function, void* data, stream_handle stream) {
-  driver_call call = calls_.begin("cuLaunchHostFunc", costs_.launch_host_call);
+  driver_call call = calls_.begin("cuLaunchHostFunc", calls_.costs().launch_host_call);
   if (!function)
     return scheduler_.enqueue(call, stream,
                               fail(status::invalid_value, "cuLaunchHostFunc", "no function", native_invalid));
   work_item item;
   item.call = "cuLaunchHostFunc";
-  item.duration = costs_.host_function;
+  item.duration = calls_.costs().host_function;
   // noexcept, because an exception on a driver thread cannot be caught either.
   item.run = [function, data]() noexcept { function(data); };
   return scheduler_.enqueue(call, stream, std::move(item));

@@ -24,8 +24,6 @@ class device_work {
   device_work(driver_calls& calls, stream_table& streams, captures& captures, scheduler& scheduler,
               const address_space& memory, const address_map& addresses, const host_memory& host, bool batches_copies)
       : calls_(calls),
-        log_(calls.log()),
-        costs_(calls.costs()),
         streams_(streams),
         captures_(captures),
         scheduler_(scheduler),
@@ -55,8 +53,6 @@ class device_work {
   [[nodiscard]] device_result<void> copy_one_by_one(std::span<const copy_piece> pieces, stream_handle stream);
 
   driver_calls& calls_;
-  const driver_log& log_;
-  const cost_model& costs_;
   stream_table& streams_;
   captures& captures_;
   scheduler& scheduler_;

@@ -17,7 +17,7 @@ event_state* events::find(event_handle event) {
 }
 
 device_result<event_handle> events::create_event(event_flags flags) {
-  driver_call call = calls_.begin_unrecorded("cuEventCreate", costs_.event_call);
+  driver_call call = calls_.begin_unrecorded("cuEventCreate", calls_.costs().event_call);
   event_state state;
   state.timed = flags.timed;
   if (flags.interprocess) state.shared = shared_event::make();
@@ -32,13 +32,13 @@ device_result<event_handle> events::create_event(event_flags flags) {
 }
 
 void events::destroy_event(event_handle event) noexcept {
-  driver_call call = calls_.begin_unrecorded("cuEventDestroy_v2", costs_.event_call);
+  driver_call call = calls_.begin_unrecorded("cuEventDestroy_v2", calls_.costs().event_call);
   events_.erase(static_cast<std::uint64_t>(event));
   calls_.finish(call);
 }
 
 device_result<void> events::record_event(event_handle event, stream_handle stream) {
-  driver_call call = calls_.begin_unrecorded("cuEventRecord", costs_.event_call);
+  driver_call call = calls_.begin_unrecorded("cuEventRecord", calls_.costs().event_call);
   event_state* state = find(event);
   const stream_state* s = streams_.find(stream);
   if (!state || !s) return fail(status::invalid_value, "cuEventRecord", "no such event or stream");
@@ -56,13 +56,13 @@ device_result<void> events::record_event(event_handle event, stream_handle strea
     calls_.queue().run_until(state->time);
     state->shared->record(state->time);
   }
-  log_.event_recorded(call.begin, static_cast<std::uint64_t>(event), streams_.key(stream));
+  calls_.log().event_recorded(call.begin, static_cast<std::uint64_t>(event), streams_.key(stream));
   calls_.finish(call);
   return {};
 }
 
 device_result<void> events::wait_event(stream_handle stream, event_handle event) {
-  driver_call call = calls_.begin_unrecorded("cuStreamWaitEvent", costs_.event_call);
+  driver_call call = calls_.begin_unrecorded("cuStreamWaitEvent", calls_.costs().event_call);
   const event_state* state = find(event);
   stream_state* s = streams_.find(stream);
   if (!state || !s) return fail(status::invalid_value, "cuStreamWaitEvent", "no such event or stream");
@@ -73,25 +73,25 @@ device_result<void> events::wait_event(stream_handle stream, event_handle event)
     return joined;
   }
   s->tail = std::max(s->tail, state->completion());  // an event that was never recorded blocks no stream
-  log_.event_waited(call.begin, static_cast<std::uint64_t>(event), streams_.key(stream));
+  calls_.log().event_waited(call.begin, static_cast<std::uint64_t>(event), streams_.key(stream));
   calls_.finish(call);
   return {};
 }
 
 device_result<void> events::sync_event(event_handle event) {
-  driver_call call = calls_.begin_unrecorded("cuEventSynchronize", costs_.sync_call);
+  driver_call call = calls_.begin_unrecorded("cuEventSynchronize", calls_.costs().sync_call);
   const event_state* state = find(event);
   if (!state) return fail(status::invalid_value, "cuEventSynchronize", "no such event");
   if (auto allowed = captures_.permitted_to_wait(*state, "cuEventSynchronize"); !allowed) return allowed;
   if (auto allowed = captures_.permitted_unsafe("cuEventSynchronize"); !allowed) return allowed;
   call.end = std::max(call.end, state->completion());
-  log_.synced(call.begin, call.recorded_end(), 0, trace::sync_kind::event);
+  calls_.log().synced(call.begin, call.recorded_end(), 0, trace::sync_kind::event);
   calls_.finish(call);
   return {};
 }
 
 device_result<bool> events::event_done(event_handle event) {
-  driver_call call = calls_.begin_unrecorded("cuEventQuery", costs_.event_call);
+  driver_call call = calls_.begin_unrecorded("cuEventQuery", calls_.costs().event_call);
   const event_state* state = find(event);
   if (!state) return fail(status::invalid_value, "cuEventQuery", "no such event");
   if (auto allowed = captures_.permitted_to_wait(*state, "cuEventQuery"); !allowed) {

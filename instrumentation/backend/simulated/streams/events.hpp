@@ -14,7 +14,7 @@ namespace sluice::backend::simulated {
 class events {
  public:
   events(driver_calls& calls, stream_table& streams, captures& captures)
-      : calls_(calls), log_(calls.log()), costs_(calls.costs()), streams_(streams), captures_(captures) {}
+      : calls_(calls), streams_(streams), captures_(captures) {}
 
   // Functions of the device interface. They take the device's lock.
   [[nodiscard]] device_result<event_handle> create_event(event_flags flags);
@@ -32,8 +32,6 @@ class events {
 
  private:
   driver_calls& calls_;
-  const driver_log& log_;
-  const cost_model& costs_;
   stream_table& streams_;
   captures& captures_;
   std::map<std::uint64_t, event_state> events_;  // by handle

@@ -10,8 +10,8 @@ namespace sluice::backend::simulated {
 span scheduler::start(const work_item& item, std::int64_t faults_from, std::int64_t ready, int priority) {
   const auto migrate = [&](std::int64_t begin) {
     for (const kernel_touch& t : item.managed) {
-      begin = managed_.migrate(t.address, t.bytes, true, t.written, begin, costs_.fault_rate_to_device,
-                               costs_.fault_latency, trace::migration_cause::page_fault);
+      begin = managed_.migrate(t.address, t.bytes, true, t.written, begin, calls_.costs().fault_rate_to_device,
+                               calls_.costs().fault_latency, trace::migration_cause::page_fault);
     }
     return begin;
   };
@@ -38,7 +38,7 @@ span scheduler::enqueue(driver_call& call, stream_handle stream, stream_state& s
   forget_before(static_cast<std::int64_t>(call.begin), item.on, state.priority);
   const std::int64_t tail = streams_.tail(stream, state);
   const span when =
-      start(item, std::max(call.end, tail), std::max(call.end + costs_.enqueue_latency, tail), state.priority);
+      start(item, std::max(call.end, tail), std::max(call.end + calls_.costs().enqueue_latency, tail), state.priority);
   state.tail = when.end;
   if (item.pageable) call.end = std::max(call.end, when.end);
   return when;
@@ -58,11 +58,11 @@ device_result<void> scheduler::enqueue(driver_call& call, stream_handle stream, 
   }
   if (s->capturing) return captures_.capture_item(call, stream, *s, std::move(*item));
   const span when = enqueue(call, stream, *s, *item);
-  log_.api_call(call, call.recorded_end(), streams_.key(stream), item->bytes, addresses_.name(item->source),
-                addresses_.name(item->destination));
+  calls_.log().api_call(call, call.recorded_end(), streams_.key(stream), item->bytes, addresses_.name(item->source),
+                        addresses_.name(item->destination));
   if (item->log) item->log(call, when, streams_.key(stream), 0);
   if (item->faults_inside && when.end - when.begin != item->duration)
-    log_.memory(static_cast<std::uint64_t>(when.end), budget_.info());
+    calls_.log().memory(static_cast<std::uint64_t>(when.end), budget_.info());
   calls_.finish(call);
   return {};
 }

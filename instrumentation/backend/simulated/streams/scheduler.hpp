@@ -20,8 +20,6 @@ class scheduler {
   scheduler(driver_calls& calls, stream_table& streams, captures& captures, engines& engines, managed_memory& managed,
             const address_map& addresses, const memory_budget& budget)
       : calls_(calls),
-        log_(calls.log()),
-        costs_(calls.costs()),
         streams_(streams),
         captures_(captures),
         engines_(engines),
@@ -46,8 +44,6 @@ class scheduler {
 
  private:
   driver_calls& calls_;
-  const driver_log& log_;
-  const cost_model& costs_;
   stream_table& streams_;
   captures& captures_;
   engines& engines_;

@@ -9,7 +9,7 @@ priority_range stream_calls::priorities() noexcept {
 }
 
 device_result<stream_handle> stream_calls::create_stream(stream_flags flags) {
-  driver_call call = calls_.begin_unrecorded("cuStreamCreateWithPriority", costs_.create_call);
+  driver_call call = calls_.begin_unrecorded("cuStreamCreateWithPriority", calls_.costs().create_call);
   if (!priorities().contains(flags.priority)) {
     calls_.finish(call);
     return fail(status::invalid_value, "cuStreamCreateWithPriority", priorities().refusal(flags.priority));
@@ -18,15 +18,15 @@ device_result<stream_handle> stream_calls::create_stream(stream_flags flags) {
   s.blocking = !flags.non_blocking;
   s.priority = flags.priority;
   const stream_handle stream = streams_.add(std::move(s));
-  log_.define_stream(call.begin, static_cast<std::uint32_t>(stream), static_cast<std::uint64_t>(stream), flags.priority,
-                     false);
+  calls_.log().define_stream(call.begin, static_cast<std::uint32_t>(stream), static_cast<std::uint64_t>(stream),
+                             flags.priority, false);
   calls_.finish(call);
   return stream;
 }
 
 void stream_calls::destroy_stream(stream_handle stream) noexcept {
   if (stream == stream_handle::null) return;
-  driver_call call = calls_.begin_unrecorded("cuStreamDestroy_v2", costs_.create_call);
+  driver_call call = calls_.begin_unrecorded("cuStreamDestroy_v2", calls_.costs().create_call);
   if (const stream_state* s = streams_.find(stream)) {
     captures_.forget_stream(stream, *s);
     // The stream's work continues; pool memory freed on the stream becomes free for all streams once that work is done.
@@ -38,7 +38,7 @@ void stream_calls::destroy_stream(stream_handle stream) noexcept {
 }
 
 device_result<void> stream_calls::sync_stream(stream_handle stream) {
-  driver_call call = calls_.begin_unrecorded("cuStreamSynchronize", costs_.sync_call);
+  driver_call call = calls_.begin_unrecorded("cuStreamSynchronize", calls_.costs().sync_call);
   const stream_state* s = streams_.find(stream);
   if (!s) return fail(status::invalid_value, "cuStreamSynchronize", "no such stream");
   if (auto allowed = captures_.permitted_to_wait(*s, "cuStreamSynchronize"); !allowed) return allowed;
@@ -47,14 +47,14 @@ device_result<void> stream_calls::sync_stream(stream_handle stream) {
   call.end = std::max(call.end, streams_.tail(stream, *s));
   calls_.queue().run_until(call.end);
   pools_.trim_all(call.end);
-  log_.synced(call.begin, call.recorded_end(), streams_.key(stream), trace::sync_kind::stream);
-  log_.watermark(call.recorded_end());
+  calls_.log().synced(call.begin, call.recorded_end(), streams_.key(stream), trace::sync_kind::stream);
+  calls_.log().watermark(call.recorded_end());
   calls_.finish(call);
   return scheduler_.error();
 }
 
 device_result<bool> stream_calls::stream_idle(stream_handle stream) {
-  driver_call call = calls_.begin_unrecorded("cuStreamQuery", costs_.event_call);
+  driver_call call = calls_.begin_unrecorded("cuStreamQuery", calls_.costs().event_call);
   const stream_state* s = streams_.find(stream);
   if (!s) return fail(status::invalid_value, "cuStreamQuery", "no such stream");
   auto allowed = captures_.permitted_to_wait(*s, "cuStreamQuery");
@@ -74,13 +74,13 @@ device_result<int> stream_calls::stream_priority(stream_handle stream) {
 }
 
 device_result<void> stream_calls::synchronize() {
-  driver_call call = calls_.begin_unrecorded("cuCtxSynchronize", costs_.sync_call);
+  driver_call call = calls_.begin_unrecorded("cuCtxSynchronize", calls_.costs().sync_call);
   if (auto allowed = captures_.permitted_to_synchronize("cuCtxSynchronize"); !allowed) return allowed;
   call.end = std::max(call.end, streams_.idle_at());
   calls_.queue().run_until(call.end);
   pools_.trim_all(call.end);
-  log_.synced(call.begin, call.recorded_end(), 0, trace::sync_kind::context);
-  log_.watermark(call.recorded_end());
+  calls_.log().synced(call.begin, call.recorded_end(), 0, trace::sync_kind::context);
+  calls_.log().watermark(call.recorded_end());
   calls_.finish(call);
   return scheduler_.error();
 }

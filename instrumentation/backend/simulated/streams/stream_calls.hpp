@@ -15,13 +15,7 @@ class stream_calls {
  public:
   stream_calls(driver_calls& calls, stream_table& streams, captures& captures, driver_pools& pools,
                const scheduler& scheduler)
-      : calls_(calls),
-        log_(calls.log()),
-        costs_(calls.costs()),
-        streams_(streams),
-        captures_(captures),
-        pools_(pools),
-        scheduler_(scheduler) {}
+      : calls_(calls), streams_(streams), captures_(captures), pools_(pools), scheduler_(scheduler) {}
 
   [[nodiscard]] device_result<stream_handle> create_stream(stream_flags flags);
   void destroy_stream(stream_handle stream) noexcept;
@@ -33,8 +27,6 @@ class stream_calls {
 
  private:
   driver_calls& calls_;
-  const driver_log& log_;
-  const cost_model& costs_;
   stream_table& streams_;
   captures& captures_;
   driver_pools& pools_;
