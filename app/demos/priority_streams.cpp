@@ -19,8 +19,8 @@ constexpr int requests = 4;
 // Simulates requests that arrive while batches are queued. Measures the time that a request takes on a stream with the
 // same priority as the batches, and on a stream with the most urgent priority.
 void priority_streams(context& c) {
-  const runtime::priority_range get_range = runtime::stream_priorities(c.device());
-  const runtime::stream background(c.device(), runtime::stream_mode::non_blocking, get_range.least);
+  const runtime::priority_range priorities = runtime::stream_priorities(c.device());
+  const runtime::stream background(c.device(), runtime::stream_mode::non_blocking, priorities.least);
   const runtime::device_buffer batch(batch_words * 4, background, "batch");
   const runtime::pinned_buffer batch_host(batch_words * 4, background, "batch on the host");
   const runtime::pinned_buffer result(request_words * 4, background, "answer");
@@ -28,7 +28,7 @@ void priority_streams(context& c) {
   for (const bool urgent : {false, true}) {
     const char* name = urgent ? "urgent" : "same priority";
     const runtime::stream requested(c.device(), runtime::stream_mode::non_blocking,
-                                    urgent ? get_range.greatest : get_range.least);
+                                    urgent ? priorities.greatest : priorities.least);
     const runtime::device_buffer request(request_words * 4, requested, "request");
     fill_input(batch_host.as<std::uint32_t>());
     fill_input(result.as<std::uint32_t>());

@@ -92,7 +92,7 @@ template <class Record>
 
 template <class Record>
 bool emit(Record record) noexcept {
-  return emit_bytes(&record.header, get_type<Record>::value, sizeof(Record));
+  return emit_bytes(&record.header, type_of_record<Record>::value, sizeof(Record));
 }
 
 /// The key of a text: its hash. Sends a `string_record` the first time this process uses the text. O(length),

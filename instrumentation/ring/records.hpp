@@ -33,10 +33,10 @@ enum class clock_kind : std::uint32_t { tsc = 0, monotonic_ns = 1, simulated_ns 
 
 /// Maps a record struct to its record_type.
 template <class Record>
-struct get_type;
+struct type_of_record;
 #define SLUICE_RECORD(name)                                                   \
   template <>                                                                 \
-  struct get_type<name##_record> {                                            \
+  struct type_of_record<name##_record> {                                      \
     static constexpr record_type value = record_type::name;                   \
     static_assert(std::is_trivially_copyable_v<name##_record>);               \
     static_assert(sizeof(name##_record) % 8 == 0, "records are whole words"); \

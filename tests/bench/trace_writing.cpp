@@ -134,7 +134,8 @@ struct local_ring {
   template <class Record>
   void put(std::int64_t time, Record record, const void* extra = nullptr, std::size_t extra_bytes = 0) {
     record.header.time = static_cast<std::uint64_t>(origin + time);
-    if (!producer.put(&record.header, ring::get_type<Record>::value, sizeof record, extra, extra_bytes)) std::abort();
+    if (!producer.put(&record.header, ring::type_of_record<Record>::value, sizeof record, extra, extra_bytes))
+      std::abort();
   }
   ring::ring_producer producer;
   std::unique_ptr<writer::ring_reader> reader;

@@ -73,7 +73,7 @@ void run(std::span<const std::uint8_t> input) {
 
 template <class Record>
 void add(bytes& input, Record record) {
-  record.header.type = static_cast<std::uint16_t>(ring::get_type<Record>::value);
+  record.header.type = static_cast<std::uint16_t>(ring::type_of_record<Record>::value);
   record.header.words = sizeof record / 8;
   record.header.time = 5'000;
   const auto* begin = reinterpret_cast<const std::uint8_t*>(&record);

@@ -247,11 +247,11 @@ class ranks_view final : public view {
   /// Finds the devices of each rank: that of the rank's peak, and those of its streams and pools.
   void find_strips(const view_context& with, const metrics::report& whole_report, const query::track_list& tracks) {
     const auto snapshot = with.state.active()->engine->snapshot();
-    std::map<trace::process_id, std::set<trace::device_id>> get_devices;
+    std::map<trace::process_id, std::set<trace::device_id>> devices_by_process;
     std::map<trace::device_id, std::set<trace::process_id>> users_by_device;
     const auto uses = [&](trace::process_id process, trace::device_id device) {
       if (process == trace::process_id::none || device == trace::device_id::none) return;
-      get_devices[process].insert(device);
+      devices_by_process[process].insert(device);
       users_by_device[device].insert(process);
     };
     for (const query::track& each : tracks.tracks) uses(each.process, each.device);
@@ -259,7 +259,7 @@ class ranks_view final : public view {
     strips_.clear();
     for (std::size_t at = 0; at < ranks_.size(); ++at) {
       const rank_metrics& subject = whole_report.waste.ranks[ranks_[at].place];
-      const std::set<trace::device_id>& devices = get_devices[subject.process];
+      const std::set<trace::device_id>& devices = devices_by_process[subject.process];
       for (const trace::device_id device : devices) {
         rank_strip& strip = strips_.emplace_back();
         strip.rank = at;

@@ -70,7 +70,7 @@ struct slice {
   bool is_kernel = false;            ///< True if `name` is a mangled symbol.
   trace::string_id category{};
   const char* fixed_category = nullptr;
-  std::uint64_t call = 0, find_work = 0;
+  std::uint64_t call = 0, requested_by = 0;
   std::array<perfetto_metric, 8> metrics;
   std::uint8_t metric_count = 0;
 
@@ -228,7 +228,7 @@ class perfetto_writer {
   template <class Row>
   static void fill_work(slice& new_slice, const Row& row) {
     new_slice.track = {track_subject::stream, raw(row.stream)};
-    new_slice.find_work = raw(row.call);
+    new_slice.requested_by = raw(row.call);
     if (row.correlation != 0) new_slice.metric("correlation", row.correlation);
   }
   static void fill(slice& new_slice, const trace::kernel_event& row) {
@@ -322,7 +322,7 @@ class perfetto_writer {
     event.name = name_;
     event.category = category_;
     event.call = item.call;
-    event.find_work = item.find_work;
+    event.requested_by = item.requested_by;
     if (const auto known = links_from_.find(item.order); known != links_from_.end()) event.flows = known->second;
     if (const auto known = links_to_.find(item.order); known != links_to_.end()) event.flow_ends = known->second;
     event.metrics = {item.metrics.data(), item.metric_count};

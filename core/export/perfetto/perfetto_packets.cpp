@@ -167,11 +167,11 @@ void perfetto_packets::write_event(const event& row, std::uint32_t type) {
     out.add_uint64(track_event::name_iid, intern(events_, row.name.empty() ? "(no name)" : row.name, fresh_));
     for (const std::uint64_t flow : row.flows) out.add_fixed64(track_event::flow_ids, flow);
     for (const std::uint64_t flow : row.flow_ends) out.add_fixed64(track_event::terminating_flow_ids, flow);
-    if (row.call != 0 || row.find_work != 0) {
+    if (row.call != 0 || row.requested_by != 0) {
       // A terminating flow ends at its first end, but a call may have much work. A graph launch, for example, has all
       // work of the graph.
       pbf_writer arrow(out, track_event::legacy_event);
-      arrow.add_uint64(legacy_event::bind_id, row.call != 0 ? row.call : row.find_work);
+      arrow.add_uint64(legacy_event::bind_id, row.call != 0 ? row.call : row.requested_by);
       arrow.add_enum(legacy_event::flow_direction, row.call != 0 ? legacy_event::out_of : legacy_event::into);
     }
     for (const perfetto_metric& metric : row.metrics) {

@@ -41,9 +41,9 @@ class perfetto_packets {
     std::uint64_t time = 0;
     std::string_view name, category;
     std::uint64_t call = 0;  ///< If not 0, arrows go from this event to each event that has this number as its
-                             ///< `find_work`.
+                             ///< `requested_by`.
     /// If not 0, an arrow from the event with this number as its `call` ends here. An event never has both.
-    std::uint64_t find_work = 0;
+    std::uint64_t requested_by = 0;
     /// The ids of other arrows that start at this event, and of those that end at it.
     std::span<const std::uint64_t> flows, flow_ends;
     std::span<const perfetto_metric> metrics;

@@ -218,10 +218,10 @@ class nsys_importer {
   void take_gpu(const cells& row) {
     using namespace nsys::gpu;
     const std::int64_t own = row.number(id);
-    const auto find_ordinal = ordinals_.find(own);
-    const std::int64_t said = ordinals_differ_                  ? own
-                              : find_ordinal != ordinals_.end() ? find_ordinal->second
-                                                                : row.number(ordinal, own);
+    const auto found = ordinals_.find(own);
+    const std::int64_t said = ordinals_differ_           ? own
+                              : found != ordinals_.end() ? found->second
+                                                         : row.number(ordinal, own);
     places_.add_gpu(
         {own, said, row.number(memory), row.number(major), row.number(minor), row.text(name), row.text(uuid)});
   }

@@ -15,15 +15,15 @@ namespace sluice::importing {
 namespace rocm {
 namespace {
 
-using find_column = nsys_column::type;
+using column_type = nsys_column::type;
 
 namespace rocpd_string {
 enum : std::uint8_t { id, text };
-constexpr nsys_column columns[] = {{"id"}, {"string", find_column::text}};
+constexpr nsys_column columns[] = {{"id"}, {"string", column_type::text}};
 }  // namespace rocpd_string
 namespace rocpd_process {
 enum : std::uint8_t { id, pid, command };
-constexpr nsys_column columns[] = {{"id"}, {"pid"}, {"command", find_column::text}};
+constexpr nsys_column columns[] = {{"id"}, {"pid"}, {"command", column_type::text}};
 }  // namespace rocpd_process
 namespace rocpd_thread {
 enum : std::uint8_t { id, tid };
@@ -32,15 +32,15 @@ constexpr nsys_column columns[] = {{"id"}, {"tid"}};
 namespace rocpd_agent {
 enum : std::uint8_t { id, type, ordinal, logical, name, product };
 constexpr nsys_column columns[] = {{"id"},
-                                   {"type", find_column::text},
+                                   {"type", column_type::text},
                                    {"type_index"},
                                    {"logical_index"},
-                                   {"name", find_column::text},
-                                   {"product_name", find_column::text}};
+                                   {"name", column_type::text},
+                                   {"product_name", column_type::text}};
 }  // namespace rocpd_agent
 namespace rocpd_symbol {
 enum : std::uint8_t { id, name, shown };
-constexpr nsys_column columns[] = {{"id"}, {"kernel_name", find_column::text}, {"display_name", find_column::text}};
+constexpr nsys_column columns[] = {{"id"}, {"kernel_name", column_type::text}, {"display_name", column_type::text}};
 }  // namespace rocpd_symbol
 namespace rocpd_event {
 enum : std::uint8_t { id, correlation, stack, category };
@@ -92,8 +92,8 @@ constexpr nsys_column columns[] = {{"start"},    {"end"},          {"size"},    
 }  // namespace rocpd_copy
 namespace rocpd_memory {
 enum : std::uint8_t { begin, end, type, pid, tid, agent, level, address, size, event };
-constexpr nsys_column columns[] = {{"start"}, {"end"},      {"type", find_column::text},  {"pid"},
-                                   {"tid"},   {"agent_id"}, {"level", find_column::text}, {"address"},
+constexpr nsys_column columns[] = {{"start"}, {"end"},      {"type", column_type::text},  {"pid"},
+                                   {"tid"},   {"agent_id"}, {"level", column_type::text}, {"address"},
                                    {"size"},  {"event_id"}};
 }  // namespace rocpd_memory
 

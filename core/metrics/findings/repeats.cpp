@@ -68,10 +68,10 @@ void find_round_trips(finder& in) {
                   format_time(busy), in.share_of_active(busy));
   std::vector<const round_trip_stacks*> groups;
   for (const round_trip_stacks& each : found) groups.push_back(&each);
-  std::map<std::pair<std::string, std::string>, std::uint64_t> get_bytes;
+  std::map<std::pair<std::string, std::string>, std::uint64_t> bytes_by_lines;
   for (const round_trip_stacks* each : groups)
-    get_bytes[{to_text(in.places.of(each->up)), to_text(in.places.of(each->down))}] += each->to_device.bytes;
-  const auto most = std::max_element(get_bytes.begin(), get_bytes.end(),
+    bytes_by_lines[{to_text(in.places.of(each->up)), to_text(in.places.of(each->down))}] += each->to_device.bytes;
+  const auto most = std::max_element(bytes_by_lines.begin(), bytes_by_lines.end(),
                                      [](const auto& a, const auto& b) { return a.second < b.second; });
   const auto named = std::find_if(groups.begin(), groups.end(), [&](const round_trip_stacks* each) {
     return to_text(in.places.of(each->up)) == most->first.first &&

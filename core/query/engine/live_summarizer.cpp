@@ -160,12 +160,12 @@ summary::stored_metrics_options live_summarizer::how_to_build() const {
   return {.several_cores = false, .readers = many_cores_ ? readers : 1};
 }
 
-result<live_summarizer::compute_metrics> live_summarizer::first_metrics(
+result<live_summarizer::section_metrics> live_summarizer::first_metrics(
     const summary::growing_summary::outcome& output) const {
   auto found = summary::build_stored_metrics(*output.sections, *output.unsectioned, how_to_build(), {},
                                              [this] { return !stopping_; });
   if (!found) return tl::unexpected(found.error());
-  return compute_metrics{std::make_shared<const summary::stored_metrics>(std::move(*found)), output.sections};
+  return section_metrics{std::make_shared<const summary::stored_metrics>(std::move(*found)), output.sections};
 }
 
 void live_summarizer::work_on_metrics() {

@@ -43,7 +43,7 @@ class live_summarizer {
 
  private:
   using steady = std::chrono::steady_clock;
-  struct compute_metrics {
+  struct section_metrics {
     std::shared_ptr<const summary::stored_metrics> metrics;
     std::shared_ptr<const summary::section_reader> from;
   };
@@ -53,7 +53,7 @@ class live_summarizer {
   void show(const summary::growing_summary::outcome& output);
   void work_on_metrics();
   /// Builds the metrics of a recording that has none yet. Errors: those of `build_stored_metrics`.
-  [[nodiscard]] result<compute_metrics> first_metrics(const summary::growing_summary::outcome& output) const;
+  [[nodiscard]] result<section_metrics> first_metrics(const summary::growing_summary::outcome& output) const;
   [[nodiscard]] summary::stored_metrics_options how_to_build() const;
 
   const std::size_t memory_bytes_;
@@ -68,7 +68,7 @@ class live_summarizer {
   std::shared_ptr<const stored_sources> results_;  ///< The results that were passed to `take` last.
   std::size_t settled_ = 0;                        ///< The `settled` of the summary from which `results_` were made.
   std::size_t beginning_ = 0;                      ///< The `beginning` of that summary.
-  compute_metrics metrics_;
+  section_metrics metrics_;
 
   mutable std::mutex mutex_;  ///< Guards the members below.
   std::condition_variable changed_;
@@ -78,7 +78,7 @@ class live_summarizer {
   std::optional<summary::growing_summary::outcome> unfigured_;  ///< The summary whose metrics are built next.
   bool building_ = false;
   steady::time_point next_metrics_{};
-  std::optional<compute_metrics> built_;  ///< Metrics that have not been passed to `take` yet.
+  std::optional<section_metrics> built_;  ///< Metrics that have not been passed to `take` yet.
   worker_thread thread_;                  ///< Started by the first `update`.
   worker_thread metrics_thread_;          ///< Started by the first growing recording.
 };

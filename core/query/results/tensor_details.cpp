@@ -70,13 +70,13 @@ class tensor_words {
       use_in_words last = get_words(used.last, false);
       put("Last touch", std::move(last.text), last.link);
     }
-    put("Touched", count_uses(used));
+    put("Touched", format_uses(used));
     const trace::time_ns end = block_.freed() ? block_.died : index::recorded_range(from_.trace).end;
     if (end > used.last.time)
       put(block_.freed() ? "Held after that" : "Not used since", format_time(end - used.last.time));
   }
 
-  static std::string count_uses(const index::block_touches& used) {
+  static std::string format_uses(const index::block_touches& used) {
     std::string parts;
     const auto part = [&](std::uint64_t count, std::string_view noun) {
       if (count > 0) parts += (parts.empty() ? "" : ", ") + format_some(count, noun);

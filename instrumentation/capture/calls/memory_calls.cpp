@@ -199,10 +199,10 @@ void graph_allocated(const call& c, std::uint64_t address, std::size_t bytes, st
                 .owner = graph});
 }
 
-void graph_node_added(const call& c, const CUgraphNodeParams* node, CUgraph graph, const CUgraphNode* ugraph_node) {
+void graph_node_added(const call& c, const CUgraphNodeParams* node, CUgraph graph, const CUgraphNode* created) {
   if (node == nullptr) return;
   if (node->type != CU_GRAPH_NODE_TYPE_MEM_ALLOC) {
-    return any_node(c, get_place(graph, c.ok() && ugraph_node != nullptr ? *ugraph_node : nullptr), node, true);
+    return any_node(c, get_place(graph, c.ok() && created != nullptr ? *created : nullptr), node, true);
   }
   graph_allocated(c, c.ok() ? node->alloc.dptr : 0, node->alloc.bytesize, number(graph));
 }

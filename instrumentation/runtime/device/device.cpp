@@ -141,16 +141,16 @@ device_guard::~device_guard() {
 }
 
 int runtime_version() noexcept {
-  using get_version = int(int*);
+  using version_function = int(int*);
   int version = 0;
   // First look in the program's global symbols, then in libraries loaded privately (as Python does).
-  if (auto* subject = reinterpret_cast<get_version*>(dlsym(RTLD_DEFAULT, "cudaRuntimeGetVersion"))) {
+  if (auto* subject = reinterpret_cast<version_function*>(dlsym(RTLD_DEFAULT, "cudaRuntimeGetVersion"))) {
     return subject(&version) == 0 ? version : 0;
   }
   for (const char* soname : {"libcudart.so.13", "libcudart.so.12", "libcudart.so.11.0"}) {
     void* library = dlopen(soname, RTLD_NOW | RTLD_NOLOAD);
     if (!library) continue;
-    auto* target = reinterpret_cast<get_version*>(dlsym(library, "cudaRuntimeGetVersion"));
+    auto* target = reinterpret_cast<version_function*>(dlsym(library, "cudaRuntimeGetVersion"));
     if (target && target(&version) != 0) version = 0;
     dlclose(library);
     if (version != 0) break;

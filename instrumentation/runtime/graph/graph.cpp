@@ -99,7 +99,7 @@ graph graph_capture::finish() {
     throw error({status::invalid_value, 0, "graph_capture::finish", "the capture has already been finished"});
   }
   backend::device& device = stream_.device().backend();
-  auto end_capture = device.end_capture(stream_.handle());
+  auto ended = device.end_capture(stream_.handle());
   {
     const std::lock_guard lock(capture_list::get().mutex);
     capture_list::get().by_id.erase({&device, active_->id()});
@@ -110,7 +110,7 @@ graph graph_capture::finish() {
     const std::lock_guard lock(active_->mutex_);
     ending.swap(active_->until_end_);
   }
-  const auto handle = value_or_throw(std::move(end_capture));
+  const auto handle = value_or_throw(std::move(ended));
   const std::lock_guard lock(active_->mutex_);
   return graph(stream_.device(), handle, std::move(active_->kept_));
 }

@@ -269,27 +269,27 @@ std::map<std::string, std::uint64_t> bytes_by(symbols::attribution by, const bro
   return totals;
 }
 
-using get_bytes = std::map<std::string, std::uint64_t>;
+using bytes_by_name = std::map<std::string, std::uint64_t>;
 
 TEST(foreign_lines, of_windows_are_the_programs) {
   BRING("r06-windows-paths.pickle", file);
   EXPECT_EQ(bytes_by(symbols::attribution::line, file),
-            (get_bytes{{"nets\\model.py:39, forward", 96 * mib}, {"nets\\model.py:53, silu", 32 * mib}}));
+            (bytes_by_name{{"nets\\model.py:39, forward", 96 * mib}, {"nets\\model.py:53, silu", 32 * mib}}));
   EXPECT_EQ(bytes_by(symbols::attribution::package, file),
-            (get_bytes{{"einops", 96 * mib}, {"the program", 32 * mib}}));
+            (bytes_by_name{{"einops", 96 * mib}, {"the program", 32 * mib}}));
 }
 
 TEST(foreign_lines, that_called_generated_code_asked_for_its_memory) {
   BRING("r27-generated-code.pickle", file);
-  EXPECT_EQ(bytes_by(symbols::attribution::line, file), (get_bytes{{"proj/part0.py:9, main", 2 * mib},
-                                                                   {"proj/part1.py:10, main", 3 * mib},
-                                                                   {"proj/part2.py:11, main", 4 * mib},
-                                                                   {"proj/part3.py:12, main", 5 * mib}}));
+  EXPECT_EQ(bytes_by(symbols::attribution::line, file), (bytes_by_name{{"proj/part0.py:9, main", 2 * mib},
+                                                                       {"proj/part1.py:10, main", 3 * mib},
+                                                                       {"proj/part2.py:11, main", 4 * mib},
+                                                                       {"proj/part3.py:12, main", 5 * mib}}));
 }
 
 TEST(foreign_lines, that_generated_code_was_made_from_asked_for_its_memory) {
   BRING("r23-fx-frames.pickle", file);
-  EXPECT_EQ(bytes_by(symbols::attribution::line, file), (get_bytes{{"w/net.py:33, forward", 8388600}}));
+  EXPECT_EQ(bytes_by(symbols::attribution::line, file), (bytes_by_name{{"w/net.py:33, forward", 8388600}}));
   EXPECT_TRUE(file.imported().not_understood.empty());
 }
 

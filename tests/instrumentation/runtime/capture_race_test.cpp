@@ -191,11 +191,11 @@ TEST_P(capture_race, a_miss_breaks_no_capture_that_was_announced) {
                    std::this_thread::sleep_for(std::chrono::microseconds(20));
                    auto begun = d.begin_capture(captured.handle(), mode);
                    std::this_thread::sleep_for(std::chrono::microseconds(60));
-                   auto end_capture = d.end_capture(captured.handle());
+                   auto ended = d.end_capture(captured.handle());
                    announced_captures::end(device(), group);
                    announced_captures::release(device(), group);
                    value_or_throw(std::move(begun));
-                   d.destroy_graph(value_or_throw(std::move(end_capture)));
+                   d.destroy_graph(value_or_throw(std::move(ended)));
                  },
                  [&] { p->deallocate(beside, p->allocate(beside, bytes), bytes); });
 }

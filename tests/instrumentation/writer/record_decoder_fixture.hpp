@@ -55,7 +55,7 @@ class record_decoder_test : public testing::Test {
   }
 
   template <class Record>
-  void put(thread& t, time_ns time, Record record, ring::record_type type = ring::get_type<Record>::value) {
+  void put(thread& t, time_ns time, Record record, ring::record_type type = ring::type_of_record<Record>::value) {
     record.header.time = raw_time(time);
     ASSERT_TRUE(t.pair.producer.put(&record.header, type, sizeof record));
   }

@@ -126,21 +126,21 @@ void kinds() {
 
 /// Copies 2000 bytes to the device, back to each kind of memory that the host can read, then to the device again.
 void results() {
-  const CUdeviceptr select_block = block(mib);
+  const CUdeviceptr device_block = block(mib);
   const std::vector<char> content = filled(2000, 6);
-  CHECK(cuMemcpyHtoD_v2(select_block, content.data(), 2000));
+  CHECK(cuMemcpyHtoD_v2(device_block, content.data(), 2000));
   std::vector<char> plain(2000);
-  CHECK(cuMemcpyDtoH_v2(plain.data(), select_block, 2000));
+  CHECK(cuMemcpyDtoH_v2(plain.data(), device_block, 2000));
   std::fill(plain.begin(), plain.end(), '\1');
   CUstream stream = nullptr;
   CHECK(cuStreamCreate(&stream, CU_STREAM_NON_BLOCKING));
-  CHECK(cuMemcpyDtoHAsync_v2(plain.data(), select_block, 2000, stream));
-  CHECK(cuMemcpyAsync(reinterpret_cast<CUdeviceptr>(plain.data()), select_block, 2000, stream));
+  CHECK(cuMemcpyDtoHAsync_v2(plain.data(), device_block, 2000, stream));
+  CHECK(cuMemcpyAsync(reinterpret_cast<CUdeviceptr>(plain.data()), device_block, 2000, stream));
   // The same as 5 rows of 400 with gaps between them.
   std::vector<char> rows(5 * 512);
   CUDA_MEMCPY2D shape{};
   shape.srcMemoryType = CU_MEMORYTYPE_DEVICE;
-  shape.srcDevice = select_block;
+  shape.srcDevice = device_block;
   shape.srcPitch = 400;
   shape.dstMemoryType = CU_MEMORYTYPE_HOST;
   shape.dstHost = rows.data();
@@ -153,7 +153,7 @@ void results() {
   // afterwards.
   void* pinned = nullptr;
   CHECK(cuMemHostAlloc(&pinned, 2000, 0));
-  CHECK(cuMemcpyDtoH_v2(pinned, select_block, 2000));
+  CHECK(cuMemcpyDtoH_v2(pinned, device_block, 2000));
   CUevent event = nullptr;
   CHECK(cuEventCreate(&event, 0));
   const std::vector<std::function<void()>> waits{
@@ -170,12 +170,12 @@ void results() {
       [&] { CHECK(cuStreamQuery(stream)); },
   };
   for (const auto& wait : waits) {
-    CHECK(cuMemcpyDtoHAsync_v2(pinned, select_block, 2000, stream));
+    CHECK(cuMemcpyDtoHAsync_v2(pinned, device_block, 2000, stream));
     wait();
     std::memset(pinned, 7, 2000);
     CHECK(cuStreamSynchronize(stream));  // Nothing is left to read.
   }
-  CHECK(cuMemcpyHtoD_v2(select_block, content.data(), 2000));
+  CHECK(cuMemcpyHtoD_v2(device_block, content.data(), 2000));
 }
 
 /// Copies 1000 bytes back to page-locked memory, in nine ways in which the recorder does not observe the end of the

@@ -48,8 +48,8 @@ bool joined(const capture& c) {
   return true;
 }
 
-CUresult end(CUstream stream, CUgraph* ugraph) {
-  *ugraph = nullptr;
+CUresult end(CUstream stream, CUgraph* graph_handle) {
+  *graph_handle = nullptr;
   std::lock_guard lock(state().mutex);
   const auto found = state().capturing.find(stream);
   if (found == state().capturing.end()) return CUDA_ERROR_ILLEGAL_STATE;
@@ -61,7 +61,7 @@ CUresult end(CUstream stream, CUgraph* ugraph) {
   std::erase_if(state().capturing, [&](const auto& part) { return part.second == c; });
   if (std::exchange(state().capture_broken, false)) return CUDA_ERROR_STREAM_CAPTURE_INVALIDATED;
   if (!joined(*c)) return CUDA_ERROR_STREAM_CAPTURE_UNJOINED;
-  *ugraph = reinterpret_cast<CUgraph>(c->into);
+  *graph_handle = reinterpret_cast<CUgraph>(c->into);
   return CUDA_SUCCESS;
 }
 
@@ -123,15 +123,15 @@ CUresult cuStreamBeginCapture_v2(CUstream stream, CUstreamCaptureMode mode) {
   CALL(cuStreamBeginCapture_v2, stream, mode);
   return the_call.leave(begin(stream, mode));
 }
-CUresult cuStreamEndCapture(CUstream stream, CUgraph* ugraph) {
-  CALL(cuStreamEndCapture, stream, ugraph);
-  return the_call.leave(end(stream, ugraph));
+CUresult cuStreamEndCapture(CUstream stream, CUgraph* graph_handle) {
+  CALL(cuStreamEndCapture, stream, graph_handle);
+  return the_call.leave(end(stream, graph_handle));
 }
-CUresult cuGraphCreate(CUgraph* ugraph, unsigned flags) {
-  CALL(cuGraphCreate, ugraph, flags);
+CUresult cuGraphCreate(CUgraph* graph_handle, unsigned flags) {
+  CALL(cuGraphCreate, graph_handle, flags);
   {
     std::lock_guard lock(state().mutex);
-    *ugraph = reinterpret_cast<CUgraph>(new_graph());
+    *graph_handle = reinterpret_cast<CUgraph>(new_graph());
   }
   return the_call.leave(CUDA_SUCCESS);
 }
@@ -157,14 +157,14 @@ CUresult cuGraphNodeGetType(CUgraphNode node, CUgraphNodeType* type) {
   *type = reinterpret_cast<graph_node*>(node)->type;
   return CUDA_SUCCESS;
 }
-CUresult cuGraphGetEdges(CUgraph which, CUgraphNode* ugraph_node, CUgraphNode* to, std::size_t* count) {
+CUresult cuGraphGetEdges(CUgraph which, CUgraphNode* sources, CUgraphNode* to, std::size_t* count) {
   std::lock_guard lock(state().mutex);
   if (!state().graphs.contains(reinterpret_cast<graph*>(which))) return CUDA_ERROR_INVALID_VALUE;
   std::size_t found = 0;
   for (graph_node* node : reinterpret_cast<graph*>(which)->nodes) {
     for (graph_node* before : node->after) {
-      if (ugraph_node != nullptr && found < *count) {
-        ugraph_node[found] = reinterpret_cast<CUgraphNode>(before);
+      if (sources != nullptr && found < *count) {
+        sources[found] = reinterpret_cast<CUgraphNode>(before);
         to[found] = reinterpret_cast<CUgraphNode>(node);
       }
       ++found;
@@ -241,11 +241,11 @@ CUresult cuGraphExecMemsetNodeSetParams(CUgraphExec exec, CUgraphNode node, cons
   CALL(cuGraphExecMemsetNodeSetParams, exec, node, fill, context);
   return the_call.leave(CUDA_SUCCESS);
 }
-CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph ugraph, CUgraphExecUpdateResultInfo* info) {
-  CALL(cuGraphExecUpdate_v2, exec, ugraph, info);
+CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph graph_handle, CUgraphExecUpdateResultInfo* info) {
+  CALL(cuGraphExecUpdate_v2, exec, graph_handle, info);
   // Only a graph of the same shape can replace the executable graph's.
   auto& now = reinterpret_cast<graph*>(exec)->nodes;
-  const auto& next = reinterpret_cast<graph*>(ugraph)->nodes;
+  const auto& next = reinterpret_cast<graph*>(graph_handle)->nodes;
   const bool fits = now.size() == next.size();
   if (info != nullptr) info->result = fits ? CU_GRAPH_EXEC_UPDATE_SUCCESS : CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
   for (std::size_t i = 0; fits && i < now.size(); ++i) {
@@ -253,9 +253,9 @@ CUresult cuGraphExecUpdate_v2(CUgraphExec exec, CUgraph ugraph, CUgraphExecUpdat
   }
   return the_call.leave(fits ? CUDA_SUCCESS : CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE);
 }
-CUresult cuGraphInstantiateWithFlags(CUgraphExec* exec, CUgraph ugraph, unsigned long long flags) {
-  CALL(cuGraphInstantiateWithFlags, exec, ugraph, flags);
-  *exec = reinterpret_cast<CUgraphExec>(new graph(*reinterpret_cast<graph*>(ugraph)));
+CUresult cuGraphInstantiateWithFlags(CUgraphExec* exec, CUgraph graph_handle, unsigned long long flags) {
+  CALL(cuGraphInstantiateWithFlags, exec, graph_handle, flags);
+  *exec = reinterpret_cast<CUgraphExec>(new graph(*reinterpret_cast<graph*>(graph_handle)));
   return the_call.leave(CUDA_SUCCESS);
 }
 CUresult cuGraphExecDestroy(CUgraphExec exec) {

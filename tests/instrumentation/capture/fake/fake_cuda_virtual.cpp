@@ -57,7 +57,7 @@ CUresult map_physical(CUdeviceptr address, std::size_t bytes, CUmemGenericAlloca
   void* at = mmap(host(address), bytes, PROT_READ | PROT_WRITE, kind | MAP_FIXED, file, 0);
   if (at == MAP_FAILED) return CUDA_ERROR_INVALID_VALUE;
   if (file >= 0) ++found->second.mappings;
-  if (file >= 0 && found->second.device != 0) state().find_device[address] = found->second.device;
+  if (file >= 0 && found->second.device != 0) state().device_by_address[address] = found->second.device;
   state().handle_at[address] = handle;
   state().blocks[address] = bytes;
   return CUDA_SUCCESS;
@@ -70,7 +70,7 @@ CUresult unmap_all(CUdeviceptr address, std::size_t bytes) {
   auto& mapped = state().handle_at;
   for (auto i = mapped.lower_bound(address); i != mapped.end() && i->first < address + bytes; i = mapped.erase(i)) {
     state().blocks.erase(i->first);
-    state().find_device.erase(i->first);
+    state().device_by_address.erase(i->first);
     if (const auto found = physicals().find(i->second); found != physicals().end()) --found->second.mappings;
     drop(i->second);
   }

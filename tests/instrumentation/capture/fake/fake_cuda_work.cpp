@@ -74,14 +74,14 @@ CUresult cuMemcpyHtoD_v2(CUdeviceptr to, const void* source, std::size_t bytes) 
   copy(the_call, host(to), source, bytes, nullptr, false);
   return the_call.leave(CUDA_SUCCESS);
 }
-CUresult cuMemcpyDtoH_v2(void* to, CUdeviceptr udeviceptr, std::size_t bytes) {
-  CALL(cuMemcpyDtoH_v2, to, udeviceptr, bytes);
-  copy(the_call, to, host(udeviceptr), bytes, nullptr, false);
+CUresult cuMemcpyDtoH_v2(void* to, CUdeviceptr source_address, std::size_t bytes) {
+  CALL(cuMemcpyDtoH_v2, to, source_address, bytes);
+  copy(the_call, to, host(source_address), bytes, nullptr, false);
   return the_call.leave(CUDA_SUCCESS);
 }
-CUresult cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr udeviceptr, std::size_t bytes) {
-  CALL(cuMemcpyDtoD_v2, to, udeviceptr, bytes);
-  copy(the_call, host(to), host(udeviceptr), bytes, nullptr, false);
+CUresult cuMemcpyDtoD_v2(CUdeviceptr to, CUdeviceptr source_address, std::size_t bytes) {
+  CALL(cuMemcpyDtoD_v2, to, source_address, bytes);
+  copy(the_call, host(to), host(source_address), bytes, nullptr, false);
   // Unlike the other copies, this copy does not wait: the device stays busy for a while.
   state().busy_until = sluice_fake_hub()->timestamp() + 1'000'000;
   return the_call.leave(CUDA_SUCCESS);
@@ -91,22 +91,22 @@ CUresult cuMemcpyHtoDAsync_v2(CUdeviceptr to, const void* source, std::size_t by
   copy(the_call, host(to), source, bytes, stream, true);
   return the_call.leave(CUDA_SUCCESS);
 }
-CUresult cuMemcpyDtoHAsync_v2(void* to, CUdeviceptr udeviceptr, std::size_t bytes, CUstream stream) {
-  CALL(cuMemcpyDtoHAsync_v2, to, udeviceptr, bytes, stream);
-  copy(the_call, to, host(udeviceptr), bytes, stream, true);
+CUresult cuMemcpyDtoHAsync_v2(void* to, CUdeviceptr source_address, std::size_t bytes, CUstream stream) {
+  CALL(cuMemcpyDtoHAsync_v2, to, source_address, bytes, stream);
+  copy(the_call, to, host(source_address), bytes, stream, true);
   return the_call.leave(CUDA_SUCCESS);
 }
-CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr udeviceptr, std::size_t bytes, CUstream stream) {
-  CALL(cuMemcpyDtoDAsync_v2, to, udeviceptr, bytes, stream);
-  const owner source = find_owner(udeviceptr), target = find_owner(to);
+CUresult cuMemcpyDtoDAsync_v2(CUdeviceptr to, CUdeviceptr source_address, std::size_t bytes, CUstream stream) {
+  CALL(cuMemcpyDtoDAsync_v2, to, source_address, bytes, stream);
+  const owner source = find_owner(source_address), target = find_owner(to);
   if (source.device != target.device && (source.mapped || target.mapped))
     return the_call.leave(CUDA_ERROR_INVALID_VALUE);
-  copy(the_call, host(to), host(udeviceptr), bytes, stream, true);
+  copy(the_call, host(to), host(source_address), bytes, stream, true);
   return the_call.leave(CUDA_SUCCESS);
 }
-CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr udeviceptr, std::size_t bytes, CUstream stream) {
-  CALL(cuMemcpyAsync, to, udeviceptr, bytes, stream);
-  copy(the_call, host(to), host(udeviceptr), bytes, stream, true);
+CUresult cuMemcpyAsync(CUdeviceptr to, CUdeviceptr source_address, std::size_t bytes, CUstream stream) {
+  CALL(cuMemcpyAsync, to, source_address, bytes, stream);
+  copy(the_call, host(to), host(source_address), bytes, stream, true);
   return the_call.leave(CUDA_SUCCESS);
 }
 CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D* shape) {
@@ -127,14 +127,14 @@ CUresult cuMemcpy2D_v2(const CUDA_MEMCPY2D* shape) {
 }
 
 /// A context identifies a device: the fake driver's own context is device 0, any other is device 1.
-CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr udeviceptr, CUcontext from_context,
+CUresult cuMemcpyPeerAsync(CUdeviceptr to, CUcontext to_context, CUdeviceptr source_address, CUcontext from_context,
                            std::size_t bytes, CUstream stream) {
-  CALL(cuMemcpyPeerAsync, to, to_context, udeviceptr, from_context, bytes, stream);
+  CALL(cuMemcpyPeerAsync, to, to_context, source_address, from_context, bytes, stream);
   if (device_count() > 1 && (find_owner(to).device != find_device(to_context) ||
-                             find_owner(udeviceptr).device != find_device(from_context))) {
+                             find_owner(source_address).device != find_device(from_context))) {
     return the_call.leave(CUDA_ERROR_INVALID_VALUE);
   }
-  const auto move = [=] { std::memmove(host(to), host(udeviceptr), bytes); };
+  const auto move = [=] { std::memmove(host(to), host(source_address), bytes); };
   if (capture_node(stream, "peer copy", CU_GRAPH_NODE_TYPE_MEMCPY, move) != nullptr) {
     return the_call.leave(CUDA_SUCCESS);
   }
@@ -163,12 +163,12 @@ CUresult cuCtxEnablePeerAccess(CUcontext context, unsigned flags) {
 }
 
 #if CUDA_VERSION >= 13000
-CUresult cuMemcpyBatchAsync_v2(CUdeviceptr* to, CUdeviceptr* udeviceptr, std::size_t* sizes, std::size_t count,
+CUresult cuMemcpyBatchAsync_v2(CUdeviceptr* to, CUdeviceptr* source_address, std::size_t* sizes, std::size_t count,
                                CUmemcpyAttributes* attributes, std::size_t* indices, std::size_t attribute_count,
                                CUstream stream) {
-  CALL(cuMemcpyBatchAsync_v2, to, udeviceptr, sizes, count, attributes, indices, attribute_count, stream);
+  CALL(cuMemcpyBatchAsync_v2, to, source_address, sizes, count, attributes, indices, attribute_count, stream);
   std::vector<batch_part> parts;
-  for (std::size_t i = 0; i < count; ++i) parts.push_back({host(to[i]), host(udeviceptr[i]), sizes[i]});
+  for (std::size_t i = 0; i < count; ++i) parts.push_back({host(to[i]), host(source_address[i]), sizes[i]});
   copy_batch(the_call, parts, stream);
   return the_call.leave(CUDA_SUCCESS);
 }
@@ -343,8 +343,8 @@ CUresult cuModuleUnload(CUmodule module) {
   delete reinterpret_cast<int*>(module);
   return the_call.leave(CUDA_SUCCESS);
 }
-CUresult cuModuleGetFunction(CUfunction* ufunction, CUmodule module, const char* name) {
-  *ufunction = reinterpret_cast<CUfunction>(make_function(module, name));
+CUresult cuModuleGetFunction(CUfunction* handle, CUmodule module, const char* name) {
+  *handle = reinterpret_cast<CUfunction>(make_function(module, name));
   return CUDA_SUCCESS;
 }
 CUresult cuFuncGetName(const char** name, CUfunction handle) {

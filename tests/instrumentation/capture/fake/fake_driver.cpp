@@ -52,8 +52,8 @@ owner find_owner(CUdeviceptr address) {
   std::lock_guard lock(s.mutex);
   std::uint64_t base = 0;
   if (!within(s.blocks, address, &base)) return {};
-  const auto found = s.find_device.find(base);
-  return {found == s.find_device.end() ? 0 : found->second, s.handle_at.contains(base)};
+  const auto found = s.device_by_address.find(base);
+  return {found == s.device_by_address.end() ? 0 : found->second, s.handle_at.contains(base)};
 }
 std::uint32_t to_number(CUstream stream) {
   return stream == nullptr ? null_stream_number : sluice_fake_hub()->stream_number(the_context, stream);
@@ -115,7 +115,7 @@ CUresult take(CUdeviceptr* address, std::size_t bytes) {
   if (memory == nullptr) return CUDA_ERROR_OUT_OF_MEMORY;
   *address = reinterpret_cast<CUdeviceptr>(memory);
   s.blocks[*address] = bytes;
-  if (find_device(current) != 0) s.find_device[*address] = find_device(current);
+  if (find_device(current) != 0) s.device_by_address[*address] = find_device(current);
   s.used += bytes;
   return CUDA_SUCCESS;
 }
@@ -128,10 +128,10 @@ CUresult give_back(CUdeviceptr address) {
   if (found == s.blocks.end()) return CUDA_ERROR_INVALID_VALUE;
   s.used -= found->second;
   s.managed.erase(address);
-  s.find_device.erase(address);
-  if (const auto pool = s.find_pool.find(address); pool != s.find_pool.end()) {
+  s.device_by_address.erase(address);
+  if (const auto pool = s.pool_by_address.find(address); pool != s.pool_by_address.end()) {
     s.pools[pool->second] -= found->second;
-    s.find_pool.erase(pool);
+    s.pool_by_address.erase(pool);
   }
   s.blocks.erase(found);
   std::free(reinterpret_cast<void*>(address));
@@ -146,7 +146,7 @@ CUresult take_from(CUmemoryPool pool, CUdeviceptr* address, std::size_t bytes) {
   s.pools[pool] += bytes;
   s.pool_highs[pool] = std::max(s.pool_highs[pool], s.pools[pool]);
   s.pool_reserved[pool] = std::max(s.pool_reserved[pool], s.pools[pool]);
-  s.find_pool[*address] = pool;
+  s.pool_by_address[*address] = pool;
   return CUDA_SUCCESS;
 }
 

@@ -70,8 +70,8 @@ struct driver_state {
   std::map<CUmemoryPool, std::uint64_t> pools;  ///< Bytes in use in each pool.
   /// For each pool: bytes reserved (including free ones), the high-water mark, and the release threshold.
   std::map<CUmemoryPool, std::uint64_t> pool_reserved, pool_highs, pool_thresholds;
-  std::map<std::uint64_t, CUmemoryPool> find_pool;
-  std::map<std::uint64_t, CUdevice> find_device;                  ///< Devices of `blocks`, by address, where not 0.
+  std::map<std::uint64_t, CUmemoryPool> pool_by_address;
+  std::map<std::uint64_t, CUdevice> device_by_address;            ///< Devices of `blocks`, by address, where not 0.
   std::map<CUdeviceptr, CUmemGenericAllocationHandle> handle_at;  ///< The memory mapped at each address.
   std::set<function*> functions;
   std::vector<function*> unloaded;  ///< Handles of unloaded functions, which new functions reuse.

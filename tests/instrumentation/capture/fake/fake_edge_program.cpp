@@ -60,9 +60,9 @@ CUdeviceptr allocate(std::size_t bytes) {
   return address;
 }
 CUfunction kernel(const char* name) {
-  CUfunction ufunction = nullptr;
-  CHECK(cuModuleGetFunction(&ufunction, module, name));
-  return ufunction;
+  CUfunction handle = nullptr;
+  CHECK(cuModuleGetFunction(&handle, module, name));
+  return handle;
 }
 CUresult launch(CUfunction f, CUdeviceptr given, CUstream stream) {
   void* parameters[] = {&given};
@@ -183,16 +183,16 @@ int graph() {
     CHECK(cuStreamEndCapture(stream, &captured));
     return captured;
   };
-  const CUgraph ugraph = capture(a, a);
+  const CUgraph graph_handle = capture(a, a);
   CUgraphExec exec = nullptr;
-  CHECK(cuGraphInstantiateWithFlags(&exec, ugraph, 0));
+  CHECK(cuGraphInstantiateWithFlags(&exec, graph_handle, 0));
   const auto run = [&](int times) {
     for (int i = 0; i < times; ++i) CHECK(cuGraphLaunch(exec, stream));
   };
   run(1);  // a
   CUgraphNode nodes[2];
   std::size_t count = 2;
-  CHECK(cuGraphGetNodes(ugraph, nodes, &count));
+  CHECK(cuGraphGetNodes(graph_handle, nodes, &count));
   CUdeviceptr given = b;
   void* parameters[] = {&given};
   CUDA_KERNEL_NODE_PARAMS params{};
@@ -251,10 +251,10 @@ int children() {
     CHECK(cuGraphAddKernelNode_v2(&kernel_at, to, nullptr, 0, &params));
   };
   const auto with_kernel = [&](CUdeviceptr given) {
-    CUgraph ugraph = nullptr;
-    CHECK(cuGraphCreate(&ugraph, 0));
-    add_kernel(ugraph, given);
-    return ugraph;
+    CUgraph graph_handle = nullptr;
+    CHECK(cuGraphCreate(&graph_handle, 0));
+    add_kernel(graph_handle, given);
+    return graph_handle;
   };
   const auto run = [&](CUgraphExec exec, int times) {
     for (int i = 0; i < times; ++i) CHECK(cuGraphLaunch(exec, stream));

@@ -37,9 +37,9 @@ CUdeviceptr block(std::size_t bytes) {
   return address;
 }
 CUfunction kernel(const char* name) {
-  CUfunction ufunction = nullptr;
-  cuModuleGetFunction(&ufunction, module, name);
-  return ufunction;
+  CUfunction handle = nullptr;
+  cuModuleGetFunction(&handle, module, name);
+  return handle;
 }
 CUresult launch(CUfunction f, void** parameters, void** extra = nullptr, CUstream on = stream) {
   return cuLaunchKernel(f, 1, 1, 1, 32, 1, 1, 0, on, parameters, extra);

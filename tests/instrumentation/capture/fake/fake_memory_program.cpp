@@ -68,13 +68,13 @@ void reset() {
 /// Two graphs of 1 MiB each: one is used after its definition is destroyed, the other is never used.
 void graph() {
   const auto define = [] {
-    CUgraph ugraph = nullptr;
-    CHECK(cuGraphCreate(&ugraph, 0));
+    CUgraph graph_handle = nullptr;
+    CHECK(cuGraphCreate(&graph_handle, 0));
     CUDA_MEM_ALLOC_NODE_PARAMS node{};
     node.bytesize = 1 * mib;
     CUgraphNode out = nullptr;
-    CHECK(cuGraphAddMemAllocNode(&out, ugraph, nullptr, 0, &node));
-    return ugraph;
+    CHECK(cuGraphAddMemAllocNode(&out, graph_handle, nullptr, 0, &node));
+    return graph_handle;
   };
   const CUgraph used = define();
   CUgraphExec ready = nullptr;
