@@ -30,7 +30,8 @@ inline constexpr std::uint64_t trailer_magic = 0x5845'444e'4943'4c53;  // "SLCIN
 /// of a sync, and version 4.3 added the call time of a memset.
 inline constexpr std::uint16_t format_major = 4;
 /// Writers of version 4.4 mark the ends of flushes. Writers of version 4.5 also list the pages of a long index.
-inline constexpr std::uint16_t format_minor = 5;
+/// Version 4.6 added samples of host threads.
+inline constexpr std::uint16_t format_minor = 6;
 /// Version 1 was a trial format that predates the first release.
 inline constexpr std::uint16_t oldest_major = 2;
 

@@ -24,6 +24,10 @@ inline constexpr std::size_t direction_count = 6;
 
 enum class pool_operation : std::uint8_t { sample, grow, shrink, trim };
 enum class sync_kind : std::uint8_t { unknown, event, stream, context, stream_wait };
+/// What a host thread was doing when it was sampled. `running`: code in user space; `in_kernel`: code of the operating
+/// system, on a CPU; `blocked`: waiting, off the CPU; `runnable`: ready to run, but another thread had the CPU.
+enum class host_state : std::uint8_t { unknown, running, in_kernel, blocked, runnable };
+inline constexpr std::size_t host_state_count = 5;
 enum class file_operation : std::uint8_t { unknown, open, read, write, flush, map };
 enum class migration_cause : std::uint8_t { unknown, page_fault, prefetch, eviction, access_counter };
 enum class severity : std::uint8_t { info, warning, error };
@@ -65,6 +69,8 @@ template <>
 inline constexpr std::uint64_t enum_values<pool_operation> = 4;
 template <>
 inline constexpr std::uint64_t enum_values<sync_kind> = 5;
+template <>
+inline constexpr std::uint64_t enum_values<host_state> = host_state_count;
 template <>
 inline constexpr std::uint64_t enum_values<file_operation> = 6;
 template <>

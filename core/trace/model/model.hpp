@@ -237,6 +237,18 @@ struct sync_event : event_base {
   stack_id stack{};
 };
 
+/// A sample of what a host thread was doing. It stands for the time from `time` to `time + length`. A long time in one
+/// state is stored as several samples, none longer than a second, so that a reader needs to look back only a second.
+struct host_sample_event : event_base {
+  time_ns length = 0;
+  host_state state = host_state::unknown;
+  stack_id stack{};               ///< Native and Python frames, merged; none if neither is known.
+  std::int64_t system_call = -1;  ///< The number of the system call in which the thread was; -1: none, or unknown.
+  /// The frames of Python were read at another time than the native frames. This is the distance between the two times;
+  /// -1: the stack has no Python frames that were read separately.
+  time_ns python_distance = -1;
+};
+
 /// A named scope in the program, marked through NVTX or the runtime.
 struct host_range_event : event_base {
   time_ns end = unknown_time;

@@ -54,6 +54,7 @@ enum class row_type : std::uint16_t {
   attribute = 90,
   link = 91,
   transfer_part = 92,
+  host_sample = 93,
   // Written by the file writer itself, not by its caller.
   index = 1024,
   section = 1025,
@@ -115,7 +116,8 @@ enum class row_type : std::uint16_t {
   X(message_event, message)                   \
   X(attribute_event, attribute)               \
   X(link_event, link)                         \
-  X(transfer_part_event, transfer_part)
+  X(transfer_part_event, transfer_part)       \
+  X(host_sample_event, host_sample)
 
 /// The row_type of a row struct.
 template <class Row>

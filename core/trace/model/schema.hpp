@@ -229,6 +229,8 @@ SLUICE_EVENT(graph_launch_event, field{8, &row::end}, field{9, &row::graph}, fie
 SLUICE_EVENT(event_record_event, field{8, &row::handle}, field{9, &row::stream});
 SLUICE_EVENT(event_wait_event, field{8, &row::handle}, field{9, &row::stream}, field{10, &row::record});
 SLUICE_EVENT(sync_event, field{8, &row::end}, field{9, &row::kind}, field{10, &row::stream}, field{11, &row::stack});
+SLUICE_EVENT(host_sample_event, field{8, &row::length}, field{9, &row::state}, field{10, &row::stack},
+             field{11, &row::system_call}, field{12, &row::python_distance});
 SLUICE_EVENT(host_range_event, field{8, &row::end}, field{9, &row::name}, field{10, &row::domain});
 SLUICE_EVENT(marker_event, field{8, &row::name}, field{9, &row::step});
 SLUICE_EVENT(file_io_event, field{8, &row::end}, field{9, &row::operation}, field{10, &row::file},

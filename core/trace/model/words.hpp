@@ -24,6 +24,7 @@ SLUICE_WORDS(memory_kind,
 SLUICE_WORDS(direction, {"unknown", "h2d", "d2h", "d2d", "p2p", "h2h"})
 SLUICE_WORDS(pool_operation, {"sample", "grow", "shrink", "trim"})
 SLUICE_WORDS(sync_kind, {"unknown", "event", "stream", "context", "stream_wait"})
+SLUICE_WORDS(host_state, {"unknown", "running", "in_kernel", "blocked", "runnable"})
 SLUICE_WORDS(file_operation, {"unknown", "open", "read", "write", "flush", "map"})
 SLUICE_WORDS(migration_cause, {"unknown", "page_fault", "prefetch", "eviction", "access_counter"})
 SLUICE_WORDS(severity, {"info", "warning", "error"})
