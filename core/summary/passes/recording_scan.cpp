@@ -45,7 +45,7 @@ void recording_scan::go_on(const trace::snapshot& grown, const std::function<boo
 
 void recording_scan::settle() {
   contents_.settle();
-  for (auto& [process, births] : births_) births.settle();
+  for (auto& [process, kept] : births_) kept.settle();
   frees_kept_ = 0;
   std::erase_if(only_in_checkpoints_,
                 [&](const trace::live_block_event& row) { return allocated_.contains(raw(row.block)); });
@@ -118,7 +118,7 @@ void recording_scan::take(const trace::free_event& row) {
   of_process.frees.emplace_back(row.block, bounded(row.time));
   if (of_process.frees.size() >= 2 * std::max(window_.due(), max_early_frees)) of_process.settle();
   if (++frees_kept_ < max_frees) return;
-  for (auto& [process, births] : births_) births.settle();
+  for (auto& [process, kept] : births_) kept.settle();
   frees_kept_ = 0;
 }
 
