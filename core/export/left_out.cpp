@@ -39,6 +39,7 @@ constexpr kind_words kinds[] = {
     {row_type::file_io, "file operation", "file operations"},
     {row_type::counter, "counter sample", "counter samples"},
     {row_type::touch, "touch", "touches"},
+    {row_type::host_sample, "sample of a host thread", "samples of host threads"},
     {row_type::loss, "report of lost events", "reports of lost events"},
 };
 

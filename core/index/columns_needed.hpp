@@ -64,6 +64,13 @@ template <>
 }
 
 template <>
+[[nodiscard]] constexpr trace::column_set<trace::host_sample_event> columns_needed(section_scope /*scope*/) {
+  using row = trace::host_sample_event;
+  return detail::with_whose_and_when<row>(&row::length, &row::state, &row::stack, &row::system_call,
+                                          &row::python_distance);
+}
+
+template <>
 [[nodiscard]] constexpr trace::column_set<trace::touch_event> columns_needed(section_scope /*scope*/) {
   using row = trace::touch_event;
   return trace::column_set<row>::of(&row::id, &row::time, &row::process, &row::block, &row::name, &row::graph);

@@ -25,6 +25,7 @@ std::pair<time_ns, time_ns> get_times(const Row& row) {
     const time_ns open = may_be_an_instant ? time : latest_time;
     found.second = row.end == trace::unknown_time ? open : std::max(time, bounded(row.end));
   }
+  if constexpr (requires { row.length; }) found.second = bounded(trace::detail::get_end(row));
   if constexpr (requires { row.enqueued; }) {
     if (row.enqueued != trace::unknown_time) {
       found.first = std::min(found.first, bounded(row.enqueued));

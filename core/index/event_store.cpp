@@ -137,6 +137,10 @@ void event_store::take(const trace::snapshot& recording, std::size_t chunk) {
       });
     case row_type::file_io:
       return with_rows<file_io_event>(recording, chunk, to_host);
+    case row_type::host_sample:
+      return with_rows<host_sample_event>(recording, chunk, [&](const auto& rows) {
+        if (calls) samples_.add(rows);
+      });
     case row_type::counter:
       return with_each<counter_event>(recording, chunk, [&](const counter_event& row) {
         if (std::isfinite(row.value)) counters_[row.counter].add({bounded(row.time), row.value, raw(row.id)});
@@ -201,6 +205,7 @@ void event_store::settle(const trace::snapshot& recording) {
   memory_.settle(recording.tables());
   devices_.settle();
   host_.settle();
+  samples_.settle();
   touches_.settle();
   tensors_fresh_ = false;
   copies_.settle();
@@ -233,7 +238,7 @@ std::string words_of_malformed(std::uint64_t rows) {
 
 std::vector<std::string> event_store::warnings() const {
   std::vector<std::string> strings = unreadable_;
-  const std::uint64_t malformed = memory_.malformed() + devices_.malformed() + host_.malformed();
+  const std::uint64_t malformed = memory_.malformed() + devices_.malformed() + host_.malformed() + samples_.malformed();
   if (malformed > 0) strings.push_back(words_of_malformed(malformed));
   return strings;
 }

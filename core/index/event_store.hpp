@@ -22,6 +22,7 @@
 #include "core/index/work/device_work.hpp"
 #include "core/index/work/driver_calls.hpp"
 #include "core/index/work/host_activity.hpp"
+#include "core/index/work/host_samples.hpp"
 #include "core/index/work/steps.hpp"
 #include "core/timeline/time_tree.hpp"
 #include "core/trace/file/reader.hpp"
@@ -54,6 +55,8 @@ class event_store {
   [[nodiscard]] const memory_use& memory() const { return memory_; }
   [[nodiscard]] const device_activity_index& devices() const { return devices_; }
   [[nodiscard]] const host_activity& host() const { return host_; }
+  /// Samples of host threads. Empty in an index of a section with a scope less than `everything`.
+  [[nodiscard]] const host_samples& samples() const { return samples_; }
   [[nodiscard]] const touch_index& touches() const { return touches_; }
   [[nodiscard]] const fault_index& faults() const { return faults_; }
   using import_owner = index::import_owner;
@@ -103,6 +106,7 @@ class event_store {
   memory_use memory_;
   device_activity_index devices_;
   host_activity host_;
+  host_samples samples_;
   touch_index touches_;
   fault_index faults_;
   index::step_marks step_marks_;

@@ -72,6 +72,7 @@ class trimmer {
   [[nodiscard]] bool overlaps(const Row& row) const {
     if (row.time >= begin_) return row.time < end_;
     if constexpr (requires { row.end; }) return row.end != trace::unknown_time && row.end > begin_;
+    if constexpr (requires { row.length; }) return trace::detail::get_end(row) > begin_;
     return false;
   }
 

@@ -34,8 +34,8 @@ std::optional<event_details> find_event(event_id id, const sources& source) {
   try_each.operator()<kernel_event, transfer_event, api_call_event, alloc_event, free_event, memset_event,
                       migration_event, host_range_event, file_io_event, sync_event, marker_event, pool_event,
                       device_memory_event, alloc_failed_event, graph_launch_event, graph_definition_event,
-                      event_record_event, event_wait_event, counter_event, touch_event, transfer_part_event, loss_event,
-                      checkpoint_event, live_block_event, message_event>();
+                      event_record_event, event_wait_event, counter_event, touch_event, transfer_part_event,
+                      host_sample_event, loss_event, checkpoint_event, live_block_event, message_event>();
   return found;
 }
 

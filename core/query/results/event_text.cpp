@@ -11,6 +11,7 @@
 #include "core/query/results/rows_about.hpp"
 #include "core/trace/model/driver_results.hpp"
 #include "core/trace/model/names.hpp"
+#include "core/trace/model/system_calls.hpp"
 
 namespace sluice::query {
 namespace {
@@ -379,6 +380,21 @@ event_details describe(const trace::sync_event& row, const sources& source) {
   w.title(names[static_cast<std::size_t>(row.kind) % names.size()]).interval(row.time, row.end).stream(row.stream);
   w.stack(row.stack);
   return w.common(row).on_thread(row).done();
+}
+
+event_details describe(const trace::host_sample_event& row, const sources& source) {
+  static constexpr std::array states = {"unknown", "running", "running code of the operating system",
+                                        "waiting, off the CPU", "ready to run, but not scheduled"};
+  words w(source, row.id);
+  w.title("Sample of a thread").interval(row.time, trace::detail::get_end(row));
+  w.put("State", states[static_cast<std::size_t>(row.state) % states.size()]);
+  if (row.system_call >= 0) {
+    const std::string_view name = trace::name_of_system_call(row.system_call);
+    w.put("System call", name.empty() ? fmt::format("number {}", row.system_call) : std::string(name));
+  }
+  if (row.python_distance >= 0)
+    w.put("Python frames", fmt::format("read {} apart from the native frames", format_time(row.python_distance)));
+  return w.stack(row.stack).common(row).on_thread(row).done();
 }
 
 event_details describe(const trace::host_range_event& row, const sources& source) {

@@ -21,6 +21,7 @@ namespace sluice::query {
 [[nodiscard]] event_details describe(const trace::event_record_event& row, const sources& source);
 [[nodiscard]] event_details describe(const trace::event_wait_event& row, const sources& source);
 [[nodiscard]] event_details describe(const trace::sync_event& row, const sources& source);
+[[nodiscard]] event_details describe(const trace::host_sample_event& row, const sources& source);
 [[nodiscard]] event_details describe(const trace::host_range_event& row, const sources& source);
 [[nodiscard]] event_details describe(const trace::marker_event& row, const sources& source);
 [[nodiscard]] event_details describe(const trace::file_io_event& row, const sources& source);

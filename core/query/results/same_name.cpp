@@ -19,6 +19,7 @@ auto name_of_row(const trace::file_io_event& row) { return row.file; }
 auto name_of_row(const trace::transfer_event& row) { return std::pair(row.direction, row.device); }
 auto name_of_row(const trace::memset_event& row) { return std::pair(row.kind, row.device); }
 auto name_of_row(const trace::sync_event& row) { return row.kind; }
+auto name_of_row(const trace::host_sample_event& row) { return std::tuple(row.process, row.thread, row.stack); }
 
 template <class Row>
 event_details make_result(const Row& row) {
@@ -74,7 +75,8 @@ result<event_details> find_same_name(trace::event_id event, same_name which, con
     static_cast<void>((try_one.template operator()<Rows>() || ...));
   };
   try_each.operator()<trace::kernel_event, trace::transfer_event, trace::api_call_event, trace::host_range_event,
-                      trace::memset_event, trace::sync_event, trace::file_io_event, trace::marker_event>();
+                      trace::memset_event, trace::sync_event, trace::file_io_event, trace::marker_event,
+                      trace::host_sample_event>();
   if (!found) return fail(error_code::not_found, "events of this kind have no name", source.trace.path());
   return std::move(*found);
 }

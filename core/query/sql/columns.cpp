@@ -11,6 +11,7 @@
 #include "core/index/work/device_work.hpp"
 #include "core/query/sql/columns_about.hpp"
 #include "core/query/sql/member_names.hpp"
+#include "core/trace/model/system_calls.hpp"
 #include "core/trace/model/words.hpp"
 
 namespace sluice::query {
@@ -26,7 +27,8 @@ constexpr std::array<std::pair<string_view, string_view>, 3> renamed = {
 /// Signed members that are times in ns on the trace's clock, and members in which -1 means unknown.
 constexpr std::array<string_view, 9> times = {"time",      "end",      "begin", "call_begin",    "device_time",
                                               "completed", "enqueued", "born",  "complete_until"};
-constexpr std::array<string_view, 4> minus_one_is_none = {"rank", "exit_status", "ordinal", "step"};
+constexpr std::array<string_view, 6> minus_one_is_none = {"rank", "exit_status", "ordinal",
+                                                          "step", "system_call", "python_distance"};
 
 template <std::size_t Count>
 constexpr bool is_among(const std::array<string_view, Count>& names, string_view name) {
@@ -149,6 +151,16 @@ cell read_duration(const void* source, const trace::tables& /*all*/) {
   return integer_cell(bounded(row.end) - bounded(row.time));
 }
 
+/// time + length.
+cell read_end_of_sample(const void* source, const trace::tables& /*all*/) {
+  const auto& row = *static_cast<const host_sample_event*>(source);
+  return integer_cell(bounded(trace::detail::get_end(row)));
+}
+
+cell read_system_call_name(const void* source, const trace::tables& /*all*/) {
+  return text_cell(name_of_system_call(static_cast<const host_sample_event*>(source)->system_call));
+}
+
 /// The bandwidth, by the common definition. Null if the transfer took no time or has not ended.
 template <class Row>
 cell read_bandwidth(const void* source, const trace::tables& /*all*/) {
@@ -174,6 +186,10 @@ void add_derived(string_view table, std::vector<column>& to) {
     add("duration", column_type::integer, &read_duration<Row>);
   if constexpr (std::is_same_v<Row, transfer_event> || std::is_same_v<Row, migration_event>)
     add("bandwidth", column_type::real, &read_bandwidth<Row>);
+  if constexpr (std::is_same_v<Row, host_sample_event>) {
+    add("end", column_type::time, &read_end_of_sample);
+    add("system_call_name", column_type::text, &read_system_call_name);
+  }
 }
 
 template <class Row, std::size_t... Index>

@@ -183,6 +183,20 @@ constexpr column_about entries[] = {
     {"transfer_part.source_block", "The source block"},
     {"transfer_part.destination_block", "The destination block"},
 
+    {"host_sample", "Samples of what host threads did; host_samples adds names and stacks"},
+    {"host_sample.time", "Start of the time that the sample stands for"},
+    {"host_sample.thread", "The thread"},
+    {"host_sample.length", "The time that the sample stands for, ns; at most a second"},
+    {"host_sample.state",
+     "running: code in user space; in_kernel: code of the operating system, on a CPU; blocked: waiting, off the CPU; "
+     "runnable: ready to run, but another thread had the CPU"},
+    {"host_sample.stack", "Its call stack, Python's frames merged with native ones; null: unknown"},
+    {"host_sample.system_call", "Number of the system call that it was in; null: none, or unknown"},
+    {"host_sample.python_distance",
+     "Time between the reading of Python's frames and that of native frames, ns; null: not read separately"},
+    {"host_sample.end", "time + length"},
+    {"host_sample.system_call_name", "Name of the system call"},
+
     {"migration", "Automatic migrations of managed memory"},
     {"migration.cause", "page_fault, prefetch, eviction or access_counter"},
 

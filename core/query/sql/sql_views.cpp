@@ -138,6 +138,22 @@ constexpr std::array ranges = {
     thread_name,
 };
 
+constexpr std::array host_samples = {
+    part{"id", "The event"},
+    part{"time", "Start of the time that the sample stands for"},
+    part{"end", "End of that time"},
+    duration,
+    part{"state", "running, in_kernel, blocked, runnable or unknown"},
+    part{"system_call", "Name of the system call that the thread was in, or its number; null: none, or unknown"},
+    process_id,
+    part{"thread", "The sampled thread"},
+    thread_name,
+    part{"python_distance",
+         "Time between the reading of Python's frames and that of native frames, ns; null: not read separately"},
+    line,
+    stack_text,
+};
+
 constexpr std::array touches = {
     part{"id", "The event"},
     part{"time", "Time when the work was enqueued"},
@@ -192,6 +208,11 @@ constexpr std::array views = {
                "SELECT r.id, r.time, r.end, r.duration, r.name, r.domain, r.process, r.thread, " SLUICE_THREAD_NAME(
                    "r") " FROM host_range AS r",
                ranges},
+    view_about{"host_samples", "Samples of host threads, with names and stacks",
+               "SELECT s.id, s.time, s.end, s.length AS duration, s.state, coalesce(s.system_call_name, s.system_call)"
+               " AS system_call, s.process, s.thread, " SLUICE_THREAD_NAME("s") ", s.python_distance, " SLUICE_STACK(
+                   "s.stack") " FROM host_sample AS s",
+               host_samples},
     view_about{
         "touches", "Uses of blocks by kernels, with names",
         "SELECT t.id, t.time, t.block, " SLUICE_READABLE(

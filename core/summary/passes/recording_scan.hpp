@@ -154,6 +154,8 @@ class recording_scan {
   void take(const Row& row) {
     if constexpr (requires { row.end; })
       if (row.end != trace::unknown_time && bounded(row.end) < bounded(row.time)) ++malformed_;
+    if constexpr (requires { row.length; })
+      if (row.length < 0) ++malformed_;
   }
   void take(const trace::loss_event& row) { index::note(row, losses_); }
   void take(const trace::checkpoint_event& row);

@@ -6,6 +6,7 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "core/base/saturating.hpp"
 #include "core/trace/columns/byte_cursor.hpp"
 #include "core/trace/columns/integers.hpp"
 
@@ -154,13 +155,27 @@ std::pair<Integer, Integer> lowest_and_highest(growing_column& column, std::size
   return {lowest, highest};
 }
 
-/// Extends the extent of the rows by the values of a column. Must be called for the time column before the end column.
+/// Returns the latest end of rows that have a time and a length.
+time_ns find_latest_end(growing_column& times, growing_column& lengths, std::size_t rows) {
+  const std::span<const std::uint64_t> begins = times.values(rows), spans = lengths.values(rows);
+  time_ns latest = INT64_MIN;
+  for (std::size_t i = 0; i < rows; ++i) {
+    const auto length = std::max<time_ns>(static_cast<time_ns>(spans[i]), 0);
+    latest = std::max(latest, saturating_sum(static_cast<time_ns>(begins[i]), length));
+  }
+  return latest;
+}
+
+/// Extends the extent of the rows by the values of a column. Must be called for the time column before the column of
+/// ends or lengths. `times`: the time column, null if the rows have none.
 void extend(row_extent& extent, const row_layout& layout, std::uint16_t number, growing_column& column,
-            std::size_t rows, bool rises) {
+            growing_column* times, std::size_t rows, bool rises) {
   if (number == layout.time)
     std::tie(extent.min_time, extent.max_time) = lowest_and_highest<time_ns>(column, rows, rises);
   if (number == layout.end)
     extent.max_time = std::max(extent.max_time, lowest_and_highest<time_ns>(column, rows, rises).second);
+  if (number == layout.length && times != nullptr)
+    extent.max_time = std::max(extent.max_time, find_latest_end(*times, column, rows));
   if (number != layout.lowest_event && number != layout.highest_event) return;
   const auto [lowest, highest] = lowest_and_highest<std::uint64_t>(column, rows, rises);
   if (number == layout.lowest_event) extent.lowest_event = lowest;
@@ -193,7 +208,7 @@ row_encoder::outcome row_encoder::encode(growing_columns& columns, const std::by
       rises = s.put_integers(member.number, column, count, get_relation(member, layout), times, habit()).rises;
       ++put;
     }
-    extend(extent, layout, member.number, column, count, rises);
+    extend(extent, layout, member.number, column, times, count, rises);
   }
   put_varint(out, put);
   out.insert(out.end(), s.directory.begin(), s.directory.end());

@@ -45,6 +45,7 @@ row_layout make_layout() {
   schema<Row>::apply([&](const auto&... fields) { (layout.members.push_back(layout_of_member(usual, fields)), ...); });
   if constexpr (requires { usual.time; }) layout.time = to_number<Row>(&Row::time);
   if constexpr (requires { usual.time, usual.end; }) layout.end = to_number<Row>(&Row::end);
+  if constexpr (is_event_row<Row> && requires { usual.length; }) layout.length = to_number<Row>(&Row::length);
   if constexpr (std::is_same_v<Row, chunk_reach_row>) {
     layout.lowest_event = to_number<Row>(&Row::lowest_event);
     layout.highest_event = to_number<Row>(&Row::highest_event);

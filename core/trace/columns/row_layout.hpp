@@ -62,6 +62,7 @@ struct row_layout {
   std::vector<member_layout> members;  ///< In the order of the schema.
   /// Numbers of the columns whose ranges are stored with each chunk; 0: the row type has no such column.
   std::uint16_t time = 0, end = 0, lowest_event = 0, highest_event = 0;
+  std::uint16_t length = 0;      ///< For an event with a length instead of an end: the number of that column; else 0.
   bool has_differences = false;  ///< True if signed columns other than `time` hold differences instead of times.
 };
 

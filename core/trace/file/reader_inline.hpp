@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "core/base/saturating.hpp"
 #include "core/trace/columns/column_values.hpp"
 #include "core/trace/model/schema.hpp"
 
@@ -16,6 +17,8 @@ template <class Row>
 [[nodiscard]] time_ns get_end(const Row& row) {
   if constexpr (requires { row.end; }) {
     return row.end == unknown_time ? row.time : std::max(row.time, row.end);
+  } else if constexpr (requires { row.length; }) {
+    return saturating_sum(row.time, std::max<time_ns>(row.length, 0));
   } else {
     return row.time;
   }

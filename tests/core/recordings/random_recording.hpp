@@ -25,6 +25,7 @@ class random_recording {
     for (int i = 0; i < 60; ++i) tell_host();
     for (int i = 0; i < 30; ++i) tell_samples();
     for (int i = 0; i < 80; ++i) tell_touch();
+    for (const std::uint64_t thread : {1, 2}) tell_host_samples(trace::thread_id{thread});
     if (random_() % 2 == 0) tell_checkpoint();
     if (random_() % 2 == 0) tell_deaths_by_checkpoints();
     std::shuffle(rows_.begin(), rows_.end(), random_);
@@ -251,6 +252,23 @@ class random_recording {
     row.name = recorded.text(one_in(3) ? "cuMemcpyAsync" : "gemm");
     if (one_in(5)) row.graph = trace::graph_id{1 + random_() % 2};
     later(row);
+  }
+
+  /// Samples of a thread follow one another, as a recorder writes them.
+  void tell_host_samples(trace::thread_id thread) {
+    time_ns now = at() / 4;
+    for (std::size_t i = random_() % 60; i > 0; --i) {
+      auto row = event<trace::host_sample_event>(now);
+      row.thread = thread;
+      row.length = static_cast<time_ns>(random_() % (one_in(8) ? 700 : 60));
+      row.state = static_cast<trace::host_state>(random_() % trace::host_state_count);
+      row.stack = trace::stack_id{random_() % 7};
+      if (row.state == trace::host_state::blocked) row.system_call = static_cast<std::int64_t>(random_() % 500);
+      if (one_in(2)) row.python_distance = static_cast<time_ns>(random_() % 50);
+      now += row.length + (one_in(5) ? static_cast<time_ns>(random_() % 100) : 0);
+      if (hostile_ && one_in(20)) row.length = -1;
+      later(row);
+    }
   }
 
   void tell_checkpoint() {

@@ -1,0 +1,66 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "core/base/recent_entry.hpp"
+#include "core/base/time/time_range.hpp"
+#include "core/index/work/host_activity.hpp"
+#include "core/trace/model/model.hpp"
+
+/// Samples of host threads: what each thread was doing, and for how long.
+namespace sluice::index {
+
+/// What a thread was doing in [begin, end).
+struct host_sample {
+  time_ns begin = 0;
+  time_ns end = 0;
+  trace::host_state state = trace::host_state::unknown;
+  trace::stack_id stack{};        ///< None: the stack is unknown.
+  std::int64_t system_call = -1;  ///< As in `host_sample_event`.
+  time_ns python_distance = -1;   ///< As in `host_sample_event`.
+  trace::event_id event{};
+};
+
+/// Collects samples, in any order. After `settle`, the samples of a thread are in order of (begin, event) and do not
+/// overlap: a sample ends where the next one begins at the latest. A recorder writes no overlapping samples. If a file
+/// has them, an index of a section may cut fewer of them than an index of the whole recording, because it does not read
+/// the samples that end before the section. Not thread-safe while rows are added; immutable and
+/// thread-safe after `settle`, until more rows are added.
+class host_samples {
+ public:
+  void add(const std::vector<trace::host_sample_event>& rows);
+  /// Sorts the samples that have been added, and cuts those that overlap a later one. O(n) if they were added in order
+  /// of time, O(n log n) if not.
+  void settle();
+
+  [[nodiscard]] bool empty() const { return threads_.empty(); }
+  [[nodiscard]] const std::map<thread_key, std::vector<host_sample>>& threads() const { return threads_; }
+  /// The number of rows with a negative length, which count as samples of length 0.
+  [[nodiscard]] std::uint64_t malformed() const { return malformed_; }
+
+  /// Calls `use(sample, part)` for each sample of the thread that overlaps `range`, in order of time. `part` is the
+  /// time that the sample and the range have in common, never empty. Requires `settle`. O(log n + calls).
+  template <class Use>
+  void for_each_in(const thread_key& thread, time_range range, Use&& use) const {
+    const auto found = threads_.find(thread);
+    if (found == threads_.end()) return;
+    const std::vector<host_sample>& samples = found->second;
+    // The samples do not overlap, so their ends are in order, too.
+    auto next = std::partition_point(samples.begin(), samples.end(),
+                                     [&](const host_sample& each) { return each.end <= range.begin; });
+    for (; next != samples.end() && next->begin < range.end; ++next) {
+      const time_range part = intersect({next->begin, next->end}, range);
+      if (part.length() > 0) use(*next, part);
+    }
+  }
+
+ private:
+  std::map<thread_key, std::vector<host_sample>> threads_;
+  recent_entry<std::map<thread_key, std::vector<host_sample>>> last_thread_;
+  std::uint64_t malformed_ = 0;
+};
+
+}  // namespace sluice::index
