@@ -28,14 +28,15 @@ struct measure_choice {
   stack_measure measure;
   const char* title;
 };
-constexpr std::array<measure_choice, 4> measures = {{{stack_measure::peak, "memory at peak"},
+constexpr std::array<measure_choice, 5> measures = {{{stack_measure::peak, "memory at peak"},
                                                      {stack_measure::live, "memory at the cursor"},
                                                      {stack_measure::allocated, "allocated"},
-                                                     {stack_measure::transferred, "copied"}}};
+                                                     {stack_measure::transferred, "copied"},
+                                                     {stack_measure::host, "host time"}}};
 struct weight_choice {
   stack_weight weight;
   const char* title;
-  bool of_copies;
+  bool is_time;  ///< Copies and samples have times, blocks have none.
 };
 constexpr std::array<weight_choice, 4> weights = {{{stack_weight::bytes, "by bytes", false},
                                                    {stack_weight::count, "by count", false},
@@ -47,7 +48,7 @@ bool contains(std::string_view text, std::string_view wanted) {
   return std::search(text.begin(), text.end(), wanted.begin(), wanted.end(), same) != text.end();
 }
 
-/// Shows a flame graph of the call stacks that hold, allocate or copy memory.
+/// Shows a flame graph of the call stacks that hold, allocate or copy memory, or in which host threads spend time.
 class stacks_view final : public view {
  public:
   [[nodiscard]] const char* name() const override { return "Stacks"; }
@@ -93,13 +94,27 @@ class stacks_view final : public view {
     wanted.order = inverted_ ? metrics::stack_order::from_callee : metrics::stack_order::from_caller;
     wanted.fold = !libraries_;
     wanted.grouping = {grouped_, by_ ? by_ : automatic_.by};
-    if (measure_ == stack_measure::transferred) wanted.layer.reset(), wanted.device.reset(), wanted.kind.reset();
+    if (!is_of_memory()) wanted.layer.reset(), wanted.device.reset(), wanted.kind.reset();
     return wanted;
   }
 
+  [[nodiscard]] bool is_of_memory() const {
+    return measure_ != stack_measure::transferred && measure_ != stack_measure::host;
+  }
+  [[nodiscard]] bool is_offered(const weight_choice& choice) const {
+    if (choice.weight == stack_weight::bytes) return measure_ != stack_measure::host;
+    return !choice.is_time || !is_of_memory();
+  }
+  /// The chosen weight or, if the measure does not have it, the first that it has.
   [[nodiscard]] stack_weight weight() const {
-    const bool of_copies = weight_ == stack_weight::busy || weight_ == stack_weight::alone;
-    return of_copies && measure_ != stack_measure::transferred ? stack_weight::bytes : weight_;
+    const auto chosen =
+        std::find_if(weights.begin(), weights.end(), [&](auto& each) { return each.weight == weight_; });
+    if (is_offered(*chosen)) return weight_;
+    return measure_ == stack_measure::host ? stack_weight::busy : stack_weight::bytes;
+  }
+  /// What the tree counts.
+  [[nodiscard]] const char* noun() const {
+    return measure_ == stack_measure::transferred ? "transfer" : measure_ == stack_measure::host ? "sample" : "block";
   }
 
   /// Zooms to the selected frame. The window's selection stores the zoomed frame, so that going back zooms out.
@@ -127,12 +142,12 @@ class stacks_view final : public view {
         if (ImGui::Selectable(each.title, each.measure == measure_)) measure_ = each.measure;
       ImGui::EndCombo();
     }
-    if (measure_ != stack_measure::transferred) draw_memory_choice(with);
+    if (is_of_memory()) draw_memory_choice(with);
     place_control(with.px(118));
     ImGui::SetNextItemWidth(with.px(118));
     if (ImGui::BeginCombo("##weight", selected(weights, [&](auto& w) { return w.weight == weight(); }))) {
       for (const auto& each : weights)
-        if (!each.of_copies || measure_ == stack_measure::transferred)
+        if (is_offered(each))
           if (ImGui::Selectable(each.title, each.weight == weight())) weight_ = each.weight;
       ImGui::EndCombo();
     }
@@ -187,17 +202,25 @@ class stacks_view final : public view {
     if (!found.recorded)
       empty_state(with, icon::search, "This recording has no call stacks",
                   "Record with call stacks (File, Record a program) to see which lines hold the memory.");
+    else if (whole.count == 0 && measure_ == stack_measure::host)
+      empty_state(with, icon::search, "No samples of host threads",
+                  with.state.range() ? "None in the selected range." : "The recording was made without sampling.");
     else if (whole.count == 0)
       empty_state(with, icon::search, measure_ == stack_measure::transferred ? "Nothing was copied" : "No memory here",
                   with.state.range() ? "Nothing in the selected range." : "Nothing of this kind in the recording.");
     else if (found.without.count == whole.count)
       empty_state(with, icon::search, "No call stacks here",
-                  measure_ == stack_measure::transferred
+                  measure_ == stack_measure::host ? "The threads were sampled without stacks."
+                  : measure_ == stack_measure::transferred
                       ? "The calls that issued these copies were recorded without stacks."
                       : "These blocks were recorded without stacks. Choose other memory above.");
     else if (weight() == stack_weight::alone && !found.kernels_known)
       empty_state(with, icon::search, "Kernels were not recorded",
-                  "Record with \"Timeline\" (File, Record a program) to see which copies the device waited for.");
+                  measure_ == stack_measure::host
+                      ? "Without them, it is not known when the GPU was idle."
+                      : "Record with \"Timeline\" (File, Record a program) to see which copies the device waited for.");
+    else if (get_weight(whole, weight()) == 0 && measure_ == stack_measure::host)
+      empty_state(with, icon::search, "The GPU was never idle", "It worked during every sample.");
     else if (get_weight(whole, weight()) == 0)
       empty_state(with, icon::search, "The device never waited for a copy", "A kernel ran during every copy.");
     else
@@ -212,7 +235,7 @@ class stacks_view final : public view {
       case stack_weight::bytes:
         return format_bytes(subject.bytes);
       case stack_weight::count:
-        return format_some(subject.count, measure_ == stack_measure::transferred ? "transfer" : "block");
+        return format_some(subject.count, noun());
       case stack_weight::busy:
         return format_time(subject.busy);
       case stack_weight::alone:
@@ -226,8 +249,7 @@ class stacks_view final : public view {
     std::string text = metric(whole);
     if (measure_ == stack_measure::peak || measure_ == stack_measure::live)
       text += " at " + format_moment(shown_->time);
-    if (weight() != stack_weight::count)
-      text += " in " + format_some(whole.count, measure_ == stack_measure::transferred ? "transfer" : "block");
+    if (weight() != stack_weight::count) text += " in " + format_some(whole.count, noun());
     return text;
   }
 
@@ -454,13 +476,14 @@ class stacks_view final : public view {
                           static_cast<double>(std::max<std::uint64_t>(1, get_weight(whole, weight()))));
     };
     tip_field(with, "share", share(node.all) + " of " + metric(whole), column);
-    tip_field(with, "bytes", format_bytes(node.all.bytes), column);
-    const bool copies = measure_ == stack_measure::transferred;
-    tip_field(with, copies ? "transfers" : "blocks", format_count(node.all.count), column);
-    if (copies) {
-      tip_field(with, "copy time", format_time(node.all.busy), column);
+    const bool host = measure_ == stack_measure::host;
+    if (!host) tip_field(with, "bytes", format_bytes(node.all.bytes), column);
+    tip_field(with, noun() + std::string("s"), format_count(node.all.count), column);
+    if (!is_of_memory()) {
+      tip_field(with, host ? "host time" : "copy time", format_time(node.all.busy), column);
       if (shown_->kernels_known)
-        tip_field(with, "time waited", format_time(node.all.alone) + " while no kernel ran", column);
+        tip_field(with, "time waited",
+                  format_time(node.all.alone) + (host ? " while the GPU was idle" : " while no kernel ran"), column);
     }
     if (node.own.count > 0 && node.own.count != node.all.count) tip_field(with, "self", metric(node.own), column);
     end_tip();
