@@ -2,8 +2,8 @@
 
 #include <cstdint>
 
-/// The threads of a recorded process that belong to the recorder and not to the program: the recorder's own threads, and
-/// the threads that CUPTI starts for it. What they do on the host would otherwise look like work or waiting of the
+/// The threads of a recorded process that belong to the recorder and not to the program: the recorder's own threads,
+/// and the threads that CUPTI starts for it. What they do on the host would otherwise look like work or waiting of the
 /// program. The writer writes no thread row, range, call, wait, marker or file access of such a thread, and the sampler
 /// of host threads leaves it out. Allocations and device work that it reports are kept, without a thread.
 ///

@@ -1,6 +1,6 @@
 // The flush thread. Every 50 ms it collects finished activity records, writes the watermark (the time up to which
-// device times are complete), and samples the driver's memory use. It blocks all signals. It is no thread of the program:
-// the recording leaves it out (`ring::join_recorder`).
+// device times are complete), and samples the driver's memory use. It blocks all signals. The recording leaves it out
+// (`ring::join_recorder`), because it is no thread of the program.
 
 #include <errno.h>
 #include <pthread.h>
