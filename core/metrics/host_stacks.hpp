@@ -12,9 +12,9 @@ namespace sluice::metrics {
 
 /// Selects samples of host threads. If a member is not set, any value matches.
 struct sample_filter {
-  std::optional<trace::device_id> device;  ///< Only threads of processes that run kernels on this device.
-  std::optional<trace::thread_id> thread;
-  std::optional<trace::host_state> state;
+  std::optional<trace::device_id> device{};  ///< Only threads of processes that run kernels on this device.
+  std::optional<trace::thread_id> thread{};
+  std::optional<trace::host_state> state{};
 };
 
 /// Sums the samples that overlap `range` by stack. `stack_metrics::busy` is the sampled time inside the range, in ns;
