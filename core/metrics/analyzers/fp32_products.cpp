@@ -12,15 +12,15 @@
 namespace sluice::metrics {
 namespace {
 
-bool has(std::string_view name, std::string_view part) { return name.find(part) != std::string_view::npos; }
+bool contains(std::string_view name, std::string_view part) { return name.find(part) != std::string_view::npos; }
 
 }  // namespace
 
 bool is_fp32_product(std::string_view kernel) {
   for (const std::string_view part : {"cudnn", "convolve", "fprop", "dgrad", "wgrad", "fp16", "bf16", "_f16", "tf32"})
-    if (has(kernel, part)) return false;
-  if (has(kernel, "simt_sgemm") || has(kernel, "xmma_gemm_f32f32_f32f32")) return true;
-  if (has(kernel, "magma_sgemmEx_kernel<float, float, float")) return true;
+    if (contains(kernel, part)) return false;
+  if (contains(kernel, "simt_sgemm") || contains(kernel, "xmma_gemm_f32f32_f32f32")) return true;
+  if (contains(kernel, "magma_sgemmEx_kernel<float, float, float")) return true;
   // Programs have kernels of their own with "sgemm" in the name, which no setting changes.
   for (const std::string_view architecture : {"kepler", "maxwell", "pascal", "volta", "turing", "ampere", "hopper"})
     if (kernel.starts_with(architecture) && kernel.substr(architecture.size()).starts_with("_sgemm_")) return true;
@@ -28,7 +28,7 @@ bool is_fp32_product(std::string_view kernel) {
 }
 
 product_maker find_product_maker(std::string_view kernel) {
-  if (has(kernel, "at::native::") || has(kernel, "at_cuda_detail::")) return product_maker::pytorch;
+  if (contains(kernel, "at::native::") || contains(kernel, "at_cuda_detail::")) return product_maker::pytorch;
   return kernel.starts_with("cupy_") ? product_maker::cupy : product_maker::unknown;
 }
 

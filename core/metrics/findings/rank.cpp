@@ -101,12 +101,15 @@ void rank(std::vector<finding>& findings) {
   };
   std::stable_sort(findings.begin(), findings.end(),
                    [&](const finding& a, const finding& b) { return place(a) > place(b); });
-  std::size_t by_saving = 0;
+  std::size_t warnings = 0;
   for (finding& each : findings) {
     each.major = each.severity == severity::error || is_unbounded(each);
     if (each.major) continue;
-    each.major = saves_much(each.saves) && ++by_saving <= max_warnings;
-    each.severity = each.major && !each.only_note ? severity::warning : severity::info;
+    each.severity = severity::info;
+    each.major = saves_much(each.saves) && warnings < max_warnings;
+    if (!each.major || each.only_note) continue;
+    each.severity = severity::warning;
+    ++warnings;
   }
 }
 

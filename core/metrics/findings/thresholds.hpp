@@ -14,7 +14,7 @@ namespace sluice::metrics {
 inline constexpr double warned_memory_share = 0.03;
 /// A finding that saves at least this share of the active time is major. Times of two runs differ by about as much.
 inline constexpr double warned_time_share = 0.02;
-/// At most this many findings are major because of their saving: as many as the window shows unfolded, and as a reader
+/// At most this many findings are warnings because of their saving: as many as the window shows unfolded, and as a reader
 /// takes in at once. Findings with an unknown saving, such as leaks and lost events, do not count.
 inline constexpr std::size_t max_warnings = 5;
 
@@ -76,9 +76,9 @@ void join_devices(std::vector<finding>& findings, const trace::tables& tables);
 ///
 /// 1. Errors come first, then warnings whose cost has no bound or is unknown (growing memory, lost events). All of them
 ///    are major.
-/// 2. All others are ranked by `saving::share`, largest first, whether they save time or memory. The first
-///    `max_warnings` that save at least `warned_time_share` or `warned_memory_share` are major. They are warnings, unless
-///    `finding::only_note` is set. The rest are notes.
+/// 2. All others are ranked by `saving::share`, largest first, whether they save time or memory. Those that save at least
+///    `warned_time_share` or `warned_memory_share` are major, and warnings unless `finding::only_note` is set, up to the
+///    warning number `max_warnings`. The rest are notes.
 ///
 /// So a finding never stands below another that saves a smaller share. O(findings * log findings).
 void rank(std::vector<finding>& findings);

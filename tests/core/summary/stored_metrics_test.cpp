@@ -264,10 +264,12 @@ TEST(stored_metrics, of_version_8_are_read_as_well) {
   std::tie(rank.waiting, rank.waiting_rarely, rank.gathers) = std::tuple(64, 0, 3);
   subject.metrics.waste.ranks = {rank};
   std::string bytes = get_bytes(subject);
-  // Version 8 did not have the 0 between a rank's wait, 64 in zigzag encoding, and its counts of collectives.
-  const std::size_t rare = bytes.find(std::string("\x80\x01\0\0\x03", 5));
+  // Version 8 did not have the three zeros between a rank's wait, 64 in zigzag encoding, and its counts of collectives,
+  // nor the number of products, one of the zeros before the sums of blocks: a count, and two zeros for each layer.
+  const std::size_t rare = bytes.find(std::string("\x80\x01\0\0\0\0\x03", 7));
   ASSERT_NE(rare, std::string::npos);
-  bytes.erase(rare + 2, 1);
+  bytes.erase(bytes.size() - 1 - 2 * trace::layer_count - 1, 1);
+  bytes.erase(rare + 2, 3);
   const auto read = decode_stored_metrics(bytes, 8);
   ASSERT_TRUE(read) << read.error().message;
   ASSERT_EQ(read->metrics.waste.ranks.size(), 1U);
@@ -292,10 +294,10 @@ TEST(stored_metrics, of_another_version_is_left_alone) {
 }
 
 /// A change to the stored members requires a new version, since files of the old version exist.
-TEST(stored_metrics, keeps_in_version_10_what_it_kept_when_that_was_settled) {
+TEST(stored_metrics, keeps_in_version_11_what_it_kept_when_that_was_settled) {
   describer subject;
   subject.put(stored_metrics{});
-  EXPECT_EQ(stored_metrics_version, 10U);
+  EXPECT_EQ(stored_metrics_version, 11U);
   EXPECT_EQ(subject.text(),
             "{{i8i8}{u8u8[{ei8}]{{i8i8}{i8i8}[{ee4e9u8u8u8u8i8du8u8u8u8}][{eu8u8u8u8du8u8}][{eu8u8i8u8u8i8u8d}][{ee6u"
             "8u8di8i8dddedd[{e9u8di8dd}]}][{eu8i8i8i8i8i8i8i8i8u8i8u8}][{eu8i8i8e}][{eu8i8i8e}][{eu8i8i8e}][{eeu8i8i8"
