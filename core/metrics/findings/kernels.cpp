@@ -85,6 +85,7 @@ void find_fp32_products(finder& in) {
     if (known) f.saves = saves;
     if (!known) f.advice += " On this GPU, products in TF32 are at most twice as fast.";
     f.range = {each.first, each.last};
+    f.only_note = true;  // The program may need the precision of FP32.
   }
 }
 
