@@ -324,8 +324,9 @@ bool meet_in_each_step(const ranks& all_ranks) {
 }
 
 /// Reports ranks that wait for each other by turns, so that none of them is slower than the others, and says which rank
-/// makes which wait.
+/// makes which wait. Pipeline stages wait for each other by design.
 void find_waits_by_turns(finder& in, const ranks& all_ranks) {
+  if (const sends sent = get_sends(all_ranks); sent.mostly || sent.by_stages) return;
   const double count = static_cast<double>(all_ranks.size());
   double waiting = 0, host = 0, awaited = 0;
   for (const rank_metrics& each : all_ranks) {
