@@ -49,7 +49,7 @@ struct fp32_products {
   product_maker maker = product_maker::unknown;
   std::uint64_t count = 0;
   time_ns total = 0;  ///< Sum of their durations.
-  time_ns busy = 0;   ///< The time in which at least one of them ran, without the time after the start of earlier work.
+  time_ns busy = 0;   ///< The time in which one of them ran, and no work of the process that began before it.
   /// How much earlier the last work would have ended if each product took `tf32_length` of its time.
   time_ns saved = 0;
   trace::string_id longest_name{};  ///< The kernel with the largest sum of durations.
