@@ -98,6 +98,7 @@ class json_writer {
     for (const metrics::finding& f : of_.findings) {
       array.push_back({{"kind", metrics::get_word(f.kind)},
                        {"severity", trace::get_word(f.severity)},
+                       {"major", f.major},
                        {"text", f.text},
                        {"advice", f.advice},
                        {"range", metrics(f.range)},

@@ -136,12 +136,12 @@ class text_writer {
     return std::find(shown.begin(), shown.end(), device) != shown.end();
   }
 
-  /// Writes errors and warnings first. Findings that save too little for a warning have their own heading.
+  /// Writes findings in their order. Those that are not major have their own heading.
   void findings() {
     const char* heading = nullptr;
     for (const metrics::finding& finding : of_.findings) {
       const bool note = finding.severity == trace::severity::info;
-      const char* const wanted = note ? "Smaller findings" : "Findings";
+      const char* const wanted = finding.major ? "Findings" : "Smaller findings";
       if (heading != wanted) section(wanted);
       heading = wanted;
       line("  {} {}", note ? "-" : "!", finding.text);

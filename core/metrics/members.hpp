@@ -178,6 +178,12 @@ SLUICE_MEMBERS(rank_metrics, member<&row::process>{"process", "The process"},
                member<&row::waiting_rarely>{
                    "waiting_rarely_ns",
                    "Part of waiting: waits of a length that occurs fewer than 4 times, such as for connecting"},
+               member<&row::awaited>{
+                   "awaited_ns",
+                   "How long other ranks waited in collectives for this rank, the last to start, ns summed over them"},
+               member<&row::awaited_host>{
+                   "awaited_host_ns",
+                   "Part of awaited: waits of 1 ms or more before which the GPU had no work, as its host was late"},
                member<&row::reductions>{"all_reduces", "Number of all-reduces among the collectives"},
                member<&row::gathers>{"gathers", "Number of all-gathers and reduce-scatters among the collectives"},
                member<&row::shares>{"shares"}, member<&row::held>{"held"}, member<&row::kernels>{"kernels"})

@@ -145,6 +145,7 @@ metrics_builder::metrics_builder(const metrics_scope& scope, const index::step_f
       ranks_(scope),
       twice_(scope),
       forced_(scope),
+      products_(scope),
       out_of_memory_(scope),
       replays_(scope) {}
 
@@ -181,6 +182,7 @@ void metrics_builder::add_piece(std::size_t piece, const index::event_store& sto
     copy_waste_.add(store, run);
     caches_.add(store, run);
     ranks_.add(store, run);
+    products_.add(store, run);
     forced_.add(store.memory(), run);
     return replays_.add(store.memory(), run);
   }
@@ -302,7 +304,8 @@ report_metrics metrics_builder::take() {
                  ranks_.metrics(made_.steps, made_.whole.untracked),
                  {},
                  twice_.metrics(made_.peaks, made_.whole.active),
-                 {}};
+                 {},
+                 products_.metrics()};
   made_.waste.forced = forced_.metrics(made_.waste.caches);
   made_.waste.replays = replays_.take(worth_replaying(made_));
   made_.out_of_memory = out_of_memory_.take();

@@ -129,6 +129,7 @@ class metrics_builder {
   ranks_builder ranks_;
   held_twice_builder twice_;
   forced_growth_builder forced_;
+  fp32_products_builder products_;
   out_of_memory_builder out_of_memory_;
   reserved_replays_builder replays_;
   std::vector<trace::alloc_failed_event> failed_;  ///< All failures of the recording.

@@ -13,6 +13,7 @@
 #include "core/metrics/analyzers/copy_waste.hpp"
 #include "core/metrics/analyzers/dead_writes.hpp"
 #include "core/metrics/analyzers/forced_growth.hpp"
+#include "core/metrics/analyzers/fp32_products.hpp"
 #include "core/metrics/analyzers/growth.hpp"
 #include "core/metrics/analyzers/held_twice.hpp"
 #include "core/metrics/analyzers/idle_gaps.hpp"
@@ -191,12 +192,14 @@ enum class finding_kind : std::uint8_t {
   zero_uploads,
   migrations,
   copies_not_overlapped,
+  // Kernels.
+  fp32_products,
   // Waiting.
   frequent_waits,
   hidden_waits,
   idle_gaps
 };
-inline constexpr std::size_t finding_kind_count = 33;
+inline constexpr std::size_t finding_kind_count = 34;
 
 /// How a saving was determined.
 enum class saving_basis : std::uint8_t {
@@ -215,7 +218,8 @@ struct saving {
   std::uint64_t reserved_bytes = 0;  ///< Reduction of the unused memory that a pool or framework holds.
   time_ns time = 0;                  ///< Reduction of the active time, in ns.
   saving_basis basis = saving_basis::none;
-  /// The saving as a share (0..1) of the peak, of the reserved bytes, or of the active time.
+  /// The saving as a share (0..1) of the active time, of the peak (`peak_share` in findings/finder.hpp), or, for reserved
+  /// bytes, of the most memory that the device held (`reserved_share` there). Findings are ranked by this number.
   double share = 0;
   /// The possible error of the saved bytes, plus or minus; 0 if the saving is an upper bound.
   std::uint64_t bytes_error = 0;
@@ -298,11 +302,15 @@ struct finding {
   trace::block_id block{};
   saving saves{};
   code_place where{};
-  /// If true, the finding is never a warning, however large the saving, because following the advice has a cost.
+  /// If true, the finding is never a warning, however large the saving, because following the advice has a cost. The
+  /// finding's place among the others depends on its saving alone.
   bool only_note = false;
   /// The device that the text describes, followed by other devices to which the same applies; empty if the finding is
   /// not about a device.
   std::vector<trace::device_id> devices{};
+  /// True if a report lists the finding under "Findings" rather than under "Smaller findings": see `rank` in
+  /// findings/thresholds.hpp. All major findings come before all others.
+  bool major = false;
 };
 
 /// A process of the recording.
@@ -333,6 +341,7 @@ struct waste_metrics {
   std::vector<reserved_replay> replays;         ///< Sorted by device; only for PyTorch's native allocator.
   std::vector<held_twice> twice;                ///< Most bytes first; empty if no touches were recorded.
   std::vector<forced_growths> forced;           ///< Sorted by device; only for PyTorch's allocator.
+  std::vector<fp32_products> products;          ///< Sorted by process and device; empty if there are none.
 };
 
 /// The report on a recording or on a time range.

@@ -49,7 +49,7 @@ def main():
                 most = max(each["waiting_ns"] for each in found.values()) / 2e6 if is_late else waited
             if not least <= waited <= most:
                 wrong.append(f"rank {rank}: waited {waited:.1f} ms, not {least:.1f} to {most:.1f} ms")
-    told = [each for each in report["findings"] if each["kind"] == "rank_imbalance"]
+    told = [each for each in report["findings"] if each["kind"] == "rank_imbalance" and "none of them is slower" not in each["text"]]
     for each in told:
         print(f"  {name}: {each['text']}")
     if late["late_ms"] > 0:

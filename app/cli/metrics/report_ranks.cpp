@@ -60,6 +60,7 @@ std::string extremes_text(const std::vector<rank_metrics>& ranks) {
   add("collectives", &rank_metrics::collective_time, time);
   add("waits", &rank_metrics::waiting, time);
   add("rare waits", &rank_metrics::waiting_rarely, time);
+  add("awaited", &rank_metrics::awaited, time);
   return table.text(2) + "  For each rank: `sluice query FILE \"select * from rank_use\"`.\n";
 }
 
@@ -72,18 +73,20 @@ std::string ranks_text(const report_subject& subject) {
   const auto time = [](trace::time_ns when) { return when > 0 ? format_time(when) : std::string("-"); };
   std::string text =
       "\nRanks (waits: time in collectives beyond the time of the fastest rank; rare waits: waits of a length that "
-      "occurs fewer than four times, such as waits for connecting)\n";
+      "occurs fewer than four times, such as waits for connecting; awaited: waits of the other ranks for this one, "
+      "without rare waits)\n";
   if (ranks.size() > max_rows) return text + extremes_text(ranks);
-  text_table table("rllrlrrrrrrrl");
+  text_table table("rllrlrrrrrrrrl");
   table.row({"rank", "", "", "peak", "at", "reserved", "untracked", "step", "kernels", "collectives", "waits",
-             "rare waits", ""});
+             "rare waits", "awaited", ""});
   for (const rank_metrics& target : ranks) {
     const bool waits_known = target.collectives > 0;
     table.row({fmt::format("{}", target.rank), index::short_label(target.device, subject.tables),
                std::string(get_name(target.layer)), format_bytes(target.peak), format_moment(target.peak_time),
                bytes(target.reserved), bytes(target.untracked), time(target.median_step), time(target.computing),
                time(target.collective_time), waits_known ? format_time(target.waiting) : "-",
-               waits_known ? format_time(target.waiting_rarely) : "-", get_composition(target)});
+               waits_known ? format_time(target.waiting_rarely) : "-", waits_known ? format_time(target.awaited) : "-",
+               get_composition(target)});
   }
   return text + table.text(2);
 }

@@ -212,7 +212,8 @@ class ranks_view final : public view {
               with, "collectives",
               format_count(owner.collectives) + ", " + format_time(owner.collective_time) + ", including " +
                   format_time(owner.waiting) + " waiting for other ranks" +
-                  (owner.waiting_rarely > 0 ? " (" + format_time(owner.waiting_rarely) + " in a few long waits)" : ""),
+                  (owner.waiting_rarely > 0 ? " (" + format_time(owner.waiting_rarely) + " in a few long waits)" : "") +
+                  (owner.awaited > 0 ? "; others waited " + format_time(owner.awaited) + " for it" : ""),
               with.px(70));
         ImGui::TextDisabled("Click to go to the rank's peak.");
         end_tip();

@@ -308,7 +308,9 @@ std::optional<std::size_t> first_step_before(const sequence& whole, std::size_t 
     const std::size_t begin = seam - length;
     if (whole[begin] != whole[seam]) continue;
     std::size_t same = 0;
-    for (std::size_t i = begin; i < seam && same < period; ++i) same += whole[i] == whole[seam + same] ? 1 : 0;
+    // The step at the seam may be cut off by the end.
+    for (std::size_t i = begin; i < seam && same < period && seam + same < whole.size(); ++i)
+      same += whole[i] == whole[seam + same] ? 1 : 0;
     if (static_cast<double>(same) >= min_match * static_cast<double>(period)) return begin;
   }
   return std::nullopt;

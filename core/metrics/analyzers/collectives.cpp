@@ -218,9 +218,12 @@ void collective_matcher::match_sends(time_ns end, parts& open, const take_wait& 
 void collective_matcher::count_waits(const collective_part* first, const collective_part* last,
                                      const take_wait& waited) {
   if (last - first < 2) return;
-  time_ns shortest = first->when.length();
-  for (const collective_part* each = first; each != last; ++each) shortest = std::min(shortest, each->when.length());
-  for (const collective_part* each = first; each != last; ++each) waited(each->process, each->when.length() - shortest);
+  const collective_part* late =
+      std::min_element(first, last, [](const auto& a, const auto& b) { return a.when.length() < b.when.length(); });
+  for (const collective_part* each = first; each != last; ++each) {
+    const time_ns length = each->when.length() - late->when.length();
+    waited({each->process, late->process, length, std::clamp<time_ns>(late->idle - each->idle, 0, length)});
+  }
 }
 
 }  // namespace sluice::metrics

@@ -17,7 +17,20 @@ namespace sluice::metrics {
 struct collective_part {
   trace::process_id process{};
   trace::stream_id stream{};
+  trace::string_id name{};  ///< The kernel's name.
   time_range when;
+  /// How long the rank's device had no work between the end of the rank's previous collective and `when.begin`.
+  time_ns idle = 0;
+};
+
+/// One rank's wait in a collective in which several ranks take part.
+struct collective_wait {
+  trace::process_id process{};
+  trace::process_id last{};  ///< The rank that the others waited for: its kernel is the shortest.
+  time_ns length = 0;        ///< The kernel's duration in excess of that of `last`; 0 for `last` itself.
+  /// The part of `length` for which the device of `last` had no work before the collective, in excess of that of
+  /// `process`: its host was late. The rest is due to work that took longer.
+  time_ns host_late = 0;
 };
 
 /// Matches kernels of the same name on different ranks. All members of a collective run their kernels at the same time,
@@ -28,9 +41,8 @@ struct collective_part {
 /// different peer each time, so these kernels are matched one by one if they end together.
 class collective_matcher {
  public:
-  /// Called for each kernel of a collective in which several ranks take part. `waited` is the kernel's duration in
-  /// excess of the shortest of these kernels.
-  using take_wait = std::function<void(trace::process_id process, time_ns waited)>;
+  /// Called for each kernel of a collective in which several ranks take part.
+  using take_wait = std::function<void(const collective_wait& wait)>;
 
   /// `ranks`: the number of processes with a rank.
   explicit collective_matcher(std::size_t ranks) : ranks_(ranks) {}

@@ -74,15 +74,40 @@ ranks_builder::kernel_kind ranks_builder::get_kind(trace::string_id kernel) {
   return place->second;
 }
 
+void ranks_builder::measure_idle(work& subject, std::vector<time_range> all_work,
+                                 std::vector<collective_part>& collectives) {
+  std::sort(all_work.begin(), all_work.end(),
+            [](const time_range& a, const time_range& b) { return a.begin < b.begin; });
+  std::stable_sort(collectives.begin(), collectives.end(),
+                   [](const auto& a, const auto& b) { return a.when.begin < b.when.begin; });
+  auto next = collectives.begin();
+  for (const time_range& each : all_work) {
+    if (subject.busy_until != unknown_begin && each.begin > subject.busy_until)
+      saturating_add(subject.idle, each.begin - subject.busy_until);
+    subject.busy_until = std::max(subject.busy_until, each.end);
+    for (; next != collectives.end() && next->when.begin <= each.begin; ++next) {
+      next->idle = subject.idle;
+      subject.idle =
+          0;  // Idle time is counted from the end of this collective on, because the device is busy until then.
+    }
+  }
+}
+
 void ranks_builder::add_work(const index::event_store& store, time_range here) {
   std::map<trace::string_id, std::vector<collective_part>> collectives;
+  struct rank_work {
+    std::vector<time_range> work;
+    std::vector<collective_part> collectives;
+  };
+  std::map<trace::process_id, rank_work> all_ranks;
   for (const auto& [key, slices] : store.devices().streams()) {
     if (!ranks_.contains(key.process)) continue;
     work& subject = works_[key.process];
+    rank_work& rank = all_ranks[key.process];
     slices.for_each(here.begin, here.end, [&, &key = key](const timeline::slice_item& each, std::uint16_t) {
-      if (static_cast<timeline::slice_kind>(each.kind) != timeline::slice_kind::kernel || each.end == latest_time)
-        return;
-      if (!here.holds(each.begin)) return;
+      if (each.end == latest_time || !here.holds(each.begin)) return;
+      rank.work.push_back({each.begin, each.end});
+      if (static_cast<timeline::slice_kind>(each.kind) != timeline::slice_kind::kernel) return;
       const time_ns length = each.end - each.begin;
       const kernel_kind kind = get_kind(each.name);
       if (kind == kernel_kind::computes) {
@@ -94,31 +119,52 @@ void ranks_builder::add_work(const index::event_store& store, time_range here) {
       saturating_add(subject.collective_time, length);
       if (kind == kernel_kind::reduces) ++subject.reductions;
       if (kind == kernel_kind::gathers) ++subject.gathers;
-      collectives[each.name].push_back({key.process, key.stream, {each.begin, each.end}});
+      rank.collectives.push_back({key.process, key.stream, each.name, {each.begin, each.end}});
     });
   }
-  const auto waited = [this](trace::process_id process, time_ns length) { add_wait(process, length); };
+  for (auto& [process, rank] : all_ranks) {
+    measure_idle(works_[process], std::move(rank.work), rank.collectives);
+    for (const collective_part& each : rank.collectives) collectives[each.name].push_back(each);
+  }
+  const auto waited = [this](const collective_wait& wait) { add_wait(wait); };
   for (auto& [name, whole] : collectives)
     collectives_.add(name, get_kind(name) == kernel_kind::sends, std::move(whole), here.end, waited);
 }
 
-void ranks_builder::add_wait(trace::process_id process, time_ns waited) {
-  waits_of_length& alike = works_[process].waited[std::bit_width(static_cast<std::uint64_t>(waited))];
-  ++alike.count;
-  saturating_add(alike.total, waited);
+void ranks_builder::add_wait(const collective_wait& wait) {
+  const auto add_to = [&](waits& whole) {
+    waits_of_length& alike = whole[std::bit_width(static_cast<std::uint64_t>(wait.length))];
+    ++alike.count;
+    saturating_add(alike.total, wait.length);
+    if (wait.length >= rank_metrics::late_host) saturating_add(alike.host_late, wait.host_late);
+  };
+  add_to(works_[wait.process].waited);
+  if (wait.process != wait.last) add_to(works_[wait.last].awaited);
 }
 
-void ranks_builder::put_waiting(const waits& subject, rank_metrics& into) {
+std::array<bool, 65> ranks_builder::find_recurring(const waits& subject) {
+  std::array<bool, 65> recurring{};
   for (std::size_t i = 0; i < subject.size(); ++i) {
     const std::uint64_t shorter = i > 0 ? subject[i - 1].count : 0;
     const std::uint64_t longer = i + 1 < subject.size() ? subject[i + 1].count : 0;
-    saturating_add(into.waiting, subject[i].total);
-    if (shorter + subject[i].count + longer < min_recurring) saturating_add(into.waiting_rarely, subject[i].total);
+    recurring[i] = shorter + subject[i].count + longer >= min_recurring;
+  }
+  return recurring;
+}
+
+void ranks_builder::put_waiting(const work& subject, rank_metrics& into) {
+  const std::array<bool, 65> own = find_recurring(subject.waited), of_others = find_recurring(subject.awaited);
+  for (std::size_t i = 0; i < subject.waited.size(); ++i) {
+    saturating_add(into.waiting, subject.waited[i].total);
+    if (!own[i]) saturating_add(into.waiting_rarely, subject.waited[i].total);
+    if (!of_others[i]) continue;
+    saturating_add(into.awaited, subject.awaited[i].total);
+    saturating_add(into.awaited_host, subject.awaited[i].host_late);
   }
 }
 
 void ranks_builder::find_peaks() {
-  collectives_.finish([this](trace::process_id process, time_ns length) { add_wait(process, length); });
+  collectives_.finish([this](const collective_wait& wait) { add_wait(wait); });
   for (const auto& [process, memories] : all_) {
     const std::pair<const index::memory_key, highest>* best = nullptr;
     for (const auto& each : memories) {
@@ -195,7 +241,7 @@ std::vector<rank_metrics> ranks_builder::metrics(const std::vector<step_summary>
     const work& target = known->second;
     std::tie(rank.computing, rank.collectives, rank.collective_time, rank.reductions, rank.gathers) =
         std::tie(target.computing, target.collectives, target.collective_time, target.reductions, target.gathers);
-    put_waiting(target.waited, rank);
+    put_waiting(target, rank);
     for (const auto& [name, total] : target.kernels) rank.kernels.push_back({name, total});
     std::stable_sort(rank.kernels.begin(), rank.kernels.end(),
                      [](const kernel_total& a, const kernel_total& b) { return a.total > b.total; });

@@ -63,12 +63,21 @@ struct rank_metrics {
   /// evaluation. A wait recurs if at least `min_recurring` (findings/thresholds.hpp) waits of the rank are about
   /// equally long. The longest of them may be at most four times as long as the shortest.
   time_ns waiting_rarely = 0;
+  /// How long other ranks waited in collectives for this rank, which was the last to start: summed over these ranks, so
+  /// it can exceed the active time. Waits of a length that occurs rarely are left out, as in `waiting_rarely`.
+  time_ns awaited = 0;
+  /// The part of `awaited` in waits of at least `late_host` before which the device of this rank had no work, because its
+  /// host was late: see `collective_wait::host_late`.
+  time_ns awaited_host = 0;
   std::uint64_t reductions = 0;        ///< Number of all-reduces among the collectives.
   std::uint64_t gathers = 0;           ///< Number of all-gathers and reduce-scatters, which sharding needs.
   std::vector<category_share> shares;  ///< Composition of the peak, most bytes first; empty if no category is known.
   std::vector<held_by_stack> held;     ///< Stacks with memory at the peak, most bytes first; at most `limit`.
   std::vector<kernel_total> kernels;   ///< Kernels other than collectives, longest first, at most `limit`.
   static constexpr std::size_t limit = 64;
+  /// Hosts that do the same work are up to some 100 us late by turns, because of the scheduler and of interrupts. From
+  /// this time (ns) on, a delay is the program's: an order of magnitude more.
+  static constexpr time_ns late_host = 1'000'000;
 };
 
 /// Collects the metrics of the processes that have a rank, section by section, in order of time. Does nothing unless
@@ -101,22 +110,31 @@ class ranks_builder {
   struct waits_of_length {
     std::uint64_t count = 0;
     time_ns total = 0;
+    time_ns host_late = 0;  ///< As in `rank_metrics::awaited_host`.
   };
   using waits = std::array<waits_of_length, 65>;
+  static constexpr time_ns unknown_begin = -latest_time;
   enum class kernel_kind : std::uint8_t { computes, reduces, gathers, sends, communicates };
   struct work {
     time_ns computing = 0;
     std::uint64_t collectives = 0;
     time_ns collective_time = 0;
-    waits waited{};
+    waits waited{};                      ///< The waits of this rank.
+    waits awaited{};                     ///< The waits of other ranks for this rank.
+    time_ns busy_until = unknown_begin;  ///< End of the work so far.
+    time_ns idle = 0;                    ///< How long the device had no work since the rank's last collective.
     std::uint64_t reductions = 0;
     std::uint64_t gathers = 0;
     std::map<trace::string_id, time_ns> kernels;
   };
   void add_memory(const index::memory_use& memory, time_range here);
   void add_work(const index::event_store& store, time_range here);
-  void add_wait(trace::process_id process, time_ns waited);
-  static void put_waiting(const waits& subject, rank_metrics& into);
+  /// Sets `collective_part::idle` of `collectives`, which are those of one rank, from all of its work.
+  static void measure_idle(work& subject, std::vector<time_range> all_work, std::vector<collective_part>& collectives);
+  void add_wait(const collective_wait& wait);
+  /// Returns for each length whether waits of about this length occur at least `min_recurring` times.
+  static std::array<bool, 65> find_recurring(const waits& subject);
+  static void put_waiting(const work& subject, rank_metrics& into);
   kernel_kind get_kind(trace::string_id kernel);
 
   using rank_by_process = std::map<trace::process_id, std::int64_t>;

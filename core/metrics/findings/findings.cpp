@@ -4,6 +4,7 @@
 
 #include "core/base/format.hpp"
 #include "core/index/labels.hpp"
+#include "core/index/memory/memory_use.hpp"
 #include "core/metrics/findings/finder.hpp"
 #include "core/metrics/findings/thresholds.hpp"
 
@@ -21,6 +22,20 @@ double working_time(const report& subject) {
   }
   // If no kernels were recorded, idle gaps are unknown.
   return std::max(least < active ? active - least : active, 1.0);
+}
+
+double finder::peak_share(std::uint64_t bytes, std::uint64_t own, trace::device_id on_device) const {
+  std::uint64_t peak = std::max<std::uint64_t>(own, 1);
+  if (const memory_peak* main = main_peak(whole); main != nullptr && main->device == on_device)
+    peak = std::max(peak, main->bytes);
+  return static_cast<double>(bytes) / static_cast<double>(peak);
+}
+
+double finder::reserved_share(std::uint64_t bytes, std::uint64_t own, trace::device_id on_device) const {
+  std::uint64_t most = std::max<std::uint64_t>(own, 1);
+  for (const memory_statistics& each : whole.whole.memory)
+    if (each.device == on_device && index::is_device_resident(each.kind)) most = std::max(most, each.maximum);
+  return static_cast<double>(bytes) / static_cast<double>(most);
 }
 
 std::string finder::share_of_active(time_ns part) const {
@@ -66,17 +81,14 @@ std::string from_place(const code_place& place) {
 std::vector<finding> find_all_findings(const report& subject, const trace::tables& tables, const naming* names) {
   finder whole{subject, tables, names == nullptr ? code_places(tables) : code_places(tables, *names)};
   for (const auto find : {
-           find_faults,          find_failures,
-           find_retries,         find_losses,
-           find_idle_memory,     find_growth,
-           find_unfreed,         find_dead_writes,
-           find_cached_unused,   find_fragmentation,
-           find_untracked,       find_driver_allocations,
-           find_compositions,    find_held_twice,
-           find_rank_imbalance,  find_replicated_state,
-           find_slow_transfers,  find_copies_not_overlapped,
-           find_repeated_copies, find_round_trips,
-           find_zero_uploads,    find_waits,
+           find_faults,           find_failures,       find_retries,
+           find_losses,           find_idle_memory,    find_growth,
+           find_unfreed,          find_dead_writes,    find_cached_unused,
+           find_fragmentation,    find_untracked,      find_driver_allocations,
+           find_compositions,     find_held_twice,     find_rank_imbalance,
+           find_replicated_state, find_slow_transfers, find_copies_not_overlapped,
+           find_repeated_copies,  find_round_trips,    find_zero_uploads,
+           find_fp32_products,    find_waits,
        }) {
     find(whole);
     whole.device = {};

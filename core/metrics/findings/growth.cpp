@@ -69,7 +69,7 @@ void find_growth(finder& in) {
     const growing_group& most = *of_line.front();
     const std::uint64_t bytes = get_bytes(of_line);
     const std::uint64_t peak = get_peak(most, in.whole);
-    const double share = peak == 0 ? 0 : std::min(1.0, static_cast<double>(bytes) / static_cast<double>(peak));
+    const double share = peak == 0 ? 0 : std::min(1.0, in.peak_share(bytes, peak, most.device));
     if (static_cast<double>(bytes) < mebi || share < warned_memory_share || reported == max_reported) break;
     if (in.has(finding_kind::memory_grows, place)) continue;
     std::uint64_t blocks = 0;

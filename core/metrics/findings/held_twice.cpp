@@ -35,7 +35,7 @@ void find_held_twice(finder& in) {
   for (const held_twice& each : in.whole.waste.twice) {
     in.device = each.device;
     const std::uint64_t less = std::min(each.bytes, each.copy_bytes);
-    const double share = static_cast<double>(less) / static_cast<double>(std::max<std::uint64_t>(each.peak_bytes, 1));
+    const double share = in.peak_share(less, each.peak_bytes, each.device);
     const code_place& place = in.places.of(each.stack);
     const code_place& copy = in.places.of(each.copy_stack);
     // Originals that are no longer used have a separate finding.

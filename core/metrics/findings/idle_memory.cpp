@@ -98,8 +98,7 @@ class idle_finder {
   }
 
   finding* add(finding_kind kind, const code_place& place, const sums& subject, std::string text, std::string advice) {
-    const double share =
-        static_cast<double>(subject.saved) / static_cast<double>(std::max<std::uint64_t>(of_.peak_bytes, 1));
+    const double share = in_.peak_share(subject.saved, of_.peak_bytes, of_.device);
     if (static_cast<double>(subject.saved) < mebi || share < warned_memory_share) return nullptr;
     finding& f = in_.add(kind, std::move(text), std::move(advice));
     f.saves = {.peak_bytes = subject.saved, .basis = saving_basis::swept, .share = share};

@@ -17,9 +17,16 @@ namespace {
 
 using trace::severity;
 
-bool is_worth_a_warning(const finding& subject) {
-  if (subject.saves.basis == saving_basis::none || subject.only_note) return false;
-  return subject.saves.share >= (subject.saves.time > 0 ? warned_time_share : warned_memory_share);
+bool saves_much(const saving& subject) {
+  if (subject.basis == saving_basis::none) return false;
+  return subject.share >= (subject.time > 0 ? warned_time_share : warned_memory_share);
+}
+
+/// True if the finding comes before all others except errors: a warning whose saving is unknown, or memory that grows,
+/// which will cost more in the future than it has cost so far.
+bool is_unbounded(const finding& subject) {
+  return subject.severity == severity::warning &&
+         (subject.saves.basis == saving_basis::none || subject.kind == finding_kind::memory_grows);
 }
 
 }  // namespace
@@ -89,22 +96,21 @@ void join_devices(std::vector<finding>& findings, const trace::tables& tables) {
 }
 
 void rank(std::vector<finding>& findings) {
-  for (finding& each : findings) {
-    // Some findings, such as leaks, whose cost is unbounded, were added as warnings.
-    if (each.severity != severity::error && is_worth_a_warning(each)) each.severity = severity::warning;
-  }
-  // Growing memory will cost more in the future than it has cost so far.
-  const auto always = [](const finding& each) {
-    return each.severity != severity::info &&
-           (each.saves.basis == saving_basis::none || each.kind == finding_kind::memory_grows);
+  const auto place = [](const finding& each) {
+    return std::tuple(each.severity == severity::error, is_unbounded(each), each.saves.share);
   };
-  std::stable_sort(findings.begin(), findings.end(), [&](const finding& a, const finding& b) {
-    return std::tuple(a.severity, always(a), a.saves.share) > std::tuple(b.severity, always(b), b.saves.share);
-  });
+  std::stable_sort(findings.begin(), findings.end(),
+                   [&](const finding& a, const finding& b) { return place(a) > place(b); });
   std::size_t warnings = 0;
-  for (finding& each : findings)
-    if (each.severity == severity::warning && !always(each) && ++warnings > max_warnings)
-      each.severity = severity::info;
+  for (finding& each : findings) {
+    each.major = each.severity == severity::error || is_unbounded(each);
+    if (each.major) continue;
+    each.severity = severity::info;
+    each.major = saves_much(each.saves) && warnings < max_warnings;
+    if (!each.major || each.only_note) continue;
+    each.severity = severity::warning;
+    ++warnings;
+  }
 }
 
 }  // namespace sluice::metrics

@@ -208,11 +208,25 @@ longer_work find_work(const finder& in, const ranks& all_ranks, const rank_metri
   };
 }
 
+/// True if the others wait for the late host of `slow`, and `slow` hardly waits for theirs.
+bool has_late_host(const ranks& all_ranks, const rank_metrics& slow) {
+  double for_others = 0;
+  for (const rank_metrics& each : all_ranks)
+    if (each.process != slow.process) for_others += static_cast<double>(each.awaited);
+  const double for_it = static_cast<double>(slow.awaited);
+  return for_others <= for_it / 4 && static_cast<double>(slow.awaited_host) >= for_it / 2 && slow.awaited_host > 0;
+}
+
 /// Explains why a rank is slower than the others.
 std::string why_slow(finder& in, const ranks& all_ranks, const rank_metrics& slow, const longer_work& work,
                      std::uint64_t lost) {
-  if (work.kernels * 2 < lost)
-    return " Its kernels take no longer than theirs: see what its host does during idle gaps.";
+  if (work.kernels * 2 < lost) {
+    const std::string late = has_late_host(all_ranks, slow)
+                                 ? fmt::format(" Before waits of {} in total, its GPU had no work: its host was late.",
+                                               format_time(slow.awaited_host))
+                                 : std::string();
+    return late + " Its kernels take no longer than theirs: see what its host does during idle gaps.";
+  }
   std::string text = fmt::format(" Its own kernels take {} more than theirs.", time_text(work.kernels));
   const auto [kernel, more] = excess_by_kernel(all_ranks, slow);
   if (more > 0)
@@ -283,8 +297,10 @@ bool find_awaited_rank(finder& in, const ranks& all_ranks) {
   const std::uint64_t lost =
       std::min({beyond(others, static_cast<std::uint64_t>(waiting(slow))),
                 beyond(usually, static_cast<std::uint64_t>(communicating(slow))), std::max(work.kernels, work.host)});
-  // Even hosts with the same work differ by a few percent.
-  const double min_share = work.kernels * 2 < lost ? imbalanced : warned_time_share;
+  // Even hosts with the same work differ by a few percent, by turns.
+  const double min_share = work.kernels * 2 >= lost         ? warned_time_share
+                           : has_late_host(all_ranks, slow) ? awaited_host_share
+                                                            : imbalanced;
   if (static_cast<double>(lost) < min_share * in.working) return false;
   finding& f = in.add(
       finding_kind::rank_imbalance,
@@ -299,6 +315,50 @@ bool find_awaited_rank(finder& in, const ranks& all_ranks) {
   return true;
 }
 
+/// True if the ranks meet in every step: each has at least as many collectives as steps. Their steps then take equally
+/// long, because each ends after the last rank has arrived. Steps found to differ are differently divided: of some
+/// programs, whose steps are inferred, another number of steps is found on each rank.
+bool meet_in_each_step(const ranks& all_ranks) {
+  return std::all_of(all_ranks.begin(), all_ranks.end(),
+                     [](const rank_metrics& each) { return each.collectives > 0 && each.collectives >= each.steps; });
+}
+
+/// Reports ranks that wait for each other by turns, so that none of them is slower than the others, and says which rank
+/// makes which wait. Pipeline stages wait for each other by design.
+void find_waits_by_turns(finder& in, const ranks& all_ranks) {
+  if (const sends sent = get_sends(all_ranks); sent.mostly || sent.by_stages) return;
+  const double count = static_cast<double>(all_ranks.size());
+  double waiting = 0, host = 0, awaited = 0;
+  for (const rank_metrics& each : all_ranks) {
+    waiting += static_cast<double>(each.waiting - each.waiting_rarely) / count;
+    awaited += static_cast<double>(each.awaited);
+    host += static_cast<double>(each.awaited_host);
+  }
+  std::vector<const rank_metrics*> makers;
+  for (const rank_metrics& each : all_ranks) makers.push_back(&each);
+  std::stable_sort(makers.begin(), makers.end(), [](const auto* a, const auto* b) { return a->awaited > b->awaited; });
+  // If one rank makes nearly all waits, and is not named, then it is not what holds the others up.
+  if (waiting < imbalanced * in.working || makers[1]->awaited < makers[0]->awaited / 4) return;
+  constexpr std::size_t named = 4;
+  std::vector<std::string> words;
+  for (std::size_t i = 0; i < makers.size() && i < named; ++i)
+    words.push_back(fmt::format("{} for rank {}", format_time(makers[i]->awaited), makers[i]->rank));
+  std::string text = fmt::format(
+      "The ranks wait for each other by turns in collectives, {} each on average, so none of them is slower. "
+      "The others wait {}{}.",
+      format_time(static_cast<time_ns>(waiting)), fmt::join(words, ", "),
+      makers.size() > named ? fmt::format(", and less for {} more", makers.size() - named) : std::string());
+  const bool hosts_late = host * 2 >= awaited && host > 0;
+  if (host > 0)
+    text += fmt::format(" Before waits of {} in total, the GPU of the awaited rank had no work: its host was late.",
+                        format_time(static_cast<time_ns>(host)));
+  in.add(finding_kind::rank_imbalance, std::move(text),
+         hosts_late ? "Let each host run ahead of its GPU, so that a late host delays nobody: wait less often for "
+                      "results, load batches ahead, launch less (torch.compile, CUDA graphs)."
+                    : "Give all ranks the same work in each step: batches of the same size and length.")
+      .only_note = true;
+}
+
 /// Returns the mean length in ns of a rank's steps, including the time between them, without the first and the last
 /// step.
 std::uint64_t mean_step(const finder& in, const rank_metrics& subject) {
@@ -309,6 +369,7 @@ std::uint64_t mean_step(const finder& in, const rank_metrics& subject) {
 }
 
 void find_slow_rank(finder& in, const ranks& all_ranks) {
+  if (meet_in_each_step(all_ranks)) return find_waits_by_turns(in, all_ranks);
   const bool known = std::all_of(all_ranks.begin(), all_ranks.end(),
                                  [](const auto& subject) { return subject.steps >= min_recurring; });
   const outlier step = highest(all_ranks, [](const rank_metrics& target) { return target.median_step; });

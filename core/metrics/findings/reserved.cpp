@@ -40,15 +40,19 @@ code_place top_of_peak(const finder& in, trace::device_id device, trace::layer l
 }
 
 /// Returns the saving if, in a replay, reserved memory falls from `before` to `after`; empty if it is too small for a
-/// warning.
-saving replayed_saving(std::uint64_t before, std::uint64_t after) {
+/// warning. `share`: see `finder::reserved_share`.
+saving replayed_saving(std::uint64_t before, std::uint64_t after, double share) {
   const double saved = static_cast<double>(before) - static_cast<double>(after);
   const double error = replay_error * static_cast<double>(after);
   if (saved - error < warned_memory_share * static_cast<double>(before) || before == 0) return {};
   return {.reserved_bytes = static_cast<std::uint64_t>(saved),
           .basis = saving_basis::modelled,
-          .share = saved / static_cast<double>(before),
+          .share = share,
           .bytes_error = static_cast<std::uint64_t>(error)};
+}
+
+saving replayed_saving(const finder& in, trace::device_id device, std::uint64_t before, std::uint64_t after) {
+  return replayed_saving(before, after, in.reserved_share(before - std::min(before, after), before, device));
 }
 
 /// Returns advice to use a setting, with the result of the setting's replay.
@@ -70,7 +74,7 @@ const policy_outcome* winning_policy(const reserved_replay& subject) {
   const policy_outcome* best = nullptr;
   for (const policy_outcome& each : subject.policies)
     if (each.failures == 0 && (best == nullptr || each.peak_reserved < best->peak_reserved)) best = &each;
-  if (best == nullptr || replayed_saving(subject.peak_reserved, best->peak_reserved).reserved_bytes == 0)
+  if (best == nullptr || replayed_saving(subject.peak_reserved, best->peak_reserved, 0).reserved_bytes == 0)
     return nullptr;
   return best;
 }
@@ -96,7 +100,7 @@ void find_cached_unused(finder& in) {
                       "torch.cuda.empty_cache(); CuPy: free_all_blocks()).");
     f.saves = {.reserved_bytes = unused,
                .basis = saving_basis::measured,
-               .share = static_cast<double>(unused) / static_cast<double>(each.reserved_maximum)};
+               .share = in.reserved_share(unused, each.reserved_maximum, each.device)};
     f.range = {each.reserved_time, each.reserved_time + 1};
     if (pool) continue;
     f.where = top_of_peak(in, each.device, trace::layer::framework);
@@ -105,7 +109,7 @@ void find_cached_unused(finder& in) {
           "Lower the peak that made it grow, or call torch.cuda.empty_cache() after the peak: "
           "in a replay, at most {} then stay reserved instead of {}.",
           format_bytes(replay->late_emptied), format_bytes(replay->late_reserved));
-      f.saves = replayed_saving(replay->late_reserved, replay->late_emptied);
+      f.saves = replayed_saving(in, each.device, replay->late_reserved, replay->late_emptied);
       f.only_note = f.saves.basis == saving_basis::none;
     }
   }
@@ -154,7 +158,7 @@ void find_forced_growth(finder& in, std::map<trace::device_id, std::size_t> repo
     f.only_note = true;
     if (best == nullptr) continue;
     f.advice = use_policy(*best, *replay);
-    f.saves = replayed_saving(replay->peak_reserved, best->peak_reserved);
+    f.saves = replayed_saving(in, each.device, replay->peak_reserved, best->peak_reserved);
   }
 }
 
@@ -182,13 +186,12 @@ void find_fragmentation(finder& in) {
     f.only_note = free < mostly_free * static_cast<double>(metric.segment_bytes);
     f.saves = {.reserved_bytes = metric.free_bytes,
                .basis = saving_basis::measured,
-               .share = static_cast<double>(metric.free_bytes) /
-                        static_cast<double>(std::max<std::uint64_t>(metric.segment_bytes, 1))};
+               .share = in.reserved_share(metric.free_bytes, metric.segment_bytes, metric.device)};
     const reserved_replay* replay = metric.layer == trace::layer::framework ? replay_on(in, metric.device) : nullptr;
     if (replay == nullptr || replay->policies.empty()) continue;
     if (const policy_outcome* best = winning_policy(*replay)) {
       f.advice = use_policy(*best, *replay);
-      f.saves = replayed_saving(replay->peak_reserved, best->peak_reserved);
+      f.saves = replayed_saving(in, metric.device, replay->peak_reserved, best->peak_reserved);
     } else {
       f.advice =
           "Allocate long-lived blocks first. No other setting of PyTorch's allocator helps: in replays with "

@@ -20,7 +20,9 @@ static_assert(reported_idle_share == 0.005 && min_recurring == 4 && min_small_co
               min_spread == 4);
 static_assert(min_reserved == 64.0 * 1024 * 1024 && unused_at_last == 0.4 && fragmented == 0.5 && much_free == 0.2);
 static_assert(replay_error == 0.1 && reserved_replays_builder::max_blocks == 200'000);
-static_assert(imbalanced == 0.1 && reached_of_link_peak == 0.85 && growth_builder::min_blocks == 8);
+static_assert(imbalanced == 0.1 && awaited_host_share == 0.01 && rank_metrics::late_host == 1'000'000);
+static_assert(reached_of_link_peak == 0.85 && growth_builder::min_blocks == 8);
+static_assert(reported_products_share == 0.05 && metrics::fp32_products::tf32_length == 0.27);
 static_assert(idle_for_long == 0.5 && grows_for == 0.4 && warned_loop_share == 0.1 && warned_variable_share == 0.25);
 static_assert(idle_memory_builder::idle_works == 8 && idle_memory_builder::worth_moving == 4);
 static_assert(idle_gaps_builder::shortest_gap == 10'000 && idle_gaps_builder::shortest_host_gap == 1'000'000);
@@ -138,15 +140,21 @@ constexpr auto rules = std::to_array<finding_rule>({
     {rank_imbalance, "rank_imbalance", "One rank of a job needs more memory than the others, or makes them wait.",
      "One of three conditions is met. First: the rank's peak is 10 % above the median of the other ranks, or the "
      "memory that its allocator reserves at the peak is 10 % and 64 MiB above their median. Second: the other ranks "
-     "wait for the rank in collectives, and wait longer than it does by 2 % of the active time, or by 10 % if its "
-     "kernels take no longer. The wait in a collective is the time beyond that of the rank that needs the least time. "
-     "Waits of a length that occurs fewer than four times are left out, because connecting takes that long. Third: "
-     "the rank's median step is 10 % longer. Ranks with less than a twentieth of the collectives of another rank are "
-     "not compared, because they do not train with the others.",
+     "wait for the rank in collectives, and wait longer than it does by 2 % of the active time if its kernels take "
+     "longer, or else by 10 %, or by 1 % if half of the waits for it are at least 1 ms long, its GPU had no work "
+     "before "
+     "them, and the others make a fifth of the waits at most. The wait in a collective is the time beyond that of the "
+     "rank that needs the least time, which is the rank that makes the wait. Waits of a length that occurs fewer than "
+     "four times are left out, because connecting takes that long. Third: the rank's median step is 10 % longer. This "
+     "is not compared if each rank has a collective in every step: such ranks wait for each other, so their steps take "
+     "equally long. If they wait by turns, for 10 % of the active time, a note says which rank makes which wait. Ranks "
+     "with less than a twentieth of the collectives of another rank are not compared, because they do not train with "
+     "the others.",
      "Ranks on machines that were not recorded, and collectives of libraries other than NCCL, are not seen. NCCL does "
      "not report groups of ranks. Kernels of one name belong together if they run at the same time, on streams where "
      "such kernels repeatedly end together. Other kernels are not compared, and neither are groups that share a "
-     "stream. Pipeline stages wait for each other by design, so a stage is named only if its kernels take longer."},
+     "stream. Pipeline stages wait for each other by design, so a stage is named only if its kernels take longer. "
+     "Steps of groups that never meet, such as replicas of a server, are not compared either."},
     {replicated_state, "replicated_state", "Each rank holds all weights and all optimizer state.",
      "The finding is only a note. All ranks except at most one hold the same number of bytes and blocks of weights "
      "and optimizer state, line by line. Their collectives are all-reduces, with at most one all-gather or "
@@ -189,6 +197,17 @@ constexpr auto rules = std::to_array<finding_rule>({
      "the copies' time. The finding is only a note if the copies do not recur, that is, if they occur in fewer than 4 "
      "of 8 equal parts of the kernels' time.",
      "The recording does not show whether the next kernel needs the data that is copied."},
+    {fp32_products, "fp32_products",
+     "Matrix products compute in FP32 without tensor cores, although the GPU could use them for TF32.",
+     "The finding is never a warning, because TF32 is less precise. The GPU has compute capability 8.0 or higher, and "
+     "kernels whose names tell such products (ampere_sgemm, cutlass_80_simt_sgemm, xmma_gemm_f32f32_f32f32, "
+     "magma_sgemmEx_kernel of floats) take 5 % of its busy time. The saving comes from a simulation in which each of "
+     "them takes 27 % of its time, which is twice what the peaks of A100, H100 and B200 allow; the saving is unknown on "
+     "other GPUs. Work that waited for the host starts no earlier.",
+     "Names do not tell products of Triton, of XLA or of the program's own kernels, and not whether the program needs "
+     "the precision. Convolutions of cuDNN do not count, because PyTorch lets them use TF32 by default and cuDNN "
+     "chooses FP32 where that is faster. cuDNN's recurrent layers may launch the same kernels as cuBLAS; no setting "
+     "changes those. Needs kernel times (record --mode timeline)."},
     {frequent_waits, "frequent_waits", "The host waits for the GPU, and the GPU is idle until it has new work.",
      "There are at least 4 idle gaps of 10 us or more that start while the host waits in a call such as "
      "cuStreamSynchronize. A gap counts for at most as long as the host waited. The saving comes from a simulation of "

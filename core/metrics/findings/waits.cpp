@@ -75,8 +75,8 @@ finding_kind get_kind(gap_cause cause) {
   return finding_kind::idle_gaps;
 }
 
-/// `saved_by_all`: the saving of all lines with this cause. If that is enough for a warning, the finding of the line
-/// with the largest saving becomes a warning.
+/// `saved_by_all`: the saving of all lines with this cause. If only this is a major saving, the finding of the line with
+/// the largest saving stands for all lines.
 void tell(finder& in, gap_cause cause, trace::device_id device, const code_place& place, const gaps& subject,
           time_ns saved_by_all) {
   if (static_cast<double>(std::max(subject.total, subject.saved)) < reported_idle_share * in.working) return;
@@ -105,8 +105,9 @@ void tell(finder& in, gap_cause cause, trace::device_id device, const code_place
   f.only_note = !recurs || is_of_others(place) || cause == gap_cause::allocation;
   if (!f.only_note && f.saves.share < warned_time_share && subject.saved < saved_by_all &&
       in.time(static_cast<double>(saved_by_all), saving_basis::modelled).share >= warned_time_share) {
-    f.severity = trace::severity::warning;
-    f.text += fmt::format(" Together with other lines of the same kind, the saving is {}.", format_time(saved_by_all));
+    f.text += fmt::format(" This line alone would save {}; the saving is that of all lines of the same kind.",
+                          format_time(f.saves.time));
+    f.saves = in.time(static_cast<double>(saved_by_all), f.saves.basis);
   }
 }
 

@@ -186,6 +186,8 @@ constexpr std::array finding_columns = {
     metric_column{"saved_time", "Upper bound of the time saved, ns", type::size},
     metric_column{"place", "The line of the program, if stacks were recorded", type::text},
     metric_column{"saved_bytes_error", "Error of saved_bytes in either direction; 0: it is an upper bound", type::size},
+    metric_column{"saved_share", "What is saved, as a share of the active time or of the memory, 0..1", type::real},
+    metric_column{"major", "1: among the findings that the report lists first", type::flag},
 };
 
 /// Returns the report that the report command creates.
@@ -344,7 +346,8 @@ made_rows make_findings(sql_context& context, std::optional<time_range> range) {
     rows->add({words(trace::get_word(each.severity)), words(metrics::get_word(each.kind)), words(each.text),
                words(each.advice), time_value(each.range.begin), time_value(each.range.end), id_value(raw(each.event)),
                id_value(raw(each.block)), count(each.saves.peak_bytes + each.saves.reserved_bytes),
-               value{each.saves.time}, words(metrics::to_text(each.where)), count(each.saves.bytes_error)});
+               value{each.saves.time}, words(metrics::to_text(each.where)), count(each.saves.bytes_error),
+               value{each.saves.share}, value{std::int64_t{each.major ? 1 : 0}}});
   return rows;
 }
 

@@ -36,7 +36,8 @@ bool makes_sense(const stored_metrics& subject) {
     sense = sense && measured.contains({peak.device, peak.layer, peak.kind});
   for (const metrics::unfreed_group& group : metrics.unfreed) sense = sense && !group.largest.empty();
   for (const metrics::rank_metrics& rank : metrics.waste.ranks)
-    sense = sense && rank.waiting_rarely >= 0 && rank.waiting_rarely <= rank.waiting;
+    sense = sense && rank.waiting_rarely >= 0 && rank.waiting_rarely <= rank.waiting && rank.awaited_host >= 0 &&
+            rank.awaited_host <= rank.awaited;
   for (const metrics::step_summary& steps : metrics.steps) sense = sense && steps.highest < steps.steps.size();
   for (const index::process_steps& process : subject.steps) sense = sense && process.steps.steps.empty();
   return sense;

@@ -20,6 +20,8 @@ inline constexpr std::uint64_t enum_end<metrics::idle_reason> = metrics::idle_re
 template <>
 inline constexpr std::uint64_t enum_end<metrics::gap_cause> = metrics::gap_cause_count;
 template <>
+inline constexpr std::uint64_t enum_end<metrics::product_maker> = metrics::product_maker_count;
+template <>
 inline constexpr std::uint64_t enum_end<index::access_kind> = static_cast<std::uint64_t>(index::access_kind::read) + 1;
 template <>
 inline constexpr std::uint64_t enum_end<metrics::memory_limit> =
@@ -171,11 +173,16 @@ SLUICE_KEPT(metrics::reserved_replay) {
 SLUICE_KEPT(metrics::rank_metrics) {
   archive(row, row.process, row.rank, row.device, row.layer, row.kind, row.peak, row.peak_time, row.reserved,
           row.untracked, row.steps, row.median_step, row.computing, row.collectives, row.collective_time, row.waiting,
-          since<9>(row.waiting_rarely), row.reductions, row.gathers, row.shares, row.held, row.kernels);
+          since<9>(row.waiting_rarely), since<11>(row.awaited), since<11>(row.awaited_host), row.reductions,
+          row.gathers, row.shares, row.held, row.kernels);
+}
+SLUICE_KEPT(metrics::fp32_products) {
+  archive(row, row.process, row.device, row.maker, row.count, row.total, row.busy, row.saved, row.longest_name,
+          row.longest_total, row.first, row.last);
 }
 SLUICE_KEPT(metrics::waste_metrics) {
   archive(row, row.idle, row.growing, row.dead_writes, row.gaps, row.driver_calls, row.copies, row.caches, row.ranks,
-          row.replays, row.twice, row.forced);
+          row.replays, row.twice, row.forced, since<11>(row.products));
 }
 SLUICE_KEPT(metrics::held_share) {
   archive(row, row.stack, row.category, row.blocks, row.bytes, row.pinned_bytes, row.largest, row.largest_bytes,

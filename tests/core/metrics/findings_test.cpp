@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <random>
 #include <vector>
 
 #include "core/metrics/findings/thresholds.hpp"
@@ -65,6 +66,50 @@ TEST(findings, are_at_most_five_warnings_besides_leaks) {
   const auto found = severities(items);
   EXPECT_EQ(std::count(found.begin(), found.end(), severity::warning), 6);
   EXPECT_EQ(found.back(), severity::info);
+}
+
+finding only_noted(double share) {
+  finding output = of_memory(share);
+  output.only_note = true;
+  return output;
+}
+
+TEST(findings, never_stand_below_one_that_saves_less) {
+  std::vector<finding> items{of_time(0.08), only_noted(0.29), of_memory(0.12), of_time(0.001), only_noted(0.05)};
+  rank(items);
+  EXPECT_TRUE(std::is_sorted(items.begin(), items.end(),
+                             [](const finding& a, const finding& b) { return a.saves.share > b.saves.share; }));
+  std::vector<bool> major;
+  for (const finding& each : items) major.push_back(each.major);
+  EXPECT_THAT(major, ::testing::ElementsAre(true, true, true, true, false)) << "the share decides";
+  EXPECT_EQ(items[0].severity, severity::info) << "its advice has a cost, so it is no warning";
+  EXPECT_EQ(items[1].severity, severity::warning);
+}
+
+TEST(findings, are_major_up_to_the_last_warning_and_all_others_follow) {
+  std::vector<finding> items;
+  for (int i = 0; i < 9; ++i) {
+    const double share = 0.5 - 0.01 * i;
+    items.push_back(i % 3 == 0 ? only_noted(share) : i % 3 == 1 ? of_time(share) : of_memory(share));
+  }
+  std::shuffle(items.begin(), items.end(), std::mt19937_64(1));
+  rank(items);
+  std::size_t warnings = 0;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    EXPECT_EQ(items[i].major, i < 8) << "the ninth would be the sixth warning";
+    EXPECT_NEAR(items[i].saves.share, 0.5 - 0.01 * static_cast<double>(i), 1e-9);
+    if (items[i].severity == severity::warning) ++warnings;
+  }
+  EXPECT_EQ(warnings, max_warnings);
+}
+
+TEST(findings, whose_cost_is_unknown_are_major_if_they_warn) {
+  std::vector<finding> items{of_time(0.5), found(finding_kind::lost_events, {}, severity::warning),
+                             found(finding_kind::untracked_memory, {})};
+  rank(items);
+  EXPECT_EQ(items[0].kind, finding_kind::lost_events);
+  EXPECT_TRUE(items[0].major && items[1].major);
+  EXPECT_FALSE(items[2].major);
 }
 
 finding of_device(std::uint64_t device, double share, std::string function = "train") {

@@ -264,10 +264,12 @@ TEST(stored_metrics, of_version_8_are_read_as_well) {
   std::tie(rank.waiting, rank.waiting_rarely, rank.gathers) = std::tuple(64, 0, 3);
   subject.metrics.waste.ranks = {rank};
   std::string bytes = get_bytes(subject);
-  // Version 8 did not have the 0 between a rank's wait, 64 in zigzag encoding, and its counts of collectives.
-  const std::size_t rare = bytes.find(std::string("\x80\x01\0\0\x03", 5));
+  // Version 8 did not have the three zeros between a rank's wait, 64 in zigzag encoding, and its counts of collectives,
+  // nor the number of products, one of the zeros before the sums of blocks: a count, and two zeros for each layer.
+  const std::size_t rare = bytes.find(std::string("\x80\x01\0\0\0\0\x03", 7));
   ASSERT_NE(rare, std::string::npos);
-  bytes.erase(rare + 2, 1);
+  bytes.erase(bytes.size() - 1 - 2 * trace::layer_count - 1, 1);
+  bytes.erase(rare + 2, 3);
   const auto read = decode_stored_metrics(bytes, 8);
   ASSERT_TRUE(read) << read.error().message;
   ASSERT_EQ(read->metrics.waste.ranks.size(), 1U);
@@ -292,26 +294,26 @@ TEST(stored_metrics, of_another_version_is_left_alone) {
 }
 
 /// A change to the stored members requires a new version, since files of the old version exist.
-TEST(stored_metrics, keeps_in_version_10_what_it_kept_when_that_was_settled) {
+TEST(stored_metrics, keeps_in_version_11_what_it_kept_when_that_was_settled) {
   describer subject;
   subject.put(stored_metrics{});
-  EXPECT_EQ(stored_metrics_version, 10U);
+  EXPECT_EQ(stored_metrics_version, 11U);
   EXPECT_EQ(subject.text(),
-            "{{i8i8}{u8u8[{ei8}]{{i8i8}{i8i8}[{ee4e9u8u8u8u8i8du8u8u8u8}][{eu8u8u8u8du8u8}][{eu8u8i8u8u8i8u8d}][{ee6u"
-            "8u8di8i8dddedd[{e9u8di8dd}]}][{eu8i8i8i8i8i8i8i8i8u8i8u8}][{eu8i8i8e}][{eu8i8i8e}][{eu8i8i8e}][{eeu8i8i8"
-            "u8di8}]u8u8u8u8}[{ee4e9u8i8u8[{eeu8u8eu8}]u8}][{[{e{u8u8i8i8}}]i8u1}][{eu1u1e4e9u8u8[{eeeeu8u8i8}]}][{ee"
-            "e4e9u8u8u1}][{[{e{u8u8i8i8}}]i8u1}][{ei8eee4e9eu8i8}][{ei8eei8ee[{i8ee}]u8}][{ee4i8u8u8u8u8d}][{ee4e9u8i"
-            "8u8[{e7u8u8u8}]}][{ee5ee4e9u8[{i8{i8i8}eu8i8u8u8u8u8dd}]i8u8du1}][{ee4e9i8u8[{eee7u1u8u8u8di8e}]u8u8}]{{"
-            "{u8u8i8}{u8u8i8}{u8u8i8}{u8u8i8}{u8u8i8}u8{u8u8i8}{u8u8i8}[{ee{u8u8i8}{u8u8i8}u8eu8}][{e{u8u8i8}u8eu8}]{"
-            "{u8u8i8}{u8u8i8}{u8u8i8}{u8u8i8}}e}[{e{{u8u8i8}{u8u8i8}{u8u8i8}{u8u8i8}}eu8}]}[{i8eeei8[{{ee4e9}u8u8u8}]"
-            "[{ed}][{eu8u8}]}][s][{e3i8ee}]{u8i8u8[{eei8i8eee4e9eu8}]}{[{ee4e9i8u8u8u8[{e7ee4e9eee7u8u8u8eu8{i8i8}u8i"
-            "8i8u8u8u8u8u8u8}]}][{ee4e9eeeu8u8i8i8e}][{ee4ee5u8u8{i8i8}eu8}][{ee12eeu1u8i8i8{i8i8}i8u8i8e}][{eee9u1eu"
-            "8i8i8i8}][{ee6e9eu8u8i8i8i8u8u8i8u8i8i8u8eu8}][{eeu8i8u8u8u8u8}][{ei8ee4e9u8i8u8u8u8i8i8u8i8i8i8u8u8[{e7u8"
-            "u8u8}][{eu8e7u8}][{ei8}]}][{eu8u8[{su8u8u8}]u8u8}][{ee4e9i8u8eeu8u8u8eu8}][{eu8u8u8{eeeu8i8i8eu8u8u8u8u8"
-            "ee}}]}[{ei8eee4e9eeu8u8e3u8u8u8u1u8u8u8u8u8u8u8t[{ee7u8u8u8eu8t}]u1[{ee7u8u8u8eu8t}]t[{ee7u8u8u8eu8t}][{"
-            "ee7u8u8u8eu8t}][{e5e2[{ee7u8u8u8eu8t}]u8u8}]u1}]}[{{{ee4e9}u8u1}{[{e{u8u8i8i8}}]i8u1}{[{e{u8u8i8i8}}]i8u"
-            "1}}][{ee6{[{e{u8u8i8i8}}]i8u1}}]{[{e{u8u8i8i8}}]i8u1}[{e{e5[{{i8i8}i8e}]}}][{i8tu8u8}]u1[{eeeeeeei8tu8u8"
-            "e4e9{e7e18}ettu8}][{u8u8}]}");
+            "{{i8i8}{u8u8[{ei8}]{{i8i8}{i8i8}[{ee4e9u8u8u8u8i8du8u8u8u8}][{eu8u8u8u8du8u8}][{eu8u8i8u8u8i8u8d}][{ee6u8"
+            "u8di8i8dddedd[{e9u8di8dd}]}][{eu8i8i8i8i8i8i8i8i8u8i8u8}][{eu8i8i8e}][{eu8i8i8e}][{eu8i8i8e}][{eeu8i8i8u8"
+            "di8}]u8u8u8u8}[{ee4e9u8i8u8[{eeu8u8eu8}]u8}][{[{e{u8u8i8i8}}]i8u1}][{eu1u1e4e9u8u8[{eeeeu8u8i8}]}][{eee4e"
+            "9u8u8u1}][{[{e{u8u8i8i8}}]i8u1}][{ei8eee4e9eu8i8}][{ei8eei8ee[{i8ee}]u8}][{ee4i8u8u8u8u8d}][{ee4e9u8i8u8["
+            "{e7u8u8u8}]}][{ee5ee4e9u8[{i8{i8i8}eu8i8u8u8u8u8dd}]i8u8du1}][{ee4e9i8u8[{eee7u1u8u8u8di8e}]u8u8}]{{{u8u8"
+            "i8}{u8u8i8}{u8u8i8}{u8u8i8}{u8u8i8}u8{u8u8i8}{u8u8i8}[{ee{u8u8i8}{u8u8i8}u8eu8}][{e{u8u8i8}u8eu8}]{{u8u8i"
+            "8}{u8u8i8}{u8u8i8}{u8u8i8}}e}[{e{{u8u8i8}{u8u8i8}{u8u8i8}{u8u8i8}}eu8}]}[{i8eeei8[{{ee4e9}u8u8u8}][{ed}]["
+            "{eu8u8}]}][s][{e3i8ee}]{u8i8u8[{eei8i8eee4e9eu8}]}{[{ee4e9i8u8u8u8[{e7ee4e9eee7u8u8u8eu8{i8i8}u8i8i8u8u8u"
+            "8u8u8u8}]}][{ee4e9eeeu8u8i8i8e}][{ee4ee5u8u8{i8i8}eu8}][{ee12eeu1u8i8i8{i8i8}i8u8i8e}][{eee9u1eu8i8i8i8}]"
+            "[{ee6e9eu8u8i8i8i8u8u8i8u8i8i8u8eu8}][{eeu8i8u8u8u8u8}][{ei8ee4e9u8i8u8u8u8i8i8u8i8i8i8i8i8u8u8[{e7u8u8u8"
+            "}][{eu8e7u8}][{ei8}]}][{eu8u8[{su8u8u8}]u8u8}][{ee4e9i8u8eeu8u8u8eu8}][{eu8u8u8{eeeu8i8i8eu8u8u8u8u8ee}}]"
+            "[{eee3u8i8i8i8ei8i8i8}]}[{ei8eee4e9eeu8u8e3u8u8u8u1u8u8u8u8u8u8u8t[{ee7u8u8u8eu8t}]u1[{ee7u8u8u8eu8t}]t[{"
+            "ee7u8u8u8eu8t}][{ee7u8u8u8eu8t}][{e5e2[{ee7u8u8u8eu8t}]u8u8}]u1}]}[{{{ee4e9}u8u1}{[{e{u8u8i8i8}}]i8u1}{[{"
+            "e{u8u8i8i8}}]i8u1}}][{ee6{[{e{u8u8i8i8}}]i8u1}}]{[{e{u8u8i8i8}}]i8u1}[{e{e5[{{i8i8}i8e}]}}][{i8tu8u8}]u1["
+            "{eeeeeeei8tu8u8e4e9{e7e18}ettu8}][{u8u8}]}");
 }
 
 }  // namespace

@@ -89,6 +89,8 @@ void draw_links(const view_context& with, const metrics::report& whole_report, c
   }
   if (is_of_copies(finding.kind) && links.add("All copies")) with.commands.invoke("panel.focus.Transfers");
   if (finding.kind == finding_kind::rank_imbalance && links.add("All ranks")) with.commands.invoke("panel.focus.Ranks");
+  if (finding.kind == finding_kind::fp32_products && links.add("All kernels"))
+    with.commands.invoke("panel.focus.Statistics");
   if (finding.kind == finding_kind::idle_gaps && links.add("All idle gaps"))
     with.commands.invoke("panel.focus.Idle gaps");
   if (finding.kind == finding_kind::fragmentation && links.add("Show memory map")) {
@@ -148,7 +150,7 @@ void draw_card(const view_context& with, const metrics::report& whole_report, co
 }  // namespace
 
 void draw_finding_cards(const view_context& with, const metrics::report& whole_report) {
-  const auto is_open = [](const metrics::finding& each) { return each.severity != trace::severity::info; };
+  const auto is_open = [](const metrics::finding& each) { return each.major; };
   const auto open =
       static_cast<std::size_t>(std::count_if(whole_report.findings.begin(), whole_report.findings.end(), is_open));
   const std::size_t drawn = std::min(open, max_open_cards);

@@ -6,10 +6,10 @@
 /// The findings of a report as cards: the saving from a fix, the problem, the advice, and links to the data.
 namespace sluice::gui {
 
-/// Maximum number of errors and warnings whose cards are drawn unfolded.
+/// Maximum number of major findings whose cards are drawn unfolded.
 inline constexpr std::size_t max_open_cards = 5;
 
-/// Draws errors and warnings; then draws the other findings, folded, under "Smaller findings".
+/// Draws the major findings; then draws the other findings, folded, under "Smaller findings".
 void draw_finding_cards(const view_context& with, const metrics::report& whole_report);
 
 }  // namespace sluice::gui

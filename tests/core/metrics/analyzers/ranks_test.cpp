@@ -152,6 +152,44 @@ TEST(ranks, wait_as_long_where_a_section_ends_while_they_wait) {
   EXPECT_EQ(ranks[1].waiting, 0);
 }
 
+TEST(ranks, make_the_waits_of_the_others) {
+  wasteful_recording reported;
+  unequal_work(reported, 6, 20, 80);
+  kernel(reported, 10, 2000, 9000, all_reduce);  // Rank 1 connects in its first collective.
+  kernel(reported, 11, 8990, 9000, all_reduce);
+  const auto ranks = reported.waste().ranks;
+  ASSERT_EQ(ranks.size(), 2U);
+  EXPECT_EQ(ranks[0].awaited, 0);
+  EXPECT_EQ(ranks[1].awaited, 6 * 60 * us) << "without the rare wait";
+  EXPECT_EQ(ranks[1].awaited_host, 0) << "its kernels take longer";
+}
+
+TEST(ranks, make_waits_by_their_hosts_section_by_section_as_in_all) {
+  testing::simulated_job job(3);
+  for (int turn = 0; turn < 24; ++turn) {
+    job.pause(1, 4'000);
+    job.compute(2, 1'500);
+    for (const std::size_t rank : {0, 1, 2}) job.compute(rank, 1'000);
+    job.meet({0, 1, 2}, 500, 1);
+  }
+  job.recording().recorded.close();
+  const testing::indexed loaded(job.recording().recorded.open());
+  const time_range whole = index::recorded_range(*loaded.snapshot);
+  const metrics_scope scope{loaded.snapshot.get(), whole};
+  for (const time_ns part : {whole.length(), 3'300 * us}) {
+    ranks_builder builder(scope);
+    for (time_ns begin = whole.begin; begin < whole.end; begin += part)
+      builder.add(loaded.index, {begin, std::min(begin + part, whole.end)});
+    builder.find_peaks();
+    const auto ranks = builder.metrics({}, {});
+    ASSERT_EQ(ranks.size(), 3U);
+    EXPECT_EQ(ranks[1].awaited, 24 * (4'000 + 2'500) * us) << "of ranks 0 and 2";
+    // The very first collective of a rank has none before it, so its idle time is unknown there.
+    EXPECT_EQ(ranks[1].awaited_host, 23 * (4'000 + 2'500) * us);
+    EXPECT_EQ(ranks[0].awaited + ranks[2].awaited, 0);
+  }
+}
+
 TEST(ranks, wait_rarely_for_what_happens_a_few_times) {
   wasteful_recording reported;
   unequal_work(reported, 6, 20, 80);
@@ -242,6 +280,70 @@ TEST(rank_imbalance, names_the_rank_whose_steps_take_longer) {
 /// the totals were equal.
 TEST(rank_imbalance, is_none_of_ranks_whose_steps_take_equally_long_in_all) {
   EXPECT_EQ(words_about_steps({{{100, 100, 150}, {120, 120, 110}}}), "");
+}
+
+/// In each of 40 turns, both ranks compute and meet; a step is found in every turn on rank 0, and in every other turn
+/// on rank 1.
+TEST(rank_imbalance, does_not_compare_steps_of_ranks_that_meet_in_each) {
+  wasteful_recording reported;
+  unequal_work(reported, 40, 60, 60);
+  for (time_ns i = 0; i < 40; ++i)
+    for (const std::uint64_t process : {10, 11}) {
+      if (process == 11 && i % 2 == 1) continue;
+      auto row = reported.recorded.event<trace::marker_event>((10 + i * 100) * us);
+      row.process = trace::process_id{process};
+      row.step = i;
+      row.name = reported.recorded.text("step");
+      reported.recorded.writer().add(row);
+    }
+  const report whole_report = testing::build_report(reported.recorded);
+  ASSERT_EQ(whole_report.waste.ranks.size(), 2U);
+  EXPECT_EQ(whole_report.waste.ranks[0].median_step * 2, whole_report.waste.ranks[1].median_step);
+  EXPECT_EQ(testing::find(whole_report, finding_kind::rank_imbalance), nullptr);
+}
+
+/// The finding about two ranks that train for 30 steps of 410 ms, of which the host of rank 0 begins every fourth 40 ms
+/// late; empty if there is none. `late`: how late that of rank 1 begins other steps, in us.
+std::string words_of_late_host(time_ns late) {
+  testing::simulated_job job(2);
+  job.add_threads();
+  for (int step = 0; step < 30; ++step) {
+    const std::array<time_ns, 2> pauses{step % 4 == 3 ? 40'000 : 0, step % 4 == 1 ? late : 0};
+    for (const std::size_t rank : {0, 1}) {
+      job.pause(rank, pauses[rank]);
+      job.compute(rank, 400'000);
+    }
+    job.meet({0, 1}, 10'000, 1);
+    for (const std::size_t rank : {0, 1}) job.wait_on_host(rank, 380'000 + pauses[1 - rank]);
+  }
+  const report whole_report = testing::build_report(job.recording().recorded);
+  const finding* found = testing::find(whole_report, finding_kind::rank_imbalance);
+  return found == nullptr ? std::string() : found->text;
+}
+
+TEST(rank_imbalance, names_the_rank_whose_host_is_late_now_and_then) {
+  const std::string words = words_of_late_host(0);
+  EXPECT_NE(words.find("The other ranks wait for rank 0: 280 ms"), std::string::npos) << words;
+  EXPECT_NE(words.find("Before waits of 280 ms in total, its GPU had no work: its host was late."), std::string::npos)
+      << words;
+}
+
+TEST(rank_imbalance, names_no_rank_if_both_hosts_are_late_as_often) { EXPECT_EQ(words_of_late_host(40'000), ""); }
+
+TEST(rank_imbalance, says_which_rank_makes_which_wait_by_turns) {
+  testing::simulated_job job(2);
+  for (int turn = 0; turn < 40; ++turn) {
+    job.pause(static_cast<std::size_t>(turn) % 2, 3'000);
+    for (const std::size_t rank : {0, 1}) job.compute(rank, 5'000);
+    job.meet({0, 1}, 1'000, 1);
+  }
+  const report whole_report = testing::build_report(job.recording().recorded);
+  const finding* found = testing::find(whole_report, finding_kind::rank_imbalance);
+  ASSERT_NE(found, nullptr);
+  EXPECT_NE(found->text.find("60.0 ms for rank 0, 60.0 ms for rank 1"), std::string::npos) << found->text;
+  EXPECT_NE(found->text.find("none of them is slower"), std::string::npos) << found->text;
+  EXPECT_NE(found->text.find("its host was late"), std::string::npos) << found->text;
+  EXPECT_EQ(found->severity, trace::severity::info);
 }
 
 TEST(rank_imbalance, names_the_rank_that_the_others_wait_for_and_what_it_has_more_of) {
