@@ -214,7 +214,7 @@ constexpr remedy_row remedies[] = {
 
     // Data.
     {data_wait, loader, when::always, "The workers are too slow. Use more of them, and let them work further ahead.",
-     "DataLoader(..., num_workers=16, prefetch_factor=4, persistent_workers=True)"},
+     "DataLoader(..., num_workers=os.cpu_count(), prefetch_factor=4, persistent_workers=True)"},
     {data_main, pytorch, when::always, "The main process loads the data, while the GPU waits. Let workers do it.",
      "DataLoader(..., num_workers=8, persistent_workers=True, pin_memory=True)"},
     {data_collate,
@@ -224,7 +224,7 @@ constexpr remedy_row remedies[] = {
      {}},
     {data_collate, loader, when::always, "Let workers put the samples together.", "DataLoader(..., num_workers=8)"},
     {data_worker, loader, when::always, "Use more workers, or less work for each sample.",
-     "DataLoader(..., num_workers=16)"},
+     "DataLoader(..., num_workers=os.cpu_count())"},
     {tokenizer, transformers, when::always, "Tokenize once, before the loop, with a fast tokenizer and in batches.",
      "AutoTokenizer.from_pretrained(name, use_fast=True)\ndataset.map(tokenize, batched=True, num_proc=8)"},
     {tokenizer, any, when::always, "Tokenize once, before the loop, or in other processes.", {}},
@@ -248,7 +248,7 @@ constexpr remedy_row remedies[] = {
     {page_fault, any, when::recurring, "New host memory is touched again and again. Reuse buffers.", {}},
     {memory_mapping, any, when::recurring,
      "Host memory is returned to the system and taken again. Reuse buffers, or let malloc keep it.",
-     "MALLOC_TRIM_THRESHOLD_=-1 MALLOC_MMAP_THRESHOLD_=4294967296"},
+     "MALLOC_MMAP_MAX_=0 MALLOC_TRIM_THRESHOLD_=-1"},
     {allocation, any, when::recurring, "Use a faster allocator, or allocate outside the loop.",
      "LD_PRELOAD=libjemalloc.so.2"},
     {garbage_collection, python, when::recurring, "Exclude the objects created so far, and collect every N steps.",
