@@ -7,7 +7,7 @@ namespace {
 constexpr std::uint64_t min_steps = 3;  ///< With fewer steps, "before the second step" is most of the run.
 
 /// Nine tenths of a time, rounded up.
-time_ns most(time_ns total) { return total - total / 10; }
+time_ns get_nine_tenths(time_ns total) { return total - total / 10; }
 
 }  // namespace
 
@@ -141,7 +141,7 @@ std::vector<host_cause_group> host_cause_groups::groups(time_ns end) const {
     const time_ns early =
         std::max(each.over_time.sum_before(tenth), steps_begun_ >= min_steps ? each.before_second_step : 0);
     found.push_back(each.group);
-    found.back().recurs = std::max(early, each.group.longest) < most(each.group.total);
+    found.back().recurs = std::max(early, each.group.longest) < get_nine_tenths(each.group.total);
   }
   std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.total > b.total; });
   return found;

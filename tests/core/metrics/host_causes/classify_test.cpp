@@ -392,6 +392,20 @@ TEST(host_stacks, a_system_call_names_what_a_bare_line_waits_for) {
             "kernel_launch of CUDA");
 }
 
+TEST(host_stacks, an_unknown_system_call_is_told_by_the_c_librarys_function) {
+  const stack waits =
+      stack{native(libc, "__futex_abstimed_wait_common"), native(libc, "pthread_cond_wait@@GLIBC_2.3.2"),
+            native(torch_cpu, "c10::ThreadPool::waitWorkComplete()")} +
+      program();
+  EXPECT_EQ(judged(waits, host_state::blocked), "lock");
+  EXPECT_EQ(judged(waits, host_state::running), "dispatcher of PyTorch");
+  EXPECT_EQ(
+      judged(stack{native(libc, "__libc_read"), native(interpreter, "_Py_read")} + program(), host_state::in_kernel),
+      "file_read");
+  // A function of the program may be named like one of the C library.
+  EXPECT_EQ(judged({native("/home/me/app", "read"), native("/home/me/app", "main")}, host_state::blocked), "own_code");
+}
+
 TEST(host_stacks, the_kernel_without_a_system_call_is_a_page_fault_where_memory_is_touched) {
   EXPECT_EQ(judged(stack{native(libc, "__memset_avx2_unaligned_erms")} + program(), host_state::in_kernel),
             "page_fault");

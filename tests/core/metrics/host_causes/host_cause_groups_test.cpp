@@ -196,10 +196,10 @@ TEST_F(host_causes_test, the_groups_add_up_to_all_parts_exactly) {
       std::vector<host_part> parts;
       const time_ns begin = at;
       for (int i = 0; i < 3; ++i) {
-        const time_ns from = at + pick(10);
-        at = from + pick(60);
-        parts.push_back({random() % 2 == 0 ? main_thread : other_thread, {from, at}});
-        expected += at - from;
+        const time_ns start = at + pick(10);
+        at = start + pick(60);
+        parts.push_back({random() % 2 == 0 ? main_thread : other_thread, {start, at}});
+        expected += at - start;
       }
       groups.add({{begin, at}, parts, gap / 3}, samples,
                  [](const sample& each) -> const host_cause& { return each.cause; });
