@@ -104,7 +104,7 @@ std::size_t find_user_frame(std::span<const known_frame> frames) {
 }
 
 /// Returns the frame that matches the earliest work rule; the innermost of several. `no_frame` if there is none.
-std::size_t find_work(std::span<const known_frame> frames) {
+std::size_t find_work_frame(std::span<const known_frame> frames) {
   std::size_t best = no_frame;
   bool in_function = false;  // True outside a function of the program.
   for (std::size_t i = 0; i < frames.size(); ++i) {
@@ -196,7 +196,7 @@ host_verdict classify(std::span<const known_frame> frames, host_state state, std
     verdict.frame = frames.empty() ? no_frame : 0;
     return verdict;
   }
-  verdict.frame = find_work(frames);
+  verdict.frame = find_work_frame(frames);
   if (verdict.frame != no_frame) {
     decide_by_work(verdict, frames);
   } else if (const system_call_rule* const call = find_call(frames, state, system_call)) {

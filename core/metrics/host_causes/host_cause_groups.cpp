@@ -4,7 +4,7 @@
 namespace sluice::metrics {
 namespace {
 
-constexpr std::uint64_t min_steps = 3;  ///< With fewer steps, "before the second step" is most of the run.
+constexpr std::uint64_t min_known_steps = 3;  ///< With fewer steps, "before the second step" is most of the run.
 
 /// Nine tenths of a time, rounded up.
 time_ns get_nine_tenths(time_ns total) { return total - total / 10; }
@@ -139,7 +139,7 @@ std::vector<host_cause_group> host_cause_groups::groups(time_ns end) const {
   for (const auto& [cause, each] : groups_) {
     const time_ns tenth = start_ + std::max<time_ns>((end - start_) / 10, 1);
     const time_ns early =
-        std::max(each.over_time.sum_before(tenth), steps_begun_ >= min_steps ? each.before_second_step : 0);
+        std::max(each.over_time.sum_before(tenth), steps_begun_ >= min_known_steps ? each.before_second_step : 0);
     found.push_back(each.group);
     found.back().recurs = std::max(early, each.group.longest) < get_nine_tenths(each.group.total);
   }

@@ -8,6 +8,10 @@
 namespace sluice::metrics {
 namespace {
 
+/// The tables. A namespace of their own keeps the short names of reasons out of other files, if files are compiled
+/// together.
+namespace rule_tables {
+
 using enum host_reason;
 
 // Names were read in the sources and the dynamic symbol tables of: PyTorch 2.11, cuDNN 9, cuBLAS, NVRTC, NCCL and the
@@ -523,10 +527,12 @@ constexpr waiting_function waiting_functions[] = {
 };
 static_assert(std::ranges::is_sorted(system_calls, {}, &system_call_rule::number));
 
+}  // namespace rule_tables
+
 }  // namespace
 
-std::span<const frame_rule> get_work_rules() { return work_rules; }
-std::span<const frame_rule> get_passing_rules() { return passing_rules; }
+std::span<const frame_rule> get_work_rules() { return rule_tables::work_rules; }
+std::span<const frame_rule> get_passing_rules() { return rule_tables::passing_rules; }
 
 bool is_plumbing(std::string_view module_file) {
   return module_file.empty() || module_file.starts_with('[') ||
@@ -543,13 +549,14 @@ bool is_cuda_driver(std::string_view module_file, std::string_view bare_function
 std::int64_t find_call_number(std::string_view module_file, std::string_view function) {
   if (!matches_any(module_file, "libc.so*|libc-*|libpthread*")) return -1;
   const auto found = std::ranges::find_if(
-      waiting_functions, [&](const waiting_function& each) { return matches_any(function, each.function); });
-  return found == std::ranges::end(waiting_functions) ? -1 : found->number;
+      rule_tables::waiting_functions,
+      [&](const rule_tables::waiting_function& each) { return matches_any(function, each.function); });
+  return found == std::ranges::end(rule_tables::waiting_functions) ? -1 : found->number;
 }
 
 const system_call_rule* find_system_call(std::int64_t number) {
-  const auto found = std::ranges::lower_bound(system_calls, number, {}, &system_call_rule::number);
-  return found != std::ranges::end(system_calls) && found->number == number ? &*found : nullptr;
+  const auto found = std::ranges::lower_bound(rule_tables::system_calls, number, {}, &system_call_rule::number);
+  return found != std::ranges::end(rule_tables::system_calls) && found->number == number ? &*found : nullptr;
 }
 
 }  // namespace sluice::metrics

@@ -1,4 +1,4 @@
-#include "core/metrics/host_causes/remedies.hpp"
+#include "core/metrics/host_causes/host_remedies.hpp"
 
 #include <algorithm>
 
@@ -8,6 +8,10 @@
 
 namespace sluice::metrics {
 namespace {
+
+/// The table. A namespace of its own keeps the short names of reasons out of other files, if files are compiled
+/// together.
+namespace remedy_table {
 
 using enum host_reason;
 using need = bool (*)(const program_traits&);
@@ -286,6 +290,7 @@ constexpr remedy_row remedies[] = {
     {own_code, suits_all, when::recurring, "Move the line out of the loop, or to another thread.", {}},
 };
 
+}  // namespace remedy_table
 }  // namespace
 
 void note_frame(program_traits& traits, const host_frame& frame) {
@@ -307,15 +312,18 @@ void note_frame(program_traits& traits, const host_frame& frame) {
 }
 
 void note_verdict(program_traits& traits, const host_verdict& verdict) {
-  traits.data_workers = traits.data_workers || verdict.reason == data_wait || verdict.reason == data_worker;
-  traits.data_loader = traits.data_loader || traits.data_workers || verdict.reason == data_main;
+  traits.data_workers =
+      traits.data_workers || verdict.reason == host_reason::data_wait || verdict.reason == host_reason::data_worker;
+  traits.data_loader = traits.data_loader || traits.data_workers || verdict.reason == host_reason::data_main;
 }
 
-std::optional<remedy> find_remedy(host_reason reason, const program_traits& traits, bool recurs) {
-  const auto found = std::ranges::find_if(remedies, [&](const remedy_row& row) {
-    return row.reason == reason && row.time != (recurs ? when::once : when::recurring) && row.applies(traits);
+std::optional<host_remedy> find_host_remedy(host_reason reason, const program_traits& traits, bool recurs) {
+  const auto found = std::ranges::find_if(remedy_table::remedies, [&](const remedy_table::remedy_row& row) {
+    return row.reason == reason && row.time != (recurs ? remedy_table::when::once : remedy_table::when::recurring) &&
+           row.applies(traits);
   });
-  return found == std::ranges::end(remedies) ? std::nullopt : std::optional<remedy>({found->text, found->code});
+  return found == std::ranges::end(remedy_table::remedies) ? std::nullopt
+                                                           : std::optional<host_remedy>({found->text, found->code});
 }
 
 }  // namespace sluice::metrics
