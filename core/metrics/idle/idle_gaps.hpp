@@ -47,8 +47,12 @@ struct device_idle {
 /// A part of a gap that is due to what a thread did, so that samples of the thread can say more about it.
 struct host_part {
   trace::device_id device{};
-  time_range gap;           ///< The whole gap.
-  time_range span;          ///< The part. The parts of a gap do not overlap.
+  time_range gap;   ///< The whole gap.
+  time_range span;  ///< The part. The parts of a gap do not overlap.
+  /// When the thread did what the part is due to. Ends with `span`, and begins earlier than it if a call blocked the
+  /// host when the gap began: the first part of the gap is that call's, as long as it blocked, but the thread went on
+  /// as soon as the call returned (rule 2 of `gap_splitter`). Samples in `ran` share the length of `span`.
+  time_range ran;
   gap_cause cause{};        ///< `host`, or what a call or a range says; never `wait`, `launch` or `queued`.
   trace::string_id call{};  ///< The call in which the thread was, if that is the cause.
   trace::stack_id stack{};  ///< As in `gap_group`.
@@ -80,10 +84,12 @@ class idle_gaps_builder {
   /// The lengths of all gaps, indexed by device; empty if `listed` is 0.
   [[nodiscard]] const std::map<trace::device_id, gap_lengths>& lengths() const { return longest_.lengths(); }
 
+  /// From now on, keeps the parts for `for_each_host_part`: 96 bytes for each.
+  void keep_host_parts() { keeps_parts_ = true; }
   /// Calls `use(const host_part&)` for the host's parts of the gaps that ended in the last section added, in order of
-  /// device and time. This is the hook for whoever knows more about the host, such as samples of its threads: after
-  /// each `add`, visit the parts and look up `thread` in `span`. A gap may have begun in an earlier section: keep what
-  /// you know of the time from `open_since()` on. O(parts).
+  /// device and time. This is the hook for whoever knows more about the host, such as samples of its threads: call
+  /// `keep_host_parts` first, and after each `add`, visit the parts and look up `thread` in `ran`. A gap may have begun
+  /// in an earlier section: keep what you know of the time from `open_since()` on. O(parts).
   template <class Use>
   void for_each_host_part(Use&& use) const {
     for (const host_part& each : parts_) use(each);
@@ -150,6 +156,7 @@ class idle_gaps_builder {
   std::vector<tally> tallies_;                                    ///< Of the current gap.
   std::vector<host_part> parts_;                                  ///< Of the last section.
   bool started_ = false;
+  bool keeps_parts_ = false;
   bool gain_known_ = false;  ///< True if the times at which work was requested are known.
   time_ns gain_ = 0;         ///< The cost of all calls that block the host, summed over sections.
 };

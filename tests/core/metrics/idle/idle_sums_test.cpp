@@ -84,7 +84,7 @@ class random_program : public idle_program {
       call.process = row.process;
       call.thread = row.thread;
       call.end = call.time + (1 + draw(3) * draw(120)) * us;
-      call.name = recorded.text("cuLaunchKernel");
+      call.name = recorded.text(draw(4) == 0 ? "cuMemcpyHtoD_v2" : "cuLaunchKernel");
       recorded.writer().add(call);
     }
     std::vector<bool>& busy = busy_[device];
@@ -207,6 +207,18 @@ TEST(host_parts, name_the_thread_that_enqueues_the_next_work_and_its_time) {
   EXPECT_EQ(parts[0].gap, (time_range{100 * idle_program::us, 305 * idle_program::us}));
   EXPECT_EQ(parts[0].thread, (index::thread_key{trace::process_id{1}, trace::thread_id{1}}));
   EXPECT_EQ(builder.open_since(), 500 * idle_program::us);
+}
+
+TEST(host_parts, begin_when_the_thread_went_on_after_a_call_that_blocked_it) {
+  idle_program program;
+  program.launch(0, 5, 100);
+  program.call(50, 110, "cuStreamSynchronize");
+  program.launch(300, 305, 400);
+  std::vector<host_part> parts;
+  program.build().for_each_host_part([&](const host_part& each) { parts.push_back(each); });
+  ASSERT_EQ(parts.size(), 1U);
+  EXPECT_EQ(parts[0].span, (time_range{160 * idle_program::us, 300 * idle_program::us})) << "60 us are the wait's";
+  EXPECT_EQ(parts[0].ran, (time_range{110 * idle_program::us, 300 * idle_program::us}));
 }
 
 TEST(host_parts, of_all_sections_are_the_idle_time_of_the_host) {
