@@ -16,7 +16,7 @@
 #include "core/metrics/analyzers/fp32_products.hpp"
 #include "core/metrics/analyzers/growth.hpp"
 #include "core/metrics/analyzers/held_twice.hpp"
-#include "core/metrics/analyzers/idle_gaps.hpp"
+#include "core/metrics/idle/idle_gaps.hpp"
 #include "core/metrics/analyzers/idle_memory.hpp"
 #include "core/metrics/analyzers/ranks.hpp"
 #include "core/metrics/analyzers/reserved_replays.hpp"
@@ -342,6 +342,7 @@ struct waste_metrics {
   std::vector<held_twice> twice;                ///< Most bytes first; empty if no touches were recorded.
   std::vector<forced_growths> forced;           ///< Sorted by device; only for PyTorch's allocator.
   std::vector<fp32_products> products;          ///< Sorted by process and device; empty if there are none.
+  std::vector<device_idle> idle_times;          ///< Sorted by device; only devices that ran kernels.
 };
 
 /// The report on a recording or on a time range.

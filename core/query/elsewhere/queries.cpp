@@ -129,8 +129,9 @@ bool is_consistent(const stack_view& view) {
   for (std::size_t i = 0; i < nodes.size(); ++i) {
     const auto& node = nodes[i];
     const bool below = i == 0 ? node.depth == 0 : node.parent < i && node.depth == nodes[node.parent].depth + 1;
+    if (!below) return false;  // Then the parent's index may be outside the list.
     const bool within = node.end > i && node.end <= (i == 0 ? nodes.size() : nodes[node.parent].end);
-    if (!below || !within || (i > 0 && node.line >= view.lines.size())) return false;
+    if (!within || (i > 0 && node.line >= view.lines.size())) return false;
   }
   return true;
 }

@@ -89,7 +89,8 @@ inline constexpr std::uint32_t stored_metrics_version = 11;
 /// - Version 9 added the time that ranks spend in rare waits.
 /// - Version 10 distinguishes library workspaces from gradients, and does not count memory as growing if the program
 ///   frees it while it continues to run.
-/// - Version 11 added the matrix products in FP32, and the waits that each rank makes.
+/// - Version 11 added the matrix products in FP32 and the waits that each rank makes. It gives every ns of idle time a
+///   cause, and sums them up by device.
 inline constexpr std::uint32_t oldest_stored_metrics = 6;
 /// The name under which the file stores these metrics.
 inline constexpr std::string_view stored_metrics_name = "digest";

@@ -265,10 +265,11 @@ TEST(stored_metrics, of_version_8_are_read_as_well) {
   subject.metrics.waste.ranks = {rank};
   std::string bytes = get_bytes(subject);
   // Version 8 did not have the three zeros between a rank's wait, 64 in zigzag encoding, and its counts of collectives,
-  // nor the number of products, one of the zeros before the sums of blocks: a count, and two zeros for each layer.
+  // nor the numbers of products and of devices with idle times, two of the zeros before the sums of blocks: a count, and
+  // two zeros for each layer.
   const std::size_t rare = bytes.find(std::string("\x80\x01\0\0\0\0\x03", 7));
   ASSERT_NE(rare, std::string::npos);
-  bytes.erase(bytes.size() - 1 - 2 * trace::layer_count - 1, 1);
+  bytes.erase(bytes.size() - 1 - 2 * trace::layer_count - 2, 2);
   bytes.erase(rare + 2, 3);
   const auto read = decode_stored_metrics(bytes, 8);
   ASSERT_TRUE(read) << read.error().message;
@@ -276,6 +277,30 @@ TEST(stored_metrics, of_version_8_are_read_as_well) {
   EXPECT_EQ(read->metrics.waste.ranks[0].waiting, 64);
   EXPECT_EQ(read->metrics.waste.ranks[0].gathers, 3U);
   EXPECT_FALSE(decode_stored_metrics(bytes, 9));
+}
+
+TEST(stored_metrics, keep_the_causes_of_idle_time_since_version_11) {
+  stored_metrics subject;
+  subject.blocks.resize(trace::layer_count);
+  const std::string without = get_bytes(subject);
+  metrics::device_idle idle;
+  idle.device = trace::device_id{1};
+  idle.span = {10, 1000};
+  idle.busy = 400;
+  idle.collectives_alone = 50;
+  idle.causes = {{metrics::gap_cause::launch, 7, 500, 90}, {metrics::gap_cause::queued, 2, 90, 60}};
+  idle.launches = {8, 500, 300, 1, 77};
+  subject.metrics.waste.idle_times = {idle};
+  const std::string bytes = get_bytes(subject);
+  const auto read = decode_stored_metrics(bytes, 11);
+  ASSERT_TRUE(read) << read.error().message;
+  ASSERT_EQ(read->metrics.waste.idle_times.size(), 1U);
+  EXPECT_EQ(get_bytes(*read), bytes);
+  EXPECT_EQ(read->metrics.waste.idle_times[0].idle(), 590);
+  EXPECT_EQ(read->metrics.waste.idle_times[0].causes[1].cause, metrics::gap_cause::queued);
+  EXPECT_EQ(read->metrics.waste.idle_times[0].launches.saved, 77);
+  EXPECT_FALSE(decode_stored_metrics(bytes, 10));
+  EXPECT_GT(bytes.size(), without.size());
 }
 
 TEST(stored_metrics, of_another_version_is_left_alone) {

@@ -65,6 +65,7 @@ class gaps_of_parts final : public section_result<idle_gap_list> {
       list.gaps.push_back({each, to_text(code_place), code_place.line});
     }
     list.lines = get_lines(gaps_->gaps(), places);
+    list.devices = gaps_->devices();
     return list;
   }
 

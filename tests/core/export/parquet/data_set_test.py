@@ -16,7 +16,7 @@ import sys
 import tempfile
 
 RANKS = 64
-TABLES = ("events", "blocks", "transfers", "kernels", "host_samples", "steps", "idle", "findings")
+TABLES = ("events", "blocks", "transfers", "kernels", "host_samples", "steps", "idle", "idle_causes", "findings")
 
 
 def run(*words, **more):
@@ -148,7 +148,7 @@ def test_each_table_has_the_rows_of_sluice_query(engine, recordings, assets):
              "host_sample")
     for name in recordings.runs:
         for table, same in (("blocks", "block"), ("transfers", "transfer"), ("kernels", "kernel"), ("host_samples", "host_sample"), ("steps", "step"),
-                            ("findings", "finding"), ("idle", "idle_use")):
+                            ("findings", "finding"), ("idle", "idle_use"), ("idle_causes", "idle_cause")):
             expect_equal(f"rows of {table} of {name}", engine.ask(f"SELECT COUNT(*) FROM {table} WHERE run = '{name}'"),
                          recordings.query(name, f"SELECT count(*) AS n FROM {same}"))
         for kind in kinds:
