@@ -9,6 +9,8 @@
 #include "core/base/format.hpp"
 #include "core/index/labels.hpp"
 #include "core/metrics/finding_rules.hpp"
+#include "core/metrics/host_causes/describe.hpp"
+#include "core/metrics/host_causes/host_remedies.hpp"
 #include "core/trace/model/driver_results.hpp"
 #include "core/trace/model/names.hpp"
 
@@ -135,6 +137,22 @@ class json_writer {
     return nullptr;
   }
 
+  json host_cause(const metrics::host_cause_group& group, const metrics::program_traits& traits) const {
+    const std::string line = metrics::describe_line(group.cause, tables_);
+    const auto remedy = metrics::find_host_remedy(group.cause.reason, traits, group.recurs);
+    return {{"reason", metrics::get_name(group.cause.reason)},
+            {"words", metrics::get_words(group.cause.reason)},
+            {"named", !metrics::is_catch_all(group.cause.reason)},
+            {"library", group.cause.library.empty() ? json(nullptr) : json(group.cause.library)},
+            {"line", line.empty() ? json(nullptr) : json(line)},
+            {"total_ns", group.total},
+            {"gaps", group.gaps},
+            {"longest_ns", group.longest},
+            {"recurs", group.recurs},
+            {"remedy", remedy ? json(remedy->text) : json(nullptr)},
+            {"code", remedy && !remedy->code.empty() ? json(remedy->code) : json(nullptr)}};
+  }
+
   json idle() const {
     json array = json::array();
     for (const metrics::device_idle& device : of_.waste.idle_times) {
@@ -145,6 +163,8 @@ class json_writer {
                           {"count", each.count},
                           {"total_ns", each.total},
                           {"longest_ns", each.longest}});
+      json host = json::array();
+      for (const metrics::host_cause_group& each : device.host) host.push_back(host_cause(each, device.traits));
       const metrics::launch_rate& launches = device.launches;
       array.push_back({{"device", id_or_null(device.device)},
                        {"span", metrics(device.span)},
@@ -152,6 +172,7 @@ class json_writer {
                        {"collectives_alone_ns", device.collectives_alone},
                        {"idle_ns", device.idle()},
                        {"causes", causes},
+                       {"host", host},
                        {"launches",
                         {{"count", launches.launches},
                          {"period_ns", launches.period()},

@@ -11,6 +11,8 @@
 #include "app/cli/text_table.hpp"
 #include "core/base/format.hpp"
 #include "core/index/labels.hpp"
+#include "core/metrics/host_causes/describe.hpp"
+#include "core/metrics/host_causes/host_remedies.hpp"
 #include "core/metrics/link_share.hpp"
 #include "core/trace/model/names.hpp"
 
@@ -506,6 +508,19 @@ class text_writer {
     }
   }
 
+  void host_causes(const metrics::device_idle& device, trace::time_ns span, text_table& table) {
+    constexpr std::size_t shown = 6;
+    for (std::size_t i = 0; i < std::min(device.host.size(), shown); ++i) {
+      const metrics::host_cause_group& each = device.host[i];
+      std::string words = fmt::format("    the host {}", metrics::describe_reason(each.cause));
+      if (const std::string line = metrics::describe_line(each.cause, tables_); !line.empty()) words += ", at " + line;
+      table.row({words, format_some(each.gaps, "gap"), format_time(each.total), compute_share(each.total, span)});
+    }
+    trace::time_ns rest = 0;
+    for (std::size_t i = shown; i < device.host.size(); ++i) rest += device.host[i].total;
+    if (rest > 0) table.row({"    the host, all else", "", format_time(rest), compute_share(rest, span)});
+  }
+
   void idle(const metrics::device_idle& device, trace::time_ns span) {
     text_table table("lrrr");
     if (device.collectives_alone > 0)
@@ -514,9 +529,11 @@ class text_writer {
     if (device.idle() > 0)
       table.row(
           {"idle between its first and last work", "", format_time(device.idle()), compute_share(device.idle(), span)});
-    for (const metrics::cause_time& each : device.causes)
+    for (const metrics::cause_time& each : device.causes) {
       table.row({fmt::format("  {}", metrics::get_words(each.cause)), format_some(each.count, "gap"),
                  format_time(each.total), compute_share(each.total, span)});
+      if (each.cause == metrics::gap_cause::host) host_causes(device, span, table);
+    }
     text_ += table.text(4);
     const metrics::launch_rate& launches = device.launches;
     if (launches.launches > 0)

@@ -139,7 +139,7 @@ void event_store::take(const trace::snapshot& recording, std::size_t chunk) {
       return with_rows<file_io_event>(recording, chunk, to_host);
     case row_type::host_sample:
       return with_rows<host_sample_event>(recording, chunk, [&](const auto& rows) {
-        if (calls) samples_.add(rows);
+        if (everything) samples_.add(rows);
       });
     case row_type::counter:
       return with_each<counter_event>(recording, chunk, [&](const counter_event& row) {

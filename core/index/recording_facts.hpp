@@ -218,6 +218,7 @@ struct section_facts {
     case row_type::host_range:
     case row_type::marker:
     case row_type::file_io:
+    case row_type::host_sample:
     case row_type::counter:
       return part == section_part::all || part == section_part::work;
     default:

@@ -5,6 +5,8 @@
 #include "core/base/format.hpp"
 #include "core/metrics/findings/finder.hpp"
 #include "core/metrics/findings/thresholds.hpp"
+#include "core/metrics/host_causes/describe.hpp"
+#include "core/metrics/host_causes/host_remedies.hpp"
 
 /// Findings about intervals in which a device was idle, and what the host did meanwhile.
 namespace sluice::metrics {
@@ -155,6 +157,47 @@ void tell_launches(finder& in, const device_idle& device) {
   f.only_note = launches.launches < min_recurring || all.spread < min_spread;
 }
 
+std::string get_host_advice(const host_cause_group& group, const program_traits& traits) {
+  const auto remedy = find_host_remedy(group.cause.reason, traits, group.recurs);
+  if (!remedy) return std::string(advice_for(gap_cause::host, traits.pytorch ? "PyTorch" : ""));
+  std::string advice(remedy->text);
+  if (!remedy->code.empty()) advice += fmt::format(" `{}`", remedy->code);
+  return advice;
+}
+
+/// Reports what the host did while the device waited for host code, from samples of its threads. Returns false if they
+/// name nothing that costs enough.
+bool tell_samples(finder& in, const device_idle& device) {
+  constexpr std::size_t max_causes = 3;
+  std::size_t told = 0;
+  for (const host_cause_group& each : device.host) {
+    if (told == max_causes || static_cast<double>(each.total) < reported_idle_share * in.working) break;
+    if (each.cause.reason == host_reason::mixed || each.cause.reason == host_reason::unsampled) continue;
+    const std::string line = describe_line(each.cause, in.tables);
+    std::string text = fmt::format(
+        "{} was idle for {} ({} of the active time) in {} while the host {}{}{}. The longest time was {}.",
+        in.gpu(device.device), format_time(each.total), format_share(in.active_share(static_cast<double>(each.total))),
+        format_some(each.gaps, "gap"), get_words(each.cause.reason),
+        each.cause.library.empty() ? std::string() : fmt::format(" ({})", each.cause.library),
+        line.empty() ? std::string() : ", at " + line, format_time(each.longest));
+    if (!each.recurs) text += " This happens at the start, not throughout the run.";
+    finding& f = in.add(finding_kind::idle_gaps, std::move(text), get_host_advice(each, device.traits));
+    f.saves = in.time(static_cast<double>(each.recurs ? each.total : 0), saving_basis::measured);
+    f.range = each.longest_gap;
+    f.where = in.places.of(each.example_stack);
+    f.only_note = !each.recurs || each.gaps < min_recurring;
+    ++told;
+  }
+  return told > 0;
+}
+
+bool tell_sampled_devices(finder& in, trace::device_id device) {
+  bool any = false;
+  for (const device_idle& each : in.whole.waste.idle_times)
+    if (each.device == device) any = tell_samples(in, each) || any;
+  return any;
+}
+
 /// True if another finding covers the line: driver allocations in a loop have their own finding.
 bool reported_before(const finder& in, gap_cause cause, const code_place& place) {
   return (cause == gap_cause::allocation || cause == gap_cause::release) &&
@@ -175,6 +218,10 @@ void find_waits(finder& in) {
         for (const device_idle& each : in.whole.waste.idle_times)
           if (each.device == device.device) tell_launches(in, each);
         any = any || in.found.size() > before;
+        continue;
+      }
+      if (cause == gap_cause::host && tell_sampled_devices(in, device.device)) {
+        any = true;
         continue;
       }
       std::vector<const gap_group*> groups;

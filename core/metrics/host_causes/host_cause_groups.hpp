@@ -29,7 +29,7 @@ struct host_cause {
 };
 
 /// A part of a gap in which the device waited for what this thread did.
-struct host_part {
+struct host_span {
   index::thread_key thread;
   time_range span;
 };
@@ -37,7 +37,7 @@ struct host_part {
 /// An idle gap of a device, as far as the host caused it.
 struct host_gap {
   time_range span;
-  std::span<const host_part> parts;  ///< In order of time, not overlapping.
+  std::span<const host_span> parts;  ///< In order of time, not overlapping.
   std::uint64_t steps_begun = 0;     ///< The number of the program's steps that began before the gap; 0 without steps.
 };
 
@@ -94,7 +94,7 @@ class host_cause_groups {
   template <class Samples, class Classify>
   void add(const host_gap& gap, const Samples& samples, Classify&& classify) {
     begin_gap(gap);
-    for (const host_part& part : gap.parts)
+    for (const host_span& part : gap.parts)
       for (time_range rest = part.span; rest.begin < rest.end;) {
         const time_range span{rest.begin, std::min(rest.end, find_piece_end(rest.begin))};
         extend_piece(span);

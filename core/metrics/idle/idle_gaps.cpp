@@ -96,6 +96,7 @@ void idle_gaps_builder::add(const index::event_store& store, time_range run) {
     if (fresh) state.first = state.until = state.until_other = whole.front().span.begin;
     for (const device_work& each : whole) add_work(store, state, each, device);
   }
+  sampled_.add(store, parts_, scope_.tables(), std::min(open_since(), here.end));
   host_.forget(std::min(open_since(), here.end));
 }
 
@@ -138,7 +139,7 @@ void idle_gaps_builder::add_part(const gap_part& part, const process_timeline* h
     known->length += part.span.length();
   else
     tallies_.push_back({group, part.span.length(), part.call});
-  if (!keeps_parts_ || !comes_from_thread(part.cause)) return;
+  if (!comes_from_thread(part.cause)) return;
   const host_call* by = part.call != nullptr ? part.call : splitter_.enqueuing();
   index::thread_key thread;
   if (by != nullptr) thread = {next.process, host->get_thread(by->thread)};
@@ -259,6 +260,8 @@ std::vector<device_idle> idle_gaps_builder::devices() const {
     item.busy = state.busy;
     item.collectives_alone = state.busy - state.busy_other;
     item.launches = state.launches.get_rate();
+    item.host = sampled_.get_groups(device, state.until);
+    item.traits = sampled_.traits();
     for (std::size_t i = 0; i < gap_cause_count; ++i) {
       if (state.causes[i].count == 0) continue;
       item.causes.push_back(state.causes[i]);

@@ -14,6 +14,7 @@
 #include "core/metrics/idle/gap_groups.hpp"
 #include "core/metrics/idle/gap_host.hpp"
 #include "core/metrics/idle/gap_parts.hpp"
+#include "core/metrics/idle/idle_host.hpp"
 #include "core/metrics/idle/launch_rate.hpp"
 #include "core/metrics/idle/run_ahead.hpp"
 #include "core/metrics/metrics_scope.hpp"
@@ -39,6 +40,10 @@ struct device_idle {
   /// device waits for other devices or for the network then, so this is not useful work.
   time_ns collectives_alone = 0;
   std::vector<cause_time> causes;  ///< The longest total first. The totals add up to `idle()`.
+  /// What the host did in the time of `gap_cause::host`, most time first. The totals add up to that time. Empty if host
+  /// threads were not sampled.
+  std::vector<host_cause_group> host;
+  program_traits traits;  ///< What the samples show about the program.
   launch_rate launches;
 
   [[nodiscard]] time_ns idle() const { return span.length() - busy; }
@@ -73,6 +78,10 @@ class idle_gaps_builder {
   /// Adds the events in `run`, the time range that `store` covers. O(events * log events).
   void add(const index::event_store& store, time_range run);
 
+  /// The host's parts of the gaps that ended in the last section added, in order of device and time. Valid until the
+  /// next `add`.
+  [[nodiscard]] std::span<const host_part> host_parts() const { return parts_; }
+
   /// Returns the groups worth reporting, sorted by `total`, longest first: the first `limit` groups, plus the first
   /// eight of each device.
   [[nodiscard]] std::vector<gap_group> gaps() const;
@@ -83,20 +92,6 @@ class idle_gaps_builder {
   [[nodiscard]] std::vector<idle_gap> longest() const { return longest_.get_longest(); }
   /// The lengths of all gaps, indexed by device; empty if `listed` is 0.
   [[nodiscard]] const std::map<trace::device_id, gap_lengths>& lengths() const { return longest_.lengths(); }
-
-  /// From now on, keeps the parts for `for_each_host_part`: 96 bytes for each.
-  void keep_host_parts() { keeps_parts_ = true; }
-  /// Calls `use(const host_part&)` for the host's parts of the gaps that ended in the last section added, in order of
-  /// device and time. This is the hook for whoever knows more about the host, such as samples of its threads: call
-  /// `keep_host_parts` first, and after each `add`, visit the parts and look up `thread` in `ran`. A gap may have begun
-  /// in an earlier section: keep what you know of the time from `open_since()` on. O(parts).
-  template <class Use>
-  void for_each_host_part(Use&& use) const {
-    for (const host_part& each : parts_) use(each);
-  }
-  /// The earliest begin of a gap that is still open after the last `add`. Later calls of `for_each_host_part` report
-  /// nothing before this time. `latest_time` if no device has run anything yet.
-  [[nodiscard]] time_ns open_since() const;
 
   /// Only parts of at least this length are searched for the program's own range, which costs more than the rest.
   static constexpr time_ns shortest_named = 1'000'000;
@@ -143,6 +138,8 @@ class idle_gaps_builder {
   void set_range(gap_group& group, const index::event_store& store, trace::process_id process, time_range gap) const;
   void add_gain(const index::event_store& store, time_range here);
   bool is_collective(trace::string_id kernel);
+  /// The earliest begin of a gap that is still open. `latest_time` if no device has run anything yet.
+  [[nodiscard]] time_ns open_since() const;
 
   const metrics_scope& scope_;
   host_timeline host_;
@@ -154,9 +151,9 @@ class idle_gaps_builder {
   std::unordered_map<std::uint64_t, bool> collectives_;           ///< By the id of a kernel's name.
   std::map<trace::process_id, std::vector<queued_work>> queued_;  ///< Of the current section.
   std::vector<tally> tallies_;                                    ///< Of the current gap.
-  std::vector<host_part> parts_;                                  ///< Of the last section.
+  std::vector<host_part> parts_;                                  ///< Of the current section.
+  idle_host_builder sampled_;
   bool started_ = false;
-  bool keeps_parts_ = false;
   bool gain_known_ = false;  ///< True if the times at which work was requested are known.
   time_ns gain_ = 0;         ///< The cost of all calls that block the host, summed over sections.
 };

@@ -7,6 +7,8 @@
 #include "core/index/tensor_facts.hpp"
 #include "core/metrics/code_place.hpp"
 #include "core/metrics/finding_rules.hpp"
+#include "core/metrics/host_causes/describe.hpp"
+#include "core/metrics/host_causes/host_remedies.hpp"
 #include "core/metrics/members.hpp"
 #include "core/metrics/report.hpp"
 #include "core/symbols/attribution.hpp"
@@ -326,6 +328,38 @@ made_rows make_idle_causes(sql_context& context, std::optional<time_range> range
   return rows;
 }
 
+constexpr std::array idle_host_columns = {
+    metric_column{"device", "The idle device", type::id, id_kind::device},
+    metric_column{"reason", "What the host did, such as cudnn_plan or data_wait", type::text},
+    metric_column{"library", "The library that the time went to; null: none", type::text},
+    metric_column{"line", "The line of the program; null: unknown", type::text, id_kind::none, text_role::message},
+    metric_column{"named", "0: a place is known at most, but no reason", type::flag},
+    metric_column{"count", "Number of gaps with such a part", type::size},
+    metric_column{"total", "Total time, ns", type::integer},
+    metric_column{"longest", "The longest such time in one gap, ns", type::integer},
+    metric_column{"longest_begin", "Start of the longest gap", type::time},
+    metric_column{"recurs", "0: nearly all of it lies at the start", type::flag},
+    metric_column{"remedy", "What to change; null: nothing is known", type::text, id_kind::none, text_role::message},
+    metric_column{"code", "What to write or to run", type::text, id_kind::none, text_role::message},
+};
+
+made_rows make_idle_host(sql_context& context, std::optional<time_range> range) {
+  const std::optional<metrics::report> whole_report = build_report(context, range);
+  if (!whole_report) return tl::unexpected(context.stop_reason());
+  const trace::tables& tables = context.trace->tables();
+  const auto rows = std::make_shared<held_rows>();
+  for (const metrics::device_idle& device : whole_report->waste.idle_times)
+    for (const metrics::host_cause_group& each : device.host) {
+      const auto remedy = metrics::find_host_remedy(each.cause.reason, device.traits, each.recurs);
+      rows->add({id_value(raw(device.device)), words(metrics::get_name(each.cause.reason)), words(each.cause.library),
+                 words(metrics::describe_line(each.cause, tables)),
+                 std::int64_t{metrics::is_catch_all(each.cause.reason) ? 0 : 1}, count(each.gaps), each.total,
+                 each.longest, time_value(each.longest_gap.begin), std::int64_t{each.recurs ? 1 : 0},
+                 words(remedy ? remedy->text : ""), words(remedy ? remedy->code : "")});
+    }
+  return rows;
+}
+
 constexpr std::array device_idle_columns = {
     metric_column{"device", "The device", type::id, id_kind::device},
     metric_column{"begin", "Start of the first work", type::time},
@@ -448,6 +482,9 @@ std::span<const metric_table> metric_tables() {
                    idle_columns, true, make_idle},
       metric_table{"idle_cause", "Idle time of each device by cause; nothing is left out", idle_cause_columns, true,
                    make_idle_causes},
+      metric_table{"idle_host",
+                   "What the host did in the idle time that idle_cause names host code, from samples of its threads",
+                   idle_host_columns, true, make_idle_host},
       metric_table{"device_idle", "Busy and idle time of each device with kernels, and its launch-bound work",
                    device_idle_columns, true, make_device_idle},
       metric_table{"finding", "Findings of the report, most important first", finding_columns, true, make_findings},

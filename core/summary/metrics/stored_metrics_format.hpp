@@ -20,6 +20,8 @@ inline constexpr std::uint64_t enum_end<metrics::idle_reason> = metrics::idle_re
 template <>
 inline constexpr std::uint64_t enum_end<metrics::gap_cause> = metrics::gap_cause_count;
 template <>
+inline constexpr std::uint64_t enum_end<metrics::host_reason> = metrics::host_reason_count;
+template <>
 inline constexpr std::uint64_t enum_end<metrics::product_maker> = metrics::product_maker_count;
 template <>
 inline constexpr std::uint64_t enum_end<index::access_kind> = static_cast<std::uint64_t>(index::access_kind::read) + 1;
@@ -145,8 +147,17 @@ SLUICE_KEPT(metrics::gap_group) {
 }
 SLUICE_KEPT(metrics::cause_time) { archive(row, row.cause, row.count, row.total, row.longest); }
 SLUICE_KEPT(metrics::launch_rate) { archive(row, row.launches, row.idle, row.busy, row.stretches, row.saved); }
+SLUICE_KEPT(metrics::host_cause) { archive(row, row.reason, row.library, row.line); }
+SLUICE_KEPT(metrics::host_cause_group) {
+  archive(row, row.cause, row.total, row.gaps, row.longest, row.longest_gap, row.first, row.last, row.steps, row.recurs,
+          row.example_stack);
+}
+SLUICE_KEPT(metrics::program_traits) {
+  archive(row, row.pytorch, row.cupy, row.jax, row.numba, row.tensorflow, row.transformers, row.python,
+          row.data_loader, row.data_workers, row.compiled);
+}
 SLUICE_KEPT(metrics::device_idle) {
-  archive(row, row.device, row.span, row.busy, row.collectives_alone, row.causes, row.launches);
+  archive(row, row.device, row.span, row.busy, row.collectives_alone, row.causes, row.launches, row.host, row.traits);
 }
 SLUICE_KEPT(metrics::driver_call_group) {
   archive(row, row.call, row.stack, row.kind, row.frees, row.process, row.count, row.total, row.first, row.last);

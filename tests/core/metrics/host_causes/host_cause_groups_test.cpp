@@ -43,7 +43,7 @@ class host_causes_test : public ::testing::Test {
  protected:
   /// Adds a gap that the main thread caused.
   void add_gap(time_ns begin, time_ns length, std::uint64_t steps_begun = 0) {
-    const host_part part{main_thread, {begin, begin + length}};
+    const host_span part{main_thread, {begin, begin + length}};
     add({part.span, std::span(&part, 1), steps_begun});
   }
   void add(const host_gap& gap) {
@@ -139,7 +139,7 @@ TEST_F(host_causes_test, a_long_gap_has_the_causes_of_its_pieces) {
 TEST_F(host_causes_test, only_the_samples_of_the_parts_and_their_threads_count) {
   samples_.add(0, 10 * ms, plan);
   samples_.add(0, 10 * ms, {sleep, "", 9}, other_thread);
-  const host_part parts[] = {{main_thread, {2 * ms, 4 * ms}}, {other_thread, {5 * ms, 8 * ms}}};
+  const host_span parts[] = {{main_thread, {2 * ms, 4 * ms}}, {other_thread, {5 * ms, 8 * ms}}};
   add({{0, 10 * ms}, parts, 0});
   EXPECT_EQ(find(sleep).total, 5 * ms);  // Both parts are one piece.
   EXPECT_EQ(groups_.total(), 5 * ms);
@@ -193,7 +193,7 @@ TEST_F(host_causes_test, the_groups_add_up_to_all_parts_exactly) {
     host_cause_groups groups(pick(100), 1 + pick(200));
     time_ns expected = 0, at = 0;
     for (std::uint64_t gap = 0; gap < 40; ++gap) {
-      std::vector<host_part> parts;
+      std::vector<host_span> parts;
       const time_ns begin = at;
       for (int i = 0; i < 3; ++i) {
         const time_ns start = at + pick(10);

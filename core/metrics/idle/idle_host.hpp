@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "core/base/time/time_range.hpp"
+#include "core/metrics/host_causes/host_cause_groups.hpp"
+#include "core/metrics/host_causes/host_remedies.hpp"
+#include "core/metrics/host_causes/sample_window.hpp"
+#include "core/metrics/host_causes/stack_reasons.hpp"
+#include "core/trace/model/tables.hpp"
+
+/// Joins the idle gaps of devices with the samples of the threads that the devices waited for. Times are in ns.
+namespace sluice::index {
+class event_store;
+}
+
+namespace sluice::metrics {
+
+struct host_part;
+
+/// Gathers what host threads did in the parts of gaps that host code took (`gap_cause::host`). Copies are independent.
+class idle_host_builder {
+ public:
+  /// Adds the samples of a section, and the parts of the gaps that ended in it (`idle_gaps_builder`), in order of device
+  /// and time. `open_since`: no later call will ask for an earlier time. O(samples).
+  void add(const index::event_store& store, std::span<const host_part> parts, const trace::tables& tables,
+           time_ns open_since);
+
+  /// Returns the groups of a device, most time first: at most `limit`, and then one group `mixed` with the rest. Their
+  /// totals add up to the time of the device's parts. Empty if the recording has no samples.
+  [[nodiscard]] std::vector<host_cause_group> get_groups(trace::device_id device, time_ns end) const;
+  [[nodiscard]] const program_traits& traits() const { return reasons_.traits(); }
+
+  static constexpr std::size_t limit = 64;
+
+ private:
+  void add_gap(std::span<const host_part> parts, const trace::tables& tables);
+
+  sample_window samples_;
+  stack_reasons reasons_;
+  std::map<trace::device_id, host_cause_groups> devices_;
+  std::vector<host_span> spans_;  ///< Of the current gap.
+};
+
+}  // namespace sluice::metrics
