@@ -227,8 +227,7 @@ void metrics_builder::find_peaks() {
                              0,
                              {},
                              {}});
-  fragmentation_.resize(made_.peaks.size());
-  compositions_.resize(made_.peaks.size());
+  details_.resize(made_.peaks.size());
   find_failures();
   if (!scope_.tables().stacks.rows().empty()) made_.held.resize(made_.peaks.size());
 }
@@ -265,8 +264,7 @@ void metrics_builder::revisit(const index::event_store& store, time_range run) {
     find_holders(store.memory(), peak);
     if (i < made_.held.size())
       made_.held[i] = live_stacks(store.memory(), {peak.layer, peak.device, peak.kind}, peak.time, never_cancelled);
-    fragmentation_[i] = segments_.at(peak, store.memory());
-    compositions_[i] = composition_at(peak, store, *scope_.trace);
+    details_[i] = {segments_.at(peak, store.memory()), composition_at(peak, store, *scope_.trace)};
     unused_.revisit(peak, store);
     idle_.revisit(peak, store);
   }
@@ -286,10 +284,10 @@ report_metrics metrics_builder::take() {
       made_.copied.push_back(copied_.of({statistics.device, statistics.direction}));
   for (const index::gpu_fault& fault : unsectioned_->faults)
     if (scope_.range.holds(fault.time)) made_.faults.push_back(fault);
-  for (const auto& metric : fragmentation_)
-    if (metric) made_.fragmentation.push_back(*metric);
-  for (const auto& composition : compositions_)
+  for (const auto& [fragmentation, composition] : details_) {
+    if (fragmentation) made_.fragmentation.push_back(*fragmentation);
     if (composition) made_.compositions.push_back(*composition);
+  }
   made_.steps = steps_.take();
   made_.unused = unused_.metrics(made_.peaks);
   made_.duplicates = duplicates_.metrics(*unsectioned_->contents);

@@ -136,8 +136,11 @@ class metrics_builder {
   std::map<trace::process_id, time_ns> watermarks_;
   std::uint64_t blocks_ = 0;
   bool peaks_found_ = false;
-  std::vector<std::optional<fragmentation_metric>> fragmentation_;  ///< One per peak.
-  std::vector<std::optional<peak_composition>> compositions_;       ///< One per peak.
+  struct peak_details {
+    std::optional<fragmentation_metric> fragmentation;
+    std::optional<peak_composition> composition;
+  };
+  std::vector<peak_details> details_;  ///< One per peak.
   report_metrics made_;
 };
 

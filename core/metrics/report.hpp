@@ -218,8 +218,9 @@ struct saving {
   std::uint64_t reserved_bytes = 0;  ///< Reduction of the unused memory that a pool or framework holds.
   time_ns time = 0;                  ///< Reduction of the active time, in ns.
   saving_basis basis = saving_basis::none;
-  /// The saving as a share (0..1) of the active time, of the peak (`peak_share` in findings/finder.hpp), or, for reserved
-  /// bytes, of the most memory that the device held (`reserved_share` there). Findings are ranked by this number.
+  /// The saving as a share (0..1) of the active time, of the peak (`peak_share` in findings/finder.hpp), or, for
+  /// reserved bytes, of the most memory that the device held (`reserved_share` there). Findings are ranked by this
+  /// number.
   double share = 0;
   /// The possible error of the saved bytes, plus or minus; 0 if the saving is an upper bound.
   std::uint64_t bytes_error = 0;

@@ -58,8 +58,8 @@ struct fp32_products {
   time_ns last = 0;                 ///< End of the last product.
 
   /// A product takes at least this part of its time in TF32. On A100, H100 and B200, the peak in TF32 is 8, 7.4 and 14
-  /// times that in FP32 (data sheets: 156 and 19.5 TFLOPS, 494 and 67, 1100 and 80). Half of the lowest factor is assumed,
-  /// because the reading of the matrices gets no faster.
+  /// times that in FP32 (data sheets: 156 and 19.5 TFLOPS, 494 and 67, 1100 and 80). Half of the lowest factor is
+  /// assumed, because the reading of the matrices gets no faster.
   static constexpr double tf32_length = 0.27;
 };
 
@@ -74,8 +74,9 @@ inline constexpr std::size_t full_launch_queue = 1000;
 /// gain lasts while work is queued: work that was requested before its predecessor ended starts earlier by it, but not
 /// before its request. Work that was requested later starts no earlier, because it waited for the host, unless the host
 /// itself came earlier: each wait for the device, each copy that blocks, and each launch that found
-/// `full_launch_queue` others waiting returns earlier by what the device has gained. So in a program whose host is slower than its device, faster products save nothing. If the recording has no
-/// times of requests, as some imports, all of the gain counts.
+/// `full_launch_queue` others waiting returns earlier by what the device has gained. So in a program whose host is
+/// slower than its device, faster products save nothing. If the recording has no times of requests, as some imports,
+/// all of the gain counts.
 ///
 /// The idea is that of `gain_of_running_ahead`, with shorter work instead of shorter waits. All streams of a process
 /// count as one, and all of its threads as one.

@@ -66,8 +66,8 @@ struct rank_metrics {
   /// How long other ranks waited in collectives for this rank, which was the last to start: summed over these ranks, so
   /// it can exceed the active time. Waits of a length that occurs rarely are left out, as in `waiting_rarely`.
   time_ns awaited = 0;
-  /// The part of `awaited` in waits of at least `late_host` before which the device of this rank had no work, because its
-  /// host was late: see `collective_wait::host_late`.
+  /// The part of `awaited` in waits of at least `late_host` before which the device of this rank had no work, because
+  /// its host was late: see `collective_wait::host_late`.
   time_ns awaited_host = 0;
   std::uint64_t reductions = 0;        ///< Number of all-reduces among the collectives.
   std::uint64_t gathers = 0;           ///< Number of all-gathers and reduce-scatters, which sharding needs.

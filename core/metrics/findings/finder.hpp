@@ -47,9 +47,9 @@ struct finder {
   [[nodiscard]] double active_share(double ns) const {
     return ns / static_cast<double>(std::max<time_ns>(whole.whole.active.length(), 1));
   }
-  /// Returns the share (0..1) of a peak that `bytes` are. The peak is `own`, that of the memory which holds the bytes, or
-  /// the main peak if that is higher and on the same device. So a small kind of memory, of which a large part is wasted,
-  /// does not rank above the memory that fills the device.
+  /// Returns the share (0..1) of a peak that `bytes` are. The peak is `own`, that of the memory which holds the bytes,
+  /// or the main peak if that is higher and on the same device. So a small kind of memory, of which a large part is
+  /// wasted, does not rank above the memory that fills the device.
   [[nodiscard]] double peak_share(std::uint64_t bytes, std::uint64_t own, trace::device_id on_device) const;
   /// As `peak_share`, for memory that a pool or allocator holds but does not hand out: the share of `own`, or of the
   /// highest peak of any layer on the device if that is higher.

@@ -202,7 +202,8 @@ constexpr auto rules = std::to_array<finding_rule>({
      "The finding is never a warning, because TF32 is less precise. The GPU has compute capability 8.0 or higher, and "
      "kernels whose names tell such products (ampere_sgemm, cutlass_80_simt_sgemm, xmma_gemm_f32f32_f32f32, "
      "magma_sgemmEx_kernel of floats) take 5 % of its busy time. The saving comes from a simulation in which each of "
-     "them takes 27 % of its time, which is twice what the peaks of A100, H100 and B200 allow; the saving is unknown on "
+     "them takes 27 % of its time, which is twice what the peaks of A100, H100 and B200 allow; the saving is unknown "
+     "on "
      "other GPUs. Work that waited for the host starts no earlier.",
      "Names do not tell products of Triton, of XLA or of the program's own kernels, and not whether the program needs "
      "the precision. Convolutions of cuDNN do not count, because PyTorch lets them use TF32 by default and cuDNN "

@@ -9,13 +9,13 @@
 /// Thresholds that decide whether findings are reported and whether they are warnings. Private to core/metrics.
 namespace sluice::metrics {
 
-/// A finding that saves at least this share of the memory (`saving::share`) is major. Memory that a program holds at its
-/// peak varies by up to this share between runs, because of workspaces and of the rounding of sizes.
+/// A finding that saves at least this share of the memory (`saving::share`) is major. Memory that a program holds at
+/// its peak varies by up to this share between runs, because of workspaces and of the rounding of sizes.
 inline constexpr double warned_memory_share = 0.03;
 /// A finding that saves at least this share of the active time is major. Times of two runs differ by about as much.
 inline constexpr double warned_time_share = 0.02;
-/// At most this many findings are warnings because of their saving: as many as the window shows unfolded, and as a reader
-/// takes in at once. Findings with an unknown saving, such as leaks and lost events, do not count.
+/// At most this many findings are warnings because of their saving: as many as the window shows unfolded, and as a
+/// reader takes in at once. Findings with an unknown saving, such as leaks and lost events, do not count.
 inline constexpr std::size_t max_warnings = 5;
 
 /// Idle time below this share of the active time is not reported.
@@ -43,8 +43,8 @@ inline constexpr double fragmented = 0.5;
 /// peak.
 inline constexpr double much_free = 0.2;
 inline constexpr double mostly_free = 0.5;  ///< From this share of free memory on, the finding is a warning.
-/// A rank is named if the others wait for its late host for at least this share of the active time, although its kernels
-/// take no longer. Less than `imbalanced` suffices, because these waits are one-sided and at least
+/// A rank is named if the others wait for its late host for at least this share of the active time, although its
+/// kernels take no longer. Less than `imbalanced` suffices, because these waits are one-sided and at least
 /// `rank_metrics::late_host` long, so that they are not the jitter of hosts.
 inline constexpr double awaited_host_share = 0.01;
 /// A rank is an outlier if its peak exceeds the median of the other ranks by this share of its peak.
@@ -76,9 +76,9 @@ void join_devices(std::vector<finding>& findings, const trace::tables& tables);
 ///
 /// 1. Errors come first, then warnings whose cost has no bound or is unknown (growing memory, lost events). All of them
 ///    are major.
-/// 2. All others are ranked by `saving::share`, largest first, whether they save time or memory. Those that save at least
-///    `warned_time_share` or `warned_memory_share` are major, and warnings unless `finding::only_note` is set, up to the
-///    warning number `max_warnings`. The rest are notes.
+/// 2. All others are ranked by `saving::share`, largest first, whether they save time or memory. Those that save at
+/// least `warned_time_share` or `warned_memory_share` are major, and warnings unless `finding::only_note` is set, up to
+/// the warning number `max_warnings`. The rest are notes.
 ///
 /// So a finding never stands below another that saves a smaller share. O(findings * log findings).
 void rank(std::vector<finding>& findings);

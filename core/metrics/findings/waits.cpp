@@ -92,8 +92,8 @@ finding_kind get_kind(gap_cause cause) {
   return finding_kind::idle_gaps;
 }
 
-/// `saved_by_all`: the saving of all lines with this cause. If only this is a major saving, the finding of the line with
-/// the largest saving stands for all lines.
+/// `saved_by_all`: the saving of all lines with this cause. If only this is a major saving, the finding of the line
+/// with the largest saving stands for all lines.
 void tell(finder& in, gap_cause cause, trace::device_id device, const code_place& place, const gaps& subject,
           time_ns saved_by_all) {
   if (static_cast<double>(std::max(subject.total, subject.saved)) < reported_idle_share * in.working) return;
