@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <iterator>
 #include <mutex>
 #include <system_error>
 #include <thread>
@@ -219,6 +220,8 @@ void host_sampler::state::hand_over() {
   losses.samples += found.samples.size() - fits;
   std::move(found.samples.begin(), found.samples.begin() + static_cast<std::ptrdiff_t>(fits),
             std::back_inserter(ready.samples));
+  std::move(found.threads.begin(), found.threads.end(), std::back_inserter(ready.threads));
+  found.threads.clear();
   found.modules.clear();
   found.samples.clear();
   reported = losses;

@@ -49,6 +49,7 @@ class host_sampler {
   void leave_out(pid_t pid, std::vector<pid_t> tids);
 
   struct batch {
+    std::vector<raw_thread> threads;  ///< Each before its first sample.
     std::vector<raw_module> modules;  ///< Each before the first sample that has frames in it.
     std::vector<raw_sample> samples;
   };

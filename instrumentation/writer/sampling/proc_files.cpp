@@ -94,6 +94,13 @@ std::string read_command(pid_t pid) {
   return text;
 }
 
+std::string read_thread_name(pid_t pid, pid_t tid) {
+  constexpr std::size_t max_bytes = 64;
+  std::string name = read_file(folder_name(pid) + "/task/" + std::to_string(tid) + "/comm", max_bytes);
+  while (!name.empty() && name.back() == '\n') name.pop_back();
+  return name;
+}
+
 /// "running", or "-1 sp pc", or "number argument... sp pc", the first number decimal and the others hexadecimal.
 std::optional<thread_wait> parse_wait(std::string_view text) {
   thread_wait wait;

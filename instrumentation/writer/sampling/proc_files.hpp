@@ -25,6 +25,9 @@ namespace sluice::writer {
 /// The command line of a process, with spaces between its words; its name if it has none.
 [[nodiscard]] std::string read_command(pid_t pid);
 
+/// The system's name of a thread; empty if it has ended.
+[[nodiscard]] std::string read_thread_name(pid_t pid, pid_t tid);
+
 /// What a thread that does not run is doing (/proc/PID/task/TID/syscall).
 struct thread_wait {
   bool running = false;           ///< It runs, or could run: nothing else is known.

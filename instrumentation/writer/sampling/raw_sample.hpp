@@ -22,6 +22,13 @@ struct raw_sample {
   std::vector<std::uint64_t> evaluations;  ///< Those of `frames` that are in Python's evaluation function.
 };
 
+/// A thread that is sampled.
+struct raw_thread {
+  pid_t pid = 0;     ///< As this process sees it.
+  pid_t tid = 0;     ///< As its own process sees it.
+  std::string name;  ///< The system's name, at the time when the sampling began.
+};
+
 /// A file of code that the frames of samples are in.
 struct raw_module {
   pid_t pid = 0;  ///< As this process sees it.

@@ -245,6 +245,7 @@ bool sampled_process::update_threads(std::int64_t now, sampling_settings& settin
     }
     auto& thread = threads[tid] = std::make_unique<sampled_thread>(pid_, tid, own, now, settings, losses);
     if (thread->descriptor() >= 0) begun.push_back(tid);
+    to.threads.push_back({pid_, own, read_thread_name(pid_, tid)});
   }
   return !found.empty();
 }
