@@ -43,8 +43,8 @@ class sample_handler_test : public record_decoder_test {
   static std::vector<std::string> list_frames(const recorded& trace, stack_id stack) {
     std::vector<std::string> texts;
     while (stack != stack_id::none) {
-      const stack_row* const node = trace.tables().stack(stack);
-      const frame_row* const frame = trace.tables().frame(node->frame);
+      const stack_row* const node = trace.tables().stacks.find(stack);
+      const frame_row* const frame = trace.tables().frames.find(node->frame);
       texts.push_back(frame->kind == frame_kind::python ? trace.text(frame->function) : std::to_string(frame->address));
       stack = node->parent;
     }

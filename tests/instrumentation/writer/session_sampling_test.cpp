@@ -17,8 +17,7 @@ namespace {
 using namespace trace;
 
 [[gnu::noinline]] void spin() {
-  for (volatile std::uint64_t count = 0;; count = count + 1) {
-  }
+  for (;;) asm volatile("");
 }
 
 void mark() {
@@ -45,7 +44,7 @@ TEST(session_sampling, a_recorded_process_is_sampled_with_its_descendants) {
     for (const host_sample_event& row : rows) {
       ASSERT_NE(row.process, process_id::none);
       ASSERT_NE(row.thread, thread_id::none);
-      const process_row* const process = trace.tables().process(row.process);
+      const process_row* const process = trace.tables().processes.find(row.process);
       ASSERT_NE(process, nullptr);
       pids.insert(process->pid);
       if (process->pid == static_cast<std::uint64_t>(child.pid())) of_child += row.length;

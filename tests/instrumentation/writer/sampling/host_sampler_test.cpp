@@ -24,8 +24,7 @@ namespace {
 using trace::host_state;
 
 [[gnu::noinline]] void spin() {
-  for (volatile std::uint64_t count = 0;; count = count + 1) {
-  }
+  for (;;) asm volatile("");
 }
 void sleep_again_and_again() {
   for (;;) usleep(300'000);
@@ -199,8 +198,7 @@ TEST_F(perf_test, a_thread_without_a_cpu_is_runnable) {
 TEST_F(perf_test, records_that_do_not_fit_are_counted) {
   const sampled_child child([] {
     for (;;) {
-      for (volatile int i = 0; i < 20'000'000; i = i + 1) {
-      }
+      for (int i = 0; i < 50'000'000; ++i) asm volatile("");
       usleep(1000);
     }
   });
