@@ -38,6 +38,7 @@ struct record_options {
   std::string graphs = "whole";
   std::string stacks = "python";
   bool sources = false;
+  bool no_sampling = false;
   unsigned duplicates_percent = 0;  ///< Percentage of each thread's time to spend on finding duplicates; 0: do not look
                                     ///< for them.
   double delay_seconds = 0;
@@ -257,7 +258,9 @@ class timetable {
 };
 
 writer::session_options make_session_options(const record_options& options) {
-  return {.sources = options.sources,
+  constexpr unsigned usual_sampling_hz = 500;
+  return {.sampling_hz = options.no_sampling || options.mode == "memory" ? 0 : usual_sampling_hz,
+          .sources = options.sources,
           .ring_bytes = options.ring_bytes,
           .delayed = options.delay_seconds > 0,
           .management_library = "libnvidia-ml.so.1",
@@ -400,6 +403,9 @@ action declare_record(CLI::App& command, std::span<const std::string> after_dash
       ->check(CLI::IsMember({"none", "python", "native", "all"}).description(""))
       ->type_name("none|python|native|all")
       ->capture_default_str();
+  command.add_flag(
+      "--no-sampling", options->no_sampling,
+      "Do not sample what host threads do (in the modes timeline and all, 500 times per second of CPU time)");
   command.add_flag("--sources", options->sources,
                    "Store the source lines around each recorded Python frame, for viewing on another machine");
   command

@@ -21,6 +21,7 @@ session::state::state(trace::file_writer f, listener l, const session_options& o
             .max_device_bytes = o.dump_above_bytes}),
       warnings(rows),
       clients(rows, sockets, warnings, o.simulated),
+      sampling(rows, clients, warnings, o.simulated ? 0 : o.sampling_hz),
       dumps(file, rows, warnings),
       disk(file, rows, warnings),
       ahead({.min_events = o.reorder_from, .events_a_round = std::min<std::uint64_t>(o.reorder_from, 250'000)}) {}

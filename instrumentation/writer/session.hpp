@@ -22,6 +22,9 @@
 namespace sluice::writer {
 
 struct session_options {
+  /// Sample the threads of recorded processes and of their descendants this many times per second of CPU time; 0: do
+  /// not sample. Ignored if `simulated`.
+  unsigned sampling_hz = 0;
   bool sources = false;    ///< At the end, store the source text around recorded Python frames.
   bool simulated = false;  ///< Expect simulated times only; processes with a real clock are rejected.
   std::chrono::milliseconds drain_period{20};

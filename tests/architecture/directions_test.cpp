@@ -104,8 +104,11 @@ const std::vector<component>& components() {
       {"core/generate/", {"core/base/", "core/trace/", "core/summary/"}},
       // The recorded process and the writer.
       {"instrumentation/ring/", {"core/trace/model/kinds.hpp"}},
-      {"instrumentation/capture/", {"core/base/", "core/trace/model/", "instrumentation/ring/"}},
-      {"instrumentation/writer/", {"core/base/", "core/trace/", "core/summary/", "instrumentation/ring/"}},
+      {"instrumentation/unwind/", {}},
+      {"instrumentation/capture/",
+       {"core/base/", "core/trace/model/", "instrumentation/ring/", "instrumentation/unwind/"}},
+      {"instrumentation/writer/",
+       {"core/base/", "core/trace/", "core/summary/", "instrumentation/ring/", "instrumentation/unwind/"}},
       {"instrumentation/backend/", {"core/trace/model/", "instrumentation/ring/", "instrumentation/capture/"}},
       {"instrumentation/runtime/",
        {"core/base/", "core/trace/model/", "instrumentation/ring/", "instrumentation/writer/",

@@ -6,9 +6,9 @@
 #include <cstring>
 #include <string>
 
-#include "instrumentation/capture/stacks/eh_frame.hpp"
+#include "instrumentation/unwind/eh_frame.hpp"
 #include "tests/fuzz/target.hpp"
-#include "tests/instrumentation/capture/native/unwind_table.hpp"
+#include "tests/instrumentation/unwind/unwind_table.hpp"
 
 namespace sluice::fuzz::eh_frame {
 namespace {
@@ -33,14 +33,14 @@ void run(std::span<const std::uint8_t> input) {
   const auto content = input.subspan(head_bytes, std::min(input.size() - head_bytes, room));
   char* const begin = guarded_memory() + room - content.size();
   std::memcpy(begin, content.data(), content.size());
-  capture::code_image image;
+  unwind::code_image image;
   image.count = 1;
   image.segments[0] = {reinterpret_cast<std::uint64_t>(begin), reinterpret_cast<std::uint64_t>(begin) + content.size(),
                        true};
   image.eh_frame_header = image.segments[0].begin;
   const std::uint64_t at = image.eh_frame_header + pc;
-  (void)capture::find_unwind_rule(image, at);
-  (void)capture::follows_call(image, at);
+  (void)unwind::find_unwind_rule(image, at);
+  (void)unwind::follows_call(image, at);
 }
 
 bytes seed(std::uint32_t pc, const char* augmentation, std::initializer_list<int> instructions) {

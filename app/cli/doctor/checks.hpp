@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "instrumentation/capture/start/launch_environment.hpp"
+#include "instrumentation/writer/sampling/perf_ring.hpp"
 
 /// The checks of `sluice doctor`. Each check calls the functions that the checked verb itself uses, and changes
 /// nothing.
@@ -32,6 +33,9 @@ struct machine {
   std::string folder = ".";                      ///< The folder for recordings.
   std::string driver_library = "libcuda.so.1";
   std::string driver_state = "/proc/driver/nvidia";  ///< Where the kernel module shows its version and parameters.
+  int (*try_perf)() = writer::try_perf;              ///< The errno of perf_event_open; 0 if it works.
+  std::string perf_limit = "/proc/sys/kernel/perf_event_paranoid";
+  std::string process_status = "/proc/self/status";  ///< Shows whether a filter of system calls (seccomp) is active.
   bool is_root = false;                              ///< The user has all permissions.
   std::chrono::milliseconds timeout{20'000};         ///< Time limit for probing each library or program.
 };
@@ -58,6 +62,9 @@ struct machine {
 /// Checks whether a process may read its own memory through a system call, which hashes of copies and Python stacks
 /// require.
 [[nodiscard]] check_result check_memory_reading();
+
+/// Checks whether the kernel samples the threads of other processes (perf_event_open).
+[[nodiscard]] check_result check_sampling(const machine& where);
 
 /// Checks the free disk space in the folder for recordings.
 [[nodiscard]] check_result check_disk(const machine& where);

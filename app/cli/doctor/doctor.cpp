@@ -13,7 +13,8 @@ namespace sluice::cli {
 std::vector<check_result> check_machine(const machine& where) {
   std::vector<check_result> results{check_driver(where),      check_capture_library(where), check_cupti(where),
                                     check_permissions(where), check_other_profilers(where), check_python(where),
-                                    check_shared_memory(),    check_memory_reading(),       check_disk(where)};
+                                    check_shared_memory(),    check_memory_reading(),       check_sampling(where),
+                                    check_disk(where)};
 #ifdef SLUICE_HAVE_GUI
   results.push_back(check_drawing(where));
   results.push_back(check_window(where));

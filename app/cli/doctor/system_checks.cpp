@@ -1,5 +1,6 @@
 // Checks memory, disk and Python, and formats the results of all checks.
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -7,6 +8,7 @@
 #include <cerrno>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
@@ -85,6 +87,15 @@ const char* get_word(health state) {
   return "";
 }
 
+/// True if the text of /proc/PID/status says that a seccomp filter is active.
+bool has_system_call_filter(const std::string& status) {
+  std::ifstream in(status);
+  for (std::string line; std::getline(in, line);) {
+    if (line.starts_with("Seccomp:")) return line.find('2') != std::string::npos;
+  }
+  return false;
+}
+
 }  // namespace
 
 check_result check_shared_memory() {
@@ -113,6 +124,34 @@ check_result check_memory_reading() {
   result.state = health::warning;
   result.found = "process_vm_readv is blocked: --find-duplicates and stacks of free-threaded Python do not work";
   result.advice = "allow it in the sandbox (docker run --cap-add SYS_PTRACE)";
+  return result;
+}
+
+check_result check_sampling(const machine& where) {
+  constexpr int most_that_allows_it = 2;
+  check_result result{.name = "sampling"};
+  const int refused = where.try_perf();
+  int limit = 0;
+  const bool limit_known = static_cast<bool>(std::ifstream(where.perf_limit) >> limit);
+  const std::string limit_text = limit_known ? fmt::format("; kernel.perf_event_paranoid is {}", limit) : "";
+  if (refused == 0) {
+    result.found = "host threads can be sampled with native stacks (perf_event_open" + limit_text + ")";
+    return result;
+  }
+  result.state = health::warning;
+  result.found = fmt::format("perf_event_open is refused ({}{}): the states of host threads are polled, and of native "
+                             "stacks there are only those of waiting threads",
+                             describe_errno(refused), limit_text);
+  std::vector<std::string> ways;
+  if (refused == ENOSYS) ways.emplace_back("use a kernel with perf events (CONFIG_PERF_EVENTS)");
+  if (limit_known && limit > most_that_allows_it) ways.emplace_back("as root: sysctl kernel.perf_event_paranoid=2");
+  if (has_system_call_filter(where.process_status)) {
+    ways.emplace_back(
+        "a filter of system calls is active: docker run --cap-add PERFMON, or a seccomp profile that allows "
+        "perf_event_open");
+  }
+  if (ways.empty()) ways.emplace_back("give sluice the capability: setcap cap_perfmon+ep sluice");
+  result.advice = fmt::format("{}", fmt::join(ways, "; "));
   return result;
 }
 

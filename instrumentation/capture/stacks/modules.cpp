@@ -173,7 +173,7 @@ void read_headers(loaded_module& module) {
     const std::uint64_t end = begin + segment.p_memsz;
     if (has_holes && segment.p_type == PT_LOAD && end > module.end) module.end = end;
     if (begin > end || begin < module.begin || end > module.end || (segment.p_flags & PF_R) == 0) continue;
-    if (segment.p_type == PT_LOAD && module.image.count < code_image::max_segments) {
+    if (segment.p_type == PT_LOAD && module.image.count < unwind::code_image::max_segments) {
       module.image.segments[module.image.count++] = {begin, end, (segment.p_flags & PF_X) != 0};
     }
     if (segment.p_type == PT_NOTE && module.build_id_bytes == 0) read_build_id(begin, end, module);

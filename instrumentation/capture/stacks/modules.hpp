@@ -5,7 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "instrumentation/capture/stacks/eh_frame.hpp"
+#include "instrumentation/unwind/eh_frame.hpp"
 
 /// Finds the ELF files that this process has loaded ("modules") and sends their records to the writer.
 ///
@@ -18,7 +18,7 @@ struct loaded_module {
   std::uint64_t begin = 0, end = 0;  ///< Mapped addresses, including holes.
   std::uint64_t bias = 0;            ///< Difference between mapped addresses and those in the file.
   const char* path = nullptr;        ///< Valid as long as the module is loaded.
-  code_image image;
+  unwind::code_image image;
   std::uint8_t build_id[32] = {};
   std::uint64_t build_id_bytes = 0;
 };

@@ -9,7 +9,7 @@
 #include <atomic>
 
 #include "instrumentation/capture/stacks/driver_caller.hpp"
-#include "instrumentation/capture/stacks/eh_frame.hpp"
+#include "instrumentation/unwind/eh_frame.hpp"
 #include "instrumentation/capture/stacks/modules.hpp"
 #include "instrumentation/capture/stacks/stack_trail.hpp"
 #include "instrumentation/ring/hot.hpp"
@@ -18,6 +18,8 @@ extern "C" void*
     __libc_stack_end;  // From the loader: the main thread's stack pointer at the first instruction of the program.
 
 namespace sluice::capture {
+
+using unwind::unwind_rule;
 
 namespace {
 
@@ -214,8 +216,8 @@ class stack_view {
 [[gnu::noinline]] unwind_rule learn(rule_cache& rules, std::uint64_t pc, bool guessed) {
   const std::uint64_t round = rules.round();
   loaded_module module;
-  if (!find_module(pc - 1, module) || (guessed && !follows_call(module.image, pc))) return {};
-  const unwind_rule rule = find_unwind_rule(module.image, pc - 1);
+  if (!find_module(pc - 1, module) || (guessed && !unwind::follows_call(module.image, pc))) return {};
+  const unwind_rule rule = unwind::find_unwind_rule(module.image, pc - 1);
   const std::uint64_t word = packed(rule);
   // A cached rule implies that the writer has the module.
   if (introduce(module) && word != 0) rules.keep(pc, word, round);

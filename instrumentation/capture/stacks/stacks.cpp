@@ -4,7 +4,7 @@
 
 #include "instrumentation/capture/frameworks/autograd.hpp"
 #include "instrumentation/capture/stacks/driver_caller.hpp"
-#include "instrumentation/capture/stacks/merge_frames.hpp"
+#include "instrumentation/unwind/merge_frames.hpp"
 #include "instrumentation/capture/stacks/modules.hpp"
 #include "instrumentation/capture/stacks/native_stack.hpp"
 #include "instrumentation/capture/stacks/python_stack.hpp"
@@ -59,7 +59,7 @@ struct native_stack {
   std::uint64_t merged[most];
   const std::uint64_t key = ring::intern_stack(
       merged,
-      merge_frames(native.frames(), native.count, {python, count, entries}, merged, most, in_python_evaluation));
+      unwind::merge_frames(native.frames(), native.count, {python, count, entries}, merged, most, in_python_evaluation));
   autograd::note_stack(key);
   return key;
 }

@@ -38,6 +38,22 @@ bool call_stacks::define(process_stacks& process, std::uint64_t key, std::span<c
   return true;
 }
 
+stack_id call_stacks::find(process_stacks& process, std::span<const std::uint64_t> frames) {
+  stack_id id = stack_id::none;
+  for (auto frame = frames.rbegin(); frame != frames.rend(); ++frame) id = get_node(id, find_frame(process, *frame));
+  return id;
+}
+
+void call_stacks::append_frames(const process_stacks& process, std::uint64_t key, std::vector<std::uint64_t>& to) {
+  for (int bases_left = deepest_base; key != 0 && bases_left > 0; --bases_left) {
+    const auto found = process.stacks.find(key);
+    if (found == process.stacks.end()) return;
+    const auto first = process.words.begin() + static_cast<std::ptrdiff_t>(found->second.first_word);
+    to.insert(to.end(), first, first + static_cast<std::ptrdiff_t>(found->second.count));
+    key = found->second.base;
+  }
+}
+
 stack_id call_stacks::resolve(process_stacks& process, std::uint64_t key, int bases_left) {
   if (key == 0 || bases_left == 0) return stack_id::none;
   const auto found = process.stacks.find(key);

@@ -67,6 +67,13 @@ class call_stacks {
     return key == 0 ? trace::stack_id::none : resolve(process, key, deepest_base);
   }
 
+  /// The id of a stack that the process has not declared; none if `frames` is empty. Nothing is kept for the next call,
+  /// as for stacks that differ nearly each time. `frames`: as for `define`. O(frames log frames of the trace).
+  [[nodiscard]] trace::stack_id find(process_stacks& process, std::span<const std::uint64_t> frames);
+
+  /// Appends the frames of a declared stack, innermost first; none if `key` is undefined.
+  static void append_frames(const process_stacks& process, std::uint64_t key, std::vector<std::uint64_t>& to);
+
   /// The recorded Python lines, for `add_sources`.
   [[nodiscard]] const std::map<trace::string_id, recorded_lines>& python_lines() const { return python_lines_; }
 

@@ -22,7 +22,8 @@ record_decoder::record_decoder(file_writer& file, const clock_anchor& start, con
       live_sets_(names_, clock_, turn_, blocks_, checkpoints_),
       work_(file, names_, stacks_, clock_, turn_),
       graphs_(file, names_, clock_, blocks_),
-      host_(file, names_, clock_, losses_) {
+      host_(file, names_, clock_, losses_),
+      samples_(file, names_, stacks_, clock_) {
   if (!options.simulated) file_.add(clock_.take_anchor(start));
 }
 
@@ -51,6 +52,7 @@ void record_decoder::advance(const clock_anchor& present) {
   process_due();
   checkpoints_.consider_requested();
   settle(false);
+  samples_.settle(false);
   ++turn_.turns;
   queue_.end_turn();
 }
@@ -59,6 +61,7 @@ void record_decoder::finish(const clock_anchor& present) {
   advance(present);
   process_due();
   settle(true);
+  samples_.settle(true);
   for (const auto& process : processes_) process->ranges.finish();
   if (!processes_.empty()) write_live_set();
 }

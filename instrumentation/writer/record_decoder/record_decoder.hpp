@@ -16,6 +16,7 @@
 #include "instrumentation/writer/handlers/host_handler.hpp"
 #include "instrumentation/writer/handlers/live_set_handler.hpp"
 #include "instrumentation/writer/handlers/memory_handler.hpp"
+#include "instrumentation/writer/handlers/sample_handler.hpp"
 #include "instrumentation/writer/handlers/work_handler.hpp"
 #include "instrumentation/writer/record_decoder/block_writer.hpp"
 #include "instrumentation/writer/record_decoder/call_stacks.hpp"
@@ -114,6 +115,9 @@ class record_decoder {
     names_.set_peer_peak(gpu, bytes_per_second);
   }
 
+  /// Receives samples of host threads. They are written by `advance` and `finish`.
+  [[nodiscard]] sample_handler& samples() { return samples_; }
+
   /// Adds a message of the recorder itself.
   void add_message(trace::severity severity, std::string_view text) { write_message(file_, now(), severity, text); }
 
@@ -157,6 +161,7 @@ class record_decoder {
   work_handler work_;
   graph_handler graphs_;
   host_handler host_;
+  sample_handler samples_;
   std::uint64_t device_events_ = 0;
 };
 

@@ -96,6 +96,11 @@ recorded_process& client_list::find_or_add_process(const producer_identity& iden
   return *clients_.back().process;
 }
 
+recorded_process* client_list::find_process(std::uint64_t pid) {
+  const auto known = std::find_if(clients_.rbegin(), clients_.rend(), [&](const client& c) { return c.pid == pid; });
+  return known == clients_.rend() ? nullptr : known->process;
+}
+
 process_watch client_list::watch(std::uint64_t pid) const {
   const auto watched =
       std::count_if(clients_.begin(), clients_.end(), [](const client& c) { return c.watch.has_descriptor(); });

@@ -30,6 +30,16 @@ class client_list {
   /// Stores the exit status of a process. Ignores an unknown process.
   void set_exit_status(std::uint64_t pid, int status);
 
+  /// The process that has or last had this pid; null if it is unknown. O(processes).
+  [[nodiscard]] recorded_process* find_process(std::uint64_t pid);
+  /// Calls `use(pid, process)` for each process that has not ended.
+  template <class Use>
+  void for_each_living(Use use) const {
+    for (const client& c : clients_) {
+      if (!c.ended) use(c.pid, std::as_const(*c.process));
+    }
+  }
+
   /// The result of a turn. If a turn reaches its size limit, the remaining data waits for the next turn.
   struct turn_result {
     bool filling = false;  ///< True if a ring is filling quickly.

@@ -13,6 +13,7 @@
 #include "instrumentation/writer/session/disk_limits.hpp"
 #include "instrumentation/writer/session/recording_dumps.hpp"
 #include "instrumentation/writer/session/session_requests.hpp"
+#include "instrumentation/writer/session/session_sampling.hpp"
 #include "instrumentation/writer/session/warning_list.hpp"
 
 /// The internals of a session: the state of its writer thread. Private to session.cpp and session/.
@@ -31,6 +32,7 @@ struct session::state {
   record_decoder rows;
   warning_list warnings;
   client_list clients;
+  session_sampling sampling;
   recording_dumps dumps;
   disk_limits disk;
   std::chrono::steady_clock::time_point last_flush = std::chrono::steady_clock::now();

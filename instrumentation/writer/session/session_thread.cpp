@@ -65,6 +65,7 @@ void session::state::record() {
     for (const session_request& request : asked.requests) serve(request);
     clients.accept_rings();
     if (last) clients.say_gone();
+    sampling.take_turn();
     const client_list::turn_result turn = clients.take_turn();
     filling = turn.filling || turn.more;
     const bool complete = asked.sync != 0 || !dump_asked.empty();
@@ -93,6 +94,7 @@ void session::state::record() {
 void session::state::end_file() {
   disk.resume();
   clients.take_notes();
+  sampling.finish();
   rows.finish(read_clocks());
   if (options.keep_on_failure) {
     notice_failures();
@@ -132,6 +134,7 @@ std::optional<error> session::state::finalize_file() {
 /// If there is too little memory even to end the file, the file opens like that of a killed writer.
 void session::state::end_early(const char* why) {
   clients.disconnect();
+  sampling.abandon();
   sockets.close();
   rows.abandon();
   static_cast<void>(ahead.take());

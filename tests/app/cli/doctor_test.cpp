@@ -185,6 +185,27 @@ TEST_F(doctor_test, says_that_a_python_does_not_run) {
   EXPECT_THAT(check_python(where_).found, HasSubstr("program no-such-program not found"));
 }
 
+TEST_F(doctor_test, says_how_to_allow_the_sampling_of_host_threads) {
+  where_.perf_limit = file("paranoid");
+  where_.process_status = file("status");
+  where_.try_perf = [] { return 0; };
+  EXPECT_EQ(check_sampling(where_).state, health::ok);
+
+  where_.try_perf = [] { return EACCES; };
+  write("paranoid", "4\n");
+  write("status", "Name:\tx\nSeccomp:\t0\nSeccomp_filters:\t0\n");
+  const check_result refused = check_sampling(where_);
+  EXPECT_EQ(refused.state, health::warning);
+  EXPECT_FALSE(refused.needed);
+  EXPECT_THAT(refused.found, HasSubstr("kernel.perf_event_paranoid is 4"));
+  EXPECT_EQ(refused.advice, "as root: sysctl kernel.perf_event_paranoid=2");
+
+  where_.try_perf = [] { return EPERM; };
+  write("paranoid", "2\n");
+  write("status", "Name:\tx\nSeccomp:\t2\nSeccomp_filters:\t1\n");
+  EXPECT_THAT(check_sampling(where_).advice, HasSubstr("--cap-add PERFMON"));
+}
+
 TEST_F(doctor_test, says_that_a_folder_cannot_be_written) {
   EXPECT_THAT(check_disk(where_).found, HasSubstr(" free in "));
   where_.folder = file("nowhere");

@@ -1,6 +1,6 @@
 // In these tests, small numbers are native frames, numbers from 500 are Python evaluations, and letters are Python
 // frames.
-#include "instrumentation/capture/stacks/merge_frames.hpp"
+#include "instrumentation/unwind/merge_frames.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include <array>
 #include <vector>
 
-namespace sluice::capture {
+namespace sluice::unwind {
 namespace {
 
 using testing::ElementsAre;
@@ -65,4 +65,4 @@ TEST(merge_frames, a_run_that_never_ends_takes_all_that_is_left) {
 }
 
 }  // namespace
-}  // namespace sluice::capture
+}  // namespace sluice::unwind

@@ -8,7 +8,7 @@
 ///
 /// This code uses only the C library, allocates nothing and keeps no state. Whatever the tables contain, it reads only
 /// the segments of the file's image in memory.
-namespace sluice::capture {
+namespace sluice::unwind {
 
 /// A range of readable memory.
 struct memory_range {
@@ -47,7 +47,13 @@ struct unwind_rule {
 /// `guess` if the tables have no rule or an unsupported rule. O(log functions + bytes of the function's table entry).
 [[nodiscard]] unwind_rule find_unwind_rule(const code_image& image, std::uint64_t pc) noexcept;
 
+/// The longest call instruction, in bytes.
+inline constexpr std::uint64_t longest_call = 7;
+
+/// True if these bytes, which precede an address, end in a call instruction: the address can be a return address.
+[[nodiscard]] bool ends_in_call(const std::uint8_t (&before)[longest_call]) noexcept;
+
 /// True if `pc` can be a return address in this file: it is code right after a call instruction.
 [[nodiscard]] bool follows_call(const code_image& image, std::uint64_t pc) noexcept;
 
-}  // namespace sluice::capture
+}  // namespace sluice::unwind

@@ -1,11 +1,11 @@
-#include "instrumentation/capture/stacks/eh_frame.hpp"
+#include "instrumentation/unwind/eh_frame.hpp"
 
 #include <string.h>
 
 #include <cstddef>
 #include <initializer_list>
 
-namespace sluice::capture {
+namespace sluice::unwind {
 
 namespace {
 
@@ -572,17 +572,8 @@ unwind_rule find_unwind_rule(const code_image& image, std::uint64_t pc) noexcept
   return instructions.run() ? get_rule(instructions.state()) : unknown;
 }
 
-bool follows_call(const code_image& image, std::uint64_t pc) noexcept {
-  constexpr std::uint64_t longest = 7;
-  bool code = false;
-  for (unsigned i = 0; i < image.count && i < code_image::max_segments; ++i) {
-    const memory_range& segment = image.segments[i];
-    code = code || (segment.executable && pc >= segment.begin + longest && pc < segment.end);
-  }
-  if (!code) return false;
-  std::uint8_t before[longest];
-  memcpy(before, reinterpret_cast<const void*>(pc - longest), longest);
-  const auto at = [&](std::uint64_t back) { return before[longest - back]; };
+bool ends_in_call(const std::uint8_t (&before)[longest_call]) noexcept {
+  const auto at = [&](std::uint64_t back) { return before[longest_call - back]; };
   if (at(5) == 0xe8) return true;  // call rel32
   // Indirect call by register or memory: ff /2 and its addressing bytes.
   for (const unsigned back : {2U, 3U, 4U, 6U, 7U}) {
@@ -591,4 +582,16 @@ bool follows_call(const code_image& image, std::uint64_t pc) noexcept {
   return false;
 }
 
-}  // namespace sluice::capture
+bool follows_call(const code_image& image, std::uint64_t pc) noexcept {
+  bool code = false;
+  for (unsigned i = 0; i < image.count && i < code_image::max_segments; ++i) {
+    const memory_range& segment = image.segments[i];
+    code = code || (segment.executable && pc >= segment.begin + longest_call && pc < segment.end);
+  }
+  if (!code) return false;
+  std::uint8_t before[longest_call];
+  memcpy(before, reinterpret_cast<const void*>(pc - longest_call), longest_call);
+  return ends_in_call(before);
+}
+
+}  // namespace sluice::unwind

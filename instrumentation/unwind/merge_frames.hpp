@@ -4,7 +4,7 @@
 #include <cstdint>
 
 /// Merges the native and the Python stack into one, at the native frames of the interpreter's evaluation function.
-namespace sluice::capture {
+namespace sluice::unwind {
 
 /// Python frames, innermost first. `entries` has one bit per frame, set if the frame begins an evaluation (see
 /// `python_frames`).
@@ -40,4 +40,4 @@ std::size_t merge_frames(const std::uint64_t* native, std::size_t count, const p
   return filled;
 }
 
-}  // namespace sluice::capture
+}  // namespace sluice::unwind

@@ -1,5 +1,5 @@
 // Converts unwind tables to rules: tables as compilers write them, and those of this machine's C library.
-#include "instrumentation/capture/stacks/eh_frame.hpp"
+#include "instrumentation/unwind/eh_frame.hpp"
 
 #include <gtest/gtest.h>
 #include <link.h>
@@ -7,20 +7,20 @@
 #include <cstring>
 #include <string>
 
-#include "tests/instrumentation/capture/native/unwind_table.hpp"
+#include "tests/instrumentation/unwind/unwind_table.hpp"
 
 namespace sluice::test {
 namespace {
 
-using capture::code_image;
-using capture::unwind_rule;
+using unwind::code_image;
+using unwind::unwind_rule;
 
 unwind_rule rule_at(const unwind_table& table, std::uint64_t offset) {
   code_image image;
   image.eh_frame_header = reinterpret_cast<std::uint64_t>(table.bytes().data());
   image.count = 1;
   image.segments[0] = {image.eh_frame_header, image.eh_frame_header + table.bytes().size(), false};
-  return capture::find_unwind_rule(image, image.eh_frame_header + unwind_table::code + offset);
+  return unwind::find_unwind_rule(image, image.eh_frame_header + unwind_table::code + offset);
 }
 
 void expect_rule(const unwind_rule& rule, unwind_rule::how kind, std::int32_t offset, std::int32_t saved_rbp) {
@@ -123,7 +123,7 @@ TEST(unwind_table, almost_all_of_the_systems_libraries_can_be_followed) {
                   sizeof function);
       const std::uint64_t begin = image.eh_frame_header + static_cast<std::uint64_t>(std::int64_t{function});
       for (const std::uint64_t offset : {0, 1, 4, 9, 30, 100}) {
-        const unwind_rule rule = capture::find_unwind_rule(image, begin + offset);
+        const unwind_rule rule = unwind::find_unwind_rule(image, begin + offset);
         if (rule.kind == unwind_rule::guess && offset > 1) continue;  // Past the function's end.
         ++all;
         if (rule.kind != unwind_rule::guess) ++followed;

@@ -1,0 +1,252 @@
+// Samples child processes that do one thing, with the kernel's help and by polling.
+#include "instrumentation/writer/sampling/host_sampler.hpp"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <sched.h>
+#include <sys/prctl.h>
+#include <sys/syscall.h>
+
+#include <filesystem>
+#include <iterator>
+#include <map>
+#include <thread>
+
+#include "instrumentation/writer/sampling/perf_ring.hpp"
+#include "tests/instrumentation/writer/sampling/sampled_child.hpp"
+
+namespace sluice::writer {
+namespace {
+
+using trace::host_state;
+
+[[gnu::noinline]] void spin() {
+  for (;;) asm volatile("");
+}
+void sleep_again_and_again() {
+  for (;;) usleep(300'000);
+}
+void read_zeros() {
+  static char bytes[1 << 20];
+  const int zeros = open("/dev/zero", O_RDONLY | O_CLOEXEC);
+  for (;;) static_cast<void>(read(zeros, bytes, sizeof bytes));
+}
+
+bool is_in_spin(std::uint64_t pc) {
+  const auto begin = reinterpret_cast<std::uint64_t>(&spin);
+  return pc > begin && pc < begin + 128;
+}
+
+/// Of one thread: in order of time, without overlaps, and none longer than a second.
+void expect_sound(const sampled& found) {
+  std::map<std::pair<pid_t, pid_t>, std::int64_t> ends;
+  for (const raw_sample& each : found.batch.samples) {
+    auto& end = ends[{each.pid, each.tid}];
+    EXPECT_GE(each.monotonic, end);
+    EXPECT_GT(each.length, 0);
+    EXPECT_LE(each.length, 1'000'000'000);
+    end = each.monotonic + each.length;
+  }
+}
+
+class host_sampler_test : public testing::TestWithParam<bool> {
+ protected:
+  void SetUp() override {
+    if (GetParam() && try_perf() != 0) GTEST_SKIP() << "perf_event_open is refused here";
+  }
+  [[nodiscard]] static sampler_options options() { return {.use_perf = GetParam()}; }
+};
+
+TEST_P(host_sampler_test, code_that_runs_is_running) {
+  const sampled_child child(spin);
+  const sampled found = sample_process(child.pid(), 1500, options());
+  expect_sound(found);
+  EXPECT_GT(found.all(), 1'000'000'000);
+  EXPECT_GT(found.time(host_state::running), 0);
+  EXPECT_LT(found.time(host_state::blocked) * 10, found.all());
+  EXPECT_LT(found.time(host_state::in_kernel) * 4, found.all());
+}
+
+TEST_P(host_sampler_test, a_sleeping_thread_is_blocked_in_a_system_call) {
+  const sampled_child child(sleep_again_and_again);
+  const sampled found = sample_process(child.pid(), 1500, options());
+  expect_sound(found);
+  EXPECT_GT(found.time(host_state::blocked) * 10, found.all() * 8);
+  const std::int64_t in_sleep =
+      found.time([](const raw_sample& each) { return each.system_call == SYS_clock_nanosleep; });
+  EXPECT_GT(in_sleep * 10, found.time(host_state::blocked) * 7);
+  const std::int64_t with_stack = found.time([](const raw_sample& each) { return each.frames.size() > 2; });
+  EXPECT_GT(with_stack * 10, found.time(host_state::blocked) * 7) << "a waiting thread's stack is copied";
+}
+
+TEST_P(host_sampler_test, descendants_are_sampled_too) {
+  const sampled_child child([] {
+    if (fork() == 0) spin();
+    sleep_again_and_again();
+  });
+  const sampled found = sample_process(child.pid(), 1500, options());
+  EXPECT_GT(found.time([&](const raw_sample& each) { return each.pid != child.pid() && each.tid == each.pid; }), 0);
+}
+
+TEST_P(host_sampler_test, threads_that_begin_later_are_sampled_too) {
+  const sampled_child child([] {
+    usleep(300'000);
+    std::thread(spin).detach();
+    sleep_again_and_again();
+  });
+  const sampled found = sample_process(child.pid(), 1500, options());
+  EXPECT_GT(
+      found.time([&](const raw_sample& each) { return each.tid != child.pid() && each.state != host_state::blocked; }),
+      300'000'000);
+  EXPECT_EQ(found.batch.threads.size(), 2U);
+}
+
+TEST_P(host_sampler_test, threads_that_are_left_out_are_not_sampled) {
+  const sampled_child child([] {
+    std::thread(spin).detach();
+    spin();
+  });
+  const sampled found = sample_process(child.pid(), 800, options(), {child.pid()});
+  EXPECT_EQ(found.time([&](const raw_sample& each) { return each.tid == child.pid(); }), 0);
+  EXPECT_GT(found.all(), 0);
+}
+
+TEST_P(host_sampler_test, threads_beyond_the_limits_are_counted) {
+  const sampled_child child([] {
+    for (int i = 0; i < 4; ++i) std::thread(sleep_again_and_again).detach();
+    sleep_again_and_again();
+  });
+  usleep(200'000);
+  auto limited = options();
+  limited.max_threads = 2;
+  const sampled few = sample_process(child.pid(), 600, limited);
+  EXPECT_EQ(few.losses.threads_left_out, 3U);
+  limited = options();
+  limited.max_descriptors = 2;
+  EXPECT_EQ(sample_process(child.pid(), 300, limited).losses.threads_left_out, 5U);
+}
+
+TEST_P(host_sampler_test, ended_threads_and_processes_leave_nothing_open) {
+  const auto count = [] {
+    return static_cast<int>(std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}));
+  };
+  const int before = count();
+  {
+    const sampled_child child([] {
+      for (int i = 0; i < 20; ++i) std::thread([] { usleep(150'000); }).join();
+    });
+    const auto sampler = host_sampler::start(options());
+    sampler->watch(child.pid());
+    usleep(1'200'000);
+  }
+  EXPECT_EQ(count(), before);
+}
+
+TEST_P(host_sampler_test, a_process_that_does_not_exist_is_ignored) {
+  EXPECT_TRUE(sample_process(INT32_MAX, 100, options()).batch.samples.empty());
+}
+
+INSTANTIATE_TEST_SUITE_P(ways, host_sampler_test, testing::Bool(),
+                         [](const auto& way) { return way.param ? "perf" : "polling"; });
+
+class perf_test : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (try_perf() != 0) GTEST_SKIP() << "perf_event_open is refused here";
+  }
+};
+
+TEST_F(perf_test, the_stack_shows_the_function_that_runs) {
+  const sampled_child child(spin);
+  const sampled found = sample_process(child.pid(), 1500);
+  const std::int64_t right = found.time([](const raw_sample& each) {
+    return each.state == host_state::running && each.frames.size() > 3 && is_in_spin(each.frames[0]);
+  });
+  EXPECT_GT(right * 10, found.time(host_state::running) * 9);
+  for (const raw_sample& each : found.batch.samples) {
+    for (const std::uint64_t pc : each.frames) {
+      const bool known = std::any_of(found.batch.modules.begin(), found.batch.modules.end(),
+                                     [&](const raw_module& m) { return pc > m.begin && pc <= m.end; });
+      EXPECT_TRUE(known) << "the file of each frame is handed on";
+    }
+  }
+}
+
+TEST_F(perf_test, a_thread_that_reads_is_in_the_kernel) {
+  const sampled_child child(read_zeros);
+  const sampled found = sample_process(child.pid(), 1500);
+  EXPECT_GT(found.time(host_state::in_kernel), 5 * found.time(host_state::running));
+}
+
+TEST_F(perf_test, a_thread_without_a_cpu_is_runnable) {
+  const sampled_child child([] {
+    cpu_set_t first;
+    CPU_ZERO(&first);
+    CPU_SET(0, &first);
+    sched_setaffinity(0, sizeof first, &first);
+    std::thread(spin).detach();
+    std::thread(spin).detach();
+    spin();
+  });
+  const sampled found = sample_process(child.pid(), 1500);
+  EXPECT_GT(found.time(host_state::runnable) * 10, found.all() * 5) << "three threads on one CPU";
+}
+
+TEST_F(perf_test, records_that_do_not_fit_are_counted) {
+  const sampled_child child([] {
+    for (;;) {
+      for (int i = 0; i < 50'000'000; ++i) asm volatile("");
+      usleep(1000);
+    }
+  });
+  EXPECT_GT(sample_process(child.pid(), 1500, {.ring_bytes = 4096}).losses.records, 0U);
+}
+
+TEST_F(perf_test, a_thread_in_a_namespace_has_its_own_number) {
+  const sampled_child child([] {
+    if (unshare(CLONE_NEWPID) != 0) _exit(77);
+    if (fork() == 0) spin();
+    sleep_again_and_again();
+  });
+  const sampled found = sample_process(child.pid(), 1200);
+  if (found.batch.threads.size() < 2) GTEST_SKIP() << "no namespaces here";
+  EXPECT_GT(found.time([&](const raw_sample& each) { return each.pid != child.pid() && each.tid == 1; }), 0);
+}
+
+/// Makes the kernel refuse perf_event_open to this process, as Docker's filter does.
+bool refuse_perf() {
+  sock_filter filter[] = {
+      BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)),
+      BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_perf_event_open, 0, 1),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EPERM),
+      BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+  };
+  const sock_fprog program{static_cast<unsigned short>(std::size(filter)), filter};
+  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
+}
+
+TEST(refused_perf, the_sampler_says_so_and_polls) {
+  const pid_t recorder = fork();
+  if (recorder == 0) {
+    if (!refuse_perf()) _exit(77);
+    if (try_perf() != EPERM) _exit(2);
+    const sampled_child busy(spin);
+    const sampled_child idle(sleep_again_and_again);
+    const sampled runs = sample_process(busy.pid(), 1000);
+    if (runs.losses.perf_error != EPERM) _exit(3);
+    if (runs.time(host_state::running) == 0 || runs.time(host_state::blocked) * 5 > runs.all()) _exit(4);
+    const sampled waits = sample_process(idle.pid(), 1000);
+    const auto in_sleep = waits.time([](const raw_sample& each) { return each.system_call == SYS_clock_nanosleep; });
+    _exit(in_sleep * 2 > waits.all() ? 0 : 5);
+  }
+  int status = 0;
+  waitpid(recorder, &status, 0);
+  if (WEXITSTATUS(status) == 77) GTEST_SKIP() << "no filters here";
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+}  // namespace
+}  // namespace sluice::writer
