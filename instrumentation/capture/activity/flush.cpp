@@ -14,6 +14,7 @@
 #include "instrumentation/capture/intercept/bypass_check.hpp"
 #include "instrumentation/capture/intercept/entry_points.hpp"
 #include "instrumentation/capture/intercept/waits.hpp"
+#include "instrumentation/capture/python_samples/python_sampler.hpp"
 #include "instrumentation/capture/stacks/native_stack.hpp"
 #include "instrumentation/capture/stacks/stacks.hpp"
 #include "instrumentation/capture/start/options.hpp"
@@ -308,7 +309,10 @@ void* loop(void*) {
     pthread_mutex_unlock(&mutex);
 
     torch::report_totals();
-    if (++turns % turns_a_search == 0) prepare_stacks();
+    if (++turns % turns_a_search == 0) {
+      prepare_stacks();
+      start_python_sampling();
+    }
     watch_native_modules();
     bypass_check::poll(last);
     repair_live_set();

@@ -1,0 +1,297 @@
+#include "instrumentation/capture/python_samples/python_sampler.hpp"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdio.h>
+#include <sys/mman.h>
+#include <time.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstdint>
+
+#include "instrumentation/capture/own_memory.hpp"
+#include "instrumentation/capture/python_samples/frame_keys.hpp"
+#include "instrumentation/capture/python_samples/sampled_stack.hpp"
+#include "instrumentation/capture/python_samples/thread_list.hpp"
+#include "instrumentation/capture/stacks/python_keys.hpp"
+#include "instrumentation/capture/stacks/python_stack.hpp"
+#include "instrumentation/capture/start/options.hpp"
+#include "instrumentation/ring/producer.hpp"
+
+namespace sluice::capture {
+
+namespace {
+
+static_assert(sizeof(ring::python_sample_record::entries) == sizeof(keyed_stack::entries));
+
+constexpr auto info = static_cast<unsigned>(trace::severity::info),
+               warning = static_cast<unsigned>(trace::severity::warning);
+
+constexpr std::uint64_t ns_per_s = 1'000'000'000;
+/// An unchanged stack is sent again after this time, so that there is one near each moment.
+constexpr std::uint64_t repeat_ns = 20'000'000;
+/// A thread whose frames have not changed in this time is probably blocked: then only the innermost frame is compared,
+/// and all of them at each `whole_look` th time.
+constexpr std::uint64_t blocked_ns = 100'000'000;
+constexpr unsigned whole_look = 10;
+/// The thread uses at most 1/n of one core: after a turn it sleeps at least (n - 1) times as long.
+constexpr std::uint64_t largest_share = 20;
+
+/// A moment on the ring's clock and on CLOCK_MONOTONIC (ns).
+struct moment {
+  std::uint64_t ring, ns;
+};
+
+moment read_moment() { return {ring::now(), ring::monotonic_now()}; }
+
+/// One sampled thread. All bytes zero: unused.
+struct sampled_thread {
+  std::uint64_t state, tid;
+  bool used;  ///< Seen in the present turn.
+  bool sent_any;
+  std::uint64_t key;  ///< Of the stack that was sent last; 0: no Python frames.
+  decltype(ring::python_sample_record::entries) entries;
+  std::uint32_t count;
+  moment changed;    ///< When the stack became what it is.
+  moment sent;       ///< Time of the last record.
+  moment confirmed;  ///< The last look that found this stack.
+  unsigned looks;
+  sampled_stack stack;
+};
+
+/// All memory of the sampler. Mapped, and zero at first.
+struct sampler {
+  python_symbols python;
+  thread_list list;
+  stack_reader reader;
+  frame_keys keys;
+  keyed_stack stack;
+  std::uint64_t walks, torn, unsent;
+  bool said_cut;
+  sampled_thread threads[thread_list::max_threads];
+};
+
+enum class phase : int { idle, running, stopping };
+std::atomic<phase> present{phase::idle};
+std::atomic<bool> refused{false}, held{false};
+sampler* memory = nullptr;
+
+// ------------------------------------------------------------------------------------------------------------- records
+
+void send(sampler& s, sampled_thread& thread, const moment& when) {
+  ring::python_sample_record out{};
+  out.header.time = when.ring;
+  out.tid = thread.tid;
+  out.stack = thread.key;
+  out.count = thread.count;
+  std::copy(std::begin(thread.entries), std::end(thread.entries), out.entries);
+  if (!ring::has_room(2 * sizeof out) || !ring::emit(out)) ++s.unsent;
+  thread.sent = when;
+  thread.sent_any = true;
+}
+
+/// Sends the stack if it has changed, and before it the last confirmation of the stack before. So the nearest record in
+/// time is that of the nearest look.
+void report(sampler& s, sampled_thread& thread, std::uint64_t key, const moment& when) {
+  if (thread.sent_any && key == thread.key) {
+    thread.confirmed = when;
+    if (when.ns - thread.sent.ns >= repeat_ns) send(s, thread, when);
+    return;
+  }
+  if (thread.sent_any && thread.confirmed.ring != thread.sent.ring) send(s, thread, thread.confirmed);
+  thread.key = key;
+  thread.count = key == 0 ? 0 : s.stack.count;
+  std::copy(std::begin(s.stack.entries), std::end(s.stack.entries), thread.entries);
+  thread.changed = thread.confirmed = when;
+  send(s, thread, when);
+}
+
+// ------------------------------------------------------------------------------------------------------------- walking
+
+/// Computes the stack's key and sends what the writer does not have. Returns 0 if the frames' code changed meanwhile.
+std::uint64_t introduce(sampler& s, sampled_stack& stack) {
+  memory_batch& batch = s.reader.memory;
+  if (!s.keys.compute(batch, stack, s.stack)) return 0;
+  if (s.stack.count == 0) return 0;
+  const std::uint64_t key = compute_hash(s.stack.keys, s.stack.count).key;
+  if (ring::knows_frame(key)) return key;
+  if (!s.keys.introduce(batch, stack)) return 0;
+  return ring::introduce_stack(key, s.stack.keys, s.stack.count);
+}
+
+void sample(sampler& s, sampled_thread& thread) {
+  const moment when = read_moment();
+  const bool blocked = thread.sent_any && when.ns - thread.changed.ns >= blocked_ns;
+  ++s.walks;
+  switch (thread.stack.look(s.reader, thread.state, blocked && ++thread.looks % whole_look != 0)) {
+    case sampled_stack::outcome::torn:
+      ++s.torn;
+      return;
+    case sampled_stack::outcome::none:
+      return report(s, thread, 0, when);
+    case sampled_stack::outcome::same:
+      if (thread.sent_any) return report(s, thread, thread.key, when);
+      [[fallthrough]];
+    case sampled_stack::outcome::changed: {
+      const std::uint64_t key = introduce(s, thread.stack);
+      if (key != 0) return report(s, thread, key, when);
+      thread.stack.clear();
+      ++s.torn;
+    }
+  }
+}
+
+sampled_thread* find_thread(sampler& s, const thread_list::entry& listed, std::size_t hint) {
+  sampled_thread* unused = nullptr;
+  for (std::size_t i = 0; i < thread_list::max_threads; ++i) {
+    sampled_thread& one = s.threads[(hint + i) % thread_list::max_threads];
+    if (one.state == listed.state && one.tid == listed.tid) return &one;
+    if (one.state == 0 && unused == nullptr) unused = &one;
+  }
+  if (unused == nullptr) return nullptr;
+  unused->state = listed.state;
+  unused->tid = listed.tid;
+  return unused;
+}
+
+/// Forgets a thread that has ended. Keeps the memory.
+void forget(sampled_thread& thread) {
+  thread.state = thread.tid = 0;
+  thread.sent_any = false;
+  thread.stack.clear();
+}
+
+void turn(sampler& s) {
+  s.list.refresh(s.reader.memory);
+  for (std::size_t i = 0; i < s.list.count(); ++i) {
+    if (s.list[i].tid == 0) continue;
+    sampled_thread* thread = find_thread(s, s.list[i], i);
+    if (thread == nullptr) continue;
+    thread->used = true;
+    sample(s, *thread);
+  }
+  for (sampled_thread& thread : s.threads) {
+    if (thread.state != 0 && !thread.used) forget(thread);
+    thread.used = false;
+  }
+  if (s.list.is_cut() && !s.said_cut) {
+    s.said_cut = true;
+    ring::message(info, "Python has more than 256 threads: samples of the others have no Python frames");
+  }
+}
+
+// ---------------------------------------------------------------------------------------------------------- the thread
+
+std::uint64_t read_cpu_time() {
+  timespec used{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return static_cast<std::uint64_t>(used.tv_sec) * ns_per_s + static_cast<std::uint64_t>(used.tv_nsec);
+}
+
+void sleep_until(std::uint64_t ns) {
+  const timespec until{static_cast<time_t>(ns / ns_per_s), static_cast<long>(ns % ns_per_s)};
+  while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &until, nullptr) == EINTR) {
+  }
+}
+
+void summarize(const sampler& s) {
+  if (s.torn == 0 && s.unsent == 0) return;
+  char text[256];
+  snprintf(text, sizeof text,
+           "%llu of %llu reads of Python's frames were dropped because the frames changed meanwhile, %llu because the "
+           "recorder was behind",
+           static_cast<unsigned long long>(s.torn), static_cast<unsigned long long>(s.walks),
+           static_cast<unsigned long long>(s.unsent));
+  ring::message(info, text);
+}
+
+void* loop(void*) {
+  pthread_setname_np(pthread_self(), "sluice-python");
+  sampler& s = *memory;
+  const std::uint64_t period = ns_per_s / options.sampling_hz;
+  bool can = s.list.prepare(s.python) && s.reader.prepare(*s.python.layout) && s.keys.prepare(s.python);
+  if (!can) ring::message(warning, "samples of this build of Python have no Python frames: its threads are not found");
+  std::uint64_t next = ring::monotonic_now();
+  while (can && present.load(std::memory_order_acquire) == phase::running && ring::active()) {
+    const std::uint64_t begin = read_cpu_time();
+    if (!held.load(std::memory_order_relaxed) && !is_python_ending()) turn(s);
+    const std::uint64_t taken = read_cpu_time() - begin;
+    // After a delay, the moments that have passed are left out.
+    const std::uint64_t present_ns = ring::monotonic_now();
+    next = std::max({next + period, present_ns, present_ns + taken * (largest_share - 1)});
+    sleep_until(next);
+  }
+  if (can) summarize(s);
+  if (!can) refused.store(true);
+  memory = nullptr;
+  munmap(&s, sizeof s);
+  present.store(phase::idle, std::memory_order_release);
+  return nullptr;
+}
+
+bool start_thread() {
+  sigset_t whole;
+  sigset_t before;
+  sigfillset(&whole);
+  pthread_attr_t attributes;
+  pthread_attr_init(&attributes);
+  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
+  // The thread inherits the signal mask, so it never receives a signal, not even at its start.
+  pthread_sigmask(SIG_SETMASK, &whole, &before);
+  pthread_t thread;
+  const bool started = pthread_create(&thread, &attributes, loop, nullptr) == 0;
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  pthread_attr_destroy(&attributes);
+  return started;
+}
+
+void refuse(const char* why) {
+  if (!refused.exchange(true)) ring::message(warning, why);
+}
+
+}  // namespace
+
+void start_python_sampling() noexcept {
+  if (options.sampling_hz == 0 || refused.load(std::memory_order_relaxed) || !ring::active()) return;
+  const python_symbols* python = find_python_symbols();
+  phase before = phase::idle;
+  if (python == nullptr || !present.compare_exchange_strong(before, phase::running)) return;
+  if (!can_read_own_memory()) {
+    present.store(phase::idle);
+    return refuse(
+        "this process may not read its own memory (process_vm_readv is refused, for example by a seccomp filter): "
+        "samples of the host have no Python frames");
+  }
+  void* mapped =
+      mmap(nullptr, sizeof(sampler), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  memory = mapped == MAP_FAILED ? nullptr : static_cast<sampler*>(mapped);
+  if (memory != nullptr) memory->python = *python;
+  if (memory != nullptr && start_thread()) return;
+  if (memory != nullptr) munmap(memory, sizeof(sampler));
+  memory = nullptr;
+  present.store(phase::idle);
+  refuse("cannot start a thread that samples Python's frames: samples of the host have no Python frames");
+}
+
+void pause_python_sampling(bool pause) noexcept { held.store(pause, std::memory_order_relaxed); }
+
+bool finish_python_sampling(int milliseconds) noexcept {
+  phase before = phase::running;
+  present.compare_exchange_strong(before, phase::stopping);
+  for (int waited = 0; present.load(std::memory_order_acquire) != phase::idle; ++waited) {
+    if (waited >= milliseconds) return false;
+    sleep_until(ring::monotonic_now() + 1'000'000);
+  }
+  return true;
+}
+
+void forget_python_sampling() noexcept {
+  // The parent's thread may have been writing to this memory: the child's copy is not used again.
+  if (memory != nullptr) munmap(memory, sizeof(sampler));
+  memory = nullptr;
+  present.store(phase::idle);
+}
+
+}  // namespace sluice::capture
