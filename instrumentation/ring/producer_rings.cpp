@@ -16,6 +16,7 @@
 #include "instrumentation/ring/process_identity.hpp"
 #include "instrumentation/ring/producer_emit.hpp"
 #include "instrumentation/ring/producer_state.hpp"
+#include "instrumentation/ring/recorder_threads.hpp"
 
 namespace sluice::ring {
 
@@ -231,11 +232,15 @@ bool introduce_thread(ring_slot& slot) noexcept {
   thread_record thread{};
   thread.tid = static_cast<std::uint64_t>(syscall(SYS_gettid));
   prctl(PR_GET_NAME, thread.name);
-  if (slot.tid == thread.tid && memcmp(slot.name, thread.name, sizeof slot.name) == 0) return true;
+  const bool of_recorder = is_recorder_thread();
+  if (of_recorder) thread.header.flags = flag_of_recorder;
+  const bool known = slot.tid == thread.tid && slot.of_recorder == of_recorder;
+  if (known && memcmp(slot.name, thread.name, sizeof slot.name) == 0) return true;
   // The record is not written if it might be dropped, because only losses of the records after it should be counted.
   if (!slot.ring.fits(sizeof thread) || !slot.ring.put(&thread.header, record_type::thread, sizeof thread))
     return false;
   slot.tid = thread.tid;
+  slot.of_recorder = of_recorder;
   memcpy(slot.name, thread.name, sizeof slot.name);
   return true;
 }

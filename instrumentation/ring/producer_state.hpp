@@ -52,7 +52,8 @@ struct alignas(64) ring_slot {
   std::atomic<slot_state> state{slot_state::empty};
   std::atomic<std::uint32_t> epoch{0};
   std::size_t mapped_bytes = 0;
-  std::uint64_t tid = 0;  ///< Thread that the reader assigns the records to; 0: none yet.
+  std::uint64_t tid = 0;     ///< Thread that the reader assigns the records to; 0: none yet.
+  bool of_recorder = false;  ///< True if the reader knows that the thread belongs to the recorder.
   char name[16] = {};
 };
 inline constexpr std::size_t maximum_rings = 4096;

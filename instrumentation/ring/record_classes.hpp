@@ -21,6 +21,7 @@ namespace sluice::ring {
     case record_type::frame:
     case record_type::stack:
     case record_type::module:
+    case record_type::recorder_threads:
     case record_type::alloc:
     case record_type::free:
     case record_type::free_completed:

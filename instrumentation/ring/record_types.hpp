@@ -20,6 +20,7 @@ enum class record_type : std::uint16_t {
   frame = 8,
   stack = 9,
   module = 10,
+  recorder_threads = 11,  ///< The threads of the process that belong to the recorder.
   alloc = 16,
   free = 17,
   alloc_failed = 18,
@@ -96,6 +97,8 @@ enum record_flag : std::uint32_t {
   flag_shared = 1024,
   /// For an allocation: a graph's memory node. The graph, and any graph made from it, owns the address while it exists.
   flag_graph = 2048,
+  /// For a `thread_record`: the thread belongs to the recorder, not to the program.
+  flag_of_recorder = 4096,
 };
 
 }  // namespace sluice::ring

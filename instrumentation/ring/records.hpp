@@ -51,6 +51,7 @@ SLUICE_RECORD(counter);
 SLUICE_RECORD(frame);
 SLUICE_RECORD(stack);
 SLUICE_RECORD(module);
+SLUICE_RECORD(recorder_threads);
 SLUICE_RECORD(alloc);
 SLUICE_RECORD(free);
 SLUICE_RECORD(free_completed);

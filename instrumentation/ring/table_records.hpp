@@ -110,6 +110,15 @@ struct thread_name_record {
   std::uint64_t name;
 };
 
+/// The threads of this process that belong to the recorder (see recorder_threads.hpp). `count` tids follow. The list is
+/// complete. The list with the highest version counts, because lists may arrive through the rings of several threads.
+struct recorder_threads_record {
+  record_header header;
+  std::uint64_t version;  ///< Increases with each change of the list.
+  std::uint64_t count;    ///< At most `max_recorder_threads`.
+};
+inline constexpr std::uint32_t max_recorder_threads = 64;
+
 /// The recording mode of this process.
 struct mode_record {
   record_header header;

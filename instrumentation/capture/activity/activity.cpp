@@ -10,6 +10,7 @@
 #include "instrumentation/capture/activity/delivery.hpp"
 #include "instrumentation/capture/activity/devices.hpp"
 #include "instrumentation/capture/intercept/entry_points.hpp"
+#include "instrumentation/capture/start/cupti_threads.hpp"
 #include "instrumentation/capture/start/options.hpp"
 #include "instrumentation/capture/state.hpp"
 #include "instrumentation/ring/producer.hpp"
@@ -379,6 +380,7 @@ bool is_ours(const std::uint8_t* buffer) {
 void CUPTIAPI buffer_completed(CUcontext, std::uint32_t, std::uint8_t* buffer, std::size_t, std::size_t valid) {
   // This buffer is not ours: it belongs to a profiler that had CUPTI's records before us.
   if (buffer == nullptr || !is_ours(buffer)) return;
+  note_delivering_thread();
   if (valid > buffer_bytes) valid = buffer_bytes;
   const auto inside = [&](const std::uint8_t* at) { return at >= buffer && at < buffer + valid; };
   CUpti_Activity* next = nullptr;
@@ -486,6 +488,7 @@ void resume_activity() noexcept {
 
 void start_migrations(std::uint32_t device) noexcept {
   if (cupti.configure_migrations == nullptr || !options.migrations) return;
+  const cupti_thread_watch watch;
   // Transfers first, because a driver may lack the other counters or refuse to enable them.
   constexpr CUpti_ActivityUnifiedMemoryCounterKind kinds[] = {
       CUPTI_ACTIVITY_UNIFIED_MEMORY_COUNTER_KIND_BYTES_TRANSFER_HTOD,
@@ -517,6 +520,7 @@ void managed_memory_used(std::uint32_t device) noexcept {
   static constinit std::atomic<bool> asked[max_devices];
   if (asked[device].load(std::memory_order_relaxed) || asked[device].exchange(true)) return;
   char why[256];
+  const cupti_thread_watch watch;
   if (!opened.exchange(true)) {
     if (!open_libraries(getenv(cupti_path_variable), why, sizeof why)) {
       ring::message(raw(severity::warning), why);
@@ -529,6 +533,7 @@ void managed_memory_used(std::uint32_t device) noexcept {
 
 void restart_activity() noexcept {
   // Buffers that CUPTI held when the other profiler took over are not reused: CUPTI may still write to them.
+  const cupti_thread_watch watch;
   start_activity();
   for (const context_entry& context : contexts) {
     if (context.state.load(std::memory_order_acquire) == context_entry::alive) start_migrations(context.device.load());

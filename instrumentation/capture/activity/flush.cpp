@@ -1,5 +1,6 @@
 // The flush thread. Every 50 ms it collects finished activity records, writes the watermark (the time up to which
-// device times are complete), and samples the driver's memory use. It blocks all signals.
+// device times are complete), and samples the driver's memory use. It blocks all signals. It is no thread of the program:
+// the recording leaves it out (`ring::join_recorder`).
 
 #include <errno.h>
 #include <pthread.h>
@@ -17,10 +18,12 @@
 #include "instrumentation/capture/python_samples/python_sampler.hpp"
 #include "instrumentation/capture/stacks/native_stack.hpp"
 #include "instrumentation/capture/stacks/stacks.hpp"
+#include "instrumentation/capture/start/cupti_threads.hpp"
 #include "instrumentation/capture/start/options.hpp"
 #include "instrumentation/capture/start/other_profilers.hpp"
 #include "instrumentation/capture/state.hpp"
 #include "instrumentation/ring/producer.hpp"
+#include "instrumentation/ring/recorder_threads.hpp"
 
 namespace sluice::capture {
 
@@ -257,6 +260,18 @@ bool take_back() {
   return true;
 }
 
+/// False until CUPTI has been flushed once since the start of this recording.
+bool has_flushed = false;
+
+/// Makes CUPTI return its buffers. CUPTI might start its thread at the first flush.
+CUptiResult flush_cupti(bool last) {
+  const std::uint32_t flags = last ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0;
+  if (has_flushed) return cupti.flush_all(flags);
+  has_flushed = true;
+  const cupti_thread_watch watch;
+  return cupti.flush_all(flags);
+}
+
 void flush(bool last) {
   if (!any_context.load(std::memory_order_acquire)) return;
   if (records_are_taken() && !take_back()) {
@@ -268,7 +283,7 @@ void flush(bool last) {
     copy_times::collect(last);
     sampler_gate.unlock();
   }
-  if (cupti_delivers() && cupti.flush_all(last ? CUPTI_ACTIVITY_FLAG_FLUSH_FORCED : 0) != CUPTI_SUCCESS) {
+  if (cupti_delivers() && flush_cupti(last) != CUPTI_SUCCESS) {
     memory_changed.store(true);  // Its query shows whether the GPU has faulted.
     if (++refusals == max_refusals) {
       ring::message(warning, "CUPTI no longer delivers records: device times are missing from here on");
@@ -289,6 +304,7 @@ void flush(bool last) {
 }
 
 void* loop(void*) {
+  ring::join_recorder();
   pthread_setname_np(pthread_self(), "sluice-flush");
   if (driver.exchange_capture_mode != nullptr) {
     // Our queries must not end another thread's capture.
@@ -312,6 +328,7 @@ void* loop(void*) {
     if (++turns % turns_a_search == 0) {
       prepare_stacks();
       start_python_sampling();
+      ring::refresh_recorder_threads();
     }
     watch_native_modules();
     bypass_check::poll(last);
@@ -346,6 +363,7 @@ bool start_flushing() noexcept {
   pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
   // The writer may not be the same as in the last recording.
   rival = {};
+  has_flushed = false;
   for (device_sample& last : last_sample) last = {};
   pthread_mutex_lock(&mutex);
   running = true;

@@ -18,6 +18,7 @@
 #include "instrumentation/capture/stacks/python_stack.hpp"
 #include "instrumentation/capture/start/options.hpp"
 #include "instrumentation/ring/producer.hpp"
+#include "instrumentation/ring/recorder_threads.hpp"
 
 #define INTERPOSED extern "C" __attribute__((visibility("default")))
 
@@ -57,12 +58,12 @@ class real_function {
 bool is_own(const void* caller) { return caller >= __ehdr_start && caller < _end; }
 
 /// The times of a wait. Only threads that have recorded something are watched, so that other threads do not appear in
-/// the recording.
+/// the recording. The recorder's threads and CUPTI's, which deliver records, are not watched.
 class watched_wait {
  public:
   explicit watched_wait(const void* caller) noexcept
       : watches_(ring::active() && records_at_least(trace::recording_mode::timeline) && !is_own(caller) &&
-                 ring::has_ring()) {
+                 ring::has_ring() && !ring::is_recorder_thread()) {
     if (!watches_) return;
     begin_ = ring::now();
     began_ = ring::monotonic_now();

@@ -19,6 +19,7 @@
 #include "instrumentation/capture/stacks/python_stack.hpp"
 #include "instrumentation/capture/start/options.hpp"
 #include "instrumentation/ring/producer.hpp"
+#include "instrumentation/ring/recorder_threads.hpp"
 
 namespace sluice::capture {
 
@@ -208,6 +209,7 @@ void summarize(const sampler& s) {
 }
 
 void* loop(void*) {
+  ring::join_recorder();
   pthread_setname_np(pthread_self(), "sluice-python");
   sampler& s = *memory;
   const std::uint64_t period = ns_per_s / options.sampling_hz;

@@ -16,11 +16,13 @@
 #include "instrumentation/capture/python_samples/python_sampler.hpp"
 #include "instrumentation/capture/stacks/native_stack.hpp"
 #include "instrumentation/capture/stacks/stacks.hpp"
+#include "instrumentation/capture/start/cupti_threads.hpp"
 #include "instrumentation/capture/start/options.hpp"
 #include "instrumentation/capture/start/other_profilers.hpp"
 #include "instrumentation/capture/start/recording.hpp"
 #include "instrumentation/capture/state.hpp"
 #include "instrumentation/ring/producer.hpp"
+#include "instrumentation/ring/recorder_threads.hpp"
 
 namespace sluice::capture {
 
@@ -83,6 +85,7 @@ void at_exit() {
 
 void in_child() {
   owner.store(0);
+  ring::forget_recorder_threads();
   forget_other_profilers();
   forget_flushing();
   forget_python_sampling();
@@ -128,6 +131,7 @@ bool begin_at_entry_points() {
 
 /// Starts recording through CUPTI. Returns false, with a message, if that is not possible.
 bool begin_with_cupti(const char* cupti_paths, bool late) {
+  const cupti_thread_watch watch;
   char why[256];
   if (!open_libraries(cupti_paths, why, sizeof why)) {
     ring::message(warning, why);
@@ -159,6 +163,7 @@ bool begin(const char* cupti_paths, bool late) {
   mode.header.time = ring::now();
   mode.mode = raw(options.mode);
   ring::emit(mode);
+  ring::announce_recorder_threads();  // CUPTI's threads outlive a recording.
   if (!records_at_least(trace::recording_mode::timeline)) {
     ring::message(info, "recorded in memory mode: no kernel times; record with --mode timeline to get them");
   }
@@ -178,6 +183,7 @@ __attribute__((destructor)) void goodbye() { disconnect(); }
 }  // namespace
 
 bool attach_again() noexcept {
+  const cupti_thread_watch watch;
   if (subscribe() != CUPTI_SUCCESS) return false;
   restart_activity();
   ask_for_callbacks(true);

@@ -20,6 +20,8 @@ void declaration_handler::handle(ring_source& ring, const record_view& record) {
       return handle_string(record);
     case ring::record_type::thread:
       return handle_thread(ring, record);
+    case ring::record_type::recorder_threads:
+      return handle_recorder_threads(ring, record);
     case ring::record_type::pool_stream:
       names_.define_pool_stream(decode<ring::pool_stream_record>(record));
       return;
@@ -67,7 +69,23 @@ void declaration_handler::handle_string(const record_view& record) {
 
 void declaration_handler::handle_thread(ring_source& ring, const record_view& record) {
   const auto r = decode<ring::thread_record>(record);
+  ring.tid = r.tid;
+  ring.of_recorder = (r.header.flags & ring::flag_of_recorder) != 0;
+  if (ring.is_of_recorder()) {
+    ring.thread = thread_id::none;
+    return;
+  }
   ring.thread = names_.thread(ring.process->names, r.tid, {r.name, strnlen(r.name, sizeof r.name)});
+}
+
+void declaration_handler::handle_recorder_threads(ring_source& ring, const record_view& record) {
+  const auto r = decode<ring::recorder_threads_record>(record);
+  recorded_process& process = *ring.process;
+  if (r.count > ring::max_recorder_threads || r.version < process.recorder_threads_version) return;
+  process.recorder_threads_version = r.version;
+  process.recorder_threads.clear();
+  for_each_group_after<ring::recorder_threads_record>(
+      record, r.count, [&](const auto& word) { process.recorder_threads.insert(word[0]); });
 }
 
 void declaration_handler::handle_frame(ring_source& ring, const record_view& record) {

@@ -27,6 +27,7 @@ class declaration_handler {
  private:
   void handle_string(const record_view& record);
   void handle_thread(ring_source& ring, const record_view& record);
+  void handle_recorder_threads(ring_source& ring, const record_view& record);
   void handle_frame(ring_source& ring, const record_view& record);
   void handle_stack(ring_source& ring, const record_view& record);
   void notice_left_out_stack();

@@ -65,6 +65,7 @@ void host_handler::handle_range_end(const record_context& c, const ring::range_e
 }
 
 void host_handler::handle_thread_name(const record_context& c, const ring::thread_name_record& r) {
+  if (c.process.recorder_threads.contains(r.tid)) return;
   names_.name_thread(c.process.names, r.tid, r.name);
 }
 

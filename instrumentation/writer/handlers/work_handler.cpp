@@ -56,6 +56,10 @@ void work_handler::handle_api_call(const record_context& c, const ring::api_call
   c.process.work.add_call(r.correlation, {row.id, c.thread, c.time}, r.source, r.destination, r.bytes);
 }
 
+void work_handler::handle_call_of_recorder(const record_context& c, const ring::api_call_record& r) {
+  c.process.work.add_call(r.correlation, {event_id::none, thread_id::none, c.time}, r.source, r.destination, r.bytes);
+}
+
 void work_handler::handle_content(const record_context& c, const ring::content_record& r) {
   if (r.stage > static_cast<std::uint8_t>(ring::content_stage::arrived)) return;
   c.process.work.add_content(

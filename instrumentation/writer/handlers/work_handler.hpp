@@ -19,6 +19,9 @@ class work_handler {
       : file_(file), names_(names), stacks_(stacks), clock_(clock), now_(now) {}
 
   void handle_api_call(const record_context& c, const ring::api_call_record& r);
+  /// Handles a call that the recorder or CUPTI made for itself: writes no row, and only keeps what device work and
+  /// copies take from their call.
+  static void handle_call_of_recorder(const record_context& c, const ring::api_call_record& r);
   void handle_kernel(const record_context& c, const ring::kernel_record& r);
   void handle_watermark(const record_context& c, const ring::watermark_record& r);
 

@@ -70,25 +70,6 @@ void record_decoder::process_due() {
 
 // ----------------------------------------------------------------------------------------------------------- records
 
-void record_decoder::process(const record_queue::batch& batch) {
-  const record_queue::speaker& who = batch.who;
-  record_context c{*who.process, who.thread, who.clock, who.copy, 0, 0};
-  for (const record_queue::pending& pending : batch.records) {
-    const std::byte* const record = batch.record(pending);
-    const record_head head = head_at(record);
-    c.flags = head.flags;
-    c.time = pending.time;
-    ++turn_.records;
-    clock_.reach(c.time);
-    if (dispatch_frequent(c, head, record)) {
-      ++device_events_;
-    } else {
-      dispatch(c, sound_record_at(record));
-    }
-    if (clock_.is_simulated()) settle(false);
-  }
-}
-
 namespace {
 
 /// Passes a record to `handle`, in place if possible.
@@ -99,7 +80,50 @@ inline void hand_on(Handler& handler, void (Handler::*handle)(const record_conte
   (handler.*handle)(c, view(head, record, spare));
 }
 
+/// True for records of what a thread does on the host.
+bool is_host_activity(ring::record_type type) {
+  switch (type) {
+    case ring::record_type::api_call:
+    case ring::record_type::sync:
+    case ring::record_type::range:
+    case ring::record_type::range_begin:
+    case ring::record_type::range_end:
+    case ring::record_type::marker:
+    case ring::record_type::file_io:
+      return true;
+    default:
+      return false;
+  }
+}
+
 }  // namespace
+
+void record_decoder::process(const record_queue::batch& batch) {
+  const record_queue::speaker& who = batch.who;
+  record_context c{*who.process, who.thread, who.clock, who.copy, 0, 0};
+  for (const record_queue::pending& pending : batch.records) {
+    const std::byte* const record = batch.record(pending);
+    const record_head head = head_at(record);
+    c.flags = head.flags;
+    c.time = pending.time;
+    ++turn_.records;
+    clock_.reach(c.time);
+    if (who.of_recorder && is_host_activity(head.type)) [[unlikely]] {
+      // A call is also joined with its device work, which is kept.
+      if (head.type == ring::record_type::api_call) {
+        ring::api_call_record spare;
+        work_handler::handle_call_of_recorder(c, view(head, record, spare));
+      }
+      continue;
+    }
+    if (dispatch_frequent(c, head, record)) {
+      ++device_events_;
+    } else {
+      dispatch(c, sound_record_at(record));
+    }
+    if (clock_.is_simulated()) settle(false);
+  }
+}
 
 /// Handles the most frequent record types. Returns false for any other type.
 inline bool record_decoder::dispatch_frequent(const record_context& c, const record_head& head,

@@ -33,8 +33,9 @@ constexpr receptions receptions_when_real = [] {
   set(reception::from_device,
       {ring::record_type::copy, ring::record_type::memset, ring::record_type::kernel, ring::record_type::migration,
        ring::record_type::graph_launch, ring::record_type::watermark});
-  set(reception::declares, {ring::record_type::string, ring::record_type::thread, ring::record_type::frame,
-                            ring::record_type::module, ring::record_type::stack, ring::record_type::pool_stream});
+  set(reception::declares,
+      {ring::record_type::string, ring::record_type::thread, ring::record_type::frame, ring::record_type::module,
+       ring::record_type::stack, ring::record_type::pool_stream, ring::record_type::recorder_threads});
   set(reception::reports_loss, {ring::record_type::loss});
   return table;
 }();
@@ -119,7 +120,9 @@ bool record_queue::sort_in(ring_source& ring, std::span<const std::byte> drained
 /// The voice (see `pending`) of the ring's current speaker. Consecutive records of a ring nearly always have the same.
 std::uint32_t record_queue::get_voice(const ring_source& ring) {
   std::vector<speaker>& speakers = memory_[turn_].speakers;
-  const speaker who{ring.process, ring.thread, ring.clock, ring.copy};
+  const bool of_recorder = ring.is_of_recorder();
+  const thread_id thread = of_recorder ? thread_id::none : ring.thread;
+  const speaker who{ring.process, thread, ring.clock, ring.copy, of_recorder};
   if (speakers.empty() || speakers.back() != who) [[unlikely]]
     speakers.push_back(who);
   return static_cast<std::uint32_t>((speakers.size() - 1) << 1 | turn_);

@@ -27,6 +27,7 @@ class record_queue {
     trace::thread_id thread;
     ring::clock_kind clock;
     std::uint32_t copy;  ///< See `ring_identity::copy`.
+    bool of_recorder;    ///< See `ring_source::is_of_recorder`; `thread` is then none.
     friend bool operator==(const speaker&, const speaker&) = default;
   };
   /// A record waiting to be processed. There is one per record, so it is kept small.

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "core/trace/file/writer.hpp"
@@ -48,8 +49,10 @@ struct recorded_process {
   std::vector<std::uint32_t>
       dropped;  ///< Producer copies from which a pool's set was dropped, and which have not sent all pools' sets since.
   std::map<std::uint32_t, trace::loss_event>
-      streamless;      ///< Per producer copy: allocations and frees with unknown pool_streams since the last turn.
-  bool heard = false;  ///< True if the process has sent any record.
+      streamless;  ///< Per producer copy: allocations and frees with unknown pool_streams since the last turn.
+  std::unordered_set<std::uint64_t> recorder_threads;  ///< Tids of the recorder's threads, as the process sees them.
+  std::uint64_t recorder_threads_version = 0;          ///< Version of that list; 0: none has arrived.
+  bool heard = false;                                  ///< True if the process has sent any record.
 
   /// Call when no more records can come from this process: frees memory that only late records would need.
   void forget_past() {
@@ -97,12 +100,18 @@ struct ring_source {
   ring::clock_kind clock = ring::clock_kind::tsc;
   std::uint32_t copy = 0;  ///< See `ring_identity::copy`.
   trace::thread_id thread{};
+  std::uint64_t tid = 0;     ///< The thread's id in its process; 0: unknown.
+  bool of_recorder = false;  ///< True if the process said so when it introduced the thread.
   std::uint64_t reported_losses = 0;
   std::uint64_t reported_memory_losses = 0;
   std::uint64_t ringless_losses = 0;
   std::uint64_t ringless_memory_losses = 0;
   trace::time_ns ringless_looked = 0;  ///< Time of the last check of the ringless losses.
   bool broken = false;                 ///< True if the ring had invalid records: the rest cannot be trusted.
+
+  /// True if the thread belongs to the recorder (`ring/recorder_threads.hpp`). Rows of what it does on the host are not
+  /// written.
+  [[nodiscard]] bool is_of_recorder() const { return of_recorder || process->recorder_threads.contains(tid); }
 };
 
 }  // namespace sluice::writer

@@ -1,9 +1,13 @@
 // A libcupti without a GPU: the part of the API that the capture library uses, on top of the fake driver's hub.
 
 #include <dlfcn.h>
+#include <pthread.h>
 #include <unistd.h>
 
+#include <cstdint>
 #include <cstdio>
+#include <cstdlib>
+#include <ctime>
 #include <deque>
 #include <mutex>
 
@@ -21,6 +25,63 @@ sluice::fake::hub& hub() {
   return *found;
 }
 
+/// The thread that CUPTI starts when a client subscribes, and on which it returns buffers, as CUPTI 13 does. It wakes
+/// every 50 ms. There is no such thread unless SLUICE_FAKE_CUPTI_THREAD is set: buffers are then returned on the thread
+/// that flushes.
+class delivering_thread {
+ public:
+  /// Starts the thread, once. Then takes 20 ms more, so that the program's other threads can start threads meanwhile.
+  void start() {
+    pthread_mutex_lock(&mutex_);
+    const bool starts = !running_ && std::getenv("SLUICE_FAKE_CUPTI_THREAD") != nullptr;
+    pthread_t thread{};
+    if (starts) running_ = pthread_create(&thread, nullptr, &delivering_thread::run, this) == 0;
+    pthread_mutex_unlock(&mutex_);
+    if (starts) usleep(20'000);
+  }
+  /// Returns the finished buffers to the client.
+  void flush() {
+    if (!running_) return hub().flush();
+    pthread_mutex_lock(&mutex_);
+    const std::uint64_t query = ++asked_;
+    pthread_cond_signal(&wake_);
+    while (answered_ < query) pthread_cond_wait(&done_, &mutex_);
+    pthread_mutex_unlock(&mutex_);
+  }
+
+ private:
+  static void* run(void* self) { static_cast<delivering_thread*>(self)->deliver(); }
+  [[noreturn]] void deliver() {
+    for (;;) {
+      pthread_mutex_lock(&mutex_);
+      timespec until{};
+      clock_gettime(CLOCK_REALTIME, &until);
+      until.tv_nsec += 50'000'000;
+      if (until.tv_nsec >= 1'000'000'000) ++until.tv_sec, until.tv_nsec -= 1'000'000'000;
+      if (asked_ == answered_) pthread_cond_timedwait(&wake_, &mutex_, &until);
+      const std::uint64_t query = asked_;
+      pthread_mutex_unlock(&mutex_);
+      if (query == answered_) continue;
+      hub().flush();
+      pthread_mutex_lock(&mutex_);
+      answered_ = query;
+      pthread_cond_broadcast(&done_);
+      pthread_mutex_unlock(&mutex_);
+    }
+  }
+
+  pthread_mutex_t mutex_ = PTHREAD_MUTEX_INITIALIZER;
+  pthread_cond_t wake_ = PTHREAD_COND_INITIALIZER;
+  pthread_cond_t done_ = PTHREAD_COND_INITIALIZER;
+  bool running_ = false;
+  std::uint64_t asked_ = 0;
+  std::uint64_t answered_ = 0;
+};
+delivering_thread& get_delivering_thread() {
+  static auto& only = *new delivering_thread;  // It runs until the very end of the process.
+  return only;
+}
+
 /// A subscription, which calls the client back through frames of this library, as CUPTI does.
 struct subscription {
   CUpti_CallbackFunc callback;
@@ -34,6 +95,7 @@ void CUPTIAPI hand_on(void* to, CUpti_CallbackDomain domain, CUpti_CallbackId id
 CUptiResult subscribe(CUpti_SubscriberHandle* subscriber, CUpti_CallbackFunc callback, void* user) {
   static auto& whole = *new std::deque<subscription>;  // Calls arrive until the very end of the process.
   static std::mutex mutex;
+  get_delivering_thread().start();
   const std::lock_guard lock(mutex);
   return hub().subscribe(subscriber, hand_on, &whole.emplace_back(subscription{callback, user}));
 }
@@ -98,7 +160,7 @@ CUptiResult cuptiActivityFlushAll(uint32_t) {
   using flushing = sluice::fake::hub::flushing;
   while (hub().flushes == flushing::blocks) pause();
   if (hub().flushes == flushing::fails) return CUPTI_ERROR_UNKNOWN;
-  hub().flush();
+  get_delivering_thread().flush();
   return CUPTI_SUCCESS;
 }
 CUptiResult cuptiActivityGetAttribute(CUpti_ActivityAttribute attribute, size_t*, void* value) {

@@ -2,6 +2,7 @@
 // that it would send to the writer, and returns the samples as text.
 #include <time.h>
 
+#include <atomic>
 #include <cstring>
 #include <map>
 #include <mutex>
@@ -13,6 +14,7 @@
 #include "instrumentation/capture/stacks/python_stack.hpp"
 #include "instrumentation/capture/start/options.hpp"
 #include "instrumentation/ring/producer.hpp"
+#include "instrumentation/ring/recorder_threads.hpp"
 
 namespace {
 
@@ -27,6 +29,7 @@ struct sent {
   std::map<std::uint64_t, std::vector<std::uint64_t>> stacks;
   std::vector<python_sample_record> samples;
   std::string messages;
+  std::atomic<int> joined{0};  ///< Threads that said that they are the recorder's.
 };
 sent& kept() {
   static auto* const whole = new sent;  // The sampler may outlive destructors.
@@ -66,6 +69,7 @@ std::uint64_t introduce_stack(std::uint64_t key, const std::uint64_t* frames, st
   return key;
 }
 bool has_room(std::size_t) noexcept { return true; }
+void join_recorder() noexcept { ++kept().joined; }
 bool emit_bytes(record_header* record, record_type, std::size_t) noexcept {
   const std::lock_guard lock(kept().mutex);
   if (keeps_samples) kept().samples.push_back(*reinterpret_cast<const python_sample_record*>(record));
