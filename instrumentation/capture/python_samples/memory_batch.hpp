@@ -27,6 +27,8 @@ class memory_batch {
     bytes_ += bytes;
   }
 
+  [[nodiscard]] std::size_t count() const noexcept { return count_; }
+
   /// Reads the parts in the order in which they were added, up to the first that is not readable. Returns the number of
   /// parts that were read whole.
   [[nodiscard]] std::size_t read() noexcept {

@@ -36,6 +36,12 @@ void memory_image::lay_out() noexcept {
   }
 }
 
+void memory_image::add_regions(memory_batch& batch, char* to) const noexcept {
+  for (std::size_t i = 0; i < count_; ++i) {
+    batch.add(regions_[i].begin, to + regions_[i].offset, regions_[i].end - regions_[i].begin);
+  }
+}
+
 bool memory_image::find(std::uint64_t begin, std::size_t bytes, piece& found) noexcept {
   if (!readable_) return false;
   for (std::size_t i = 0; i < count_; ++i) {

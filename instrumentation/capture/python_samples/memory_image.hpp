@@ -23,20 +23,18 @@ class memory_image {
   /// `read`. Returns false if the image is full.
   bool add(std::uint64_t begin, std::size_t bytes) noexcept;
 
-  /// Reads everything, then calls `add_between(batch)`, which may add parts, then reads everything again, by one system
-  /// call. Returns false if something is not readable.
-  template <class AddBetween>
-  [[nodiscard]] bool read(memory_batch& batch, AddBetween add_between) noexcept {
+  /// Reads everything twice by one system call. Before, between and after these reads it calls `add(batch, which)` with
+  /// 0, 1 and 2, which may add parts. Returns false if something is not readable.
+  template <class Add>
+  [[nodiscard]] bool read(memory_batch& batch, Add add) noexcept {
     batch.clear();
     lay_out();
-    for (std::size_t i = 0; i < count_; ++i) {
-      batch.add(regions_[i].begin, before_ + regions_[i].offset, regions_[i].end - regions_[i].begin);
-    }
-    const std::size_t between = add_between(batch);
-    for (std::size_t i = 0; i < count_; ++i) {
-      batch.add(regions_[i].begin, after_ + regions_[i].offset, regions_[i].end - regions_[i].begin);
-    }
-    readable_ = batch.read() == 2 * count_ + between;
+    add(batch, 0);
+    add_regions(batch, before_);
+    add(batch, 1);
+    add_regions(batch, after_);
+    add(batch, 2);
+    readable_ = batch.read() == batch.count();
     return readable_;
   }
 
@@ -54,6 +52,7 @@ class memory_image {
   static constexpr std::size_t unread = ~std::size_t{0};
 
   void lay_out() noexcept;
+  void add_regions(memory_batch& batch, char* to) const noexcept;
 
   region regions_[max_regions];
   std::size_t count_, bytes_, last_;

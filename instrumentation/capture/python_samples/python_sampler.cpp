@@ -33,10 +33,10 @@ constexpr auto info = static_cast<unsigned>(trace::severity::info),
 constexpr std::uint64_t ns_per_s = 1'000'000'000;
 /// An unchanged stack is sent again after this time, so that there is one near each moment.
 constexpr std::uint64_t repeat_ns = 20'000'000;
-/// A thread whose frames have not changed in this time is probably blocked: then only the innermost frame is compared,
-/// and all of them at each `whole_look` th time.
+/// A thread whose frames have not changed in this time is probably blocked. Then only the pointer to its frames is
+/// compared, its innermost frame at each `place_look` th time, and all frames at each `whole_look` th time.
 constexpr std::uint64_t blocked_ns = 100'000'000;
-constexpr unsigned whole_look = 10;
+constexpr unsigned place_look = 5, whole_look = 50;
 /// The thread uses at most 1/n of one core: after a turn it sleeps at least (n - 1) times as long.
 constexpr std::uint64_t largest_share = 20;
 
@@ -47,18 +47,24 @@ struct moment {
 
 moment read_moment() { return {ring::now(), ring::monotonic_now()}; }
 
-/// One sampled thread. All bytes zero: unused.
-struct sampled_thread {
+/// A place for a thread in the table. All bytes zero: unused.
+struct place {
   std::uint64_t state, tid;
   bool used;  ///< Seen in the present turn.
+};
+
+/// What is known of a thread. Large, so that looking for threads leaves the others' memory alone.
+struct sampled_thread {
+  std::uint64_t tid;
   bool sent_any;
   std::uint64_t key;  ///< Of the stack that was sent last; 0: no Python frames.
   decltype(ring::python_sample_record::entries) entries;
   std::uint32_t count;
-  moment changed;    ///< When the stack became what it is.
-  moment sent;       ///< Time of the last record.
-  moment confirmed;  ///< The last look that found this stack.
-  unsigned looks;
+  moment changed;       ///< When the stack became what it is.
+  moment sent;          ///< Time of the last record.
+  moment confirmed;     ///< The last look that found this stack.
+  unsigned looks;       ///< Since the thread is blocked.
+  std::uint64_t frame;  ///< `thread_list::entry::frame` at the last look.
   sampled_stack stack;
 };
 
@@ -71,6 +77,8 @@ struct sampler {
   keyed_stack stack;
   std::uint64_t walks, torn, unsent;
   bool said_cut;
+  std::size_t places_used;  ///< Places from this index on were never used.
+  place places[thread_list::max_threads];
   sampled_thread threads[thread_list::max_threads];
 };
 
@@ -122,11 +130,16 @@ std::uint64_t introduce(sampler& s, sampled_stack& stack) {
   return ring::introduce_stack(key, s.stack.keys, s.stack.count);
 }
 
-void sample(sampler& s, sampled_thread& thread) {
+void sample(sampler& s, const thread_list::entry& listed, sampled_thread& thread) {
   const moment when = read_moment();
   const bool blocked = thread.sent_any && when.ns - thread.changed.ns >= blocked_ns;
+  thread.looks = blocked ? thread.looks + 1 : 0;
+  if (blocked && listed.frame == thread.frame && thread.looks % place_look != 0) {
+    return report(s, thread, thread.key, when);
+  }
+  thread.frame = listed.frame;
   ++s.walks;
-  switch (thread.stack.look(s.reader, thread.state, blocked && ++thread.looks % whole_look != 0)) {
+  switch (thread.stack.look(s.reader, listed.state, blocked && thread.looks % whole_look != 0)) {
     case sampled_stack::outcome::torn:
       ++s.torn;
       return;
@@ -144,38 +157,37 @@ void sample(sampler& s, sampled_thread& thread) {
   }
 }
 
-sampled_thread* find_thread(sampler& s, const thread_list::entry& listed, std::size_t hint) {
-  sampled_thread* unused = nullptr;
-  for (std::size_t i = 0; i < thread_list::max_threads; ++i) {
-    sampled_thread& one = s.threads[(hint + i) % thread_list::max_threads];
-    if (one.state == listed.state && one.tid == listed.tid) return &one;
-    if (one.state == 0 && unused == nullptr) unused = &one;
+/// The place of a thread, which is a new one if the thread is. Its index is near that in the list.
+std::size_t find_place(sampler& s, const thread_list::entry& listed, std::size_t hint) {
+  constexpr std::size_t most = thread_list::max_threads;
+  std::size_t unused = most;
+  for (std::size_t i = 0; i < s.places_used; ++i) {
+    const std::size_t at = (hint + i) % s.places_used;
+    if (s.places[at].state == listed.state && s.places[at].tid == listed.tid) return at;
+    if (s.places[at].state == 0) unused = at;
   }
-  if (unused == nullptr) return nullptr;
-  unused->state = listed.state;
-  unused->tid = listed.tid;
-  return unused;
-}
-
-/// Forgets a thread that has ended. Keeps the memory.
-void forget(sampled_thread& thread) {
-  thread.state = thread.tid = 0;
+  if (unused == most && s.places_used < most) unused = s.places_used++;
+  if (unused == most) return most;
+  s.places[unused] = {listed.state, listed.tid, false};
+  sampled_thread& thread = s.threads[unused];
+  thread.tid = listed.tid;
   thread.sent_any = false;
   thread.stack.clear();
+  return unused;
 }
 
 void turn(sampler& s) {
   s.list.refresh(s.reader.memory);
   for (std::size_t i = 0; i < s.list.count(); ++i) {
     if (s.list[i].tid == 0) continue;
-    sampled_thread* thread = find_thread(s, s.list[i], i);
-    if (thread == nullptr) continue;
-    thread->used = true;
-    sample(s, *thread);
+    const std::size_t at = find_place(s, s.list[i], i);
+    if (at == thread_list::max_threads) continue;
+    s.places[at].used = true;
+    sample(s, s.list[i], s.threads[at]);
   }
-  for (sampled_thread& thread : s.threads) {
-    if (thread.state != 0 && !thread.used) forget(thread);
-    thread.used = false;
+  for (std::size_t i = 0; i < s.places_used; ++i) {
+    if (!s.places[i].used) s.places[i] = {};
+    s.places[i].used = false;
   }
   if (s.list.is_cut() && !s.said_cut) {
     s.said_cut = true;

@@ -9,7 +9,7 @@ namespace sluice::capture {
 namespace {
 
 /// Reads of one look. Each failure adds what was missing, so more are rarely needed.
-constexpr int max_attempts = 5;
+constexpr int max_attempts = 4;
 constexpr std::size_t max_frame_bytes = 112, max_content_bytes = 2048;
 
 constexpr bool has_cframe(const python_layout& layout) {
@@ -75,6 +75,17 @@ bool follow(stack_reader& reader, std::uint64_t top) {
   return holds && reader.count != 0;
 }
 
+/// True if the frames that wait, which `follow` has found, are in the chain from `top`, too. `after`: in the second read.
+bool leads_to_callers(stack_reader& reader, std::uint64_t top, bool after) {
+  if (reader.count < 2) return top == reader.frames[0].at;
+  memory_image::piece piece{};
+  for (std::size_t steps = 0; top != reader.frames[1].at; ++steps) {
+    if (top == 0 || steps == max_sampled_frames || !reader.image.find(top, reader.frame_bytes, piece)) return false;
+    top = parse(*reader.layout, top, after ? piece.after : piece.before).previous;
+  }
+  return true;
+}
+
 }  // namespace
 
 bool stack_reader::prepare(const python_layout& of_version) noexcept {
@@ -84,26 +95,27 @@ bool stack_reader::prepare(const python_layout& of_version) noexcept {
   return frame_bytes <= max_frame_bytes;
 }
 
-/// Reads the image, and the pointer to the innermost frame in between.
+/// Reads the image, and the pointer to the innermost frame before, between and after the two reads.
 sampled_stack::top_state sampled_stack::read_image(stack_reader& reader, std::uint64_t state,
-                                                   std::uint64_t& top) noexcept {
+                                                   std::uint64_t (&tops)[3]) noexcept {
   const python_layout& layout = *reader.layout;
   const bool indirect = has_cframe(layout);
-  std::uint64_t pointer = 0;
-  const bool read = reader.image.read(reader.memory, [&](memory_batch& batch) -> std::size_t {
-    batch.add(state + layout.thread.frame, &pointer, sizeof pointer);
-    if (!indirect || cframe_ == 0) return 1;
-    batch.add(cframe_ + layout.thread.frame_of_cframe, &top, sizeof top);
-    return 2;
+  std::uint64_t pointers[3] = {};
+  const bool read = reader.image.read(reader.memory, [&](memory_batch& batch, int which) {
+    batch.add(state + layout.thread.frame, &pointers[which], sizeof pointers[which]);
+    if (!indirect || cframe_ == 0) return;
+    batch.add(cframe_ + layout.thread.frame_of_cframe, &tops[which], sizeof tops[which]);
   });
   if (!read) return top_state::unreadable;
-  if (pointer == 0) return top_state::none;
-  if (indirect && pointer != cframe_) {
-    cframe_ = pointer;
-    return top_state::elsewhere;
+  if (pointers[1] == 0) return top_state::none;
+  if (indirect) {
+    const bool there = pointers[0] == cframe_ && pointers[1] == cframe_ && pointers[2] == cframe_;
+    cframe_ = pointers[2];
+    if (!there) return top_state::elsewhere;
+  } else {
+    std::copy(pointers, pointers + 3, tops);
   }
-  if (!indirect) top = pointer;
-  return top == 0 ? top_state::none : top_state::read;
+  return tops[1] == 0 ? top_state::none : top_state::read;
 }
 
 /// Takes the frames that were read. Frames that wait for the same call as before with the same variables, and all of
@@ -149,8 +161,8 @@ sampled_stack::outcome sampled_stack::look(stack_reader& reader, std::uint64_t s
     if (!reader.image.add(frames_[i].at, reader.frame_bytes)) break;
   }
   for (int attempt = 0; attempt < max_attempts; ++attempt) {
-    std::uint64_t top = 0;
-    const top_state found = read_image(reader, state, top);
+    std::uint64_t tops[3] = {};
+    const top_state found = read_image(reader, state, tops);
     if (found == top_state::none) {
       count_ = 0;
       return outcome::none;
@@ -160,7 +172,8 @@ sampled_stack::outcome sampled_stack::look(stack_reader& reader, std::uint64_t s
       reader.image.clear();
       cframe_ = 0;
     }
-    if (found == top_state::read && follow(reader, top)) return adopt(reader);
+    if (found != top_state::read || !follow(reader, tops[1])) continue;
+    if (leads_to_callers(reader, tops[0], false) && leads_to_callers(reader, tops[2], true)) return adopt(reader);
   }
   return outcome::torn;
 }

@@ -38,11 +38,14 @@ struct stack_reader {
   [[nodiscard]] bool prepare(const python_layout& of_version) noexcept;
 };
 
-/// The frames of one thread. A look reads them twice in a row, and between these reads the pointer to the innermost,
-/// all by one system call. Which memory to read is known from the last look; frames that are elsewhere are found by
-/// single reads, and the look is repeated with their memory, too. It succeeds if all frames from the innermost on are in
-/// what was read, and if those that wait for a call were the same both times: then the thread had this stack when the
-/// pointer was read. Frames that vanish and come back with the same content within these microseconds are not noticed.
+/// The frames of one thread. A look reads them twice in a row, and before, between and after these reads the pointer to
+/// the innermost, all by one system call. Which memory to read is known from the last look; frames that are elsewhere
+/// are found by single reads, and the look is repeated with their memory, too. It succeeds if all frames from the second
+/// pointer's on are in what was read, and if those that wait for a call are the same in both reads and in the chains
+/// from the first and the last pointer, too (frames that have ended keep their content until others take their place).
+/// Then the thread had this stack when the second pointer was read. Not noticed are frames that end and come back with
+/// the same content between two of the three pointers. A call that is shorter than the reads (some microseconds) is
+/// rarely seen: the look then finds its caller, or nothing.
 ///
 /// All bytes zero is an empty stack. Not thread-safe.
 class sampled_stack {
@@ -68,7 +71,7 @@ class sampled_stack {
   enum class top_state : std::uint8_t { read, none, elsewhere, unreadable };
 
   [[nodiscard]] bool is_unchanged_place(stack_reader& reader, std::uint64_t state) const noexcept;
-  [[nodiscard]] top_state read_image(stack_reader& reader, std::uint64_t state, std::uint64_t& top) noexcept;
+  [[nodiscard]] top_state read_image(stack_reader& reader, std::uint64_t state, std::uint64_t (&tops)[3]) noexcept;
   [[nodiscard]] outcome adopt(const stack_reader& reader) noexcept;
 
   sampled_frame frames_[max_sampled_frames];

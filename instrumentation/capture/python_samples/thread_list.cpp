@@ -29,6 +29,7 @@ bool thread_list::prepare(const python_symbols& python) noexcept {
   at_ = get_thread_list(*python.layout, python.runtime);
   runtime_ = reinterpret_cast<std::uint64_t>(python.runtime);
   ident_at_ = python.layout->thread.thread_id;
+  frame_at_ = python.layout->thread.frame;
   bytes_ = (at_.tid == 0 ? ident_at_ : at_.tid) + sizeof(std::uint64_t);
   lists_[0].count = lists_[1].count = lists_[0].interpreter_count = lists_[1].interpreter_count = 0;
   memory_batch memory;
@@ -83,6 +84,7 @@ void thread_list::walk(memory_batch& memory, std::uint64_t head, progress& old, 
       // The check finds freed states, whose memory now holds something else.
       if (!read_thread(memory, old, one) || read_at<std::uint64_t>(one.bytes, at_.interpreter) != at) break;
       one.ident = read_at<std::uint64_t>(one.bytes, ident_at_);
+      one.about.frame = read_at<std::uint64_t>(one.bytes, frame_at_);
       one.about.tid = find_tid(memory, one, old.old);
       state = read_at<std::uint64_t>(one.bytes, at_.next_thread);
     }

@@ -17,6 +17,7 @@ class thread_list {
   struct entry {
     std::uint64_t state;  ///< Address of Python's state of the thread.
     std::uint64_t tid;    ///< The system's id; 0: unknown.
+    std::uint64_t frame;  ///< `python_layout::thread.frame` in the state.
   };
 
   /// Call on the thread that will read the list. Returns false if this version's list cannot be read.
@@ -62,7 +63,7 @@ class thread_list {
 
   python_thread_list at_;
   std::uint64_t runtime_;
-  std::size_t ident_at_, bytes_;
+  std::size_t ident_at_, frame_at_, bytes_;
   std::size_t tid_in_pthread_;  ///< Offset of the system's id in what a pthread_t points to; 0: not found.
   list lists_[2];
   std::size_t present_;

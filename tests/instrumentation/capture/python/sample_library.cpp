@@ -1,7 +1,5 @@
 // The capture library's sampler of Python frames as a library of its own, loaded into an interpreter: keeps the data
 // that it would send to the writer, and returns the samples as text.
-#include <time.h>
-
 #include <atomic>
 #include <cstring>
 #include <map>
@@ -95,17 +93,13 @@ EXPORTED void sample_start(unsigned hz, bool keeps) {
 /// Stops sampling. Returns false if the thread is still there.
 EXPORTED bool sample_stop() { return sluice::capture::finish_python_sampling(2000); }
 
-/// CPU time of this process in ns.
-EXPORTED double process_time() {
-  timespec used{};
-  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &used);
-  return static_cast<double>(used.tv_sec) * 1e9 + static_cast<double>(used.tv_nsec);
-}
-
 EXPORTED std::size_t sample_count() {
   const std::lock_guard lock(kept().mutex);
   return kept().samples.size();
 }
+
+/// The number of the recorder's threads that were started.
+EXPORTED int sample_threads() { return kept().joined.load(); }
 
 /// The messages so far.
 EXPORTED const char* sample_messages() {
