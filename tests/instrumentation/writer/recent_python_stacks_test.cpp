@@ -128,5 +128,20 @@ TEST_F(record_decoder_test, a_number_of_python_frames_that_cannot_be_is_cut) {
   EXPECT_EQ(process_->python_stacks.find(77, 1'000, 0)->count, ring::maximum_frames);
 }
 
+TEST_F(record_decoder_test, survives_python_samples_of_nonsense) {
+  thread& sampler = add_thread();
+  std::mt19937_64 random(7);
+  for (int i = 0; i < 20'000; ++i) {
+    ring::python_sample_record record{};
+    for (std::uint64_t* word : {&record.tid, &record.stack, &record.entries[1], &record.count}) {
+      *word = random() % 3 == 0 ? random() : random() % 64;
+    }
+    record.header.time = random() % 4 == 0 ? random() : raw_time(static_cast<time_ns>(random() % 1'000'000));
+    ASSERT_TRUE(sampler.pair.producer.put(&record.header, ring::record_type::python_sample, sizeof record));
+    if (i % 500 == 0) turn();
+  }
+  EXPECT_TRUE(finish().snapshot().warnings().empty());
+}
+
 }  // namespace
 }  // namespace sluice::writer

@@ -1,4 +1,4 @@
-"""Checks the sampler of Python frames: check_samples.py LIBRARY places|churn|restart [SECONDS]. Each installed Python
+"""Checks the sampler of Python frames: check_samples.py LIBRARY places|churn|restart|refused [SECONDS]. Each installed Python
 runs this script. Prints what is wrong. The exit status is the number of faults."""
 import ctypes
 import gc
@@ -291,11 +291,51 @@ def restart():
     print("restarted")
 
 
+# --- without permission -----------------------------------------------------------------------------------------------
+
+def refuse_system_call(number):
+    """Makes this system call fail with EPERM from now on, as seccomp profiles of containers do."""
+    class Instruction(ctypes.Structure):
+        _fields_ = [("code", ctypes.c_ushort), ("yes", ctypes.c_ubyte), ("no", ctypes.c_ubyte), ("value", ctypes.c_uint)]
+
+    class Program(ctypes.Structure):
+        _fields_ = [("length", ctypes.c_ushort), ("instructions", ctypes.POINTER(Instruction))]
+
+    load_number, jump_if_equal, answer = 0x20, 0x15, 0x06
+    permit, refuse_with_eperm = 0x7FFF0000, 0x00050001
+    instructions = (Instruction * 4)((load_number, 0, 0, 0), (jump_if_equal, 0, 1, number),
+                                     (answer, 0, 0, refuse_with_eperm), (answer, 0, 0, permit))
+    program = Program(4, instructions)
+    libc = ctypes.CDLL(None, use_errno=True)
+    no_new_privileges, set_seccomp, filter_mode = 38, 22, 2
+    return (libc.prctl(no_new_privileges, 1, 0, 0, 0) == 0 and
+            libc.prctl(set_seccomp, filter_mode, ctypes.byref(program), 0, 0) == 0)
+
+
+def refused():
+    if os.uname().machine != "x86_64":
+        print("process_vm_readv is refused: not tested on this machine")
+        return
+    if not refuse_system_call(310):  # process_vm_readv
+        fail("the filter was not set")
+    for _ in range(3):
+        library.sample_start(500, True)
+    time.sleep(0.05)
+    if library.sample_count() != 0 or library.sample_threads() != 0:
+        fail("samples nevertheless")
+    said = library.sample_messages().decode()
+    if said.count("process_vm_readv is refused") != 1:
+        fail("said %r" % said)
+    print(said)
+
+
 command = sys.argv[2]
 if command == "places":
     places()
 elif command == "churn":
     churn(float(sys.argv[3]) if len(sys.argv) > 3 else 10)
+elif command == "refused":
+    refused()
 else:
     restart()
 sys.exit(min(faults, 100))
