@@ -60,7 +60,7 @@ struct sampled_thread {
   std::uint64_t key;  ///< Of the stack that was sent last; 0: no Python frames.
   decltype(ring::python_sample_record::entries) entries;
   std::uint32_t count;
-  moment changed;       ///< When the stack became what it is.
+  moment changed;       ///< The last look that found other frames than the look before, or that failed.
   moment sent;          ///< Time of the last record.
   moment confirmed;     ///< The last look that found this stack.
   unsigned looks;       ///< Since the thread is blocked.
@@ -113,7 +113,7 @@ void report(sampler& s, sampled_thread& thread, std::uint64_t key, const moment&
   thread.key = key;
   thread.count = key == 0 ? 0 : s.stack.count;
   std::copy(std::begin(s.stack.entries), std::end(s.stack.entries), thread.entries);
-  thread.changed = thread.confirmed = when;
+  thread.confirmed = when;
   send(s, thread, when);
 }
 
@@ -142,13 +142,16 @@ void sample(sampler& s, const thread_list::entry& listed, sampled_thread& thread
   switch (thread.stack.look(s.reader, listed.state, blocked && thread.looks % whole_look != 0)) {
     case sampled_stack::outcome::torn:
       ++s.torn;
+      thread.changed = when;
       return;
     case sampled_stack::outcome::none:
+      if (thread.key != 0) thread.changed = when;
       return report(s, thread, 0, when);
     case sampled_stack::outcome::same:
       if (thread.sent_any) return report(s, thread, thread.key, when);
       [[fallthrough]];
     case sampled_stack::outcome::changed: {
+      thread.changed = when;
       const std::uint64_t key = introduce(s, thread.stack);
       if (key != 0) return report(s, thread, key, when);
       thread.stack.clear();
@@ -209,6 +212,16 @@ void sleep_until(std::uint64_t ns) {
   }
 }
 
+/// Sleeps until `ns`, or until the thread must end.
+void wait_until(std::uint64_t ns) {
+  constexpr std::uint64_t slice = 50'000'000;
+  while (present.load(std::memory_order_acquire) == phase::running) {
+    const std::uint64_t present_ns = ring::monotonic_now();
+    if (present_ns >= ns) return;
+    sleep_until(std::min(ns, present_ns + slice));
+  }
+}
+
 void summarize(const sampler& s) {
   if (s.torn == 0 && s.unsent == 0) return;
   char text[256];
@@ -225,7 +238,7 @@ void* loop(void*) {
   pthread_setname_np(pthread_self(), "sluice-python");
   sampler& s = *memory;
   const std::uint64_t period = ns_per_s / options.sampling_hz;
-  bool can = s.list.prepare(s.python) && s.reader.prepare(*s.python.layout) && s.keys.prepare(s.python);
+  const bool can = s.list.prepare(s.python) && s.reader.prepare(*s.python.layout) && s.keys.prepare(s.python);
   if (!can) ring::message(warning, "samples of this build of Python have no Python frames: its threads are not found");
   std::uint64_t next = ring::monotonic_now();
   while (can && present.load(std::memory_order_acquire) == phase::running && ring::active()) {
@@ -235,7 +248,7 @@ void* loop(void*) {
     // After a delay, the moments that have passed are left out.
     const std::uint64_t present_ns = ring::monotonic_now();
     next = std::max({next + period, present_ns, present_ns + taken * (largest_share - 1)});
-    sleep_until(next);
+    wait_until(next);
   }
   if (can) summarize(s);
   if (!can) refused.store(true);
