@@ -52,6 +52,17 @@ struct file_io_record {
   std::uint64_t operation;  ///< trace::file_operation
 };
 
+/// The Python frames that thread `tid` had at `time`, read by another thread of its process. Sent when they change, and
+/// at intervals while they do not; each change is preceded by a record with the last time of the frames before, unless
+/// that was sent.
+struct python_sample_record {
+  record_header header;
+  std::uint64_t tid;         ///< The system's id (gettid), as the process itself sees it.
+  std::uint64_t stack;       ///< Stack key, whose record was sent before; 0: the thread ran no Python code.
+  std::uint64_t entries[4];  ///< One bit per frame, innermost first: set if the frame begins an evaluation.
+  std::uint64_t count;       ///< Number of frames, at most 256.
+};
+
 struct message_record {
   record_header header;
   std::uint64_t severity;  ///< trace::severity

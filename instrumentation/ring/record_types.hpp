@@ -68,6 +68,7 @@ enum class record_type : std::uint16_t {
   live_sets_complete = 61,
   framework_alloc = 62,
   framework_free = 63,
+  python_sample = 64,  ///< The Python frames of a thread, which another thread has read.
 };
 
 struct record_header {

@@ -97,6 +97,7 @@ SLUICE_RECORD(pool_live_set);
 SLUICE_RECORD(live_sets_complete);
 SLUICE_RECORD(framework_alloc);
 SLUICE_RECORD(framework_free);
+SLUICE_RECORD(python_sample);
 #undef SLUICE_RECORD
 
 }  // namespace sluice::ring

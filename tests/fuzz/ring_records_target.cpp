@@ -114,6 +114,9 @@ bytes seed(std::uint8_t clock) {
       input.insert(input.end(), begin, begin + sizeof words);
     }
     add_pool_stream(input, round);
+    ring::python_sample_record sample{};
+    sample.tid = sample.stack = sample.count = round;
+    add(input, sample);
   }
   return input;
 }

@@ -15,6 +15,7 @@
 #include "instrumentation/capture/intercept/bypass_check.hpp"
 #include "instrumentation/capture/intercept/entry_points.hpp"
 #include "instrumentation/capture/intercept/waits.hpp"
+#include "instrumentation/capture/python_samples/python_sampler.hpp"
 #include "instrumentation/capture/stacks/native_stack.hpp"
 #include "instrumentation/capture/stacks/stacks.hpp"
 #include "instrumentation/capture/start/cupti_threads.hpp"
@@ -326,6 +327,7 @@ void* loop(void*) {
     torch::report_totals();
     if (++turns % turns_a_search == 0) {
       prepare_stacks();
+      start_python_sampling();
       ring::refresh_recorder_threads();
     }
     watch_native_modules();

@@ -4,6 +4,7 @@
 
 #include "instrumentation/capture/blocks/contents.hpp"
 #include "instrumentation/capture/frameworks/torch.hpp"
+#include "instrumentation/capture/python_samples/python_sampler.hpp"
 #include "instrumentation/capture/start/other_profilers.hpp"
 #include "instrumentation/capture/start/recording.hpp"
 #include "instrumentation/capture/state.hpp"
@@ -70,11 +71,13 @@ void pause() noexcept {
   if (paused.exchange(true)) return;
   forget_results();  // Waits are not seen during the pause.
   mark(ring::intern("recording paused"));
+  pause_python_sampling(true);
   if (!records_are_taken()) pause_activity();
 }
 
 void resume() noexcept {
   if (!paused.exchange(false)) return;
+  pause_python_sampling(false);
   if (!records_are_taken()) resume_activity();
   mark(ring::intern("recording resumed"));
 }

@@ -75,14 +75,14 @@ bool read_safely(const void* source, void* to, std::size_t bytes) {
   return process_vm_readv(getpid(), &here, 1, &there, 1, 0) == static_cast<ssize_t>(bytes);
 }
 
-/// Start of the copy of `code` that contains `position`; 0 if no copy contains it.
-std::uint64_t copy_with(const python_layout& layout, const void* code, python_position position) {
+/// Start of the copy of the code that contains `position`; 0 if no copy contains it.
+std::uint64_t copy_with(const python_layout& layout, const code_place& place, python_position position) {
   constexpr std::int64_t max_threads = 4096;
-  const auto bytes = static_cast<std::uint64_t>(read_at<std::int64_t>(code, layout.length()) * code_unit);
+  const auto bytes = static_cast<std::uint64_t>(place.units * code_unit);
   const auto holds = [&](std::uint64_t begin) { return position - begin <= bytes; };
-  const std::uint64_t own = reinterpret_cast<std::uint64_t>(code) + layout.code.instructions;
+  const std::uint64_t own = place.code + layout.code.instructions;
   if (holds(own)) return own;
-  const char* table = read_at<const char*>(code, layout.copies);
+  const char* table = reinterpret_cast<const char*>(place.copies);
   std::int64_t count = 0;
   if (table == nullptr || !read_safely(table, &count, sizeof count)) return 0;
   for (std::int64_t i = 0; i < count && i < max_threads; ++i) {
@@ -91,19 +91,6 @@ std::uint64_t copy_with(const python_layout& layout, const void* code, python_po
     if (copy != 0 && holds(copy)) return copy;
   }
   return 0;
-}
-
-/// Offset in bytes from the first instruction.
-std::int64_t get_address(const python_layout& layout, const void* code, python_position position) {
-  if (layout.family == python_family::frame_objects) {
-    const auto last = static_cast<std::int32_t>(static_cast<std::uint32_t>(position));
-    return layout.lines == python_lines::ranges ? last * code_unit : last;
-  }
-  if (layout.copies != 0) {
-    const std::uint64_t begin = copy_with(layout, code, position);
-    return begin == 0 ? -1 : static_cast<std::int64_t>(position - begin);
-  }
-  return static_cast<std::int64_t>(position - (reinterpret_cast<std::uint64_t>(code) + layout.code.instructions));
 }
 
 /// Writes the character as UTF-8 to `to`; returns its size, at most 4 bytes.
@@ -134,27 +121,51 @@ std::size_t encode(std::uint32_t c, char* to) {
 
 }  // namespace
 
-std::uint32_t get_line(const python_layout& layout, const void* code, python_position position) noexcept {
-  const auto first = read_at<std::int32_t>(code, layout.code.first_line);
-  const std::int64_t address = get_address(layout, code, position);
-  const void* table = read_at<const void*>(code, layout.code.line_table);
-  std::int64_t line = first;
-  if (address >= 0 && table != nullptr) {
-    const auto* bytes = static_cast<const std::uint8_t*>(table) + layout.bytes_data();
-    const line_table range{bytes, bytes + read_at<std::int64_t>(table, layout.length())};
+std::int64_t get_address(const python_layout& layout, const code_place& place, python_position position) noexcept {
+  if (layout.family == python_family::frame_objects) {
+    const auto last = static_cast<std::int32_t>(static_cast<std::uint32_t>(position));
+    return layout.lines == python_lines::ranges ? last * code_unit : last;
+  }
+  if (layout.copies != 0) {
+    const std::uint64_t begin = copy_with(layout, place, position);
+    return begin == 0 ? -1 : static_cast<std::int64_t>(position - begin);
+  }
+  return static_cast<std::int64_t>(position - (place.code + layout.code.instructions));
+}
+
+std::uint32_t find_line(const python_layout& layout, const line_query& query) noexcept {
+  std::int64_t line = query.first_line;
+  if (query.address >= 0 && query.table != nullptr) {
+    const line_table range{query.table, query.table + query.bytes};
     switch (layout.lines) {
       case python_lines::lnotab:
-        line = line_by_lnotab(range, first, address);
+        line = line_by_lnotab(range, line, query.address);
         break;
       case python_lines::ranges:
-        line = line_by_ranges(range, first, address);
+        line = line_by_ranges(range, line, query.address);
         break;
       case python_lines::locations:
-        line = line_by_locations(range, first, address);
+        line = line_by_locations(range, line, query.address);
         break;
     }
   }
   return line > 0 && line <= INT32_MAX ? static_cast<std::uint32_t>(line) : 0;
+}
+
+std::uint32_t get_line(const python_layout& layout, const void* code, python_position position) noexcept {
+  code_place place{reinterpret_cast<std::uint64_t>(code), 0, 0};
+  if (layout.copies != 0) {
+    place.units = read_at<std::int64_t>(code, layout.length());
+    place.copies = read_at<std::uint64_t>(code, layout.copies);
+  }
+  line_query query{nullptr, 0, read_at<std::int32_t>(code, layout.code.first_line),
+                   get_address(layout, place, position)};
+  const void* table = read_at<const void*>(code, layout.code.line_table);
+  if (table != nullptr) {
+    query.table = static_cast<const std::uint8_t*>(table) + layout.bytes_data();
+    query.bytes = read_at<std::uint64_t>(table, layout.length());
+  }
+  return find_line(layout, query);
 }
 
 text_view read_utf8(const python_layout& layout, const void* unicode, char* buffer, std::size_t room) noexcept {

@@ -38,6 +38,17 @@ std::size_t finalizing_in_runtime(const python_layout& layout, const void* runti
   return layout.minor == 12 ? 24 : 0;
 }
 
+python_thread_list get_thread_list(const python_layout& layout, const void* runtime) noexcept {
+  if (layout.minor <= 10) return {32, 0, 8, 8, 16, 0};
+  if (layout.minor == 11) return {40, 0, 16, 8, 16, 160};
+  if (layout.minor == 12) return {40, 0, 72, 8, 16, 144};
+  const auto word = [runtime](std::size_t index) {
+    return static_cast<std::uint16_t>(read_at<std::uint64_t>(runtime, index * 8));
+  };
+  const std::size_t thread = layout.minor == 13 ? words_of_3_13.current_frame : words_of_3_14.current_frame;
+  return {word(5), word(8), word(9), word(thread - 2), word(thread - 1), word(thread + 2)};
+}
+
 bool agrees_with_debug_offsets(const python_layout& layout, const void* runtime) noexcept {
   const auto head = read_at<debug_offsets>(runtime, 0);
   if (std::memcmp(head.cookie, "xdebugpy", sizeof head.cookie) != 0) return false;

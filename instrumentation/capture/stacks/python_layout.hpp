@@ -200,6 +200,20 @@ inline constexpr python_layout python_layouts[] = {
 /// Offset in _PyRuntime (`runtime`) of a pointer that is set for good when Python shuts down; 0 if unknown.
 [[nodiscard]] std::size_t finalizing_in_runtime(const python_layout& layout, const void* runtime) noexcept;
 
+/// Where the list of all threads is (offsets in bytes).
+struct python_thread_list {
+  std::uint16_t interpreters;      ///< In _PyRuntime: the first interpreter.
+  std::uint16_t next_interpreter;  ///< In an interpreter.
+  std::uint16_t threads;           ///< In an interpreter: the state of its first thread.
+  std::uint16_t next_thread;       ///< In a thread's state, as are the following.
+  std::uint16_t interpreter;       ///< The thread's interpreter.
+  std::uint16_t tid;               ///< The system's id of the thread (gettid); 0: this version does not store it.
+};
+
+/// The offsets for `layout`. `runtime` is _PyRuntime, which publishes them from 3.13 on; call `agrees_with_debug_offsets`
+/// before.
+[[nodiscard]] python_thread_list get_thread_list(const python_layout& layout, const void* runtime) noexcept;
+
 /// True if the offsets that Python (3.13 and later) publishes agree with `layout`. `runtime` is _PyRuntime.
 [[nodiscard]] bool agrees_with_debug_offsets(const python_layout& layout, const void* runtime) noexcept;
 

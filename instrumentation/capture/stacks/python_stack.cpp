@@ -11,6 +11,7 @@
 
 #include "core/trace/model/kinds.hpp"
 #include "instrumentation/capture/stacks/python_code.hpp"
+#include "instrumentation/capture/stacks/python_keys.hpp"
 #include "instrumentation/capture/stacks/python_layout.hpp"
 #include "instrumentation/ring/hot.hpp"
 #include "instrumentation/ring/producer.hpp"
@@ -18,12 +19,6 @@
 namespace sluice::capture {
 
 namespace {
-
-/// The result of hashing a walk: the key of the stack and its number of frames.
-struct hashed_stack {
-  std::uint64_t key;
-  std::size_t count;
-};
 
 /// The interpreter of this process. It is filled once, before `found` is set. Taking a stack reads only one cache line
 /// of this object.
@@ -39,6 +34,7 @@ struct alignas(64) interpreter {
   int (*finalizing)() = nullptr;     ///< Used if `finalizing_at` is null. May be null.
   std::uint64_t evaluation_begin = 0, evaluation_end = 0;
   std::uint64_t code_begin = 0, code_end = 0;  ///< The segment that contains the evaluation loop.
+  python_symbols symbols;
 };
 SLUICE_HOT_DATA constinit interpreter python;
 constinit std::atomic<bool> search_over{false};
@@ -141,71 +137,7 @@ void find_finalizing(void* library) {
   if (offset != 0) python.finalizing_at = reinterpret_cast<const void* const*>(runtime + offset);
 }
 
-// ------------------------------------------------------------------------------------------------------------- keys
-
-// Odd numbers without a pattern (from XXH64). Sums of products do not cancel out as XORs of addresses do.
-constexpr std::uint64_t odd1 = 0x9E3779B185EBCA87U, odd2 = 0xC2B2AE3D27D4EB4FU, odd3 = 0x165667B19E3779F9U;
-
-/// A sample of a line table's bytes: all of them up to 32 bytes, else four 8-byte words.
-std::uint64_t get_sample(const python_layout& layout, const void* table) {
-  const std::size_t bytes_data = layout.bytes_data();
-  const auto bytes = read_at<std::uint64_t>(table, layout.length());
-  const auto first =
-      read_at<std::uint64_t>(table, bytes_data);  // The memory of an object is a multiple of at least 8 bytes.
-  if (bytes < 8) return (first & ~(~std::uint64_t{0} << bytes * 8)) * odd1 + bytes;
-  const std::uint64_t last = bytes - 8;
-  std::uint64_t sum = bytes * odd1 + first;
-  sum += read_at<std::uint64_t>(table, bytes_data + last / 3) * odd2;
-  sum += read_at<std::uint64_t>(table, bytes_data + last * 2 / 3) * odd3;
-  return sum ^ read_at<std::uint64_t>(table, bytes_data + last) * odd1;
-}
-
-/// A number that distinguishes a code object from a later one at the same address. From 3.12 on, it depends on the code
-/// object's version number; before, on the objects to which it refers and some of their content, because addresses of
-/// texts may also be reused.
-std::uint64_t identify_recording(const python_layout& layout, const void* code) {
-  const std::uint64_t first_line = read_at<std::uint32_t>(code, layout.code.first_line);
-  if (layout.code.version != 0) {
-    const std::uint64_t version = read_at<std::uint32_t>(code, layout.code.version);
-    if (version != 0) return version << 32 | first_line;
-  }
-  const void* file = read_at<const void*>(code, layout.code.file);
-  const void* lines = read_at<const void*>(code, layout.code.line_table);
-  // The last 8 bytes of an ASCII text; for a very short text, this includes a part of its header.
-  const auto file_length = read_at<std::uint64_t>(file, layout.length());
-  const auto file_end = read_at<std::uint64_t>(file, layout.ascii_data + file_length - 8);
-  std::uint64_t sum = first_line + read_at<std::uint64_t>(code, layout.code.name) * odd1;
-  sum += reinterpret_cast<std::uint64_t>(file) * odd2 + reinterpret_cast<std::uint64_t>(lines) * odd3;
-  return sum + (file_end ^ file_length << 48) * odd2 + get_sample(layout, lines);
-}
-
-std::uint64_t get_key(std::uint64_t place, std::uint64_t identity) {
-  const std::uint64_t key = place * odd1 + identity * odd2;
-  return (key ^ key >> 32) | ring::frame_key_bit;
-}
-
-std::uint64_t get_key(const python_layout& layout, const void* code, python_position position) {
-  const std::uint64_t place = layout.family == python_family::frame_objects
-                                  ? reinterpret_cast<std::uint64_t>(code) + (position << 48)
-                                  : position;
-  return get_key(place, identify_recording(layout, code));
-}
-
-/// Computes the key of a stack, frame by frame from the innermost.
-class stack_hash {
- public:
-  void add(std::uint64_t frame) {
-    hash_ = (hash_ ^ frame) * odd1;
-    hash_ ^= hash_ >> 32;
-    ++count_;
-  }
-  [[nodiscard]] std::size_t count() const { return count_; }
-  [[nodiscard]] hashed_stack done() const { return {(hash_ + count_ * odd2) | 1, count_}; }
-
- private:
-  std::uint64_t hash_ = odd3;
-  std::size_t count_ = 0;
-};
+// ---------------------------------------------------------------------------------------------------------- introducing
 
 SLUICE_RARE void introduce(const python_layout& layout, const void* code, python_position position, std::uint64_t key) {
   char buffer[2048];
@@ -251,13 +183,9 @@ void walk_frame_objects(const python_layout& layout, const char* frame, walk& w)
   }
 }
 
-// Owner of a frame (enum _frameowner).
-constexpr std::uint8_t owned_by_generator = 1, owned_by_c = 3;
-
-/// The code object of a frame. From 3.14 on, the lowest bits of the reference are tags for reference counting.
+/// The code object of a frame.
 SLUICE_INLINE const char* get_code(const python_layout& layout, const char* frame) {
-  constexpr std::uint64_t tags = 7;
-  return reinterpret_cast<const char*>(read_at<std::uint64_t>(frame, layout.frame.code) & ~tags);
+  return reinterpret_cast<const char*>(read_at<std::uint64_t>(frame, layout.frame.code) & ~code_tags);
 }
 
 /// True if the call's code has begun to run. A thread's own copy of code is assumed to have begun, because reading its
@@ -304,15 +232,17 @@ SLUICE_RARE const void* find_thread() {
   return thread;
 }
 
+/// True while Python shuts down.
+SLUICE_INLINE bool ends() {
+  if (python.finalizing_at != nullptr) return __atomic_load_n(python.finalizing_at, __ATOMIC_RELAXED) != nullptr;
+  return python.finalizing != nullptr && python.finalizing() != 0;
+}
+
 /// The calling thread's state, or null.
 SLUICE_INLINE const void* this_thread() {
   if (!python.found.load(std::memory_order_acquire)) return nullptr;
   // While Python shuts down, it frees the states of threads that are still running.
-  if (python.finalizing_at != nullptr) {
-    if (__atomic_load_n(python.finalizing_at, __ATOMIC_RELAXED) != nullptr) return nullptr;
-  } else if (python.finalizing != nullptr && python.finalizing() != 0) {
-    return nullptr;
-  }
+  if (ends()) return nullptr;
   if (!python.has_key) return find_thread();
   // A restarted Python may use another key. So a value is used only after a check that it is a thread's state.
   const void* thread = python.specific(python.key);
@@ -341,12 +271,6 @@ std::size_t walk_thread(const void* thread, walk w) {
 }
 
 constexpr std::size_t max_frames = ring::maximum_frames;
-
-hashed_stack compute_hash(const std::uint64_t* frames, std::size_t count) {
-  stack_hash hash;
-  for (std::size_t i = 0; i < count; ++i) hash.add(frames[i]);
-  return hash.done();
-}
 
 /// The generic version, which looks up each offset in the layout.
 hashed_stack hash_thread(const void* thread) {
@@ -417,6 +341,8 @@ void find_python() noexcept {
     find_key();
     find_evaluation(library);
     python.hash = hash_for(*python.layout);
+    python.symbols = {python.layout, dlsym(library, "_PyRuntime"), dlsym(library, "PyCode_Type"),
+                      dlsym(library, "PyUnicode_Type"), dlsym(library, "PyBytes_Type")};
     python.found.store(true, std::memory_order_release);
   } else {
     char text[160];
@@ -451,10 +377,16 @@ SLUICE_HOT std::uint64_t python_place() noexcept {
   const bool relative = layout.family == python_family::frame_objects;
   const std::uint64_t position = relative ? read_at<std::uint32_t>(frame, layout.frame.instruction)
                                           : read_at<std::uint64_t>(frame, layout.frame.instruction);
-  const std::uint64_t place = reinterpret_cast<std::uint64_t>(frame) * odd1 + position * odd2 +
-                              read_at<std::uint64_t>(frame, layout.frame.code) * odd3;
+  const std::uint64_t place = reinterpret_cast<std::uint64_t>(frame) * key_odd1 + position * key_odd2 +
+                              read_at<std::uint64_t>(frame, layout.frame.code) * key_odd3;
   return place | 1U;
 }
+
+const python_symbols* find_python_symbols() noexcept {
+  return python.found.load(std::memory_order_acquire) ? &python.symbols : nullptr;
+}
+
+bool is_python_ending() noexcept { return !python.found.load(std::memory_order_acquire) || ends(); }
 
 bool in_python_evaluation(std::uint64_t pc) noexcept {
   return python.found.load(std::memory_order_relaxed) && pc > python.evaluation_begin && pc <= python.evaluation_end;

@@ -3,6 +3,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "instrumentation/capture/stacks/python_layout.hpp"
+
 /// Finds the Python frames of the calling thread directly in the interpreter's memory, without the GIL, reference
 /// counts or calls into Python. So code inside a driver or an allocator may call these functions with any lock held,
 /// including Python's. A thread's own frames cannot change meanwhile.
@@ -28,6 +30,20 @@ std::uint64_t python_stack_key() noexcept;
 /// A number that changes with the calling thread's innermost Python frame or its position; 0 without Python. The outer
 /// frames may differ even if the number is equal. O(1).
 [[nodiscard]] std::uint64_t python_place() noexcept;
+
+/// Addresses in the interpreter. Each but `layout` may be null.
+struct python_symbols {
+  const python_layout* layout = nullptr;
+  const void* runtime = nullptr;  ///< _PyRuntime
+  const void *code_type = nullptr, *text_type = nullptr, *bytes_type = nullptr;
+};
+
+/// The interpreter that `find_python` has found; null if it has found none that is supported. The result stays valid.
+/// Any thread may call this.
+[[nodiscard]] const python_symbols* find_python_symbols() noexcept;
+
+/// True while Python shuts down, and without Python. Any thread may call this.
+[[nodiscard]] bool is_python_ending() noexcept;
 
 /// True if `pc` is in the interpreter's evaluation loop. O(1).
 [[nodiscard]] bool in_python_evaluation(std::uint64_t pc) noexcept;

@@ -107,7 +107,8 @@ struct caller_frame {
 }  // namespace
 
 void prepare_stacks() noexcept {
-  if (options.stacks == stack_mode::python || options.stacks == stack_mode::all) find_python();
+  const bool python_stacks = options.stacks == stack_mode::python || options.stacks == stack_mode::all;
+  if (python_stacks || options.sampling_hz != 0) find_python();
 }
 
 std::uint64_t allocation_stack() noexcept {

@@ -13,6 +13,7 @@
 #include "instrumentation/capture/frameworks/torch.hpp"
 #include "instrumentation/capture/in_process.h"
 #include "instrumentation/capture/intercept/entry_points.hpp"
+#include "instrumentation/capture/python_samples/python_sampler.hpp"
 #include "instrumentation/capture/stacks/native_stack.hpp"
 #include "instrumentation/capture/stacks/stacks.hpp"
 #include "instrumentation/capture/start/cupti_threads.hpp"
@@ -30,6 +31,7 @@ namespace {
 constexpr unsigned info = raw(trace::severity::info), warning = raw(trace::severity::warning);
 /// Maximum wait for the last records at the program's end. CUPTI returns within milliseconds, or hangs if the GPU does.
 constexpr int last_flush_ms = 3000;
+constexpr int last_samples_ms = 200;
 
 CUpti_SubscriberHandle subscriber;
 std::atomic<pid_t> owner{0};
@@ -77,6 +79,8 @@ void at_exit() {
   if (!finish_flushing(last_flush_ms)) {
     ring::message(warning, "CUPTI did not deliver its last records: device times end early");
   }
+  // After the flush thread, which starts the sampling.
+  finish_python_sampling(last_samples_ms);
 }
 
 void in_child() {
@@ -84,6 +88,7 @@ void in_child() {
   ring::forget_recorder_threads();
   forget_other_profilers();
   forget_flushing();
+  forget_python_sampling();
   forget_faults();
   torch::forget_totals();
 }
@@ -168,6 +173,7 @@ bool begin(const char* cupti_paths, bool late) {
   if (!start_flushing()) {
     ring::message(warning, "cannot start a thread that collects device times: they arrive at the end, or not at all");
   }
+  start_python_sampling();
   return true;
 }
 

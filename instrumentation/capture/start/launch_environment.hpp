@@ -17,6 +17,10 @@ namespace sluice::capture {
 /// maximum percentage of each thread's time to spend on hashing, a whole number from 1 to 100; 0 turns hashing off.
 inline constexpr const char* duplicates_variable = "SLUICE_FIND_DUPLICATES";
 
+/// Environment variable that sets how often the Python frames of all threads are read in `timeline` mode and above, per
+/// second: a whole number up to 10000; 0 turns it off. Without the variable: 500.
+inline constexpr const char* sampling_variable = "SLUICE_SAMPLING";
+
 /// Looks up an environment variable, like getenv.
 using variable_lookup = std::function<std::optional<std::string>(const std::string&)>;
 

@@ -38,15 +38,23 @@ trace::recording_mode mode_named(const char* name, trace::recording_mode otherwi
   return strcmp(name, "all") == 0 ? trace::recording_mode::all : otherwise;
 }
 
-/// Parses a whole number up to 100; returns 0 for anything else.
-unsigned percent_named(const char* text) {
-  unsigned percent = 0;
+/// Parses a whole number up to `most`; returns 0 for anything else.
+unsigned number_named(const char* text, unsigned most) {
+  unsigned number = 0;
   for (; text != nullptr && *text != '\0'; ++text) {
-    if (*text < '0' || *text > '9' || percent > 100) return 0;
-    percent = percent * 10 + static_cast<unsigned>(*text - '0');
+    if (*text < '0' || *text > '9' || number > most) return 0;
+    number = number * 10 + static_cast<unsigned>(*text - '0');
   }
-  return percent <= 100 ? percent : 0;
+  return number <= most ? number : 0;
 }
+
+unsigned percent_named(const char* text) { return number_named(text, 100); }
+
+/// Samples per second. Sampling the host at this rate costs a thread of Python less than 1 %
+/// (python_samples/README.md).
+constexpr unsigned usual_hz = 500, max_hz = 10'000;
+
+unsigned hz_named(const char* text) { return text == nullptr ? usual_hz : number_named(text, max_hz); }
 
 bool entry_points_asked_for() {
   return getenv("SLUICE_SOCKET") != nullptr &&
@@ -72,6 +80,7 @@ void read_options(trace::recording_mode otherwise) noexcept {
   options.stacks = stacks_named(getenv("SLUICE_STACKS"));
   options.mode = mode_named(getenv("SLUICE_MODE"), otherwise);
   options.duplicates_percent = percent_named(getenv("SLUICE_FIND_DUPLICATES"));
+  options.sampling_hz = records_at_least(trace::recording_mode::timeline) ? hz_named(getenv("SLUICE_SAMPLING")) : 0;
   options.launch_stacks = records_at_least(trace::recording_mode::all);
   const char* without = getenv("SLUICE_CAPTURE_WITHOUT");
   options.launch_calls = !names(without, "launches");

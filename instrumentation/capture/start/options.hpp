@@ -19,6 +19,9 @@ struct capture_options {
   /// SLUICE_FIND_DUPLICATES=PERCENT: hash copies to and from the host, in at most this share of a thread's time; 0:
   /// off.
   unsigned duplicates_percent = 0;
+  /// SLUICE_SAMPLING=HZ: how often the Python frames of all threads are read, per second; 0: never. Always 0 in `memory`
+  /// mode.
+  unsigned sampling_hz = 0;
   // SLUICE_CAPTURE_WITHOUT=NAME,NAME: turns off the features with these (quoted) names, to measure what each costs.
   bool launch_calls = true;  ///< "launches": the calls that launch kernels
   bool touches = true;       ///< "touches": the memory blocks in launch parameters

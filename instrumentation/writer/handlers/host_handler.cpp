@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "core/trace/model/driver_results.hpp"
+#include "instrumentation/ring/producer.hpp"
 #include "instrumentation/writer/handlers/record_words.hpp"
 
 namespace sluice::writer {
@@ -36,6 +37,8 @@ void host_handler::handle(const record_context& c, const record_view& record) {
       return handle_message(c, decode<ring::message_record>(record));
     case ring::record_type::loss:
       return handle_loss(c, decode<ring::loss_record>(record));
+    case ring::record_type::python_sample:
+      return handle_python_sample(c, decode<ring::python_sample_record>(record));
     case ring::record_type::fault:
       return handle_fault(c, record);
     default:
@@ -130,6 +133,16 @@ void host_handler::handle_loss(const record_context& c, const ring::loss_record&
   row.events = r.events;
   row.memory_events = r.memory_events;
   losses_.add(c.process, row, c.copy, r.layers);
+}
+
+/// Makes no row: the frames are joined with samples of the thread's native stack.
+void host_handler::handle_python_sample(const record_context& c, const ring::python_sample_record& r) {
+  python_sample sample;
+  sample.time = c.time;
+  sample.stack_key = r.stack;
+  std::copy(std::begin(r.entries), std::end(r.entries), sample.entries.begin());
+  sample.count = static_cast<std::uint32_t>(std::min<std::uint64_t>(r.count, ring::maximum_frames));
+  c.process.python_stacks.add(r.tid, sample);
 }
 
 /// Writes a message for people; attributes contain the same data for programs (core/index/memory/faults.hpp).

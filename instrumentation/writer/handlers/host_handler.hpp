@@ -31,6 +31,7 @@ class host_handler {
   void handle_device_memory(const record_context& c, const ring::device_memory_record& r);
   void handle_message(const record_context& c, const ring::message_record& r);
   void handle_loss(const record_context& c, const ring::loss_record& r);
+  static void handle_python_sample(const record_context& c, const ring::python_sample_record& r);
   void handle_fault(const record_context& c, const record_view& record);
 
   trace::file_writer& file_;

@@ -83,12 +83,12 @@ stack_id sample_handler::find_stack(recorded_process& process, const raw_sample&
   python_.clear();
   if (python) stacks_.append_frames(process.stacks, python->stack_key, python_);
   if (python_.empty()) return stacks_.find(process.stacks, sample.frames);
-  python_.resize(std::min<std::size_t>(python_.size(), 8 * sizeof python->entries));
+  python_.resize(std::min<std::size_t>(python_.size(), 8 * sizeof(python->entries)));
   const bool within = waits && python->time >= row.time && python->time <= end;
   row.python_distance = within ? 0 : std::abs(python->time - at);
   merged_.resize(sample.frames.size() + python_.size());
   const std::size_t count = unwind::merge_frames(
-      sample.frames.data(), sample.frames.size(), {python_.data(), python_.size(), python->entries}, merged_.data(),
+      sample.frames.data(), sample.frames.size(), {python_.data(), python_.size(), python->entries.data()}, merged_.data(),
       merged_.size(), [&](std::uint64_t pc) {
         return std::find(sample.evaluations.begin(), sample.evaluations.end(), pc) != sample.evaluations.end();
       });

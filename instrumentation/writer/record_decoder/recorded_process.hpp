@@ -53,7 +53,7 @@ struct recorded_process {
       streamless;  ///< Per producer copy: allocations and frees with unknown pool_streams since the last turn.
   std::unordered_set<std::uint64_t> recorder_threads;  ///< Tids of the recorder's threads, as the process sees them.
   std::uint64_t recorder_threads_version = 0;          ///< Version of that list; 0: none has arrived.
-  recent_python_stacks python_stacks;                  ///< Until the native frames of the same time arrive.
+  recent_python_stacks python_stacks;                  ///< By tid, as the process sees it.
   bool heard = false;                                  ///< True if the process has sent any record.
 
   /// Call when no more records can come from this process: frees memory that only late records would need.
@@ -61,6 +61,7 @@ struct recorded_process {
     blocks.forget_past();
     work.forget_past();
     graphs.forget_past();
+    python_stacks.clear();
   }
 };
 

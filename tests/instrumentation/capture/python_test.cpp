@@ -116,6 +116,34 @@ TEST_P(known_python, walks_to_the_same_lines_as_traceback) {
   EXPECT_THAT(checked.output, testing::HasSubstr(" stacks compared"));
 }
 
+program_result sample(const std::string& python, const std::string& what) {
+  return run_shell(python + " " + folder + "check_samples.py " + SLUICE_PYTHON_SAMPLES + " " + what);
+}
+
+TEST_P(known_python, another_thread_reads_the_frames_of_each_thread) {
+  const program_result checked = sample(python_, "places");
+  EXPECT_EQ(checked.status, 0) << checked.output;
+  EXPECT_THAT(checked.output, testing::HasSubstr(" samples of "));
+}
+
+TEST_P(known_python, frames_are_read_while_threads_and_code_come_and_go) {
+  const program_result checked = sample(python_, "churn 5");
+  EXPECT_EQ(checked.status, 0) << checked.output;
+  EXPECT_THAT(checked.output, testing::HasSubstr(" of marked functions"));
+}
+
+TEST_P(known_python, sampling_starts_and_stops_and_may_outlive_the_interpreter) {
+  const program_result checked = sample(python_, "restart");
+  EXPECT_EQ(checked.status, 0) << checked.output;
+  EXPECT_THAT(checked.output, testing::HasSubstr("restarted"));
+}
+
+TEST_P(known_python, where_reading_the_own_memory_is_refused_that_is_said_once) {
+  const program_result checked = sample(python_, "refused");
+  EXPECT_EQ(checked.status, 0) << checked.output;
+  EXPECT_THAT(checked.output, testing::HasSubstr("process_vm_readv is refused"));
+}
+
 using unknown_python = Python;
 INSTANTIATE_TEST_SUITE_P(each, unknown_python, testing::Values(6, 7, 15), get_name);
 
