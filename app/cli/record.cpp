@@ -80,6 +80,7 @@ command_process::variables environment_for(const record_options& options, writer
   variables.emplace_back("SLUICE_GRAPHS", options.graphs);
   variables.emplace_back("SLUICE_STACKS", options.stacks);
   variables.emplace_back(capture::duplicates_variable, std::to_string(options.duplicates_percent));
+  if (options.no_sampling) variables.emplace_back(capture::sampling_variable, "0");
   return variables;
 }
 

@@ -164,6 +164,7 @@ const frame_cache::frame_lines& frame_cache::put_native(const wish& about, const
   line.kind = frame_kind::native;
   line.module = about.module;
   line.address = about.address;
+  line.function = about.name;
   if (found != nullptr)
     for (const code_location& at : found->places) {
       frame_line each = line;
@@ -177,7 +178,7 @@ const frame_cache::frame_lines& frame_cache::put_native(const wish& about, const
     }
   if (lines.ids.empty()) {
     line.own = is_own_file(frame_kind::native, about.module);
-    if (found != nullptr) line.missing = reason(found->why, about.module);
+    if (found != nullptr && line.function.empty()) line.missing = reason(found->why, about.module);
     lines.ids.push_back(put(std::move(line)));
   }
   return lines;
@@ -192,7 +193,9 @@ frame_cache::frame_lines frame_cache::get_lines(trace::frame_id frame, const tra
     const trace::frame_row* row = tables.frames.find(frame);
     if (row == nullptr) return {{put({})}, false};
     const std::string_view function = tables.text(row->function);
-    if (row->kind != frame_kind::native || !function.empty()) {
+    // A recorded name serves if the code is not on this machine. Here, its file may have source lines, too.
+    const bool looked_up = row->kind == frame_kind::native && (function.empty() || row->address != 0);
+    if (!looked_up) {
       frame_line line;
       line.kind = row->kind;
       line.function = readable_name(function);
@@ -212,7 +215,7 @@ frame_cache::frame_lines frame_cache::get_lines(trace::frame_id frame, const tra
     learn_modules(tables);
     const auto build_id = build_ids_.find(raw(row->module));
     about = {raw(frame), std::string(tables.text(row->module)),
-             build_id == build_ids_.end() ? std::string() : build_id->second, row->address};
+             build_id == build_ids_.end() ? std::string() : build_id->second, row->address, readable_name(function)};
     if (options == lookup::later) {
       const frame_lines& lines = put_native(about, nullptr);
       wishes_.push_back(std::move(about));

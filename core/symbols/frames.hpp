@@ -131,6 +131,7 @@ class frame_cache {
     std::string module;
     std::string build_id;
     std::uint64_t address = 0;
+    std::string name;  ///< The function as recorded; empty if unknown.
   };
 
   // The caller of `put`, `learn_modules` or `put_native` must hold `mutex_`, and the caller of `local_file`

@@ -50,14 +50,37 @@ bool may_be_python(const std::string& path) {
   return path.find("python", path.rfind('/') == std::string::npos ? 0 : path.rfind('/')) != std::string::npos;
 }
 
+/// Reads the file by pread. Does not take ownership.
+module_image::source read_from(int descriptor) {
+  return [descriptor](std::uint64_t offset, void* to, std::size_t count) -> std::size_t {
+    const ssize_t got = pread(descriptor, to, count, static_cast<off_t>(offset));
+    return got < 0 ? 0 : static_cast<std::size_t>(got);
+  };
+}
+
 }  // namespace
 
-std::shared_ptr<const module_image> image_cache::find(int descriptor, bool evaluations) {
+std::optional<image_cache::identity> image_cache::identify(int descriptor) {
   struct stat file {};
-  if (fstat(descriptor, &file) != 0 || !S_ISREG(file.st_mode)) return nullptr;
-  const identity key{file.st_dev, file.st_ino, file.st_size,
-                     file.st_mtim.tv_sec * 1'000'000'000 + file.st_mtim.tv_nsec};
-  auto& known = images_[key];
+  if (fstat(descriptor, &file) != 0 || !S_ISREG(file.st_mode)) return std::nullopt;
+  return identity{file.st_dev, file.st_ino, file.st_size, file.st_mtim.tv_sec * 1'000'000'000 + file.st_mtim.tv_nsec};
+}
+
+std::shared_ptr<const symbol_table> image_cache::find_symbols(int descriptor) {
+  const auto key = identify(descriptor);
+  if (!key) return nullptr;
+  auto& known = symbols_[*key];
+  if (auto table = known.lock()) return table;
+  auto table = symbol_table::read(read_from(descriptor));
+  known = table;
+  std::erase_if(symbols_, [](const auto& each) { return each.second.expired(); });
+  return table;
+}
+
+std::shared_ptr<const module_image> image_cache::find(int descriptor, bool evaluations) {
+  const auto key = identify(descriptor);
+  if (!key) return nullptr;
+  auto& known = images_[*key];
   if (auto image = known.lock()) return image;
   auto image = module_image::read(descriptor, evaluations);
   known = image;
@@ -101,7 +124,7 @@ void process_code::refresh(clock::time_point now, std::chrono::milliseconds age)
       mappings_.push_back(std::move(*known));
       ++kept;
     } else {
-      mappings_.push_back({std::move(where), false, {}});
+      mappings_.push_back({std::move(where), false, {}, {}});
     }
   }
   if (mappings_.size() != kept) rules_.clear();  // New code, which may have been unknown before.
@@ -198,6 +221,18 @@ bool process_code::follows_call(std::uint64_t pc) {
 const process_code::loaded_file* process_code::find_file(std::uint64_t pc) {
   const mapped* const m = find_mapping(pc);
   return m != nullptr && m->file.image ? &m->file : nullptr;
+}
+
+std::string process_code::find_name(std::uint64_t pc) {
+  mapped* const m = find_mapping(pc);
+  if (m == nullptr || !m->file.image || !m->where.path.starts_with('/')) return {};
+  const int file = open_file(m->where);
+  if (file < 0) return {};
+  if (!m->symbols) m->symbols = images_.find_symbols(file);
+  std::string name;
+  if (m->symbols) name = m->symbols->find_name(read_from(file), pc - m->file.base);
+  close(file);
+  return name;
 }
 
 bool process_code::evaluates(std::uint64_t pc) {

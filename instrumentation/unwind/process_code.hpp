@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <unordered_map>
@@ -14,6 +15,7 @@
 
 #include "instrumentation/unwind/copied_stack.hpp"
 #include "instrumentation/unwind/module_image.hpp"
+#include "instrumentation/unwind/symbol_table.hpp"
 
 namespace sluice::unwind {
 
@@ -23,13 +25,17 @@ class image_cache {
  public:
   /// The image of the open file; null if it is not an ELF file with code. `evaluations`: see `module_image::read`.
   [[nodiscard]] std::shared_ptr<const module_image> find(int descriptor, bool evaluations);
+  /// The functions of the open file; null if it is not a regular file. They live as long as a process uses them.
+  [[nodiscard]] std::shared_ptr<const symbol_table> find_symbols(int descriptor);
   /// The image of the kernel's virtual library.
   [[nodiscard]] std::shared_ptr<const module_image> find_vdso();
 
  private:
   /// Device, inode, size, and time of the last change: a file that was replaced is another file.
   using identity = std::tuple<std::uint64_t, std::uint64_t, std::int64_t, std::int64_t>;
+  [[nodiscard]] static std::optional<identity> identify(int descriptor);
   std::map<identity, std::weak_ptr<const module_image>> images_;
+  std::map<identity, std::weak_ptr<const symbol_table>> symbols_;
   std::shared_ptr<const module_image> vdso_;
 };
 
@@ -73,6 +79,9 @@ class process_code : public code_reader {
 
   /// The file that contains `pc`; null if none does. Valid until the next call of a method that is not const.
   [[nodiscard]] const loaded_file* find_file(std::uint64_t pc);
+  /// The name of the function that contains `pc`, as the linker knows it (mangled); empty if it is unknown. The first
+  /// call for a file reads its symbols; later ones read one name.
+  [[nodiscard]] std::string find_name(std::uint64_t pc);
   /// True if `pc` is a return address in Python's evaluation function.
   [[nodiscard]] bool evaluates(std::uint64_t pc);
 
@@ -86,8 +95,9 @@ class process_code : public code_reader {
  private:
   struct mapped {
     code_mapping where;
-    bool read = false;  ///< True if `file` was looked for.
-    loaded_file file;   ///< Without an image, the code is not in an ELF file.
+    bool read = false;                            ///< True if `file` was looked for.
+    loaded_file file;                             ///< Without an image, the code is not in an ELF file.
+    std::shared_ptr<const symbol_table> symbols;  ///< Null until a name is looked for.
   };
   struct known_code {
     unwind_rule rule;

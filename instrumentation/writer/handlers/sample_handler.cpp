@@ -36,6 +36,11 @@ void sample_handler::define(recorded_process& process, const raw_thread& thread)
     thread_names_[{&process, tid}] = thread.name;
 }
 
+void sample_handler::define(recorded_process& process, const raw_name& name) {
+  const std::uint64_t key = ring::detail::hash_text(name.function.data(), name.function.size());
+  if (names_.define_text(key, name.function)) stacks_.define_name(process.stacks, name.pc, names_.text(key));
+}
+
 void sample_handler::add(recorded_process& process, raw_sample sample) {
   waiting_.push_back({&process, std::move(sample)});
 }
@@ -88,8 +93,8 @@ stack_id sample_handler::find_stack(recorded_process& process, const raw_sample&
   row.python_distance = within ? 0 : std::abs(python->time - at);
   merged_.resize(sample.frames.size() + python_.size());
   const std::size_t count = unwind::merge_frames(
-      sample.frames.data(), sample.frames.size(), {python_.data(), python_.size(), python->entries.data()}, merged_.data(),
-      merged_.size(), [&](std::uint64_t pc) {
+      sample.frames.data(), sample.frames.size(), {python_.data(), python_.size(), python->entries.data()},
+      merged_.data(), merged_.size(), [&](std::uint64_t pc) {
         return std::find(sample.evaluations.begin(), sample.evaluations.end(), pc) != sample.evaluations.end();
       });
   return stacks_.find(process.stacks, std::span(merged_).first(count));

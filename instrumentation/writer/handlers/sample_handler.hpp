@@ -28,6 +28,8 @@ class sample_handler {
   void define(recorded_process& process, const raw_module& module);
   /// Declares the system's name of a thread; it gets a row with its first sample.
   void define(recorded_process& process, const raw_thread& thread);
+  /// Declares the name of the function that a frame is in. Call before `add` of samples with the frame.
+  void define(recorded_process& process, const raw_name& name);
   /// Adds a sample. The process must outlive this object. Samples of the recorder's own threads are dropped.
   void add(recorded_process& process, raw_sample sample);
   /// Writes the samples that have waited long enough or, with `everything`, all.
@@ -35,9 +37,9 @@ class sample_handler {
 
   /// How long a sample waits, in ns: a few turns.
   static constexpr trace::time_ns wait = 100'000'000;
-  /// Frames of Python that were read this long before or after a sample may belong to it (ns). They are read 500 times a
+  /// Frames of Python that were read this long before or after a sample may belong to it (ns). Of a stack that does not change, a
   /// second, like native frames.
-  static constexpr trace::time_ns max_python_distance = 5'000'000;
+  static constexpr trace::time_ns max_python_distance = 20'000'000;
 
  private:
   struct waiting {

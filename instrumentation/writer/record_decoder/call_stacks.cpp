@@ -105,12 +105,17 @@ frame_row call_stacks::make_row(const ring::frame_record& record) const {
   return row;
 }
 
+void call_stacks::define_name(process_stacks& process, std::uint64_t pc, string_id function) {
+  if (process.names.size() < max_frames) process.names[pc] = function;
+}
+
 frame_row call_stacks::native_row(process_stacks& process, std::uint64_t pc) {
   const module_map::location code = modules_.resolve(process.modules, process.owner, pc);
   frame_row row;
   row.kind = frame_kind::native;
   row.module = code.module;
   row.address = code.address;
+  if (const auto known = process.names.find(pc); known != process.names.end()) row.function = known->second;
   return row;
 }
 

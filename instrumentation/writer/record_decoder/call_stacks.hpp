@@ -34,6 +34,7 @@ struct process_stacks {
   std::unordered_map<std::uint64_t, frame> frames;
   std::unordered_map<std::uint64_t, stack> stacks;
   std::vector<std::uint64_t> words;  ///< The frames of all stacks.
+  std::unordered_map<std::uint64_t, trace::string_id> names;  ///< Functions of native frames, by program counter.
   process_modules modules;
   trace::process_id owner{};
 };
@@ -61,6 +62,10 @@ class call_stacks {
   /// an event uses this stack. Returns false if the stack is rejected because there are too many.
   bool define(process_stacks& process, std::uint64_t key, std::span<const std::uint64_t> frames,
               std::uint64_t base = 0);
+
+  /// Names the function of a native frame. Stacks that are resolved from now on have the name. Ignored if there are too
+  /// many names.
+  void define_name(process_stacks& process, std::uint64_t pc, trace::string_id function);
 
   /// The id of a stack; none if `key` is 0 or undefined. O(frames) at a stack's first use, then O(1).
   [[nodiscard]] trace::stack_id stack(process_stacks& process, std::uint64_t key) {

@@ -51,6 +51,7 @@ class host_sampler {
   struct batch {
     std::vector<raw_thread> threads;  ///< Each before its first sample.
     std::vector<raw_module> modules;  ///< Each before the first sample that has frames in it.
+    std::vector<raw_name> names;      ///< Each before the first sample that has the frame.
     std::vector<raw_sample> samples;
   };
   /// What was sampled since the last call. Of each thread, in order of time.

@@ -37,4 +37,11 @@ struct raw_module {
   std::vector<std::uint8_t> build_id;
 };
 
+/// The name of the function that a frame of a sample is in.
+struct raw_name {
+  pid_t pid = 0;         ///< As this process sees it.
+  std::uint64_t pc = 0;  ///< As in `raw_sample::frames`.
+  std::string function;  ///< Readable, not mangled.
+};
+
 }  // namespace sluice::writer

@@ -63,7 +63,9 @@ void session_sampling::take_samples() {
   for (const raw_sample& sample : batch.samples) owners.push_back(find_process(sample));
   for (const raw_module& module : batch.modules) unclaimed_modules_.push_back(module);
   for (const raw_thread& thread : batch.threads) unclaimed_threads_.push_back(thread);
+  for (raw_name& name : batch.names) unclaimed_names_.push_back(std::move(name));
   claim(unclaimed_modules_);
+  claim(unclaimed_names_);
   claim(unclaimed_threads_);
   for (std::size_t i = 0; i < batch.samples.size(); ++i) {
     if (owners[i] != nullptr) rows_.samples().add(*owners[i], std::move(batch.samples[i]));
