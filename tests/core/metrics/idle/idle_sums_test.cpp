@@ -206,7 +206,6 @@ TEST(host_parts, name_the_thread_that_enqueues_the_next_work_and_its_time) {
   EXPECT_EQ(parts[0].span, (time_range{100 * idle_program::us, 300 * idle_program::us}));
   EXPECT_EQ(parts[0].gap, (time_range{100 * idle_program::us, 305 * idle_program::us}));
   EXPECT_EQ(parts[0].thread, (index::thread_key{trace::process_id{1}, trace::thread_id{1}}));
-  EXPECT_EQ(builder.open_since(), 500 * idle_program::us);
 }
 
 TEST(host_parts, begin_when_the_thread_went_on_after_a_call_that_blocked_it) {
