@@ -7,7 +7,7 @@
 #include "core/base/format.hpp"
 #include "core/base/saturating.hpp"
 #include "core/index/event_store.hpp"
-#include "core/metrics/analyzers/idle_gaps.hpp"
+#include "core/metrics/idle/idle_gaps.hpp"
 
 namespace sluice::metrics {
 namespace {

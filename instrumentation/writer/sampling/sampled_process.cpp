@@ -25,7 +25,7 @@ constexpr std::int64_t longest_part = thread_activity::max_length / 2;
 constexpr std::int64_t shortest_wait = 2'000'000;
 /// Bytes of stack that are copied of a thread that waits.
 constexpr std::size_t wait_stack_bytes = 16384;
-constexpr std::size_t page = 4096;
+constexpr std::size_t page_bytes = 4096;
 
 bool is_on_cpu(pid_t pid, pid_t tid) {
   const auto file = proc_file::open(pid, tid, "stat");
@@ -95,7 +95,7 @@ sampled_thread::~sampled_thread() {
 bool sampled_thread::open_ring(sampler_losses& losses) {
   perf_ring::failure why;
   // The kernel limits the memory of all rings of a user. A smaller ring holds the samples of a few ms.
-  for (std::size_t bytes = settings_.ring_bytes; bytes >= 4 * page || bytes == settings_.ring_bytes; bytes /= 2) {
+  for (std::size_t bytes = settings_.ring_bytes; bytes >= 4 * page_bytes || bytes == settings_.ring_bytes; bytes /= 2) {
     ring_ = perf_ring::open(tid_, settings_.period, bytes, why);
     if (ring_) {
       descriptors_ = 1;

@@ -27,10 +27,10 @@ trace::host_sample_event make_row(time_ns begin, time_ns length, std::uint64_t i
   return row;
 }
 
-using span = std::pair<time_ns, time_ns>;
+using begin_end = std::pair<time_ns, time_ns>;
 
-std::vector<span> list_spans(const host_samples& samples, const thread_key& thread = main_thread) {
-  std::vector<span> spans;
+std::vector<begin_end> list_spans(const host_samples& samples, const thread_key& thread = main_thread) {
+  std::vector<begin_end> spans;
   const auto found = samples.threads().find(thread);
   if (found == samples.threads().end()) return spans;
   for (const host_sample& each : found->second) spans.emplace_back(each.begin, each.end);
@@ -42,24 +42,24 @@ TEST(host_samples, are_in_order_of_time_whatever_the_order_of_the_rows) {
   samples.add({make_row(20, 10, 3), make_row(0, 10, 1)});
   samples.add({make_row(10, 10, 2)});
   samples.settle();
-  EXPECT_EQ(list_spans(samples), (std::vector<span>{{0, 10}, {10, 20}, {20, 30}}));
+  EXPECT_EQ(list_spans(samples), (std::vector<begin_end>{{0, 10}, {10, 20}, {20, 30}}));
 }
 
 TEST(host_samples, end_where_the_next_one_begins) {
   host_samples samples;
   samples.add({make_row(0, 100, 1), make_row(40, 10, 2), make_row(60, 10, 3)});
   samples.settle();
-  EXPECT_EQ(list_spans(samples), (std::vector<span>{{0, 40}, {40, 50}, {60, 70}}));
+  EXPECT_EQ(list_spans(samples), (std::vector<begin_end>{{0, 40}, {40, 50}, {60, 70}}));
   samples.add({make_row(45, 100, 4)});
   samples.settle();
-  EXPECT_EQ(list_spans(samples), (std::vector<span>{{0, 40}, {40, 45}, {45, 60}, {60, 70}})) << "a late row";
+  EXPECT_EQ(list_spans(samples), (std::vector<begin_end>{{0, 40}, {40, 45}, {45, 60}, {60, 70}})) << "a late row";
 }
 
 TEST(host_samples, of_one_time_leave_only_the_last) {
   host_samples samples;
   samples.add({make_row(5, 10, 2), make_row(5, 30, 1)});
   samples.settle();
-  EXPECT_EQ(list_spans(samples), (std::vector<span>{{5, 5}, {5, 15}}));
+  EXPECT_EQ(list_spans(samples), (std::vector<begin_end>{{5, 5}, {5, 15}}));
   std::vector<std::uint64_t> stacks;
   samples.for_each_in(main_thread, {0, 100},
                       [&](const host_sample& each, time_range) { stacks.push_back(raw(each.stack)); });
@@ -74,7 +74,7 @@ TEST(host_samples, keep_threads_apart_and_all_that_a_row_says) {
   host_samples samples;
   samples.add({make_row(0, 10), row});
   samples.settle();
-  EXPECT_EQ(list_spans(samples), (std::vector<span>{{0, 10}}));
+  EXPECT_EQ(list_spans(samples), (std::vector<begin_end>{{0, 10}}));
   const host_sample& other = samples.threads().at({trace::process_id{1}, trace::thread_id{2}}).at(0);
   EXPECT_EQ(other.state, trace::host_state::blocked);
   EXPECT_EQ(other.stack, trace::stack_id{7});
@@ -88,9 +88,9 @@ TEST(host_samples, with_impossible_lengths_are_counted_or_shortened) {
   samples.add({make_row(0, -5, 1), make_row(10, INT64_MAX, 2), make_row(INT64_MAX, 10, 3), make_row(INT64_MIN, 10, 4)});
   samples.settle();
   EXPECT_EQ(samples.malformed(), 1U);
-  EXPECT_EQ(
-      list_spans(samples),
-      (std::vector<span>{{-latest_time, -latest_time + 10}, {0, 0}, {10, latest_time}, {latest_time, latest_time}}));
+  EXPECT_EQ(list_spans(samples),
+            (std::vector<begin_end>{
+                {-latest_time, -latest_time + 10}, {0, 0}, {10, latest_time}, {latest_time, latest_time}}));
 }
 
 TEST(host_samples, of_an_unknown_thread_are_none) {
@@ -149,7 +149,7 @@ TEST(host_samples, are_in_the_index_of_a_recording) {
   recorded.writer().add(row);
   recorded.close();
   const testing::indexed whole(recorded.open());
-  EXPECT_EQ(list_spans(whole.index.samples()), (std::vector<span>{{100, 150}, {150, 150}}));
+  EXPECT_EQ(list_spans(whole.index.samples()), (std::vector<begin_end>{{100, 150}, {150, 150}}));
   EXPECT_EQ(whole.snapshot->end(), 150) << "a sample ends at its time and length";
   ASSERT_EQ(whole.index.warnings().size(), 1U);
   EXPECT_EQ(whole.index.warnings()[0], words_of_malformed(1));
