@@ -228,20 +228,23 @@ bool refuse_perf() {
   return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
+/// The process in which perf_event_open is refused: 0 if all is as it should be, otherwise the number of the step.
+int poll_without_perf() {
+  if (!refuse_perf()) return 77;
+  if (try_perf() != EPERM) return 2;
+  const sampled_child busy(spin);
+  const sampled_child idle(sleep_again_and_again);
+  const sampled runs = sample_process(busy.pid(), 1000);
+  if (runs.losses.perf_error != EPERM) return 3;
+  if (runs.time(host_state::running) == 0 || runs.time(host_state::blocked) * 5 > runs.all()) return 4;
+  const sampled waits = sample_process(idle.pid(), 1000);
+  const auto in_sleep = waits.time([](const raw_sample& each) { return each.system_call == SYS_clock_nanosleep; });
+  return in_sleep * 2 > waits.all() ? 0 : 5;
+}
+
 TEST(refused_perf, the_sampler_says_so_and_polls) {
   const pid_t recorder = fork();
-  if (recorder == 0) {
-    if (!refuse_perf()) _exit(77);
-    if (try_perf() != EPERM) _exit(2);
-    const sampled_child busy(spin);
-    const sampled_child idle(sleep_again_and_again);
-    const sampled runs = sample_process(busy.pid(), 1000);
-    if (runs.losses.perf_error != EPERM) _exit(3);
-    if (runs.time(host_state::running) == 0 || runs.time(host_state::blocked) * 5 > runs.all()) _exit(4);
-    const sampled waits = sample_process(idle.pid(), 1000);
-    const auto in_sleep = waits.time([](const raw_sample& each) { return each.system_call == SYS_clock_nanosleep; });
-    _exit(in_sleep * 2 > waits.all() ? 0 : 5);
-  }
+  if (recorder == 0) _exit(poll_without_perf());
   int status = 0;
   waitpid(recorder, &status, 0);
   if (WEXITSTATUS(status) == 77) GTEST_SKIP() << "no filters here";

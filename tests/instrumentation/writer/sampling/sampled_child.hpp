@@ -1,6 +1,7 @@
 #pragma once
 
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,6 +22,7 @@ class sampled_child {
   explicit sampled_child(const std::function<void()>& run) : pid_(fork()) {
     if (pid_ != 0) return;
     setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     run();
     _exit(0);
   }
