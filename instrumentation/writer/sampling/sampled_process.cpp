@@ -277,12 +277,24 @@ void sampled_process::hand_over(sampled_thread& thread, host_sampler::batch& to,
 
 /// Notes which frames evaluate Python code, and hands on the files of code that were not handed on before.
 void sampled_process::introduce(const std::vector<std::uint64_t>& frames, raw_sample& sample, host_sampler::batch& to) {
+  constexpr std::size_t max_known = std::size_t{1} << 17;
   for (const std::uint64_t pc : frames) {
-    if (code.evaluates(pc)) sample.evaluations.push_back(pc);
+    if (std::exchange(introduced_at_, code.changes()) != code.changes()) {
+      introduced_.clear();
+      known_frames_.clear();
+    }
+    if (const auto known = known_frames_.find(pc); known != known_frames_.end()) {
+      if (known->second) sample.evaluations.push_back(pc);
+      continue;
+    }
     const unwind::process_code::loaded_file* const file = code.find_file(pc - 1);
-    if (std::exchange(introduced_at_, code.changes()) != code.changes()) introduced_.clear();
-    if (file == nullptr || !introduced_.emplace(file->path, file->base).second) continue;
-    to.modules.push_back({pid_, file->path, file->base, file->begin, file->end, file->build_id});
+    if (file == nullptr) continue;
+    if (known_frames_.size() >= max_known) known_frames_.clear();
+    const bool evaluates = file->image->evaluates(pc - file->base);
+    known_frames_[pc] = evaluates;
+    if (evaluates) sample.evaluations.push_back(pc);
+    if (introduced_.emplace(file->path, file->base).second)
+      to.modules.push_back({pid_, file->path, file->base, file->begin, file->end, file->build_id});
   }
 }
 

@@ -9,6 +9,8 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "instrumentation/unwind/process_code.hpp"
@@ -111,6 +113,7 @@ class sampled_process {
   pid_t pid_;
   std::map<pid_t, pid_t> own_ids_;                              ///< Of threads that are not sampled: left out.
   std::set<std::pair<std::string, std::uint64_t>> introduced_;  ///< Paths and bases of files.
+  std::unordered_map<std::uint64_t, bool> known_frames_;        ///< True for frames in Python's evaluation function.
   std::uint64_t introduced_at_ = 0;                             ///< Value of `code.changes()`.
 };
 
