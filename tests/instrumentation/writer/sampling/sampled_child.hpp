@@ -55,7 +55,7 @@ struct sampled {
   [[nodiscard]] std::int64_t time(trace::host_state state) const {
     return time([&](const raw_sample& each) { return each.state == state; });
   }
-  [[nodiscard]] std::int64_t all() const {
+  [[nodiscard]] std::int64_t total() const {
     return time([](const raw_sample&) { return true; });
   }
 };
