@@ -144,16 +144,16 @@ bool hand_on(const perf_event_header& header, record_cursor record, perf_listene
 
 }  // namespace
 
-bool read_perf_records(std::span<const std::byte> data, std::uint64_t from, std::uint64_t to,
+bool read_perf_records(std::span<const std::byte> data, std::uint64_t begin, std::uint64_t end,
                        std::vector<std::byte>& spare, perf_listener& listener) {
-  if (to - from > data.size()) return false;
+  if (end - begin > data.size()) return false;
   const std::size_t mask = data.size() - 1;
-  while (from != to) {
+  while (begin != end) {
     perf_event_header header;
-    if (to - from < sizeof header) return false;
-    const std::size_t at = from & mask;
+    if (end - begin < sizeof header) return false;
+    const std::size_t at = begin & mask;
     std::memcpy(&header, data.data() + at, sizeof header);  // Records are multiples of 8 bytes: a header never wraps.
-    if (header.size < sizeof header || header.size % 8 != 0 || header.size > to - from) return false;
+    if (header.size < sizeof header || header.size % 8 != 0 || header.size > end - begin) return false;
     std::span<const std::byte> record = data.subspan(at, std::min<std::size_t>(header.size, data.size() - at));
     if (record.size() < header.size) {
       spare.assign(record.begin(), record.end());
@@ -162,7 +162,7 @@ bool read_perf_records(std::span<const std::byte> data, std::uint64_t from, std:
       record = spare;
     }
     if (!hand_on(header, record_cursor(record.subspan(sizeof header)), listener)) return false;
-    from += header.size;
+    begin += header.size;
   }
   return true;
 }

@@ -41,7 +41,7 @@ class perf_listener {
 /// Reads records from the memory of a ring (`data`, of a power of two of bytes) between two positions, and hands them
 /// on. Returns false if they are not records: then nothing after them can be read. `spare` holds a record that wraps
 /// around. O(bytes).
-bool read_perf_records(std::span<const std::byte> data, std::uint64_t from, std::uint64_t to,
+bool read_perf_records(std::span<const std::byte> data, std::uint64_t begin, std::uint64_t end,
                        std::vector<std::byte>& spare, perf_listener& listener);
 
 /// An open event of one thread. Movable. Not thread-safe.

@@ -279,23 +279,27 @@ void sampled_process::hand_over(sampled_thread& thread, host_sampler::batch& to,
 
 /// Notes which frames evaluate Python code, and hands over files and names of code that were not handed over before.
 void sampled_process::introduce(const std::vector<std::uint64_t>& frames, raw_sample& sample, host_sampler::batch& to) {
+  constexpr std::size_t max_known = std::size_t{1} << 17;
   for (const std::uint64_t pc : frames) {
-    if (code.evaluates(pc)) sample.evaluations.push_back(pc);
-    const unwind::process_code::loaded_file* const file = code.find_file(pc - 1);
     if (std::exchange(introduced_at_, code.changes()) != code.changes()) {
       introduced_.clear();
-      named_.clear();
+      known_frames_.clear();
     }
-    introduce_name(pc, to);
-    if (file == nullptr || !introduced_.emplace(file->path, file->base).second) continue;
-    to.modules.push_back({pid_, file->path, file->base, file->begin, file->end, file->build_id});
+    if (const auto known = known_frames_.find(pc); known != known_frames_.end()) {
+      if (known->second) sample.evaluations.push_back(pc);
+      continue;
+    }
+    const unwind::process_code::loaded_file* const file = code.find_file(pc - 1);
+    if (file == nullptr) continue;
+    if (known_frames_.size() >= max_known) known_frames_.clear();
+    const bool evaluates = file->image->evaluates(pc - file->base);
+    known_frames_[pc] = evaluates;
+    if (const std::string name = code.find_name(pc - 1); !name.empty())
+      to.names.push_back({pid_, pc, readable_name(name)});
+    if (evaluates) sample.evaluations.push_back(pc);
+    if (introduced_.emplace(file->path, file->base).second)
+      to.modules.push_back({pid_, file->path, file->base, file->begin, file->end, file->build_id});
   }
-}
-
-void sampled_process::introduce_name(std::uint64_t pc, host_sampler::batch& to) {
-  constexpr std::size_t max_named = std::size_t{1} << 18;
-  if (named_.size() >= max_named || !named_.insert(pc).second) return;
-  if (const std::string name = code.find_name(pc - 1); !name.empty()) to.names.push_back({pid_, pc, readable_name(name)});
 }
 
 }  // namespace sluice::writer

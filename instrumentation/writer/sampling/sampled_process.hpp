@@ -9,7 +9,8 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <unordered_set>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "instrumentation/unwind/process_code.hpp"
@@ -109,12 +110,10 @@ class sampled_process {
   void hand_over(sampled_thread& thread, host_sampler::batch& to, sampling_room& room);
   void introduce(const std::vector<std::uint64_t>& frames, raw_sample& sample, host_sampler::batch& to);
 
-  void introduce_name(std::uint64_t pc, host_sampler::batch& to);
-
   pid_t pid_;
   std::map<pid_t, pid_t> own_ids_;                              ///< Of threads that are not sampled: left out.
   std::set<std::pair<std::string, std::uint64_t>> introduced_;  ///< Paths and bases of files.
-  std::unordered_set<std::uint64_t> named_;                     ///< Program counters whose names were handed over.
+  std::unordered_map<std::uint64_t, bool> known_frames_;        ///< True for frames in Python's evaluation function.
   std::uint64_t introduced_at_ = 0;                             ///< Value of `code.changes()`.
 };
 

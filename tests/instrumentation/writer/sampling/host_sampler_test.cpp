@@ -64,17 +64,17 @@ TEST_P(host_sampler_test, code_that_runs_is_running) {
   const sampled_child child(spin);
   const sampled found = sample_process(child.pid(), 1500, options());
   expect_sound(found);
-  EXPECT_GT(found.all(), 1'000'000'000);
+  EXPECT_GT(found.total(), 1'000'000'000);
   EXPECT_GT(found.time(host_state::running), 0);
-  EXPECT_LT(found.time(host_state::blocked) * 10, found.all());
-  EXPECT_LT(found.time(host_state::in_kernel) * 4, found.all());
+  EXPECT_LT(found.time(host_state::blocked) * 10, found.total());
+  EXPECT_LT(found.time(host_state::in_kernel) * 4, found.total());
 }
 
 TEST_P(host_sampler_test, a_sleeping_thread_is_blocked_in_a_system_call) {
   const sampled_child child(sleep_again_and_again);
   const sampled found = sample_process(child.pid(), 1500, options());
   expect_sound(found);
-  EXPECT_GT(found.time(host_state::blocked) * 10, found.all() * 8);
+  EXPECT_GT(found.time(host_state::blocked) * 10, found.total() * 8);
   const std::int64_t in_sleep =
       found.time([](const raw_sample& each) { return each.system_call == SYS_clock_nanosleep; });
   EXPECT_GT(in_sleep * 10, found.time(host_state::blocked) * 7);
@@ -111,7 +111,7 @@ TEST_P(host_sampler_test, threads_that_are_left_out_are_not_sampled) {
   });
   const sampled found = sample_process(child.pid(), 800, options(), {child.pid()});
   EXPECT_EQ(found.time([&](const raw_sample& each) { return each.tid == child.pid(); }), 0);
-  EXPECT_GT(found.all(), 0);
+  EXPECT_GT(found.total(), 0);
 }
 
 TEST_P(host_sampler_test, threads_beyond_the_limits_are_counted) {
@@ -192,7 +192,7 @@ TEST_F(perf_test, a_thread_without_a_cpu_is_runnable) {
     spin();
   });
   const sampled found = sample_process(child.pid(), 1500);
-  EXPECT_GT(found.time(host_state::runnable) * 10, found.all() * 5) << "three threads on one CPU";
+  EXPECT_GT(found.time(host_state::runnable) * 10, found.total() * 5) << "three threads on one CPU";
 }
 
 TEST_F(perf_test, records_that_do_not_fit_are_counted) {
@@ -228,20 +228,23 @@ bool refuse_perf() {
   return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
+/// The process in which perf_event_open is refused: 0 if all is as it should be, otherwise the number of the step.
+int poll_without_perf() {
+  if (!refuse_perf()) return 77;
+  if (try_perf() != EPERM) return 2;
+  const sampled_child busy(spin);
+  const sampled_child idle(sleep_again_and_again);
+  const sampled runs = sample_process(busy.pid(), 1000);
+  if (runs.losses.perf_error != EPERM) return 3;
+  if (runs.time(host_state::running) == 0 || runs.time(host_state::blocked) * 5 > runs.total()) return 4;
+  const sampled waits = sample_process(idle.pid(), 1000);
+  const auto in_sleep = waits.time([](const raw_sample& each) { return each.system_call == SYS_clock_nanosleep; });
+  return in_sleep * 2 > waits.total() ? 0 : 5;
+}
+
 TEST(refused_perf, the_sampler_says_so_and_polls) {
   const pid_t recorder = fork();
-  if (recorder == 0) {
-    if (!refuse_perf()) _exit(77);
-    if (try_perf() != EPERM) _exit(2);
-    const sampled_child busy(spin);
-    const sampled_child idle(sleep_again_and_again);
-    const sampled runs = sample_process(busy.pid(), 1000);
-    if (runs.losses.perf_error != EPERM) _exit(3);
-    if (runs.time(host_state::running) == 0 || runs.time(host_state::blocked) * 5 > runs.all()) _exit(4);
-    const sampled waits = sample_process(idle.pid(), 1000);
-    const auto in_sleep = waits.time([](const raw_sample& each) { return each.system_call == SYS_clock_nanosleep; });
-    _exit(in_sleep * 2 > waits.all() ? 0 : 5);
-  }
+  if (recorder == 0) _exit(poll_without_perf());
   int status = 0;
   waitpid(recorder, &status, 0);
   if (WEXITSTATUS(status) == 77) GTEST_SKIP() << "no filters here";

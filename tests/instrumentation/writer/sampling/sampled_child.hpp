@@ -1,6 +1,7 @@
 #pragma once
 
 #include <signal.h>
+#include <sys/prctl.h>
 #include <sys/types.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -21,6 +22,7 @@ class sampled_child {
   explicit sampled_child(const std::function<void()>& run) : pid_(fork()) {
     if (pid_ != 0) return;
     setpgid(0, 0);
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
     run();
     _exit(0);
   }
@@ -53,7 +55,7 @@ struct sampled {
   [[nodiscard]] std::int64_t time(trace::host_state state) const {
     return time([&](const raw_sample& each) { return each.state == state; });
   }
-  [[nodiscard]] std::int64_t all() const {
+  [[nodiscard]] std::int64_t total() const {
     return time([](const raw_sample&) { return true; });
   }
 };
