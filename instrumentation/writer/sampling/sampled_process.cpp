@@ -294,11 +294,11 @@ void sampled_process::introduce(const std::vector<std::uint64_t>& frames, raw_sa
     if (known_frames_.size() >= max_known) known_frames_.clear();
     const bool evaluates = file->image->evaluates(pc - file->base);
     known_frames_[pc] = evaluates;
-    if (const std::string name = code.find_name(pc - 1); !name.empty())
-      to.names.push_back({pid_, pc, readable_name(name)});
     if (evaluates) sample.evaluations.push_back(pc);
     if (introduced_.emplace(file->path, file->base).second)
       to.modules.push_back({pid_, file->path, file->base, file->begin, file->end, file->build_id});
+    if (const std::string name = code.find_name(pc - 1); !name.empty())
+      to.names.push_back({pid_, pc, readable_name(name)});
   }
 }
 
