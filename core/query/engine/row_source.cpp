@@ -23,6 +23,7 @@ std::optional<time_range> get_time(const blocks_query& query, const sources&) { 
 std::optional<time_range> get_time(const statistics_query& query, const sources&) { return query.range; }
 std::optional<time_range> get_time(const transfers_query& query, const sources&) { return query.range; }
 std::optional<time_range> get_time(const idle_gaps_query& query, const sources&) { return query.range; }
+std::optional<time_range> get_time(const host_stacks_query& query, const sources&) { return query.filter.range; }
 std::optional<time_range> get_time(const memory_groups_query& query, const sources&) { return query.range; }
 std::optional<time_range> get_time(const stacks_query& query, const sources&) {
   if (query.measure == stack_measure::live) return time_range{query.at, query.at};
