@@ -42,6 +42,7 @@ class json_writer {
     object["findings"] = findings();
     object["processes"] = processes();
     object["devices"] = devices();
+    object["idle"] = idle();
     object["memory"] = memory();
     object["not_tracked"] = metrics(of_.whole.untracked);
     put_training(subject_, object);
@@ -131,6 +132,33 @@ class json_writer {
       return metrics(a);
     }
     return nullptr;
+  }
+
+  json idle() const {
+    json array = json::array();
+    for (const metrics::device_idle& device : of_.waste.idle_times) {
+      json causes = json::array();
+      for (const metrics::cause_time& each : device.causes)
+        causes.push_back({{"cause", metrics::get_word(each.cause)},
+                          {"words", metrics::get_words(each.cause)},
+                          {"count", each.count},
+                          {"total_ns", each.total},
+                          {"longest_ns", each.longest}});
+      const metrics::launch_rate& launches = device.launches;
+      array.push_back({{"device", id_or_null(device.device)},
+                       {"span", metrics(device.span)},
+                       {"busy_ns", device.busy},
+                       {"collectives_alone_ns", device.collectives_alone},
+                       {"idle_ns", device.idle()},
+                       {"causes", causes},
+                       {"launches",
+                        {{"count", launches.launches},
+                         {"period_ns", launches.period()},
+                         {"work_ns", launches.work_per_launch()},
+                         {"idle_ns", launches.idle},
+                         {"saved_ns", launches.saved}}}});
+    }
+    return array;
   }
 
   json devices() const {

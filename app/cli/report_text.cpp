@@ -501,7 +501,28 @@ class text_writer {
                    compute_share(device.memset_busy, span)});
       }
       text_ += table.text(4);
+      for (const metrics::device_idle& each : of_.waste.idle_times)
+        if (each.device == device.device) idle(each, span);
     }
+  }
+
+  void idle(const metrics::device_idle& device, trace::time_ns span) {
+    text_table table("lrrr");
+    if (device.collectives_alone > 0)
+      table.row({"only collectives: communication not hidden", "", format_time(device.collectives_alone),
+                 compute_share(device.collectives_alone, span)});
+    if (device.idle() > 0)
+      table.row(
+          {"idle between its first and last work", "", format_time(device.idle()), compute_share(device.idle(), span)});
+    for (const metrics::cause_time& each : device.causes)
+      table.row({fmt::format("  {}", metrics::get_words(each.cause)), format_some(each.count, "gap"),
+                 format_time(each.total), compute_share(each.total, span)});
+    text_ += table.text(4);
+    const metrics::launch_rate& launches = device.launches;
+    if (launches.launches > 0)
+      line("    launch-bound: {} launches at {} each against {} of GPU work; CUDA graphs would save up to {}",
+           format_count(launches.launches), format_time(launches.period()), format_time(launches.work_per_launch()),
+           format_time(launches.saved));
   }
 
   void names(std::string_view title, const std::vector<metrics::named_time>& named, std::size_t of_all) {

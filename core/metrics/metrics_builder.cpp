@@ -302,7 +302,8 @@ report_metrics metrics_builder::take() {
                  ranks_.metrics(made_.steps, made_.whole.untracked),
                  {},
                  twice_.metrics(made_.peaks, made_.whole.active),
-                 {}};
+                 {},
+                 gaps_.devices()};
   made_.waste.forced = forced_.metrics(made_.waste.caches);
   made_.waste.replays = replays_.take(worth_replaying(made_));
   made_.out_of_memory = out_of_memory_.take();

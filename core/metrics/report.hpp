@@ -15,7 +15,7 @@
 #include "core/metrics/analyzers/forced_growth.hpp"
 #include "core/metrics/analyzers/growth.hpp"
 #include "core/metrics/analyzers/held_twice.hpp"
-#include "core/metrics/analyzers/idle_gaps.hpp"
+#include "core/metrics/idle/idle_gaps.hpp"
 #include "core/metrics/analyzers/idle_memory.hpp"
 #include "core/metrics/analyzers/ranks.hpp"
 #include "core/metrics/analyzers/reserved_replays.hpp"
@@ -333,6 +333,7 @@ struct waste_metrics {
   std::vector<reserved_replay> replays;         ///< Sorted by device; only for PyTorch's native allocator.
   std::vector<held_twice> twice;                ///< Most bytes first; empty if no touches were recorded.
   std::vector<forced_growths> forced;           ///< Sorted by device; only for PyTorch's allocator.
+  std::vector<device_idle> idle_times;          ///< Sorted by device; only devices that ran kernels.
 };
 
 /// The report on a recording or on a time range.

@@ -62,6 +62,7 @@ std::optional<one_rank> keep_rank(report& subject, const trace::tables& tables, 
   keep_by(subject.whole.untracked, &untracked_statistics::device);
   keep_by(subject.whole.transfers, &transfer_statistics::device);
   keep_by(subject.whole.devices, &device_activity::device);
+  keep_by(subject.waste.idle_times, &device_idle::device);
   keep_by(subject.whole.threads, &thread_statistics::process);
   std::erase_if(subject.whole.pools, [&](const pool_statistics& each) {
     const trace::pool_row* row = tables.pools.find(each.pool);

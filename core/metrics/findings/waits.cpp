@@ -28,6 +28,18 @@ struct gaps {
   }
 };
 
+std::string_view get_launch_advice(const std::string& maker) {
+  if (maker == "PyTorch")
+    return "Launch less often: torch.compile(model, mode=\"reduce-overhead\") merges kernels and replays them as CUDA "
+           "graphs; torch.cuda.graph() captures a loop with fixed shapes; optimizers have fused=True; larger batches "
+           "give each kernel more work.";
+  if (maker == "CuPy")
+    return "Launch less often: merge element-wise kernels (cupy.fuse), or capture the loop as a CUDA graph "
+           "(stream.begin_capture()).";
+  if (maker == "JAX") return "Launch less often: put the whole step, or the loop with lax.scan, under one jax.jit.";
+  return "Launch less often: capture the loop as a CUDA graph (cudaStreamBeginCapture), or merge small kernels.";
+}
+
 std::string_view advice_for(gap_cause cause, const std::string& maker) {
   switch (cause) {
     case gap_cause::wait:
@@ -61,6 +73,9 @@ std::string_view advice_for(gap_cause cause, const std::string& maker) {
     case gap_cause::gil:
       return "Move the work of the other Python threads to processes (multiprocessing, DataLoader(num_workers=...)), "
              "or to code that releases the GIL (NumPy, PyTorch).";
+    case gap_cause::launch:
+      return get_launch_advice(maker);
+    case gap_cause::queued:
     case gap_cause::host:
       break;
   }
@@ -110,6 +125,35 @@ void tell(finder& in, gap_cause cause, trace::device_id device, const code_place
   }
 }
 
+/// Reports work that the host launches more slowly than the device runs it.
+void tell_launches(finder& in, const device_idle& device) {
+  const launch_rate& launches = device.launches;
+  std::vector<const gap_group*> groups;
+  for (const gap_group& each : in.whole.waste.gaps)
+    if (each.device == device.device && each.cause == gap_cause::launch) groups.push_back(&each);
+  if (groups.empty() || launches.launches == 0) return;
+  if (static_cast<double>(launches.idle) < reported_idle_share * in.working) return;
+  const auto lines = by_line(groups, in.places, [](const gap_group& each) { return each.total; });
+  std::string text = fmt::format("{} was idle for {} ({} of the active time): {}. {} at {} each against {} of GPU work",
+                                 in.gpu(device.device), format_time(launches.idle),
+                                 format_share(in.active_share(static_cast<double>(launches.idle))),
+                                 get_words(gap_cause::launch), format_count(launches.launches) + " launches",
+                                 format_time(launches.period()), format_time(launches.work_per_launch()));
+  constexpr std::size_t max_lines = 3;
+  std::string places;
+  for (std::size_t i = 0; i < std::min(lines.size(), max_lines); ++i)
+    if (const std::string place = to_text(lines[i].first); !place.empty())
+      places += (places.empty() ? "" : ", ") + place;
+  text += places.empty() ? "." : ", most near " + places + ".";
+  const code_place& place = lines.front().first;
+  finding& f = in.add(finding_kind::idle_gaps, std::move(text), std::string(get_launch_advice(place.maker)));
+  f.saves = in.time(static_cast<double>(launches.saved), saving_basis::modelled);
+  const gaps all(groups);
+  f.range = all.longest->longest_gap;
+  f.where = place;
+  f.only_note = launches.launches < min_recurring || all.spread < min_spread;
+}
+
 /// True if another finding covers the line: driver allocations in a loop have their own finding.
 bool reported_before(const finder& in, gap_cause cause, const code_place& place) {
   return (cause == gap_cause::allocation || cause == gap_cause::release) &&
@@ -124,6 +168,14 @@ void find_waits(finder& in) {
     in.device = device.device;
     for (std::size_t i = 0; i < gap_cause_count; ++i) {
       const auto cause = static_cast<gap_cause>(i);
+      if (cause == gap_cause::queued) continue;  // Not due to the host.
+      if (cause == gap_cause::launch) {
+        const std::size_t before = in.found.size();
+        for (const device_idle& each : in.whole.waste.idle_times)
+          if (each.device == device.device) tell_launches(in, each);
+        any = any || in.found.size() > before;
+        continue;
+      }
       std::vector<const gap_group*> groups;
       for (const gap_group& each : in.whole.waste.gaps)
         if (each.device == device.device && each.cause == cause) groups.push_back(&each);

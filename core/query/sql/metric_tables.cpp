@@ -279,9 +279,9 @@ constexpr std::array idle_columns = {
     metric_column{"range", "The innermost named range that covers half of the longest time", type::text},
     metric_column{"place", "The line of the program's own code nearest to the call", type::text, id_kind::none,
                   text_role::message},
-    metric_column{"count", "Number of gaps", type::size},
+    metric_column{"count", "Number of gaps with such a part", type::size},
     metric_column{"total", "Total time, ns", type::integer},
-    metric_column{"longest", "The longest gap, ns", type::integer},
+    metric_column{"longest", "The longest such time in one gap, ns", type::integer},
     metric_column{"longest_begin", "Start of the longest gap", type::time},
 };
 
@@ -302,6 +302,51 @@ made_rows make_idle(sql_context& context, std::optional<time_range> range) {
     rows->add({id_value(raw(each.device)), words(metrics::get_words(each.cause)), words(tables.text(each.call)),
                words(tables.text(each.range)), words(get_place(each.stack)), count(each.count), each.total,
                each.longest, time_value(each.longest_gap.begin)});
+  return rows;
+}
+
+constexpr std::array idle_cause_columns = {
+    metric_column{"device", "The idle device", type::id, id_kind::device},
+    metric_column{"cause", "Why it had no work. The totals of a device add up to its idle time", type::text},
+    metric_column{"count", "Number of gaps with such a part", type::size},
+    metric_column{"total", "Total time, ns", type::integer},
+    metric_column{"longest", "The longest such time in one gap, ns", type::integer},
+};
+
+made_rows make_idle_causes(sql_context& context, std::optional<time_range> range) {
+  const std::optional<metrics::report> whole_report = build_report(context, range);
+  if (!whole_report) return tl::unexpected(context.stop_reason());
+  const auto rows = std::make_shared<held_rows>();
+  for (const metrics::device_idle& device : whole_report->waste.idle_times)
+    for (const metrics::cause_time& each : device.causes)
+      rows->add({id_value(raw(device.device)), words(metrics::get_words(each.cause)), count(each.count), each.total,
+                 each.longest});
+  return rows;
+}
+
+constexpr std::array device_idle_columns = {
+    metric_column{"device", "The device", type::id, id_kind::device},
+    metric_column{"begin", "Start of the first work", type::time},
+    metric_column{"end", "End of the last work", type::time},
+    metric_column{"busy", "ns with any work on a stream", type::integer},
+    metric_column{"idle", "ns without, between the first and the last work", type::integer},
+    metric_column{"collectives_alone", "ns of busy in which only collectives ran: communication that no work hides",
+                  type::integer},
+    metric_column{"launches", "Launches for which the device waited", type::size},
+    metric_column{"launch_period", "ns of host time for each of these launches", type::integer},
+    metric_column{"launch_work", "ns of device work for each of these launches", type::integer},
+    metric_column{"launch_idle", "ns for which the device waited for these launches", type::integer},
+    metric_column{"launch_saved", "ns that CUDA graphs or torch.compile would save at most", type::integer},
+};
+
+made_rows make_device_idle(sql_context& context, std::optional<time_range> range) {
+  const std::optional<metrics::report> whole_report = build_report(context, range);
+  if (!whole_report) return tl::unexpected(context.stop_reason());
+  const auto rows = std::make_shared<held_rows>();
+  for (const metrics::device_idle& each : whole_report->waste.idle_times)
+    rows->add({id_value(raw(each.device)), time_value(each.span.begin), time_value(each.span.end), each.busy,
+               each.idle(), each.collectives_alone, count(each.launches.launches), each.launches.period(),
+               each.launches.work_per_launch(), each.launches.idle, each.launches.saved});
   return rows;
 }
 
@@ -396,8 +441,12 @@ std::span<const metric_table> metric_tables() {
                    "Memory at each peak by requester, grouped by the attribution that splits the main peak most "
                    "evenly; other groupings: join block with call_stack",
                    asked_columns, true, make_asked_by},
-      metric_table{"idle_use", "Times in which a device was idle, by cause, call and line; the 64 longest",
+      metric_table{"idle_use", "Idle time of devices by cause, call and line; the 64 longest. All of it: idle_cause",
                    idle_columns, true, make_idle},
+      metric_table{"idle_cause", "Idle time of each device by cause; nothing is left out", idle_cause_columns, true,
+                   make_idle_causes},
+      metric_table{"device_idle", "Busy and idle time of each device with kernels, and its launch-bound work",
+                   device_idle_columns, true, make_device_idle},
       metric_table{"finding", "Findings of the report, most important first", finding_columns, true, make_findings},
   };
   return items;

@@ -75,7 +75,7 @@ struct stored_metrics {
 };
 
 /// The version of the stored bytes. Increase it when a stored member or the meaning of a metric changes.
-inline constexpr std::uint32_t stored_metrics_version = 10;
+inline constexpr std::uint32_t stored_metrics_version = 11;
 /// Readers ignore stored metrics unless the version is between this version and `stored_metrics_version`. A recording
 /// with only other metrics stays readable, because its metrics are recomputed from its events.
 ///
@@ -89,6 +89,7 @@ inline constexpr std::uint32_t stored_metrics_version = 10;
 /// - Version 9 added the time that ranks spend in rare waits.
 /// - Version 10 distinguishes library workspaces from gradients, and does not count memory as growing if the program
 ///   frees it while it continues to run.
+/// - Version 11 gives every ns of idle time a cause, and sums them up by device.
 inline constexpr std::uint32_t oldest_stored_metrics = 6;
 /// The name under which the file stores these metrics.
 inline constexpr std::string_view stored_metrics_name = "digest";

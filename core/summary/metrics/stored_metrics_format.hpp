@@ -141,6 +141,11 @@ SLUICE_KEPT(metrics::gap_group) {
   archive(row, row.device, row.cause, row.call, row.stack, row.stack_is_next, row.count, row.total, row.longest,
           row.longest_gap, row.recurring, row.spread, row.saved, row.range);
 }
+SLUICE_KEPT(metrics::cause_time) { archive(row, row.cause, row.count, row.total, row.longest); }
+SLUICE_KEPT(metrics::launch_rate) { archive(row, row.launches, row.idle, row.busy, row.stretches, row.saved); }
+SLUICE_KEPT(metrics::device_idle) {
+  archive(row, row.device, row.span, row.busy, row.collectives_alone, row.causes, row.launches);
+}
 SLUICE_KEPT(metrics::driver_call_group) {
   archive(row, row.call, row.stack, row.kind, row.frees, row.process, row.count, row.total, row.first, row.last);
 }
@@ -175,7 +180,7 @@ SLUICE_KEPT(metrics::rank_metrics) {
 }
 SLUICE_KEPT(metrics::waste_metrics) {
   archive(row, row.idle, row.growing, row.dead_writes, row.gaps, row.driver_calls, row.copies, row.caches, row.ranks,
-          row.replays, row.twice, row.forced);
+          row.replays, row.twice, row.forced, since<11>(row.idle_times));
 }
 SLUICE_KEPT(metrics::held_share) {
   archive(row, row.stack, row.category, row.blocks, row.bytes, row.pinned_bytes, row.largest, row.largest_bytes,

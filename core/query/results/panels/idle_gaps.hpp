@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/metrics/analyzers/idle_gaps.hpp"
+#include "core/metrics/idle/idle_gaps.hpp"
 #include "core/symbols/frames.hpp"
 
 /// The gaps in a time range: times in which a device was idle between two kernels or copies.

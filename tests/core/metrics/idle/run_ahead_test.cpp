@@ -1,4 +1,4 @@
-#include "core/metrics/analyzers/run_ahead.hpp"
+#include "core/metrics/idle/run_ahead.hpp"
 
 #include <gtest/gtest.h>
 
