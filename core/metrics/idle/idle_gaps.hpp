@@ -44,18 +44,23 @@ struct device_idle {
   [[nodiscard]] time_ns idle() const { return span.length() - busy; }
 };
 
-/// A part of a gap that is due to what a thread did, so that samples of the thread can say more about it.
+/// A part of a gap. If it is due to what a thread did (`comes_from_thread`), samples of the thread can say more about it.
 struct host_part {
   trace::device_id device{};
-  time_range gap;           ///< The whole gap.
-  time_range span;          ///< The part. The parts of a gap do not overlap.
-  gap_cause cause{};        ///< `host`, or what a call or a range says; never `wait`, `launch` or `queued`.
+  time_range gap;   ///< The whole gap.
+  time_range span;  ///< The part. The parts of a gap do not overlap.
+  gap_cause cause{};
   trace::string_id call{};  ///< The call in which the thread was, if that is the cause.
   trace::stack_id stack{};  ///< As in `gap_group`.
   /// The thread that enqueued the work that ended the gap or, if `call` is set, that made the call. Without a thread
   /// (`none`) if the call that enqueued the work was not recorded.
   index::thread_key thread;
+  bool stack_is_next = false;  ///< As in `gap_group`.
 };
+
+/// True if a thread's own doing caused such a part: `host`, or what a call or a range says; not `wait`, `launch` or
+/// `queued`.
+[[nodiscard]] bool comes_from_thread(gap_cause cause);
 
 /// Finds idle gaps of devices with recorded kernels, section by section in order of time. Which part of a gap has which
 /// cause does not depend on the sections, as far as open gaps have no more than `open_list::max_kept` host events.
@@ -80,13 +85,19 @@ class idle_gaps_builder {
   /// The lengths of all gaps, indexed by device; empty if `listed` is 0.
   [[nodiscard]] const std::map<trace::device_id, gap_lengths>& lengths() const { return longest_.lengths(); }
 
-  /// Calls `use(const host_part&)` for the host's parts of the gaps that ended in the last section added, in order of
-  /// device and time. This is the hook for whoever knows more about the host, such as samples of its threads: after
-  /// each `add`, visit the parts and look up `thread` in `span`. A gap may have begun in an earlier section: keep what
-  /// you know of the time from `open_since()` on. O(parts).
+  /// Calls `use(const host_part&)` for all parts of the gaps that ended in the last section added, in order of device
+  /// and time. O(parts).
+  template <class Use>
+  void for_each_part(Use&& use) const {
+    for (const host_part& each : parts_) use(each);
+  }
+  /// The same for the host's parts (`comes_from_thread`). This is the hook for whoever knows more about the host, such
+  /// as samples of its threads: after each `add`, visit the parts and look up `thread` in `span`. A gap may have begun
+  /// in an earlier section: keep what you know of the time from `open_since()` on. O(parts).
   template <class Use>
   void for_each_host_part(Use&& use) const {
-    for (const host_part& each : parts_) use(each);
+    for (const host_part& each : parts_)
+      if (comes_from_thread(each.cause)) use(each);
   }
   /// The earliest begin of a gap that is still open after the last `add`. Later calls of `for_each_host_part` report
   /// nothing before this time. `latest_time` if no device has run anything yet.
@@ -130,7 +141,7 @@ class idle_gaps_builder {
   works collect(const index::event_store& store, time_range here, bool first);
   void add_work(const index::event_store& store, device_state& state, const device_work& work, trace::device_id device);
   void add_gap(const index::event_store& store, device_state& state, const device_work& next, trace::device_id device);
-  /// Adds a part to `tallies_` and, if the host caused it, to `parts_`.
+  /// Adds a part to `tallies_` and `parts_`.
   void add_part(const gap_part& part, const process_timeline* host, const device_work& next, time_range gap,
                 trace::device_id device);
   /// Sets the innermost range of the program that covers half of the part's gap.
