@@ -104,7 +104,7 @@ std::size_t find_user_frame(std::span<const known_frame> frames) {
 }
 
 /// Returns the frame that matches the earliest work rule; the innermost of several. `no_frame` if there is none.
-std::size_t find_work(std::span<const known_frame> frames) {
+std::size_t find_work_frame(std::span<const known_frame> frames) {
   std::size_t best = no_frame;
   bool in_function = false;  // True outside a function of the program.
   for (std::size_t i = 0; i < frames.size(); ++i) {
@@ -124,6 +124,16 @@ void decide_by_work(host_verdict& verdict, std::span<const known_frame> frames) 
   if (verdict.reason == host_reason::cudnn_plan &&
       std::ranges::any_of(outside, [](const known_frame& each) { return each.runs_attention; }))
     verdict.reason = host_reason::cudnn_attention_plan;
+}
+
+/// Step 3 of `classify`. Null if the system call is unknown or says nothing.
+const system_call_rule* find_call(std::span<const known_frame> frames, host_state state, std::int64_t system_call) {
+  if (system_call >= 0 || state == host_state::running) return find_system_call(system_call);
+  for (const known_frame& each : frames) {
+    if (each.system_call >= 0) return find_system_call(each.system_call);
+    if (each.owner != frame_owner::plumbing) break;
+  }
+  return nullptr;
 }
 
 /// Steps 4 and 5 of `classify`.
@@ -172,6 +182,7 @@ known_frame know(const host_frame& frame) {
   if (known.owner == frame_owner::program && (known.work != nullptr || known.passing != nullptr))
     known.owner = frame_owner::driver;
   known.function_body = known.owner == frame_owner::program && !(texts.python && texts.simple_function == "<module>");
+  if (!texts.python) known.system_call = find_call_number(texts.module_file, texts.function);
   known.runs_attention = !texts.python && matches_any(texts.function, attention_operators);
   known.touches_memory = !texts.python && matches_any(texts.function, memory_functions);
   return known;
@@ -185,10 +196,10 @@ host_verdict classify(std::span<const known_frame> frames, host_state state, std
     verdict.frame = frames.empty() ? no_frame : 0;
     return verdict;
   }
-  verdict.frame = find_work(frames);
+  verdict.frame = find_work_frame(frames);
   if (verdict.frame != no_frame) {
     decide_by_work(verdict, frames);
-  } else if (const system_call_rule* const call = find_system_call(system_call)) {
+  } else if (const system_call_rule* const call = find_call(frames, state, system_call)) {
     verdict.reason = call->reason;
     verdict.system_call = call->name;
     verdict.frame = frames.empty() ? no_frame : 0;

@@ -36,10 +36,11 @@ struct known_frame {
   const frame_rule* work = nullptr;     ///< The first work rule that the frame matches; null if none.
   const frame_rule* passing = nullptr;  ///< The first passing rule that the frame matches; null if none.
   frame_owner owner = frame_owner::plumbing;
-  std::string_view library{};   ///< The name of the package or library, if `owner` is `package`.
-  bool function_body = false;   ///< True for a function of the program itself, false for the body of a module.
-  bool touches_memory = false;  ///< True for functions that cause page faults.
-  bool runs_attention = false;  ///< True for PyTorch's operators that run cuDNN's attention.
+  std::string_view library{};     ///< The name of the package or library, if `owner` is `package`.
+  std::int64_t system_call = -1;  ///< The system call that a function of the C library makes; -1 if none.
+  bool function_body = false;     ///< True for a function of the program itself, false for the body of a module.
+  bool touches_memory = false;    ///< True for functions that cause page faults.
+  bool runs_attention = false;    ///< True for PyTorch's operators that run cuDNN's attention.
 };
 
 /// Applies the rules to a frame. O(rules).
@@ -62,7 +63,7 @@ struct host_verdict {
 /// on x86-64 Linux; -1 for none or unknown. The order of evidence:
 /// 1. Ready to run without a CPU: `not_scheduled`.
 /// 2. The first work rule that matches a frame.
-/// 3. The system call.
+/// 3. The system call. If it is unknown and the thread is in the system, the innermost function of the C library tells.
 /// 4. The innermost frame that matches a passing rule, unless code of the program or of an unknown library is further
 ///    inside.
 /// 5. A catch-all: whose code is innermost.

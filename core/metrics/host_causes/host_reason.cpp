@@ -5,6 +5,9 @@
 namespace sluice::metrics {
 namespace {
 
+/// The table. A namespace of its own keeps the short names out of other files, if files are compiled together.
+namespace reason_table {
+
 enum class occurrence : std::uint8_t { once, recurring, unknown };
 
 struct reason_row {
@@ -91,16 +94,18 @@ constexpr bool is_in_order() {
 }
 static_assert(is_in_order());
 
-const reason_row& get_row(host_reason reason) {
+}  // namespace reason_table
+
+const reason_table::reason_row& get_reason_row(host_reason reason) {
   const auto at = static_cast<std::size_t>(reason);
-  return reasons[at < reasons.size() ? at : static_cast<std::size_t>(unsampled)];
+  return reason_table::reasons[at < host_reason_count ? at : static_cast<std::size_t>(host_reason::unsampled)];
 }
 
 }  // namespace
 
-std::string_view get_name(host_reason reason) { return get_row(reason).name; }
-std::string_view get_words(host_reason reason) { return get_row(reason).words; }
-bool is_catch_all(host_reason reason) { return get_row(reason).kind == unknown; }
-bool is_first_time(host_reason reason) { return get_row(reason).kind == once; }
+std::string_view get_name(host_reason reason) { return get_reason_row(reason).name; }
+std::string_view get_words(host_reason reason) { return get_reason_row(reason).words; }
+bool is_catch_all(host_reason reason) { return get_reason_row(reason).kind == reason_table::unknown; }
+bool is_first_time(host_reason reason) { return get_reason_row(reason).kind == reason_table::once; }
 
 }  // namespace sluice::metrics

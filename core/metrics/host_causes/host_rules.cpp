@@ -8,6 +8,10 @@
 namespace sluice::metrics {
 namespace {
 
+/// The tables. A namespace of their own keeps the short names of reasons out of other files, if files are compiled
+/// together.
+namespace rule_tables {
+
 using enum host_reason;
 
 // Names were read in the sources and the dynamic symbol tables of: PyTorch 2.11, cuDNN 9, cuBLAS, NVRTC, NCCL and the
@@ -491,12 +495,44 @@ constexpr system_call_rule system_calls[] = {
     {441, network, "epoll_pwait2"},
     {449, lock, "futex_waitv"},
 };
+
+/// Functions of the C library that wait in a system call. (glibc: nptl/, sysdeps/unix/sysv/linux/)
+struct waiting_function {
+  std::string_view function;
+  std::int64_t number;
+};
+constexpr waiting_function waiting_functions[] = {
+    {"pthread_cond_*wait*|__pthread_cond_*wait*|__futex_abstimed_wait*|futex_wait*|__lll_lock_wait*|lll_lock_wait*|"
+     "pthread_mutex_lock*|___pthread_mutex_lock|__pthread_mutex_lock*|sem_wait*|sem_timedwait*|sem_clockwait*|"
+     "__new_sem_wait*|pthread_join*|__pthread_clockjoin_ex|pthread_rwlock_*lock*|__pthread_rwlock_*lock*",
+     202},
+    {"read|__read|__libc_read|__GI___libc_read|__read_nocancel", 0},
+    {"pread|pread64|__pread64*|__libc_pread64", 17},
+    {"open|open64|openat|openat64|__open*|__libc_open*", 257},
+    {"write|__write|__libc_write|__GI___libc_write|__write_nocancel", 1},
+    {"pwrite|pwrite64|__pwrite64*", 18},
+    {"fsync", 74},
+    {"poll|__poll|__GI___poll|ppoll", 7},
+    {"select|__select|pselect", 23},
+    {"epoll_wait*|epoll_pwait*", 232},
+    {"recv|__libc_recv|recvfrom|recvmsg|__libc_recvmsg", 45},
+    {"accept|accept4|__libc_accept", 43},
+    {"connect|__libc_connect", 42},
+    {"wait4|waitpid|__waitpid|__wait4|waitid|__waitid", 61},
+    {"fork|__fork|vfork|__vfork|posix_spawn*|__spawnix", 57},
+    {"mmap|mmap64|__mmap*", 9},
+    {"munmap|__munmap", 11},
+    {"madvise|__madvise", 28},
+    {"brk|sbrk|__brk|__sbrk", 12},
+};
 static_assert(std::ranges::is_sorted(system_calls, {}, &system_call_rule::number));
+
+}  // namespace rule_tables
 
 }  // namespace
 
-std::span<const frame_rule> get_work_rules() { return work_rules; }
-std::span<const frame_rule> get_passing_rules() { return passing_rules; }
+std::span<const frame_rule> get_work_rules() { return rule_tables::work_rules; }
+std::span<const frame_rule> get_passing_rules() { return rule_tables::passing_rules; }
 
 bool is_plumbing(std::string_view module_file) {
   return module_file.empty() || module_file.starts_with('[') ||
@@ -510,9 +546,17 @@ bool is_cuda_driver(std::string_view module_file, std::string_view bare_function
          matches_any(bare_function, "libcudart_static_*|cudart::*|__cudart*");
 }
 
+std::int64_t find_call_number(std::string_view module_file, std::string_view function) {
+  if (!matches_any(module_file, "libc.so*|libc-*|libpthread*")) return -1;
+  const auto found = std::ranges::find_if(
+      rule_tables::waiting_functions,
+      [&](const rule_tables::waiting_function& each) { return matches_any(function, each.function); });
+  return found == std::ranges::end(rule_tables::waiting_functions) ? -1 : found->number;
+}
+
 const system_call_rule* find_system_call(std::int64_t number) {
-  const auto found = std::ranges::lower_bound(system_calls, number, {}, &system_call_rule::number);
-  return found != std::ranges::end(system_calls) && found->number == number ? &*found : nullptr;
+  const auto found = std::ranges::lower_bound(rule_tables::system_calls, number, {}, &system_call_rule::number);
+  return found != std::ranges::end(rule_tables::system_calls) && found->number == number ? &*found : nullptr;
 }
 
 }  // namespace sluice::metrics

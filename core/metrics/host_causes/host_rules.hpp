@@ -52,6 +52,10 @@ struct system_call_rule {
   std::string_view name;
 };
 
+/// Returns the number of the system call that a function of the C library makes, for samples of threads in the system
+/// whose call is unknown; -1 for other functions.
+[[nodiscard]] std::int64_t find_call_number(std::string_view module_file, std::string_view function);
+
 /// Returns the rule of a system call; null if it decides nothing, such as ioctl. O(log rules).
 [[nodiscard]] const system_call_rule* find_system_call(std::int64_t number);
 

@@ -29,13 +29,14 @@ void note_frame(program_traits& traits, const host_frame& frame);
 void note_verdict(program_traits& traits, const host_verdict& verdict);
 
 /// A change to a program. The texts are static.
-struct remedy {
+struct host_remedy {
   std::string_view text;  ///< One or two sentences.
   std::string_view code;  ///< What to write or to run; empty if the text says it.
 };
 
 /// Returns the first remedy that applies; none for reasons without a remedy and for programs that none fits. `recurs`:
 /// the cost occurs throughout the run (`host_cause_group::recurs`).
-[[nodiscard]] std::optional<remedy> find_remedy(host_reason reason, const program_traits& traits, bool recurs);
+[[nodiscard]] std::optional<host_remedy> find_host_remedy(host_reason reason, const program_traits& traits,
+                                                          bool recurs);
 
 }  // namespace sluice::metrics

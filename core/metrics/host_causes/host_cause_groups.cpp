@@ -1,0 +1,150 @@
+#include "core/metrics/host_causes/host_cause_groups.hpp"
+
+#include <algorithm>
+namespace sluice::metrics {
+namespace {
+
+constexpr std::uint64_t min_known_steps = 3;  ///< With fewer steps, "before the second step" is most of the run.
+
+/// Nine tenths of a time, rounded up.
+time_ns get_nine_tenths(time_ns total) { return total - total / 10; }
+
+}  // namespace
+
+void growing_histogram::add(time_ns at, time_ns amount) {
+  const time_ns offset = std::max<time_ns>(at - start_, 0);
+  while (offset / width_ >= static_cast<time_ns>(bin_count)) {
+    for (std::size_t i = 0; i < bin_count; ++i) bins_[i] = 2 * i + 1 < bin_count ? bins_[2 * i] + bins_[2 * i + 1] : 0;
+    width_ *= 2;
+  }
+  bins_[static_cast<std::size_t>(offset / width_)] += amount;
+}
+
+time_ns growing_histogram::sum_before(time_ns time) const {
+  time_ns sum = 0;
+  for (std::size_t i = 0; i < bin_count && start_ + static_cast<time_ns>(i) * width_ < time; ++i) sum += bins_[i];
+  return sum;
+}
+
+time_ns host_cause_groups::find_piece_end(time_ns begin) const {
+  return gap_.begin + ((begin - gap_.begin) / piece_length_ + 1) * piece_length_;
+}
+
+void host_cause_groups::begin_gap(const host_gap& gap) {
+  gap_ = gap.span;
+  ++gap_count_;
+  steps_begun_ = std::max(steps_begun_, gap.steps_begun);
+}
+
+void host_cause_groups::extend_piece(time_range span) {
+  if (piece_time_ > 0 && span.begin >= piece_end_) end_piece();
+  if (piece_time_ == 0) {
+    piece_ = span;
+    piece_end_ = find_piece_end(span.begin);
+  }
+  piece_.end = std::max(piece_.end, span.end);
+  piece_time_ += span.length();
+}
+
+void host_cause_groups::add_sample(const host_cause& cause, trace::stack_id stack, time_ns length) {
+  // Samples never explain more time than there is, whatever a file contains.
+  length = std::clamp<time_ns>(length, 0, piece_time_ - sampled_);
+  if (length == 0) return;
+  sampled_ += length;
+  sampled_time& to = causes_[cause];
+  to.time += length;
+  if (length > to.stack_time) {
+    to.stack = stack;
+    to.stack_time = length;
+  }
+}
+
+host_cause_groups::sampled_causes::const_iterator host_cause_groups::find_winner(const sampled_causes& causes) {
+  auto winner = causes.end();
+  time_ns most_time = 0;
+  // Causes with the same reason and library, which differ in the line, are neighbours.
+  for (auto kind = causes.begin(); kind != causes.end();) {
+    time_ns time = 0;
+    auto longest = kind, next = kind;
+    for (;
+         next != causes.end() && next->first.reason == kind->first.reason && next->first.library == kind->first.library;
+         ++next) {
+      time += next->second.time;
+      if (next->second.time > longest->second.time) longest = next;
+    }
+    if (time > most_time) {
+      most_time = time;
+      winner = longest;
+    }
+    kind = next;
+  }
+  return winner;
+}
+
+bool host_cause_groups::has_half(const host_cause& winner) const {
+  time_ns named = 0, on_line = 0;
+  for (const auto& [cause, each] : causes_) {
+    const bool same = winner.library.empty() ? cause.reason == winner.reason : cause.library == winner.library;
+    if (same) named += each.time;
+    if (winner.line != 0 && cause.line == winner.line) on_line += each.time;
+  }
+  return 2 * std::max(named, on_line) >= sampled_;
+}
+
+void host_cause_groups::end_piece() {
+  if (sampled_ > 0) {
+    const auto winner = find_winner(causes_);
+    const bool counts = has_half(winner->first);
+    count(counts ? winner->first : host_cause{host_reason::mixed, {}, 0}, winner->second.stack, sampled_);
+  }
+  if (piece_time_ > sampled_) count(host_cause{}, trace::stack_id{}, piece_time_ - sampled_);
+  piece_time_ = sampled_ = 0;
+  causes_.clear();
+}
+
+void host_cause_groups::count(const host_cause& cause, trace::stack_id stack, time_ns time) {
+  const auto [at, added] = groups_.try_emplace(cause, gathered{{}, growing_histogram(start_)});
+  gathered& to = at->second;
+  host_cause_group& group = to.group;
+  if (added) {
+    group.cause = cause;
+    group.first = piece_.begin;
+  }
+  if (to.gap_number != gap_count_) {
+    to.gap_number = gap_count_;
+    to.in_gap = 0;
+    ++group.gaps;
+    if (steps_begun_ > to.last_step) ++group.steps;
+    to.last_step = steps_begun_;
+  }
+  to.in_gap += time;
+  if (to.in_gap > group.longest) {
+    group.longest = to.in_gap;
+    group.longest_gap = gap_;
+  }
+  if (time > to.example_time) {
+    to.example_time = time;
+    group.example_stack = stack;
+  }
+  group.last = std::max(group.last, piece_.end);
+  group.total += time;
+  total_ += time;
+  to.over_time.add(piece_.begin, time);
+  if (steps_begun_ < 2) to.before_second_step += time;
+}
+
+std::vector<host_cause_group> host_cause_groups::groups(time_ns end) const {
+  std::vector<host_cause_group> found;
+  found.reserve(groups_.size());
+  for (const auto& [cause, each] : groups_) {
+    const time_ns tenth = start_ + std::max<time_ns>((end - start_) / 10, 1);
+    const time_ns early =
+        std::max(each.over_time.sum_before(tenth), steps_begun_ >= min_known_steps ? each.before_second_step : 0);
+    found.push_back(each.group);
+    found.back().recurs = std::max(early, each.group.longest) < get_nine_tenths(each.group.total);
+  }
+  std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.total > b.total; });
+  return found;
+}
+
+}  // namespace sluice::metrics
