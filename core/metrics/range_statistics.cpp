@@ -8,6 +8,7 @@
 
 #include "core/base/saturating.hpp"
 #include "core/index/event_store.hpp"
+#include "core/metrics/idle/gap_causes.hpp"
 #include "core/metrics/link_share.hpp"
 #include "core/trace/model/mapping_flags.hpp"
 
@@ -316,13 +317,26 @@ void count_named(by_name& names, const slice_item& item, time_range range) {
   }
 }
 
-std::vector<named_time> longest(const by_name& names) {
+/// True if the recorder wrote ranges of this name around waits for a lock, another thread or Python's GIL.
+bool is_recorded_wait(std::string_view name) {
+  const gap_cause cause = cause_of_range(name);
+  return cause == gap_cause::lock || cause == gap_cause::gil;
+}
+
+/// Leaves out the names for which `without(name)` is true.
+template <class Without>
+std::vector<named_time> longest(const by_name& names, Without&& without) {
   std::vector<named_time> times;
-  for (const auto& [id, subject] : names) times.push_back(subject);
+  for (const auto& [id, subject] : names)
+    if (!without(subject.name)) times.push_back(subject);
   std::sort(times.begin(), times.end(),
             [](const auto& a, const auto& b) { return a.total != b.total ? a.total > b.total : a.name < b.name; });
   if (times.size() > range_statistics::named_limit) times.resize(range_statistics::named_limit);
   return times;
+}
+
+std::vector<named_time> longest(const by_name& names) {
+  return longest(names, [](trace::string_id /*name*/) { return false; });
 }
 
 struct device_sum {
@@ -489,7 +503,7 @@ range_statistics range_measurer::metrics(const trace::tables& tables) const {
   statistics.kernels = longest(whole.kernels);
   statistics.kernel_names = whole.kernels.size();
   statistics.calls = longest(whole.calls);
-  statistics.ranges = longest(whole.ranges);
+  statistics.ranges = longest(whole.ranges, [&](trace::string_id name) { return is_recorded_wait(tables.text(name)); });
   statistics.threads = list_threads(whole.threads);
   statistics.failed_allocations = whole.failed_allocations;
   statistics.lost_events = whole.lost_events;

@@ -147,9 +147,11 @@ struct range_statistics {
   std::vector<device_activity> devices;        ///< Only devices that did any work.
   std::vector<named_time> kernels;             ///< By kernel name: longest total first, at most `named_limit`.
   std::vector<named_time> calls;               ///< By API call name: longest total first, at most `named_limit`.
-  std::vector<named_time> ranges;              ///< By range name: longest total first, at most `named_limit`.
-  std::vector<thread_statistics> threads;      ///< Busiest first.
-  std::uint64_t kernel_names = 0;              ///< Number of kernel names, including those beyond `named_limit`.
+  /// By range name: longest total first, at most `named_limit`. The recorder's ranges around waits for locks, threads
+  /// and Python's GIL are left out, because some threads always wait. `device_idle` has those that held a device back.
+  std::vector<named_time> ranges;
+  std::vector<thread_statistics> threads;  ///< Busiest first.
+  std::uint64_t kernel_names = 0;          ///< Number of kernel names, including those beyond `named_limit`.
   /// Number of failed calls. A report excludes calls that succeeded on a retry.
   std::uint64_t failed_allocations = 0;
   std::uint64_t lost_events = 0;  ///< Events dropped by the recorder.

@@ -10,6 +10,7 @@
 #include "app/gui/views/row_menu.hpp"
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/widgets.hpp"
+#include "core/base/saturating.hpp"
 #include "core/query/results/panels/idle_gaps.hpp"
 
 namespace sluice::gui {
@@ -21,6 +22,8 @@ using query::idle_gap_list;
 
 constexpr std::array<table_column, 4> idle_device_columns = {
     {{"device", "device"}, {"idle", "idle_ns"}, {"share of time", "idle_share"}, {"gaps", "gaps"}}};
+constexpr std::array<table_column, 4> sum_columns = {
+    {{"cause", "cause"}, {"gaps", "gaps"}, {"idle", "idle_ns"}, {"share of idle", "idle_share"}}};
 constexpr std::array<table_column, 6> cause_columns = {{{"host activity", "what_the_host_did"},
                                                         {"gaps", "gaps"},
                                                         {"idle", "idle_ns"},
@@ -134,6 +137,7 @@ class idle_gaps_view final : public view {
     draw_devices(with, statistics);
     if (shown_ == nullptr) return remark(with, "Reading GPU and host activity.");
     draw_lengths(with, {room.x, with.px(chart_height)});
+    draw_sums(with);
     draw_causes(with);
   }
 
@@ -145,10 +149,11 @@ class idle_gaps_view final : public view {
     table_content content{"Idle time by device", idle_device_columns, shown.size()};
     content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
       const device_activity& each = *shown[row];
-      const time_ns working = each.last - each.first;
+      const metrics::device_idle* idle = find_idle(each.device);
+      const time_ns working = idle == nullptr ? 0 : idle->span.length();
       to.push_back(table_cell::text(device_words(with, each.device)));
-      to.push_back(table_cell::duration(working - each.busy));
-      to.push_back(working > 0 ? table_cell::share(1 - static_cast<double>(each.busy) / static_cast<double>(working))
+      to.push_back(idle == nullptr ? table_cell::none() : table_cell::duration(idle->idle()));
+      to.push_back(working > 0 ? table_cell::share(static_cast<double>(idle->idle()) / static_cast<double>(working))
                                : table_cell::none());
       const auto found = shown_ == nullptr ? nullptr : find_lengths(each.device);
       to.push_back(found == nullptr ? table_cell::none() : table_cell::count(found->count));
@@ -161,11 +166,18 @@ class idle_gaps_view final : public view {
       if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal))
         ImGui::SetTooltip(
             "Idle: the time between the first and the last GPU work during which nothing ran.\n"
-            "Gaps: idle times of at least 10 µs. Click to show only this device.");
+            "Gaps: the single idle times. Click to show only this device.");
       row_menu::draw_cells(table_.cells(content, i));
       ImGui::PopID();
     }
     ImGui::EndTable();
+  }
+
+  [[nodiscard]] const metrics::device_idle* find_idle(trace::device_id device) const {
+    if (shown_ == nullptr) return nullptr;
+    const auto found = std::find_if(shown_->devices.begin(), shown_->devices.end(),
+                                    [&](const metrics::device_idle& each) { return each.device == device; });
+    return found == shown_->devices.end() ? nullptr : &*found;
   }
 
   [[nodiscard]] const gap_lengths* find_lengths(trace::device_id device) const {
@@ -233,6 +245,56 @@ class idle_gaps_view final : public view {
     }
   }
 
+  /// Draws the whole idle time by cause, and how launch-bound the work is.
+  void draw_sums(const view_context& with) {
+    std::array<metrics::cause_time, metrics::gap_cause_count> sums{};
+    metrics::launch_rate launches;
+    time_ns idle = 0;
+    time_ns collectives = 0;
+    for (const metrics::device_idle& device : shown_->devices) {
+      if (only_ && device.device != *only_) continue;
+      for (const metrics::cause_time& each : device.causes) {
+        metrics::cause_time& sum = sums.at(static_cast<std::size_t>(each.cause));
+        sum.cause = each.cause;
+        sum.count += each.count;
+        saturating_add(sum.total, each.total);
+        saturating_add(idle, each.total);
+      }
+      saturating_add(collectives, device.collectives_alone);
+      launches.launches += device.launches.launches;
+      saturating_add(launches.idle, device.launches.idle);
+      saturating_add(launches.busy, device.launches.busy);
+      saturating_add(launches.saved, device.launches.saved);
+    }
+    if (idle <= 0) return;
+    std::vector<metrics::cause_time> shown;
+    for (const metrics::cause_time& each : sums)
+      if (each.count > 0) shown.push_back(each);
+    std::stable_sort(shown.begin(), shown.end(), [](const auto& a, const auto& b) { return a.total > b.total; });
+    heading(with, "By cause");
+    if (!begin_metrics("sums", {"cause", "gaps", "idle", "share of idle"})) return;
+    table_content content{"Idle time by cause", sum_columns, shown.size()};
+    content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
+      to.push_back(table_cell::text(std::string(metrics::get_words(shown[row].cause))));
+      to.push_back(table_cell::count(shown[row].count));
+      to.push_back(table_cell::duration(shown[row].total));
+      to.push_back(table_cell::share(static_cast<double>(shown[row].total) / static_cast<double>(idle)));
+    };
+    for (std::size_t i = 0; i < shown.size(); ++i) {
+      ImGui::PushID(static_cast<int>(i));
+      table_.begin_row(with, content, i);
+      row_menu::draw_cells(table_.cells(content, i));
+      ImGui::PopID();
+    }
+    ImGui::EndTable();
+    if (launches.launches > 0)
+      remark(with, format_count(launches.launches) + " launches at " + format_time(launches.period()) +
+                       " each against " + format_time(launches.work_per_launch()) +
+                       " of GPU work. CUDA graphs would save up to " + format_time(launches.saved) + ".");
+    if (collectives > 0)
+      remark(with, "Only collectives ran for another " + format_time(collectives) + ": communication not hidden.");
+  }
+
   void draw_causes(const view_context& with) {
     heading(with, "By cause and line");
     if (shown_->lines.empty()) return remark(with, "None.");
@@ -243,7 +305,7 @@ class idle_gaps_view final : public view {
     const auto words_of_line = [&](const query::gap_line& each) {
       return words_for(each.cause, with.text(each.call), each.place, each.stack_is_next);
     };
-    table_content content{"Idle time by cause", cause_columns, lines.size()};
+    table_content content{"Idle time by cause and line", cause_columns, lines.size()};
     content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
       const query::gap_line& each = *lines[row];
       to.push_back(table_cell::text(words_of_line(each)));
@@ -276,7 +338,6 @@ class idle_gaps_view final : public view {
       ImGui::PopID();
     }
     ImGui::EndTable();
-    remark(with, "As in the report, gaps below 1 ms count only if a call fills them.");
   }
 
   void draw_gaps(const view_context& with) {
@@ -287,7 +348,7 @@ class idle_gaps_view final : public view {
     heading(with, rows_.size() < total
                       ? "The longest " + format_count(rows_.size()) + " of " + format_some(total, "gap")
                       : format_some(total, "gap") + ", longest first");
-    if (rows_.empty()) return remark(with, "No gap of at least 10 µs.");
+    if (rows_.empty()) return remark(with, "No gaps.");
     const bool several = shown_->lengths.size() > 1 && !only_;
     if (!begin_metrics("gaps", {"host activity", "until", "length", "at"})) return;
     table_content content{"Idle gaps", gap_columns, rows_.size()};

@@ -130,6 +130,14 @@ constexpr std::array idle_columns = {
     data_column{"longest_ns", type::integer, "longest", "The longest gap"},
 };
 
+constexpr std::array idle_cause_columns = {
+    data_column{"device", type::integer, "device", "The idle device"},
+    data_column{"cause", type::text, "cause", "Why it had no work"},
+    data_column{"times", type::integer, "count", "Number of gaps with such a part"},
+    data_column{"total_ns", type::integer, "total", "Total time"},
+    data_column{"longest_ns", type::integer, "longest", "The longest such time in one gap"},
+};
+
 constexpr std::array finding_columns = {
     data_column{"severity", type::text, "severity", "info, warning or error"},
     data_column{"kind", type::text, "kind", "Kind of finding; `sluice report --explain KIND` explains it"},
@@ -154,6 +162,8 @@ constexpr std::array tables = {
     data_table{"steps", "Training steps, marked by the program or inferred.", data_rows::metrics, "step", step_columns},
     data_table{"idle", "The longest times in which a device was idle, by cause, call and line, as in the report.",
                data_rows::metrics, "idle_use", idle_columns},
+    data_table{"idle_causes", "The whole idle time of each device by cause.", data_rows::metrics, "idle_cause",
+               idle_cause_columns},
     data_table{"findings", "Findings of the report.", data_rows::metrics, "finding", finding_columns},
 };
 

@@ -149,7 +149,7 @@ void tell_launches(finder& in, const device_idle& device) {
   finding& f = in.add(finding_kind::idle_gaps, std::move(text), std::string(get_launch_advice(place.maker)));
   f.saves = in.time(static_cast<double>(launches.saved), saving_basis::modelled);
   const gaps all(groups);
-  f.range = all.longest->longest_gap;
+  f.range = device.span;
   f.where = place;
   f.only_note = launches.launches < min_recurring || all.spread < min_spread;
 }

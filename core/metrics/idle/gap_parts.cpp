@@ -10,20 +10,27 @@ bool gap_splitter::counts(const host_call& call) const {
   return !beside || enqueuing_ == nullptr || call.thread == enqueuing_->thread;
 }
 
+void gap_splitter::find_calls(const process_timeline* host, time_range gap, std::optional<time_ns> enqueued) {
+  enqueuing_ = running_ = nullptr;
+  if (host == nullptr) return;
+  if (enqueued && *enqueued <= gap.begin) {
+    running_ = host->blocking().find_open(gap.begin, [&](const host_call& each) {
+      return each.cause == gap_cause::blocking_copy && *enqueued >= each.begin && *enqueued < each.end;
+    });
+    enqueuing_ = running_;
+    return;
+  }
+  if (enqueued) enqueuing_ = host->find_enqueuing(*enqueued);
+  running_ = host->blocking().find_open(gap.begin, [&](const host_call& each) { return counts(each); });
+}
+
 std::span<const gap_part> gap_splitter::split(const process_timeline* host, time_range gap,
                                               std::optional<time_ns> enqueued) {
   parts_.clear();
-  enqueuing_ = host == nullptr || !enqueued ? nullptr : host->find_enqueuing(*enqueued);
-  running_ = host == nullptr
-                 ? nullptr
-                 : host->blocking().find_open(gap.begin, [&](const host_call& each) { return counts(each); });
-  if (enqueued && *enqueued <= gap.begin) {
-    const bool copies = running_ != nullptr && running_->cause == gap_cause::blocking_copy &&
-                        *enqueued >= running_->begin && *enqueued < running_->end;
-    if (!copies) {
-      parts_.push_back({gap, gap_cause::queued, nullptr});
-      return parts_;
-    }
+  find_calls(host, gap, enqueued);
+  if (enqueued && *enqueued <= gap.begin && running_ == nullptr) {
+    parts_.push_back({gap, gap_cause::queued, nullptr});
+    return parts_;
   }
   time_ns now = gap.begin;
   if (running_ != nullptr) {

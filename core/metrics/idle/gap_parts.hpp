@@ -60,12 +60,14 @@ class gap_splitter {
   /// the result itself until the next call. O(log n + host events in the gap).
   std::span<const gap_part> split(const process_timeline* host, time_range gap, std::optional<time_ns> enqueued);
 
-  /// The call that requested the work of the last gap; null if it was not recorded.
+  /// The call that requested the work of the last gap; null if it was not recorded, or for a `queued` gap.
   [[nodiscard]] const host_call* enqueuing() const { return enqueuing_; }
   /// The call that was running when the last gap began (rule 2); null if there was none.
   [[nodiscard]] const host_call* running() const { return running_; }
 
  private:
+  /// Sets `enqueuing_` and `running_`.
+  void find_calls(const process_timeline* host, time_range gap, std::optional<time_ns> enqueued);
   [[nodiscard]] bool counts(const host_call& call) const;
   void split_host(const process_timeline& host, time_range gap, time_range window);
   void split_launch(time_range rest);

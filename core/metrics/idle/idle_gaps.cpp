@@ -137,10 +137,14 @@ void idle_gaps_builder::add_part(const gap_part& part, const process_timeline* h
     known->length += part.span.length();
   else
     tallies_.push_back({group, part.span.length(), part.call});
+  if (!keeps_parts_) return;
   const host_call* by = part.call != nullptr ? part.call : splitter_.enqueuing();
   index::thread_key thread;
   if (by != nullptr) thread = {next.process, host->get_thread(by->thread)};
-  parts_.push_back({device, gap, part.span, part.cause, group.call, group.stack, thread, group.stack_is_next});
+  time_range ran = part.span;
+  if (const host_call* running = splitter_.running(); part.call == nullptr && running != nullptr)
+    ran.begin = std::clamp(running->end, gap.begin, part.span.begin);
+  parts_.push_back({device, gap, part.span, ran, part.cause, group.call, group.stack, thread, group.stack_is_next});
 }
 
 void idle_gaps_builder::add_gap(const index::event_store& store, device_state& state, const device_work& next,

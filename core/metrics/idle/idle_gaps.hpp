@@ -45,10 +45,14 @@ struct device_idle {
 };
 
 /// A part of a gap. If it is due to what a thread did (`comes_from_thread`), samples of the thread can say more about it.
-struct host_part {
+struct idle_part {
   trace::device_id device{};
   time_range gap;   ///< The whole gap.
   time_range span;  ///< The part. The parts of a gap do not overlap.
+  /// When the thread did what the part is due to. Ends with `span`, and begins earlier than it if a call blocked the
+  /// host when the gap began: the first part of the gap is that call's, as long as it blocked, but the thread went on
+  /// as soon as the call returned (rule 2 of `gap_splitter`). Samples in `ran` share the length of `span`.
+  time_range ran;
   gap_cause cause{};
   trace::string_id call{};  ///< The call in which the thread was, if that is the cause.
   trace::stack_id stack{};  ///< As in `gap_group`.
@@ -85,18 +89,20 @@ class idle_gaps_builder {
   /// The lengths of all gaps, indexed by device; empty if `listed` is 0.
   [[nodiscard]] const std::map<trace::device_id, gap_lengths>& lengths() const { return longest_.lengths(); }
 
-  /// Calls `use(const host_part&)` for all parts of the gaps that ended in the last section added, in order of device
-  /// and time. O(parts).
+  /// From now on, keeps the parts for `for_each_part` and `for_each_host_part`: 104 bytes for each.
+  void keep_parts() { keeps_parts_ = true; }
+  /// Calls `use(const idle_part&)` for all parts of the gaps that ended in the last section added, in order of device
+  /// and time. Call `keep_parts` first. O(parts).
   template <class Use>
   void for_each_part(Use&& use) const {
-    for (const host_part& each : parts_) use(each);
+    for (const idle_part& each : parts_) use(each);
   }
   /// The same for the host's parts (`comes_from_thread`). This is the hook for whoever knows more about the host, such
-  /// as samples of its threads: after each `add`, visit the parts and look up `thread` in `span`. A gap may have begun
+  /// as samples of its threads: after each `add`, visit the parts and look up `thread` in `ran`. A gap may have begun
   /// in an earlier section: keep what you know of the time from `open_since()` on. O(parts).
   template <class Use>
   void for_each_host_part(Use&& use) const {
-    for (const host_part& each : parts_)
+    for (const idle_part& each : parts_)
       if (comes_from_thread(each.cause)) use(each);
   }
   /// The earliest begin of a gap that is still open after the last `add`. Later calls of `for_each_host_part` report
@@ -159,8 +165,9 @@ class idle_gaps_builder {
   std::unordered_map<std::uint64_t, bool> collectives_;           ///< By the id of a kernel's name.
   std::map<trace::process_id, std::vector<queued_work>> queued_;  ///< Of the current section.
   std::vector<tally> tallies_;                                    ///< Of the current gap.
-  std::vector<host_part> parts_;                                  ///< Of the last section.
+  std::vector<idle_part> parts_;                                  ///< Of the last section.
   bool started_ = false;
+  bool keeps_parts_ = false;
   bool gain_known_ = false;  ///< True if the times at which work was requested are known.
   time_ns gain_ = 0;         ///< The cost of all calls that block the host, summed over sections.
 };

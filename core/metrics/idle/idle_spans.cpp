@@ -12,11 +12,11 @@ std::int64_t idle_span_merger::get_pixel(time_ns time) const {
   return static_cast<std::int64_t>(static_cast<double>(time - range_.begin) / ns_per_pixel_);
 }
 
-void idle_span_merger::add(const host_part& part, const recent_samples& samples) {
+void idle_span_merger::add(const idle_part& part, const recent_samples& samples) {
   const time_range inside = intersect(part.span, range_);
   if (inside.length() <= 0) return;
   const auto get_host = [&] {
-    return comes_from_thread(part.cause) || part.cause == gap_cause::launch ? samples.get_shares(part.thread, part.span)
+    return comes_from_thread(part.cause) || part.cause == gap_cause::launch ? samples.get_shares(part.thread, part.ran)
                                                                             : std::vector<host_share>();
   };
   if (static_cast<double>(inside.length()) >= ns_per_pixel_) {

@@ -16,8 +16,8 @@ struct idle_span {
   gap_cause cause{};               ///< The cause of most of the time.
   std::uint32_t parts = 1;         ///< The number of parts.
   time_ns idle = 0;                ///< Their time; less than the length of `span` if the device worked in between.
-  host_part longest;               ///< The longest of these parts with this cause.
-  std::vector<host_share> host{};  ///< What `longest.thread` did in `longest.span`, if that is sampled.
+  idle_part longest;               ///< The longest of these parts with this cause.
+  std::vector<host_share> host{};  ///< What `longest.thread` did in `longest.ran`, if that is sampled.
 };
 
 /// Merges parts that are shorter than a pixel. At most three spans a pixel remain, usually one. Not thread-safe.
@@ -28,7 +28,7 @@ class idle_span_merger {
 
   /// Adds a part. Parts are in order of time and do not overlap; what is outside of the range is cut off. `samples`
   /// must have those of the part. O(log samples + samples in the part).
-  void add(const host_part& part, const recent_samples& samples);
+  void add(const idle_part& part, const recent_samples& samples);
   /// The spans in order of time.
   [[nodiscard]] std::vector<idle_span> get_spans() const;
 
@@ -36,7 +36,7 @@ class idle_span_merger {
   struct cause_sum {
     time_ns time = 0;
     time_ns longest_time = 0;
-    host_part longest;
+    idle_part longest;
     std::vector<host_share> host;
   };
   /// The small parts of one pixel.

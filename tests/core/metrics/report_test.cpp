@@ -177,14 +177,17 @@ TEST(report, counts_a_device_as_idle_only_between_its_first_and_its_last_work) {
   EXPECT_EQ(hint->severity, trace::severity::info) << "two gaps may be a start and an end";
 }
 
-TEST(report, says_how_much_of_the_time_a_device_was_idle_if_no_gap_is_long) {
+TEST(report, says_how_slow_launches_are_if_a_device_waits_for_each) {
   recording recorded;
   recorded.standard_tables();
   for (int i = 0; i < 100; ++i) recorded.add_kernel(i * 12'000, i * 12'000 + 4'000);
   const report whole_report = build_report(recorded);
   const finding* hint = find(whole_report, finding_kind::idle_gaps);
   ASSERT_NE(hint, nullptr);
-  EXPECT_EQ(hint->text, "The GPU was idle for 66 % of the time between its first and last work (792 µs of 1.19 ms).");
+  EXPECT_EQ(hint->text,
+            "The GPU was idle for 792 µs (66 % of the active time): kernel launches too slow. 99 launches at 12.0 µs "
+            "each against 4.00 µs of GPU work.");
+  EXPECT_EQ(hint->saves.time, 99 * 8'000 - 10'000 - 99 * 1'100) << "a CUDA graph";
   EXPECT_EQ(hint->range, (time_range{0, 99 * 12'000 + 4'000}));
 }
 

@@ -268,12 +268,37 @@ TEST(stored_metrics, of_version_8_are_read_as_well) {
   const std::size_t rare = bytes.find(std::string("\x80\x01\0\0\x03", 5));
   ASSERT_NE(rare, std::string::npos);
   bytes.erase(rare + 2, 1);
+  bytes.erase(rare + 4, 1);  // Nor the number of devices with idle times; only zeros lie between here and there.
   const auto read = decode_stored_metrics(bytes, 8);
   ASSERT_TRUE(read) << read.error().message;
   ASSERT_EQ(read->metrics.waste.ranks.size(), 1U);
   EXPECT_EQ(read->metrics.waste.ranks[0].waiting, 64);
   EXPECT_EQ(read->metrics.waste.ranks[0].gathers, 3U);
   EXPECT_FALSE(decode_stored_metrics(bytes, 9));
+}
+
+TEST(stored_metrics, keep_the_causes_of_idle_time_since_version_11) {
+  stored_metrics subject;
+  subject.blocks.resize(trace::layer_count);
+  const std::string without = get_bytes(subject);
+  metrics::device_idle idle;
+  idle.device = trace::device_id{1};
+  idle.span = {10, 1000};
+  idle.busy = 400;
+  idle.collectives_alone = 50;
+  idle.causes = {{metrics::gap_cause::launch, 7, 500, 90}, {metrics::gap_cause::queued, 2, 90, 60}};
+  idle.launches = {8, 500, 300, 1, 77};
+  subject.metrics.waste.idle_times = {idle};
+  const std::string bytes = get_bytes(subject);
+  const auto read = decode_stored_metrics(bytes, 11);
+  ASSERT_TRUE(read) << read.error().message;
+  ASSERT_EQ(read->metrics.waste.idle_times.size(), 1U);
+  EXPECT_EQ(get_bytes(*read), bytes);
+  EXPECT_EQ(read->metrics.waste.idle_times[0].idle(), 590);
+  EXPECT_EQ(read->metrics.waste.idle_times[0].causes[1].cause, metrics::gap_cause::queued);
+  EXPECT_EQ(read->metrics.waste.idle_times[0].launches.saved, 77);
+  EXPECT_FALSE(decode_stored_metrics(bytes, 10));
+  EXPECT_GT(bytes.size(), without.size());
 }
 
 TEST(stored_metrics, of_another_version_is_left_alone) {

@@ -49,9 +49,9 @@ class host_of_gaps {
   /// Adds the gaps that ended in the last section added to `gaps`.
   void add(const sources& source, const metrics::idle_gaps_builder& gaps, time_range part) {
     samples_.add(source.index.samples(), part);
-    gaps.for_each_part([&](const metrics::host_part& each) {
+    gaps.for_each_part([&](const metrics::idle_part& each) {
       if (each.cause == metrics::gap_cause::queued || each.gap.length() < get_shortest(each.device)) return;
-      std::vector<metrics::host_share> more = samples_.get_shares(each.thread, each.span);
+      std::vector<metrics::host_share> more = samples_.get_shares(each.thread, each.ran);
       if (more.empty()) return;
       std::vector<metrics::host_share>& known = shares_[{each.device, each.gap.begin}];
       known = known.empty() ? std::move(more) : join(known, more);
@@ -94,7 +94,7 @@ class gaps_of_parts final : public section_result<idle_gap_list> {
 
   result<void> add(const sources& source, time_range part) override {
     scope_.trace = &source.trace;
-    if (!gaps_) gaps_.emplace(scope_, idle_gap_list::limit);
+    if (!gaps_) gaps_.emplace(scope_, idle_gap_list::limit).keep_parts();
     gaps_->add(source.index, part);
     host_.add(source, *gaps_, part);
     if (source.cancelled) return fail(error_code::cancelled, "the query was cancelled");
@@ -112,6 +112,7 @@ class gaps_of_parts final : public section_result<idle_gap_list> {
     for (const metrics::idle_gap& each : gaps_->longest())
       list.gaps.push_back({each, reader.describe(host_.get(each), each.stack, each.stack_is_next)});
     list.lines = get_lines(gaps_->gaps(), places);
+    list.devices = gaps_->devices();
     return list;
   }
 

@@ -36,6 +36,7 @@ struct idle_gap_list {
   std::map<trace::device_id, metrics::gap_lengths> lengths;  ///< Only devices with gaps.
   std::vector<listed_gap> gaps;                              ///< The longest first; at most `limit` for each device.
   std::vector<gap_line> lines;                               ///< The line with the largest `total` first.
+  std::vector<metrics::device_idle> devices;  ///< Sorted by device; the causes of each add up to its idle time.
 
   static constexpr std::size_t limit = 1000;
 };

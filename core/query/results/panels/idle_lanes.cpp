@@ -40,10 +40,10 @@ class lanes_of_parts final : public section_result<idle_lanes> {
 
   result<void> add(const sources& source, time_range part) override {
     scope_.trace = &source.trace;
-    if (!gaps_) gaps_.emplace(scope_);
+    if (!gaps_) gaps_.emplace(scope_).keep_parts();
     gaps_->add(source.index, part);
     samples_.add(source.index.samples(), part);
-    gaps_->for_each_part([&](const metrics::host_part& each) {
+    gaps_->for_each_part([&](const metrics::idle_part& each) {
       lanes_.try_emplace(each.device, query_.range, query_.width).first->second.add(each, samples_);
     });
     samples_.forget(std::min(gaps_->open_since(), part.end));
@@ -60,7 +60,7 @@ class lanes_of_parts final : public section_result<idle_lanes> {
     for (const auto& [device, merger] : lanes_) {
       idle_lane lane{device, {}};
       for (const metrics::idle_span& each : merger.get_spans()) {
-        const metrics::host_part& part = each.longest;
+        const metrics::idle_part& part = each.longest;
         lane.gaps.push_back({each.span, each.cause, each.parts, each.idle, part.gap, part.span.length(), part.call,
                              words.add(reader.describe(each.host, part.stack, part.stack_is_next))});
       }

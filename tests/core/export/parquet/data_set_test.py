@@ -16,7 +16,7 @@ import sys
 import tempfile
 
 RANKS = 64
-TABLES = ("events", "blocks", "transfers", "kernels", "steps", "idle", "findings")
+TABLES = ("events", "blocks", "transfers", "kernels", "steps", "idle", "idle_causes", "findings")
 
 
 def run(*words, **more):
@@ -147,7 +147,8 @@ def test_each_table_has_the_rows_of_sluice_query(engine, recordings, assets):
     kinds = ("alloc", "free", "transfer", "kernel", "api_call", "host_range", "sync", "marker", "memset", "device_memory")
     for name in recordings.runs:
         for table, same in (("blocks", "block"), ("transfers", "transfer"), ("kernels", "kernel"), ("steps", "step"),
-                            ("findings", "finding"), ("idle", "idle_use")):
+                            ("findings", "finding"), ("idle", "idle_use"),
+                            ("idle_causes", "idle_cause")):
             expect_equal(f"rows of {table} of {name}", engine.ask(f"SELECT COUNT(*) FROM {table} WHERE run = '{name}'"),
                          recordings.query(name, f"SELECT count(*) AS n FROM {same}"))
         for kind in kinds:

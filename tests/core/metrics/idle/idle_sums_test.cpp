@@ -84,7 +84,7 @@ class random_program : public idle_program {
       call.process = row.process;
       call.thread = row.thread;
       call.end = call.time + (1 + draw(3) * draw(120)) * us;
-      call.name = recorded.text("cuLaunchKernel");
+      call.name = recorded.text(draw(4) == 0 ? "cuMemcpyHtoD_v2" : "cuLaunchKernel");
       recorded.writer().add(call);
     }
     std::vector<bool>& busy = busy_[device];
@@ -199,8 +199,8 @@ TEST(host_parts, name_the_thread_that_enqueues_the_next_work_and_its_time) {
   program.launch(300, 305, 400);
   program.launch(405, 410, 500);
   const idle_gaps_builder builder = program.build();
-  std::vector<host_part> parts;
-  builder.for_each_host_part([&](const host_part& each) { parts.push_back(each); });
+  std::vector<idle_part> parts;
+  builder.for_each_host_part([&](const idle_part& each) { parts.push_back(each); });
   ASSERT_EQ(parts.size(), 1U) << "the launches are no host code";
   EXPECT_EQ(parts[0].cause, gap_cause::host);
   EXPECT_EQ(parts[0].span, (time_range{100 * idle_program::us, 300 * idle_program::us}));
@@ -209,12 +209,24 @@ TEST(host_parts, name_the_thread_that_enqueues_the_next_work_and_its_time) {
   EXPECT_EQ(builder.open_since(), 500 * idle_program::us);
 }
 
+TEST(host_parts, begin_when_the_thread_went_on_after_a_call_that_blocked_it) {
+  idle_program program;
+  program.launch(0, 5, 100);
+  program.call(50, 110, "cuStreamSynchronize");
+  program.launch(300, 305, 400);
+  std::vector<idle_part> parts;
+  program.build().for_each_host_part([&](const idle_part& each) { parts.push_back(each); });
+  ASSERT_EQ(parts.size(), 1U);
+  EXPECT_EQ(parts[0].span, (time_range{160 * idle_program::us, 300 * idle_program::us})) << "60 us are the wait's";
+  EXPECT_EQ(parts[0].ran, (time_range{110 * idle_program::us, 300 * idle_program::us}));
+}
+
 TEST(host_parts, of_all_sections_are_the_idle_time_of_the_host) {
   for_each_seed(1, 40, [](std::uint64_t seed) {
     random_program program(seed);
     const idle_gaps_builder builder = program.build();
     std::map<trace::device_id, time_ns> parts, causes;
-    builder.for_each_host_part([&](const host_part& each) { parts[each.device] += each.span.length(); });
+    builder.for_each_host_part([&](const idle_part& each) { parts[each.device] += each.span.length(); });
     for (const device_idle& device : builder.devices())
       for (const cause_time& each : device.causes)
         if (each.cause != gap_cause::wait && each.cause != gap_cause::launch && each.cause != gap_cause::queued)

@@ -2,14 +2,14 @@
 
 #include <gtest/gtest.h>
 
+#include "tests/core/metrics/analyzers/wasteful_recording.hpp"
 #include "tests/core/metrics/idle/idle_program.hpp"
 
 namespace sluice::metrics {
 namespace {
 
 using testing::idle_program;
-
-constexpr time_ns us = 1'000;
+using testing::us;
 
 TEST(launch_rate, is_the_time_from_launch_to_launch_against_the_work_of_each) {
   idle_program program;

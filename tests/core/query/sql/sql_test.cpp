@@ -358,7 +358,8 @@ TEST_F(sql_test, metrics_of_the_whole_are_those_that_the_file_has) {
   ASSERT_TRUE(made_.writer().flush());
   const testing::indexed loaded(made_.open());
   summary::stored_metrics stored_metrics = summary::make_stored_metrics(loaded.index, *loaded.snapshot);
-  const std::vector<std::string> metrics{"transfer_use", "device_use", "thread_use", "finding", "step"};
+  const std::vector<std::string> metrics{"transfer_use", "device_use", "thread_use", "idle_cause",
+                                         "device_idle",  "finding",    "step"};
   auto plain = sql_database::open(loaded.snapshot).value();
   std::vector<std::vector<std::string>> wanted;
   for (const std::string& table : metrics) wanted.push_back(ask_of(*plain, "SELECT * FROM " + table));
@@ -374,6 +375,19 @@ TEST_F(sql_test, metrics_of_the_whole_are_those_that_the_file_has) {
   EXPECT_EQ(ask("SELECT frees FROM memory_use LIMIT 1"), ours);
   for (std::size_t i = 0; i < metrics.size(); ++i) EXPECT_EQ(ask("SELECT * FROM " + metrics[i]), wanted[i]);
   EXPECT_NE(ask("SELECT frees FROM memory_use WHERE range_begin = 0 LIMIT 1"), ours) << "of a range";
+}
+
+TEST_F(sql_test, causes_of_idle_time_add_up_to_it) {
+  made_.standard_tables();
+  for (time_ns i = 0; i < 5; ++i) {
+    made_.add_kernel(i * 1'000'000, i * 1'000'000 + 10'000);
+    made_.add_call(i * 1'000'000 + 5'000, i * 1'000'000 + 50'000, "cuStreamSynchronize");
+  }
+  open();
+  EXPECT_EQ(ask("SELECT idle FROM device_idle"), std::vector<std::string>{std::to_string(4 * 990'000)});
+  EXPECT_EQ(ask("SELECT sum(total) FROM idle_cause"), std::vector<std::string>{std::to_string(4 * 990'000)});
+  EXPECT_EQ(ask("SELECT total FROM idle_cause WHERE cause = 'synchronization'"),
+            std::vector<std::string>{std::to_string(4 * 45'000)});
 }
 
 TEST_F(sql, the_schema_is_what_the_database_has) {

@@ -71,6 +71,18 @@ TEST(listed_gaps, add_up_to_the_idle_time_of_the_device) {
   EXPECT_EQ(lengths.bins[14].count, 1U) << "16 to 33 us: 20 us";
 }
 
+TEST(listed_gaps, have_causes_that_add_up_to_the_idle_time) {
+  recording recorded;
+  write_gaps(recorded);
+  recorded.close();
+  const idle_gap_list list = make_result(recorded.path(), idle_gaps_query{whole_time});
+  ASSERT_EQ(list.devices.size(), 1U);
+  time_ns total = 0;
+  for (const metrics::cause_time& each : list.devices[0].causes) total += each.total;
+  EXPECT_EQ(total, list.devices[0].idle());
+  EXPECT_EQ(total, list.lengths.begin()->second.total);
+}
+
 TEST(listed_gaps, have_the_causes_of_the_findings) {
   recording recorded;
   write_gaps(recorded);
@@ -92,6 +104,18 @@ TEST(listed_gaps, from_sections_are_those_from_an_index_of_everything) {
   for (std::size_t i = 0; i < whole.gaps.size(); ++i) {
     EXPECT_EQ(sections.gaps[i].gap.span, whole.gaps[i].gap.span);
     EXPECT_EQ(sections.gaps[i].gap.after_kind, whole.gaps[i].gap.after_kind);
+    EXPECT_EQ(sections.gaps[i].gap.cause, whole.gaps[i].gap.cause);
+    EXPECT_EQ(sections.gaps[i].gap.caused, whole.gaps[i].gap.caused);
+  }
+  ASSERT_EQ(sections.devices.size(), whole.devices.size());
+  for (std::size_t i = 0; i < whole.devices.size(); ++i) {
+    EXPECT_EQ(sections.devices[i].span, whole.devices[i].span);
+    EXPECT_EQ(sections.devices[i].busy, whole.devices[i].busy);
+    ASSERT_EQ(sections.devices[i].causes.size(), whole.devices[i].causes.size());
+    for (std::size_t k = 0; k < whole.devices[i].causes.size(); ++k) {
+      EXPECT_EQ(sections.devices[i].causes[k].cause, whole.devices[i].causes[k].cause);
+      EXPECT_EQ(sections.devices[i].causes[k].total, whole.devices[i].causes[k].total);
+    }
   }
 }
 
