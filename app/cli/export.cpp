@@ -143,9 +143,11 @@ action declare_export(CLI::App& command) {
       ->type_name("KIND:ID");
   command.add_option("--table", wanted->tables, "Only this table (csv, sqlite); can be repeated")->type_name("NAME");
   command
-      .add_option("--measure", wanted->measure,
-                  "Metric of folded stacks: live bytes at the peak, allocated bytes or copied bytes (default: peak)")
-      ->type_name("peak|allocated|transferred");
+      .add_option(
+          "--measure", wanted->measure,
+          "Metric of folded stacks: live bytes at the peak, allocated bytes, copied bytes, or ns of host threads "
+          "(default: peak)")
+      ->type_name("peak|allocated|transferred|host");
   command.add_option("--run", wanted->run, "Name of the run in a data set (parquet; default: name of FILE)")
       ->type_name("NAME");
   add_sources_option(command, wanted->sources_from);

@@ -1,5 +1,5 @@
 // Writes folded stacks for flamegraph.pl, speedscope and inferno. Each line is one stack, with the outermost frame
-// first and ";" between frames, then the bytes.
+// first and ";" between frames, then the bytes or, for samples of the host, the ns.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,17 +13,23 @@
 namespace sluice::exports {
 namespace {
 
-constexpr std::array<std::pair<std::string_view, query::stack_measure>, 3> measures = {
+constexpr std::array<std::pair<std::string_view, query::stack_measure>, 4> measures = {
     {{"peak", query::stack_measure::peak},
      {"allocated", query::stack_measure::allocated},
-     {"transferred", query::stack_measure::transferred}}};
+     {"transferred", query::stack_measure::transferred},
+     {"host", query::stack_measure::host}}};
 
 result<query::stack_measure> get_measure(const std::string& name) {
   if (name.empty()) return query::stack_measure::peak;
   for (const auto& [word, measure] : measures)
     if (word == name) return measure;
   return fail(error_code::invalid_argument, "unknown measure '" + name + "'", "--measure",
-              "choose peak, allocated or transferred");
+              "choose peak, allocated, transferred or host");
+}
+
+/// Returns the metric whose value follows each stack.
+metrics::stack_weight get_weight(query::stack_measure measure) {
+  return measure == query::stack_measure::host ? metrics::stack_weight::busy : metrics::stack_weight::bytes;
 }
 
 /// Returns a frame as "forward (nn/linear.py:114)", without the characters that end a frame or a line.
@@ -51,10 +57,16 @@ result<query::stack_view> list_stacks(job& export_job, query::stack_measure meas
   query::stacks_query query;
   query.range = export_job.range();
   query.measure = measure;
+  query.weight = get_weight(measure);
+  const bool of_threads = measure == query::stack_measure::host;
   for (const subject& one : export_job.wanted().only) {
+    if (of_threads && one.kind == query::id_kind::thread) {
+      query.thread = trace::thread_id{one.id};
+      continue;
+    }
     if (one.kind != query::id_kind::device)
       return fail(error_code::invalid_argument, "folded stacks can only be filtered by one device", "--only",
-                  "expected device:ID");
+                  of_threads ? "expected device:ID or thread:ID" : "expected device:ID");
     query.device = trace::device_id{one.id};
   }
   symbols::frame_cache frames(symbols::options_for(export_job.trace()));
@@ -75,6 +87,9 @@ result<void> write_folded(job& export_job, output& to) {
   if (!measure) return tl::unexpected(measure.error());
   const auto view = list_stacks(export_job, *measure);
   if (!view) return tl::unexpected(view.error());
+  const metrics::stack_weight weight = get_weight(*measure);
+  if (*measure == query::stack_measure::host && view->tree.nodes.front().all.count == 0)
+    export_job.note("the recording has no samples of host threads in this range");
   if (!view->recorded) export_job.note("no call stacks were recorded, so the output is a single line");
   if (view->choice) export_job.note("memory: " + view->choices[*view->choice].label);
   if (view->tree.cut) export_job.note("some stacks are truncated, because they are too deep or too many");
@@ -85,10 +100,11 @@ result<void> write_folded(job& export_job, output& to) {
     if (node.depth == 0) continue;
     path.resize(node.depth - 1);
     path.push_back(node.line);
-    if (node.own.bytes == 0) continue;
+    const std::uint64_t value = metrics::get_weight(node.own, weight);
+    if (value == 0) continue;
     std::string text;
     for (const std::uint32_t line : path) text.append(text.empty() ? "" : ";").append(frames[line]);
-    text += " " + std::to_string(node.own.bytes) + "\n";
+    text += " " + std::to_string(value) + "\n";
     if (auto written = to.write(text); !written) return written;
     export_job.count_rows(1);
   }

@@ -100,6 +100,10 @@ void tell(trace::file_writer& file_writer) {
     auto range = with(trace::host_range_event{}, now);
     range.end = now + 900;
     file_writer.add(range);
+    auto sample = with(trace::host_sample_event{}, now);
+    sample.length = 1000;
+    sample.state = trace::host_state::running;
+    file_writer.add(sample);
     if (i < 5) continue;
     auto freed = with(trace::free_event{}, now + 400);
     freed.block = static_cast<trace::block_id>(i - 4);

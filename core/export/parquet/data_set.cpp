@@ -16,8 +16,8 @@ constexpr std::array event_columns = {
                 table},
     data_column{"begin_ns", type::rising, "time", "Time on the recording's clock; the start of events with a duration"},
     data_column{"end_ns", type::rising, "end", "End time; null: no duration, or never ended"},
-    data_column{"name", type::text, "name|direction|operation|text",
-                "Name of the function, kernel, range or mark; direction of a copy"},
+    data_column{"name", type::text, "name|direction|operation|text|state",
+                "Name of the function, kernel, range or mark; direction of a copy; state of a sampled thread"},
     data_column{"process", type::integer, "process", "The process"},
     data_column{"thread", type::integer, "thread", "The host thread; null: recorded on the device only"},
     data_column{"thread_name", type::text, "thread", "The thread's name, or its number", thread_name},
@@ -112,6 +112,22 @@ constexpr std::array kernel_columns = {
                 call_stack},
 };
 
+constexpr std::array host_sample_columns = {
+    data_column{"id", type::rising, "id", "The event"},
+    data_column{"begin_ns", type::rising, "time", "Start of the time that the sample stands for"},
+    data_column{"end_ns", type::rising, "end", "End of that time"},
+    data_column{"duration_ns", type::integer, "length", "Duration"},
+    data_column{"state", type::text, "state", "running, in_kernel, blocked, runnable or unknown"},
+    data_column{"system_call", type::text, "system_call_name", "Name of the system call that the thread was in"},
+    data_column{"process", type::integer, "process", "The process"},
+    data_column{"thread", type::integer, "thread", "The sampled thread"},
+    data_column{"thread_name", type::text, "thread", "The thread's name, or its number", thread_name},
+    data_column{"line", type::text, "stack", "The innermost line of the program's own code", stack},
+    data_column{"module", type::text, "stack", "The innermost Class.forward; for native code, the class or namespace",
+                stack},
+    data_column{"owner", type::text, "stack", "The library that owns the code", stack},
+};
+
 constexpr std::array step_columns = {
     data_column{"process", type::integer, "process", "The process of the step"},
     data_column{"number", type::rising, "number", "From the program; otherwise counted from 0"},
@@ -159,6 +175,8 @@ constexpr std::array tables = {
                block_columns},
     data_table{"transfers", "Copies.", data_rows::rows, "transfer", transfer_columns},
     data_table{"kernels", "Kernels.", data_rows::rows, "kernel", kernel_columns},
+    data_table{"host_samples", "Samples of what host threads did.", data_rows::rows, "host_sample",
+               host_sample_columns},
     data_table{"steps", "Training steps, marked by the program or inferred.", data_rows::metrics, "step", step_columns},
     data_table{"idle", "The longest times in which a device was idle, by cause, call and line, as in the report.",
                data_rows::metrics, "idle_use", idle_columns},

@@ -119,7 +119,7 @@ struct stack_grouping {
   friend bool operator==(const stack_grouping&, const stack_grouping&) = default;
 };
 
-/// Requests the call stacks that allocated memory or copied it.
+/// Requests the call stacks that allocated memory or copied it, or in which host threads spent time.
 struct stacks_query {
   time_range range;
   stack_measure measure = stack_measure::peak;
@@ -128,6 +128,8 @@ struct stacks_query {
   std::optional<trace::device_id> device{};
   std::optional<trace::memory_kind> kind{};
   std::optional<trace::direction> direction{};  ///< For the measure `transferred`.
+  std::optional<trace::thread_id> thread{};     ///< For the measure `host`.
+  std::optional<trace::host_state> state{};     ///< For the measure `host`.
   metrics::stack_weight weight = metrics::stack_weight::bytes;
   metrics::stack_order order = metrics::stack_order::from_caller;
   bool fold = false;  ///< Hide the lines of libraries, except the innermost line of each stack.

@@ -117,6 +117,11 @@ template <class Query>
 inline constexpr bool draws = std::is_same_v<Query, tracks_query> || std::is_same_v<Query, slices_query> ||
                               std::is_same_v<Query, series_query> || std::is_same_v<Query, ranks_query>;
 
+/// True if the measure is computed from blocks alone.
+[[nodiscard]] constexpr bool reads_memory(stack_measure measure) {
+  return measure != stack_measure::transferred && measure != stack_measure::host;
+}
+
 /// Returns the data that the index of a section must hold to compute the result.
 template <class Query>
 [[nodiscard]] constexpr index::section_scope get_scope(const Query& query) {
@@ -125,7 +130,7 @@ template <class Query>
                                 std::is_same_v<Query, what_if_query> || std::is_same_v<Query, memory_groups_query> ||
                                 std::is_same_v<Query, generations_query> || std::is_same_v<Query, holes_query>;
   if constexpr (std::is_same_v<Query, stacks_query>)
-    return query.measure == stack_measure::transferred ? section_scope::everything : section_scope::memory;
+    return reads_memory(query.measure) ? section_scope::memory : section_scope::everything;
   if constexpr (std::is_same_v<Query, blocks_query>)
     return query.needs_uses() ? section_scope::everything : section_scope::memory;
   if constexpr (about_blocks) return section_scope::memory;

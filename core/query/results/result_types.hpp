@@ -249,10 +249,11 @@ struct event_details {
 
 /// The quantity that is summed up for each stack.
 enum class stack_measure : std::uint8_t {
-  peak,        ///< Memory that is live at the peak within the range.
-  live,        ///< Memory that is live at one time.
-  allocated,   ///< Memory allocated in the range.
-  transferred  ///< Bytes copied in the range.
+  peak,         ///< Memory that is live at the peak within the range.
+  live,         ///< Memory that is live at one time.
+  allocated,    ///< Memory allocated in the range.
+  transferred,  ///< Bytes copied in the range.
+  host          ///< Time that host threads spent in the range, from samples: `busy` and `alone` of `stack_metrics`.
 };
 
 /// Call stacks merged into one tree, with the source lines of its nodes.
@@ -267,7 +268,7 @@ struct stack_view {
   std::optional<std::size_t> choice;
   time_ns time = 0;              ///< The time of the peak, or the requested time.
   bool recorded = false;         ///< The recording has stacks.
-  bool kernels_known = false;    ///< For copies: kernels were recorded. If false, `alone` is meaningless.
+  bool kernels_known = false;    ///< For copies and host time: kernels were recorded. If false, `alone` is meaningless.
   bool symbols_pending = false;  ///< Some native functions have no names yet.
   std::optional<symbols::attribution> grouped_by{};  ///< The attribution by which the tree's first level is grouped.
 };

@@ -3,6 +3,7 @@
 #include "core/base/format.hpp"
 #include "core/index/labels.hpp"
 #include "core/metrics/attribution_choice.hpp"
+#include "core/metrics/host_stacks.hpp"
 #include "core/query/engine/metric_source.hpp"
 #include "core/query/engine/section_result.hpp"
 #include "core/query/results/stack_lines.hpp"
@@ -13,7 +14,7 @@ namespace {
 
 memory_wanted get_wanted(const stacks_query& query) { return {query.layer, query.device, query.kind}; }
 
-/// Adds up the memory of stacks in a range.
+/// Adds up the memory, copies or time of stacks in a range.
 class use_of_range {
  public:
   explicit use_of_range(const stacks_query& query) : query_(query), range_(bounded(query.range)) {}
@@ -24,6 +25,12 @@ class use_of_range {
     if (query_.measure == stack_measure::transferred) {
       use_.join(
           metrics::copying_stacks(source.index, {query_.device, query_.direction}, range_, source.cancelled, part));
+      if (first) use_.time = range_.begin;
+      return;
+    }
+    if (query_.measure == stack_measure::host) {
+      use_.join(metrics::sampled_stacks(source.index, {query_.device, query_.thread, query_.state}, range_,
+                                        source.cancelled, part));
       if (first) use_.time = range_.begin;
       return;
     }
@@ -120,7 +127,8 @@ result<stack_view> result_to(const stacks_query& query, const sources& source) {
 
 std::optional<result<stack_view>> result_from_metrics(const stacks_query& query, const sources& source) {
   const summary::stored_metrics& stored_metrics = *source.stored->metrics;
-  if (query.measure == stack_measure::live || !has_metrics_of(query.range, source)) return {};
+  const bool is_stored = query.measure != stack_measure::live && query.measure != stack_measure::host;
+  if (!is_stored || !has_metrics_of(query.range, source)) return {};
   stack_view view;
   for (const summary::memory_stacks& memory : stored_metrics.memory)
     view.choices.push_back(make_choice(memory.memory, source.trace.tables()));

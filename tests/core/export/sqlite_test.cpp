@@ -185,7 +185,17 @@ class folded : public query::sql_test {
     alloc(20, 2, 1000, 2);
     made_.add_free(30, 2);
     alloc(40, 3, 10, 0);
+    sample(0, 30, 2, 1);
+    sample(30, 20, 1, 1);
+    sample(0, 7, 0, 2);
     open();
+  }
+  void sample(trace::time_ns begin, trace::time_ns length, std::uint64_t stack, std::uint64_t thread) {
+    auto row = made_.event<trace::host_sample_event>(begin);
+    row.length = length;
+    row.stack = trace::stack_id{stack};
+    row.thread = trace::thread_id{thread};
+    made_.writer().add(row);
   }
   void frame(std::uint64_t id, const char* function, const char* file, std::uint64_t line) {
     trace::frame_row row;
@@ -232,6 +242,19 @@ TEST_F(folded, holds_what_was_allocated) {
   EXPECT_EQ(lines(wanted), (std::vector<std::string>{"main (train.py:9) 100"}));
 }
 
+TEST_F(folded, holds_the_time_of_host_threads) {
+  options wanted;
+  wanted.measure = "host";
+  EXPECT_EQ(lines(wanted), (std::vector<std::string>{"(no stack recorded) 7", "main (train.py:9) 20",
+                                                     "main (train.py:9);load,all (ada/data.py:3) 30"}));
+  wanted.range = time_range{20, 35};
+  EXPECT_EQ(lines(wanted),
+            (std::vector<std::string>{"main (train.py:9) 5", "main (train.py:9);load,all (ada/data.py:3) 10"}));
+  wanted.range.reset();
+  wanted.only = {parse_subject("thread:2").value()};
+  EXPECT_EQ(lines(wanted), std::vector<std::string>{"(no stack recorded) 7"});
+}
+
 TEST_F(folded, is_redacted) {
   options wanted;
   wanted.redact = redaction::all();
@@ -242,10 +265,12 @@ TEST_F(folded, is_redacted) {
 TEST_F(folded, says_what_it_cannot_do) {
   options wanted;
   wanted.measure = "cows";
-  EXPECT_NE(lines(wanted)[0].find("choose peak, allocated or transferred"), std::string::npos);
+  EXPECT_NE(lines(wanted)[0].find("choose peak, allocated, transferred or host"), std::string::npos);
   wanted.measure.clear();
   wanted.only = {parse_subject("stream:1").value()};
   EXPECT_NE(lines(wanted)[0].find("device:ID"), std::string::npos);
+  wanted.measure = "host";
+  EXPECT_NE(lines(wanted)[0].find("device:ID or thread:ID"), std::string::npos);
 }
 
 }  // namespace

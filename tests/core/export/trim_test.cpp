@@ -262,6 +262,14 @@ class small_recording {
     to.add(launch);
     alloc(600, 3, 2);
     free(900, 1);
+    trace::host_sample_event sample;
+    sample.process = process.id;
+    for (const trace::time_ns time : {440, 490, 790, 800}) {
+      sample.time = time;
+      sample.length = 50;
+      sample.stack = trace::stack_id{time == 440 ? 3U : 2U};
+      to.add(sample);
+    }
     // Late: a kernel that ran across the start of the range is written last.
     trace::kernel_event kernel;
     kernel.process = process.id;
@@ -305,6 +313,9 @@ TEST(trim, keeps_what_the_range_needs_and_nothing_else) {
   const auto graphs = rows<trace::graph_definition_event>(*part);
   ASSERT_EQ(graphs.size(), 1U) << "the graph that is launched";
   EXPECT_EQ(raw(graphs[0].graph), 7U);
+  std::vector<trace::time_ns> samples;
+  for (const auto& row : rows<trace::host_sample_event>(*part)) samples.push_back(row.time);
+  EXPECT_EQ(samples, (std::vector<trace::time_ns>{490, 790})) << "those that overlap the range";
   EXPECT_EQ(part->tables().stacks.rows().size(), 2U);
   EXPECT_EQ(part->tables().frames.rows().size(), 1U);
   for (const auto& text : part->tables().strings.rows())

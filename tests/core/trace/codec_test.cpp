@@ -1,4 +1,5 @@
 #include "core/trace/columns/codec.hpp"
+#include "core/base/saturating.hpp"
 
 #include <gtest/gtest.h>
 
@@ -109,6 +110,8 @@ TYPED_TEST(codec, knows_the_times_and_ids_of_its_rows) {
         expected.min_time = std::min(expected.min_time, row.time);
         expected.max_time = std::max(expected.max_time, row.time);
         if constexpr (requires { row.end; }) expected.max_time = std::max(expected.max_time, row.end);
+        if constexpr (std::is_same_v<TypeParam, host_sample_event>)
+          expected.max_time = std::max(expected.max_time, saturating_sum(row.time, std::max<time_ns>(row.length, 0)));
       }
     }
     if constexpr (is_event_row<TypeParam>) {

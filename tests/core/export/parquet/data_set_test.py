@@ -16,7 +16,7 @@ import sys
 import tempfile
 
 RANKS = 64
-TABLES = ("events", "blocks", "transfers", "kernels", "steps", "idle", "idle_causes", "findings")
+TABLES = ("events", "blocks", "transfers", "kernels", "host_samples", "steps", "idle", "idle_causes", "findings")
 
 
 def run(*words, **more):
@@ -144,9 +144,10 @@ def highest_of_run(recordings, name):
 # The tests. Each takes the engine, the recordings and the folder of the shipped queries.
 
 def test_each_table_has_the_rows_of_sluice_query(engine, recordings, assets):
-    kinds = ("alloc", "free", "transfer", "kernel", "api_call", "host_range", "sync", "marker", "memset", "device_memory")
+    kinds = ("alloc", "free", "transfer", "kernel", "api_call", "host_range", "sync", "marker", "memset", "device_memory",
+             "host_sample")
     for name in recordings.runs:
-        for table, same in (("blocks", "block"), ("transfers", "transfer"), ("kernels", "kernel"), ("steps", "step"),
+        for table, same in (("blocks", "block"), ("transfers", "transfer"), ("kernels", "kernel"), ("host_samples", "host_sample"), ("steps", "step"),
                             ("findings", "finding"), ("idle", "idle_use"),
                             ("idle_causes", "idle_cause")):
             expect_equal(f"rows of {table} of {name}", engine.ask(f"SELECT COUNT(*) FROM {table} WHERE run = '{name}'"),

@@ -291,7 +291,8 @@ TEST_P(stored_results_test, about_a_long_time_are_gathered_from_parts_and_the_sa
     blocks.sort = i % 3 == 0 ? block_column::born : block_column::bytes;
     blocks.only_unfreed = i == 4;
     same(blocks);
-    for (const stack_measure measure : {stack_measure::peak, stack_measure::allocated, stack_measure::transferred}) {
+    for (const stack_measure measure :
+         {stack_measure::peak, stack_measure::allocated, stack_measure::transferred, stack_measure::host}) {
       stacks_query stacks;
       stacks.range = range;
       stacks.measure = measure;

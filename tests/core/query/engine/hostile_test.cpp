@@ -70,8 +70,8 @@ void ask_everything(const recording& recorded, bool disputed = false) {
       }
     }
   }
-  for (const auto measure :
-       {stack_measure::peak, stack_measure::live, stack_measure::allocated, stack_measure::transferred})
+  for (const auto measure : {stack_measure::peak, stack_measure::live, stack_measure::allocated,
+                             stack_measure::transferred, stack_measure::host})
     for (const auto order : {metrics::stack_order::from_caller, metrics::stack_order::from_callee})
       for (const time_range& range : ranges) {
         stacks_query stacks{range, measure, range.begin};

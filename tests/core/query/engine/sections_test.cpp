@@ -122,13 +122,19 @@ class examiner {
   }
 
   void ask_stacks(time_range asked, const std::string& when) {
-    for (const stack_measure measure :
-         {stack_measure::peak, stack_measure::live, stack_measure::allocated, stack_measure::transferred}) {
+    for (const stack_measure measure : {stack_measure::peak, stack_measure::live, stack_measure::allocated,
+                                        stack_measure::transferred, stack_measure::host}) {
       stacks_query query;
       query.range = asked;
       query.measure = measure;
       query.at = moment();
       if (random_() % 2 == 0) query.layer = static_cast<trace::layer>(random_() % 4);
+      if (measure == stack_measure::host) {
+        query.weight = random_() % 2 == 0 ? metrics::stack_weight::busy : metrics::stack_weight::alone;
+        if (random_() % 3 == 0) query.device = trace::device_id{1 + random_() % 2};
+        if (random_() % 3 == 0) query.thread = trace::thread_id{1 + random_() % 2};
+        if (random_() % 3 == 0) query.state = static_cast<trace::host_state>(random_() % trace::host_state_count);
+      }
       expect_same(query, fmt::format("stacks {} at {} {}", static_cast<int>(measure), query.at, when));
     }
   }

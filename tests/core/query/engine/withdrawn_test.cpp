@@ -93,7 +93,8 @@ TEST_F(withdrawn_query, about_a_long_time_builds_no_index) {
   blocks.range = half();
   expect_nothing_is_built(blocks);
   expect_nothing_is_built(statistics_query{half()});
-  for (const stack_measure each : {stack_measure::peak, stack_measure::allocated, stack_measure::transferred}) {
+  for (const stack_measure each :
+       {stack_measure::peak, stack_measure::allocated, stack_measure::transferred, stack_measure::host}) {
     stacks_query stacks;
     stacks.range = half();
     stacks.measure = each;

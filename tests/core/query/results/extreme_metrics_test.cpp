@@ -84,8 +84,8 @@ TEST_P(extreme_metrics, are_asked_for) {
       static_cast<void>(asked.ask_now(slices_query{each.id, range, 100}));
       static_cast<void>(asked.ask_now(series_query{each.id, range, 100}));
     }
-    for (const auto measure :
-         {stack_measure::peak, stack_measure::live, stack_measure::allocated, stack_measure::transferred})
+    for (const auto measure : {stack_measure::peak, stack_measure::live, stack_measure::allocated,
+                               stack_measure::transferred, stack_measure::host})
       static_cast<void>(asked.ask_now(stacks_query{range, measure, range.begin}));
   }
   EXPECT_TRUE(asked.ask_now(report_query{}));

@@ -411,6 +411,32 @@ TEST_F(results, lead_from_imported_memory_to_its_owners_block) {
             "from another process, which is not in this recording; its bytes are counted for their owner");
 }
 
+TEST_F(results, say_what_a_sampled_thread_did) {
+  made_.standard_tables();
+  auto row = made_.event<trace::host_sample_event>(5 * ms);
+  row.length = 2 * ms;
+  row.state = trace::host_state::blocked;
+  row.system_call = 202;
+  row.python_distance = 150'000;
+  const trace::event_id blocked{made_.writer().add(row)};
+  row.time = 7 * ms;
+  row.state = trace::host_state::in_kernel;
+  row.system_call = 4000;
+  row.python_distance = -1;
+  const trace::event_id unknown{made_.writer().add(row)};
+  const auto found = ask(details_query{blocked, {}});
+  EXPECT_EQ(found->title, "Sample of a thread");
+  EXPECT_EQ(found->span, (time_range{5 * ms, 7 * ms}));
+  EXPECT_EQ(value(*found, "State"), "waiting, off the CPU");
+  EXPECT_EQ(value(*found, "System call"), "futex");
+  EXPECT_EQ(value(*found, "Python frames"), "read 150 µs apart from the native frames");
+  EXPECT_EQ(value(*found, "Thread"), "main (43)");
+  const auto other = ask(details_query{unknown, {}});
+  EXPECT_EQ(value(*other, "State"), "running code of the operating system");
+  EXPECT_EQ(value(*other, "System call"), "number 4000");
+  EXPECT_EQ(value(*other, "Python frames"), "");
+}
+
 TEST_F(results, survive_stacks_that_form_a_ring) {
   made_.standard_tables();
   for (std::uint64_t i = 1; i <= 2; ++i) {

@@ -50,6 +50,24 @@ TEST_F(same_name_test, passes_over_other_names_however_far_it_is) {
   EXPECT_EQ((*ask(first, same_name::next))->span, (time_range{2000 * ms, 2000 * ms + 10}));
 }
 
+TEST_F(same_name_test, of_a_sample_is_the_same_stack_of_the_same_thread) {
+  made_.standard_tables();
+  const auto add_sample = [&](trace::time_ns begin, std::uint64_t thread, std::uint64_t stack) {
+    auto row = made_.event<trace::host_sample_event>(begin);
+    row.length = 10;
+    row.thread = trace::thread_id{thread};
+    row.stack = trace::stack_id{stack};
+    return event_id{made_.writer().add(row)};
+  };
+  const event_id first = add_sample(0, 1, 1);
+  add_sample(10, 1, 2);
+  add_sample(20, 2, 1);
+  const event_id second = add_sample(30, 1, 1);
+  EXPECT_EQ(next(first), second);
+  EXPECT_EQ(previous(second), first);
+  EXPECT_EQ((*ask(first, same_name::next))->span, (time_range{30, 40}));
+}
+
 TEST_F(same_name_test, goes_through_events_that_begin_together_one_by_one) {
   made_.standard_tables();
   const event_id a = add_kernel(5, "gemm");

@@ -154,6 +154,40 @@ TEST_F(stacks, tell_which_copy_the_device_waits_for) {
   EXPECT_EQ(view.tree.nodes[2].all, (metrics::stack_metrics{900 * mib, 1, 50 * ms, 0}));
 }
 
+TEST_F(stacks, tell_where_host_threads_spend_time_while_the_gpu_waits) {
+  const auto main = stack({}, python("<module>", "/home/me/train.py", 90));
+  const auto load = stack(main, python("load", "/home/me/data.py", 7));
+  const auto step = stack(main, python("step", "/home/me/train.py", 40));
+  const auto sample = [&](time_ns begin, time_ns length, trace::stack_id in, trace::host_state state) {
+    auto row = made_.event<trace::host_sample_event>(begin);
+    row.length = length;
+    row.state = state;
+    row.stack = in;
+    made_.writer().add(row);
+  };
+  sample(0, 10 * ms, load, trace::host_state::running);
+  sample(10 * ms, 30 * ms, step, trace::host_state::running);
+  sample(40 * ms, 5 * ms, load, trace::host_state::blocked);
+  sample(45 * ms, 5 * ms, {}, trace::host_state::running);
+  made_.add_kernel(12 * ms, 40 * ms);
+  stacks_query query{{0, 100 * ms}, stack_measure::host};
+  query.weight = metrics::stack_weight::busy;
+  const stack_view view = ask(query);
+  EXPECT_FALSE(view.choice.has_value());
+  EXPECT_EQ(view.without, (metrics::stack_metrics{0, 1, 5 * ms, 5 * ms}));
+  EXPECT_EQ(path(view, 2), "<module> > step") << "the most time";
+  EXPECT_EQ(view.tree.nodes[2].all, (metrics::stack_metrics{0, 1, 30 * ms, 2 * ms}));
+  query.weight = metrics::stack_weight::alone;
+  const stack_view waiting = ask(query);
+  EXPECT_EQ(path(waiting, 2), "<module> > load") << "the most time in which the GPU was idle";
+  EXPECT_EQ(waiting.tree.nodes[2].all, (metrics::stack_metrics{0, 2, 15 * ms, 15 * ms}));
+  query.state = trace::host_state::blocked;
+  query.thread = trace::thread_id{1};
+  EXPECT_EQ(ask(query).tree.nodes[0].all, (metrics::stack_metrics{0, 1, 5 * ms, 5 * ms}));
+  query.thread = trace::thread_id{2};
+  EXPECT_EQ(ask(query).tree.nodes.size(), 1U);
+}
+
 TEST_F(stacks, can_be_read_from_where_memory_was_allocated) {
   const auto one = stack({}, python("one", "/a.py", 1));
   const auto two = stack({}, python("two", "/a.py", 2));

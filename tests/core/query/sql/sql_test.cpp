@@ -95,6 +95,45 @@ TEST_F(sql, views_join_names_and_stacks) {
               ElementsAre("1|10|60|50|4096", "2|20|||8192"));
 }
 
+/// Fixture with samples of a thread.
+class sql_host_samples : public sql_test {
+ protected:
+  void SetUp() override {
+    made_.standard_tables();
+    testing::stack_maker stack(made_);
+    auto row = made_.event<trace::host_sample_event>(100);
+    row.length = 20;
+    row.state = trace::host_state::running;
+    row.stack = stack({testing::python("load", "/home/me/data.py", 7)});
+    row.python_distance = 3;
+    made_.writer().add(row);
+    row = made_.event<trace::host_sample_event>(120);
+    row.length = 30;
+    row.state = trace::host_state::blocked;
+    row.system_call = 202;
+    made_.writer().add(row);
+    row.time = 150;
+    row.state = trace::host_state::in_kernel;
+    row.system_call = 4000;
+    made_.writer().add(row);
+    open();
+  }
+};
+
+TEST_F(sql_host_samples, are_rows_with_words_and_nulls) {
+  EXPECT_THAT(
+      ask("SELECT time, end, length, state, stack IS NULL, system_call, system_call_name, python_distance"
+          " FROM host_sample ORDER BY time"),
+      ElementsAre("100|120|20|running|0|||3", "120|150|30|blocked|1|202|futex|", "150|180|30|in_kernel|1|4000||"));
+}
+
+TEST_F(sql_host_samples, have_a_view_with_names_and_stacks) {
+  EXPECT_THAT(ask("SELECT time, end, duration, state, system_call, thread_name, line FROM host_samples ORDER BY time"),
+              ElementsAre("100|120|20|running||main|load at /home/me/data.py:7", "120|150|30|blocked|futex|main|",
+                          "150|180|30|in_kernel|4000|main|"));
+  EXPECT_THAT(ask("SELECT time FROM host_samples WHERE end > 170"), ElementsAre("150"));
+}
+
 /// Fixture with blocks from one line in two modules, and a retried allocation.
 class sql_who_asked : public sql_test {
  protected:
