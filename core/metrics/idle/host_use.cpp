@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "core/base/saturating.hpp"
 #include "core/index/event_store.hpp"
@@ -12,10 +13,6 @@ namespace {
 /// The most generations of processes between a data loader's worker and the process that launches kernels. The limit
 /// matters only in a damaged file, in which parents may form a cycle.
 constexpr int max_generations = 64;
-
-bool is_earlier(const host_work& a, const host_work& b) {
-  return std::tie(a.stack, a.state, a.system_call) < std::tie(b.stack, b.state, b.system_call);
-}
 
 /// Returns the times in `part` in which no stream of the device ran anything, in order.
 std::vector<time_range> list_idle(const index::event_store& store, trace::device_id device, time_range part) {
@@ -87,7 +84,7 @@ std::optional<trace::device_id> choose_device(std::optional<trace::device_id> wa
   return devices.empty() ? std::nullopt : std::optional(devices.front());
 }
 
-std::size_t host_use_builder::work_hash::operator()(const host_work& work) const {
+std::size_t host_work_hash::operator()(const host_work& work) const {
   // Fibonacci hashing of the stack, which differs most, with the other members mixed in.
   const std::uint64_t rest =
       (static_cast<std::uint64_t>(work.system_call) << 3U) ^ static_cast<std::uint64_t>(work.state);
@@ -145,7 +142,7 @@ bool host_use_builder::launches_known() const {
 }
 
 std::vector<host_share> host_use_builder::get_shares(const trace::tables& tables) const {
-  std::unordered_map<host_work, sum, work_hash> sums;
+  std::unordered_map<host_work, sum, host_work_hash> sums;
   const bool by_launches = filter_.only_launching && launches_known();
   const process_filter processes(tables, device_);
   for (const auto& [key, thread] : threads_) {
@@ -159,8 +156,7 @@ std::vector<host_share> host_use_builder::get_shares(const trace::tables& tables
   std::vector<host_share> shares;
   shares.reserve(sums.size());
   for (const auto& [work, whole] : sums) shares.push_back({work, whole.time, whole.samples});
-  std::sort(shares.begin(), shares.end(),
-            [](const host_share& a, const host_share& b) { return is_earlier(a.work, b.work); });
+  std::sort(shares.begin(), shares.end(), [](const host_share& a, const host_share& b) { return a.work < b.work; });
   return shares;
 }
 

@@ -1,9 +1,10 @@
 #pragma once
 
+#include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <tuple>
 #include <unordered_map>
 #include <vector>
 
@@ -40,7 +41,11 @@ struct host_work {
   trace::stack_id stack{};
   trace::host_state state = trace::host_state::unknown;
   std::int64_t system_call = -1;  ///< As in `host_sample_event`.
-  friend bool operator==(const host_work&, const host_work&) = default;
+  friend auto operator<=>(const host_work&, const host_work&) = default;
+};
+/// A hash of `host_work` for unordered containers.
+struct host_work_hash {
+  std::size_t operator()(const host_work& work) const;
 };
 
 /// The time that threads spent on one kind of work.
@@ -70,16 +75,13 @@ class host_use_builder {
   [[nodiscard]] bool launches_known() const;
 
  private:
-  struct work_hash {
-    std::size_t operator()(const host_work& work) const;
-  };
   struct sum {
     time_ns time = 0;
     std::uint64_t samples = 0;
   };
   struct thread_use {
     bool launches = false;
-    std::unordered_map<host_work, sum, work_hash> work;
+    std::unordered_map<host_work, sum, host_work_hash> work;
   };
   void note_launches(const index::event_store& store, const trace::tables& tables, time_range part);
   bool is_launch(trace::string_id name, const trace::tables& tables);

@@ -1,17 +1,13 @@
 #include "core/metrics/idle/recent_samples.hpp"
 
 #include <iterator>
-#include <tuple>
 
 #include "core/base/saturating.hpp"
 
 namespace sluice::metrics {
 namespace {
 
-bool is_earlier(const host_share& a, const host_share& b) {
-  return std::tie(a.work.stack, a.work.state, a.work.system_call) <
-         std::tie(b.work.stack, b.work.state, b.work.system_call);
-}
+bool comes_first(const host_share& a, const host_share& b) { return a.work < b.work; }
 
 /// Adds up adjacent shares of equal work.
 void merge_equal(std::vector<host_share>& sorted) {
@@ -56,7 +52,7 @@ std::vector<host_share> recent_samples::get_shares(const index::thread_key& thre
   for_each_in(thread, range, [&](const index::host_sample& sample, time_range part) {
     shares.push_back({{sample.stack, sample.state, sample.system_call}, part.length(), 1});
   });
-  std::sort(shares.begin(), shares.end(), is_earlier);
+  std::sort(shares.begin(), shares.end(), comes_first);
   merge_equal(shares);
   return shares;
 }
@@ -64,7 +60,7 @@ std::vector<host_share> recent_samples::get_shares(const index::thread_key& thre
 std::vector<host_share> join(const std::vector<host_share>& a, const std::vector<host_share>& b) {
   std::vector<host_share> both;
   both.reserve(a.size() + b.size());
-  std::merge(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(both), is_earlier);
+  std::merge(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(both), comes_first);
   merge_equal(both);
   return both;
 }

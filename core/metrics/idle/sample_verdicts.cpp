@@ -9,12 +9,6 @@
 
 namespace sluice::metrics {
 
-std::size_t sample_verdicts::work_hash::operator()(const host_work& work) const {
-  const std::uint64_t rest =
-      (static_cast<std::uint64_t>(work.system_call) << 3U) ^ static_cast<std::uint64_t>(work.state);
-  return static_cast<std::size_t>((raw(work.stack) ^ (rest << 40U)) * 0x9E3779B97F4A7C15ULL);
-}
-
 const sample_verdicts::known_line& sample_verdicts::know_line(symbols::line_id id) {
   const auto [place, fresh] = known_.try_emplace(id, nullptr);
   if (fresh) {

@@ -36,9 +36,6 @@ class sample_verdicts {
   [[nodiscard]] sampled_verdict judge(std::span<const host_share> shares);
 
  private:
-  struct work_hash {
-    std::size_t operator()(const host_work& work) const;
-  };
   struct known_line {
     symbols::frame_line text;
     known_frame frame;  ///< Refers to `text`.
@@ -56,7 +53,7 @@ class sample_verdicts {
   std::unordered_map<std::uint64_t, std::vector<symbols::line_id>> frames_;
   std::deque<known_line> lines_;
   std::unordered_map<symbols::line_id, const known_line*> known_;
-  std::unordered_map<host_work, verdict, work_hash> verdicts_;
+  std::unordered_map<host_work, verdict, host_work_hash> verdicts_;
 };
 
 }  // namespace sluice::metrics
