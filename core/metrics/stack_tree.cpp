@@ -23,21 +23,23 @@ class merger {
     nodes_.emplace_back();
   }
 
-  void add(const stack_share& share) {
+  void add(const stack_part& part) {
     std::uint32_t at = 0;
-    if (share.stack == trace::stack_id::none) {
-      at = child(0, lines_.none);
+    const bool known = part.stack != trace::stack_id::none;
+    if (known) {
+      list_lines(part.stack);
     } else {
-      list_lines(share.stack);
-      if (lines_.group) at = child(0, lines_.group(share.stack));
-      if (order_ == stack_order::from_caller) std::reverse(path_.begin(), path_.end());
-      for (const std::uint32_t line : path_) {
-        const std::uint32_t next = child(at, line);
-        if (next == at) break;
-        at = next;
-      }
+      path_.assign(1, lines_.none);
     }
-    nodes_[at].own.add(share.metrics);
+    if (part.last) path_.insert(path_.begin(), *part.last);
+    if (known && lines_.group) at = child(0, lines_.group(part.stack));
+    if (order_ == stack_order::from_caller) std::reverse(path_.begin(), path_.end());
+    for (const std::uint32_t line : path_) {
+      const std::uint32_t next = child(at, line);
+      if (next == at) break;
+      at = next;
+    }
+    nodes_[at].own.add(part.metrics);
   }
 
   stack_tree finish(stack_weight by) {
@@ -155,19 +157,26 @@ std::uint64_t get_weight(const stack_metrics& metrics, stack_weight by) {
   return 0;
 }
 
-stack_tree merge_stacks(const stack_use& use, const trace::tables& tables, const stack_lines& lines, stack_order order,
-                        stack_weight by, const std::atomic<bool>& cancelled) {
-  std::vector<stack_share> shares = use.shares;
-  std::stable_sort(shares.begin(), shares.end(), [by](const stack_share& a, const stack_share& b) {
+stack_tree merge_stacks(std::vector<stack_part> parts, const trace::tables& tables, const stack_lines& lines,
+                        stack_order order, stack_weight by, const std::atomic<bool>& cancelled) {
+  std::stable_sort(parts.begin(), parts.end(), [by](const stack_part& a, const stack_part& b) {
     return get_weight(a.metrics, by) > get_weight(b.metrics, by);
   });
   merger tree(tables, lines, order);
   std::size_t steps = 0;
-  for (const stack_share& share : shares) {
+  for (const stack_part& part : parts) {
     if ((++steps & 0xffU) == 0 && cancelled) break;
-    tree.add(share);
+    tree.add(part);
   }
   return tree.finish(by);
+}
+
+stack_tree merge_stacks(const stack_use& use, const trace::tables& tables, const stack_lines& lines, stack_order order,
+                        stack_weight by, const std::atomic<bool>& cancelled) {
+  std::vector<stack_part> parts;
+  parts.reserve(use.shares.size());
+  for (const stack_share& share : use.shares) parts.push_back({share.stack, std::nullopt, share.metrics});
+  return merge_stacks(std::move(parts), tables, lines, order, by, cancelled);
 }
 
 }  // namespace sluice::metrics

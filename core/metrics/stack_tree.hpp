@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <vector>
 
 #include "core/metrics/stack_use.hpp"
@@ -56,6 +57,20 @@ enum class stack_order : std::uint8_t {
   from_caller,  ///< Children are the callees.
   from_callee   ///< Children are the callers, so the tree starts at the lines that allocate or copy.
 };
+
+/// A stack, its sums, and what the code at its end was doing.
+struct stack_part {
+  trace::stack_id stack{};
+  /// A line that follows the stack's innermost line, as if that line had called it: "(waiting: futex)". It is never
+  /// hidden by `stack_lines::folded`.
+  std::optional<std::uint32_t> last{};
+  stack_metrics metrics;
+};
+
+/// Merges stacks, of which several may be equal, by their lines. See the overload below.
+[[nodiscard]] stack_tree merge_stacks(std::vector<stack_part> parts, const trace::tables& tables,
+                                      const stack_lines& lines, stack_order order, stack_weight by,
+                                      const std::atomic<bool>& cancelled);
 
 /// Merges the stacks in `use` by their lines. Adds the heaviest stacks first, so that the limits cut off only light
 /// stacks. All sums stay exact even if stacks are cut. O(sum of depths). If `cancelled` becomes true, returns an

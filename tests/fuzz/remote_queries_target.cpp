@@ -104,6 +104,9 @@ std::vector<bytes> seeds() {
   add(items, query::what_if_query{});
   add(items, query::transfers_query{range});
   add(items, query::idle_gaps_query{range});
+  add(items, query::host_stacks_query{.filter = {.range = range}});
+  add(items, query::idle_lanes_query{range, 300});
+  add(items, query::gap_stacks_query{range.begin, trace::stack_id{1}, trace::stack_id{2}});
   add(items, query::ranks_query{{{trace::process_id{1}, {}}}, range, 50});
   add(items, query::memory_groups_query{.range = range, .width = 50, .device = block.device, .kind = block.kind});
   add(items, query::compared_side_query{range});

@@ -82,8 +82,9 @@ TEST_F(hostile_names, no_panel_draws_them) {
     open_it(user);
     app().invoke("selection.set", gui::selection{app().state().active()->id, gui::selection_kind::block, 1});
     bool seen = false;
-    for (const char* panel : {"Timeline", "Summary", "Details", "Statistics", "Blocks", "Memory map", "Stacks",
-                              "What if", "Memory over time", "Transfers", "Idle gaps", "Ranks", "Messages"}) {
+    for (const char* panel :
+         {"Timeline", "Summary", "Details", "Statistics", "Blocks", "Memory map", "Stacks", "What if",
+          "Memory over time", "Transfers", "Idle gaps", "Host stacks", "Ranks", "Messages"}) {
       app().invoke(std::string("panel.focus.") + panel);
       user.Yield(4);
       settle(user);

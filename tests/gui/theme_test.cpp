@@ -130,9 +130,17 @@ std::vector<meaning> kernels_and_copies(const theme& t) {
   return meanings;
 }
 
+std::vector<meaning> causes_of_idleness(const theme& t) {
+  std::vector<meaning> meanings;
+  for (std::size_t i = 0; i < t.idle.size(); ++i)
+    meanings.push_back({"cause of idleness " + std::to_string(i), t.idle[i]});
+  return meanings;
+}
+
 std::vector<meaning> all_meanings(const theme& t) {
   std::vector<meaning> meanings = layers_and_categories(t);
   for (const meaning& each : kernels_and_copies(t)) meanings.push_back(each);
+  for (const meaning& each : causes_of_idleness(t)) meanings.push_back(each);
   for (const auto kind :
        {query::slice_kind::memset, query::slice_kind::migration, query::slice_kind::api_call, query::slice_kind::sync,
         query::slice_kind::range, query::slice_kind::file_io, query::slice_kind::graph})
@@ -183,6 +191,10 @@ TEST_P(theme_test, layers_and_categories_stay_apart_for_every_eye) {
 
 TEST_P(theme_test, kernels_and_copies_stay_apart_for_every_eye) {
   for (const eye& by : eyes) expect_apart(kernels_and_copies(colours), 15, by, get_name(colours));
+}
+
+TEST_P(theme_test, causes_of_idleness_stay_apart_for_every_eye) {
+  for (const eye& by : eyes) expect_apart(causes_of_idleness(colours), 15, by, get_name(colours));
 }
 
 TEST_P(theme_test, copies_look_the_same_as_boxes_and_as_rates) {

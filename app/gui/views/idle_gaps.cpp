@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "app/gui/views/idle/gap_text.hpp"
 #include "app/gui/views/panel_parts.hpp"
 #include "app/gui/views/process_choice.hpp"
 #include "app/gui/views/row_menu.hpp"
@@ -30,20 +31,14 @@ constexpr std::array<table_column, 6> cause_columns = {{{"host activity", "what_
                                                         {"longest", "longest_ns"},
                                                         {nullptr, "device"},
                                                         {nullptr, "saved_ns"}}};
-constexpr std::array<table_column, 5> gap_columns = {{{"host activity", "what_the_host_did"},
+constexpr std::array<table_column, 8> gap_columns = {{{"host activity", "what_the_host_did"},
                                                       {"until", "until"},
                                                       {"length", "length_ns"},
                                                       {"at", "begin_ns"},
-                                                      {nullptr, "device"}}};
-
-/// Describes the cause of a gap as findings do: "Synchronization (cuStreamSynchronize), at train.py:12 (step)".
-/// `is_next`: `place` belongs to what ran after the gap.
-std::string words_for(metrics::gap_cause cause, std::string_view call, const std::string& place, bool is_next) {
-  std::string words{metrics::get_words(cause)};
-  if (!call.empty()) words += " (" + std::string(call) + ")";
-  if (place.empty()) return words;
-  return words + (is_next && call.empty() ? ", before " : ", at ") + place;
-}
+                                                      {nullptr, "device"},
+                                                      {nullptr, "library"},
+                                                      {nullptr, "line"},
+                                                      {nullptr, "cause"}}};
 
 class idle_gaps_view final : public view {
   static constexpr float min_beside = 820;  // design pixels; in narrower panels the chart is above the tables
@@ -61,6 +56,7 @@ class idle_gaps_view final : public view {
     shown_ = nullptr;
     only_.reset();
     chosen_ = {};
+    stacks_ = {};
   }
 
   void add_commands(const command_home& home) override {
@@ -303,7 +299,7 @@ class idle_gaps_view final : public view {
     for (const query::gap_line& each : shown_->lines)
       if (!only_ || each.device == *only_) lines.push_back(&each);
     const auto words_of_line = [&](const query::gap_line& each) {
-      return words_for(each.cause, with.text(each.call), each.place, each.stack_is_next);
+      return describe_cause(each.cause, with.text(each.call), each.place, each.stack_is_next);
     };
     table_content content{"Idle time by cause and line", cause_columns, lines.size()};
     content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
@@ -349,24 +345,28 @@ class idle_gaps_view final : public view {
                       ? "The longest " + format_count(rows_.size()) + " of " + format_some(total, "gap")
                       : format_some(total, "gap") + ", longest first");
     if (rows_.empty()) return remark(with, "No gaps.");
+    draw_stacks(with);
     const bool several = shown_->lengths.size() > 1 && !only_;
     if (!begin_metrics("gaps", {"host activity", "until", "length", "at"})) return;
     table_content content{"Idle gaps", gap_columns, rows_.size()};
     content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
       const query::listed_gap& each = shown_->gaps[rows_[row]];
-      const std::string words = words_for(each.gap.cause, with.text(each.gap.call), each.place, each.gap.stack_is_next);
+      const std::string words = describe_gap(each.gap.cause, with.text(each.gap.call), each.host);
       to.push_back(table_cell::words(several ? device_words(with, each.gap.device) + ": " + words : words, words));
       to.push_back(table_cell::text(slice_kind_name(each.gap.after_kind)));
       to.push_back(table_cell::duration(each.gap.span.length()));
       to.push_back(table_cell::moment(each.gap.span.begin));
       to.push_back(table_cell::text(device_words(with, each.gap.device)));
+      to.push_back(table_cell::text(each.host.library));
+      to.push_back(table_cell::text(each.host.place));
+      to.push_back(table_cell::text(std::string(metrics::get_word(each.gap.cause))));
     };
     content.target = [&](std::size_t row) {
       const query::listed_gap& each = shown_->gaps[rows_[row]];
       row_target target;
       target.shows = make_event_selection(with, each.gap.after);
       target.range = each.gap.span;
-      if (!each.place.empty()) target.line = each.line;
+      if (!each.host.place.empty()) target.line = each.host.line;
       return target;
     };
     ImGuiListClipper rows;
@@ -374,6 +374,28 @@ class idle_gaps_view final : public view {
     while (rows.Step())
       for (int i = rows.DisplayStart; i < rows.DisplayEnd; ++i) draw_gap(with, content, static_cast<std::size_t>(i));
     ImGui::EndTable();
+  }
+
+  /// Draws the stacks of the chosen gap: what the host did in it, and the call that ended it.
+  void draw_stacks(const view_context& with) {
+    const auto found = std::find_if(shown_->gaps.begin(), shown_->gaps.end(),
+                                    [&](const query::listed_gap& each) { return each.gap.span == chosen_; });
+    if (found == shown_->gaps.end()) return;
+    const auto stacks =
+        stacks_.ask(*with.state.active()->engine, {found->gap.span.begin, found->host.stack, found->gap.stack});
+    if (!stacks || (stacks->host.empty() && stacks->next.empty())) return;
+    if (!section(with, "Stacks of the chosen gap", true)) return;
+    draw_stack(with, "What the host did", stacks->host, host_rows_);
+    draw_stack(with, found->gap.stack_is_next ? "The next call" : "The call", stacks->next, next_rows_);
+  }
+
+  static void draw_stack(const view_context& with, const char* title, const std::vector<symbols::frame_line>& stack,
+                         row_menu& rows) {
+    if (stack.empty()) return;
+    ImGui::PushID(title);
+    remark(with, title);
+    stack_lines(with, stack, &rows);
+    ImGui::PopID();
   }
 
   void draw_gap(const view_context& with, const table_content& content, std::size_t row) {
@@ -386,7 +408,7 @@ class idle_gaps_view final : public view {
                            selection{with.state.active()->id, selection_kind::event, trace::raw(gap.after)});
       show_range(with, gap.span);
     }
-    const std::string words = words_for(gap.cause, with.text(gap.call), each.place, gap.stack_is_next);
+    const std::string words = describe_gap(gap.cause, with.text(gap.call), each.host);
     const std::string_view after = with.text(gap.after_name);
     if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal) && begin_tip(with)) {
       const float wide = with.px(110);
@@ -395,6 +417,8 @@ class idle_gaps_view final : public view {
       tip_field(with, "idle for", format_time(gap.span.length()), wide);
       tip_field(with, "after", slice_kind_name(gap.before), wide);
       tip_field(with, "host", words, wide);
+      if (const std::string did = describe_samples(each.host); !did.empty())
+        tip_field(with, "samples", format_share(each.host.share) + ": " + did, wide);
       if (const std::string_view range = with.text(gap.range); !range.empty())
         tip_field(with, "in the range", range.substr(0, 200), wide);
       tip_field(with, "time in the gap", format_time(gap.caused), wide);
@@ -419,6 +443,9 @@ class idle_gaps_view final : public view {
   std::optional<trace::device_id> only_;        ///< Show only gaps of this device; none: of all devices.
   time_range chosen_;                           ///< The gap that was clicked last.
   row_menu table_;
+  screen_slot<query::gap_stacks_query> stacks_;  ///< The stacks of the chosen gap.
+  row_menu host_rows_;
+  row_menu next_rows_;
 };
 
 }  // namespace

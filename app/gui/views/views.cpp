@@ -26,6 +26,7 @@ std::vector<std::unique_ptr<view>> make_views(const std::function<void()>& wake,
   items.push_back(make_stacks_view());
   items.push_back(make_transfers_view());
   items.push_back(make_idle_gaps_view());
+  items.push_back(make_host_stacks_view());
   items.push_back(make_ranks_view());
   items.push_back(make_what_if_view(replay));
   items.push_back(make_compare_view());

@@ -26,6 +26,7 @@ class what_if_replay;
 [[nodiscard]] std::unique_ptr<view> make_what_if_view(std::shared_ptr<what_if_replay> replay);
 [[nodiscard]] std::unique_ptr<view> make_transfers_view();
 [[nodiscard]] std::unique_ptr<view> make_idle_gaps_view();
+[[nodiscard]] std::unique_ptr<view> make_host_stacks_view();
 [[nodiscard]] std::unique_ptr<view> make_ranks_view();
 [[nodiscard]] std::unique_ptr<view> make_memory_over_time_view(std::shared_ptr<what_if_replay> replay);
 [[nodiscard]] std::unique_ptr<view> make_compare_view();

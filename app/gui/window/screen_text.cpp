@@ -6,7 +6,9 @@
 #include "core/query/results/panels/durations.hpp"
 #include "core/query/results/panels/generations.hpp"
 #include "core/query/results/panels/holes.hpp"
+#include "core/query/results/panels/host_stacks.hpp"
 #include "core/query/results/panels/idle_gaps.hpp"
+#include "core/query/results/panels/idle_lanes.hpp"
 #include "core/query/results/panels/memory_groups.hpp"
 #include "core/query/results/panels/ranks.hpp"
 #include "core/query/results/panels/step_statistics.hpp"
@@ -31,6 +33,13 @@ void texts_of_place(Place& place, Visit&& visit) {
   texts_of_line(place.line, visit);
   texts_of_line(place.caller, visit);
   visit(place.module);
+}
+
+template <class Words, class Visit>
+void texts_of_gap(Words& words, Visit&& visit) {
+  visit(words.library);
+  visit(words.place);
+  texts_of_line(words.line, visit);
 }
 
 template <class Failure, class Visit>
@@ -106,8 +115,15 @@ void get_texts(Result& result, Visit&& visit) {
     for (auto& each : result.lines) texts_of_place(each.place, visit);
     for (auto& each : result.round_trips) texts_of_place(each.down, visit), texts_of_place(each.up, visit);
   } else if constexpr (requires { result.gaps; }) {
-    for (auto& each : result.gaps) visit(each.place), texts_of_line(each.line, visit);
+    for (auto& each : result.gaps) texts_of_gap(each.host, visit);
     for (auto& each : result.lines) visit(each.place), texts_of_line(each.line, visit);
+  } else if constexpr (requires { result.lanes; }) {
+    for (auto& each : result.words) texts_of_gap(each, visit);
+  } else if constexpr (requires { result.next.begin(); }) {
+    for (auto& each : result.host) texts_of_line(each, visit);
+    for (auto& each : result.next) texts_of_line(each, visit);
+  } else if constexpr (requires { result.states; }) {
+    for (auto& each : result.view.lines) texts_of_line(each, visit);
   } else if constexpr (requires { result.group_count; }) {
     for (auto& each : result.groups) visit(each.label);
   } else if constexpr (requires { result.name_count; }) {
@@ -168,6 +184,9 @@ SLUICE_FOR_SCREEN(memory_step_query)
 SLUICE_FOR_SCREEN(what_if_query)
 SLUICE_FOR_SCREEN(transfers_query)
 SLUICE_FOR_SCREEN(idle_gaps_query)
+SLUICE_FOR_SCREEN(host_stacks_query)
+SLUICE_FOR_SCREEN(idle_lanes_query)
+SLUICE_FOR_SCREEN(gap_stacks_query)
 SLUICE_FOR_SCREEN(ranks_query)
 SLUICE_FOR_SCREEN(memory_groups_query)
 SLUICE_FOR_SCREEN(compared_side_query)

@@ -42,6 +42,9 @@ theme make_dark() {
   // none, weight, gradient, optimizer state, activation, input, workspace
   t.categories = {rgb(0xACADAA), rgb(0xE61073), rgb(0x9A6920), rgb(0x7361EA),
                   rgb(0x008170), rgb(0xE2C90E), rgb(0xD58C5C)};
+  // host, launch, queued, wait, memory, loading, input, locks
+  t.idle = {rgb(0xB75F77), rgb(0x5866AC), rgb(0x756527), rgb(0xA49F11),
+            rgb(0xECB7A1), rgb(0xCCF401), rgb(0x43AAC3), rgb(0x41FCF6)};
   t.untracked = rgb(0x7C8794);
   t.recorder = rgb(0xE2A3B4);
   t.reserved = rgb(0x98A2AE);
@@ -79,6 +82,9 @@ theme make_light() {
   // none, weight, gradient, optimizer state, activation, input, workspace
   t.categories = {rgb(0x5D6275), rgb(0xAE7EA5), rgb(0x8C5C0E), rgb(0x793DD7),
                   rgb(0x2D7358), rgb(0x929613), rgb(0x692303)};
+  // host, launch, queued, wait, memory, loading, input, locks
+  t.idle = {rgb(0xE35A4A), rgb(0x356D7C), rgb(0x000E31), rgb(0x389F8E),
+            rgb(0x560F20), rgb(0xC046F2), rgb(0x3A04CD), rgb(0xB00108)};
   t.untracked = rgb(0x7A8591);
   t.recorder = rgb(0xB0486B);
   t.reserved = rgb(0x5B6570);
@@ -110,6 +116,35 @@ ImU32 mix(ImU32 colour, ImU32 other, float share) {
     mixed |= static_cast<ImU32>(a + (b - a) * share + 0.5F) << shift;
   }
   return mixed;
+}
+
+idle_group get_group(metrics::gap_cause cause) {
+  using metrics::gap_cause;
+  switch (cause) {
+    case gap_cause::launch:
+      return idle_group::launch;
+    case gap_cause::queued:
+      return idle_group::queued;
+    case gap_cause::wait:
+    case gap_cause::blocking_copy:
+      return idle_group::wait;
+    case gap_cause::allocation:
+    case gap_cause::release:
+      return idle_group::memory;
+    case gap_cause::loading:
+    case gap_cause::compilation:
+      return idle_group::loading;
+    case gap_cause::file:
+    case gap_cause::data:
+      return idle_group::input;
+    case gap_cause::lock:
+    case gap_cause::gil:
+    case gap_cause::garbage:
+      return idle_group::locks;
+    case gap_cause::host:
+      break;
+  }
+  return idle_group::host;
 }
 
 ImU32 theme::slice(query::slice_kind kind_of_slice) const {

@@ -5,6 +5,7 @@
 
 #include "app/gui/window/theme_kind.hpp"
 #include "core/index/memory/categories.hpp"
+#include "core/metrics/idle/gap_causes.hpp"
 #include "core/query/results/result_types.hpp"
 #include "imgui.h"
 
@@ -12,8 +13,24 @@ struct ImFont;
 
 namespace sluice::gui {
 
+/// The groups of causes for which a GPU is idle. Causes of a group share a color, because no more colors can be told
+/// apart.
+enum class idle_group : std::uint8_t {
+  host,     ///< Host code.
+  launch,   ///< Launches.
+  queued,   ///< Dependencies.
+  wait,     ///< Synchronization and blocking copies.
+  memory,   ///< Calls that allocate or free memory.
+  loading,  ///< Loading and compiling code.
+  input,    ///< Files and data loaders.
+  locks     ///< Locks, Python's GIL and its garbage collector.
+};
+inline constexpr std::size_t idle_group_count = 8;
+[[nodiscard]] idle_group get_group(metrics::gap_cause cause);
+
 /// All colors and sizes of the window. Any two colors of layers and categories differ by 15 or more (CIEDE2000), even
-/// as seen with protanopia, deuteranopia or tritanopia; so do the colors of kernels and copies. No color has two
+/// as seen with protanopia, deuteranopia or tritanopia; so do the colors of kernels and copies, and those of causes of
+/// idleness. No color has two
 /// meanings, and each color has a contrast of 3:1 or more with the background. The colors were found by a search under
 /// these rules, with hues near those of Okabe and Ito ("Color Universal Design", 2008); tests/gui/theme_test.cpp checks
 /// the rules. No value is shown by color alone. Colors are in ImGui's packed RGBA format.
@@ -47,6 +64,7 @@ struct theme {
   std::array<ImU32, trace::layer_count> layers{};          ///< Indexed by trace::layer.
   std::array<ImU32, trace::direction_count> directions{};  ///< Indexed by trace::direction.
   std::array<ImU32, index::category_count> categories{};   ///< Indexed by index::category.
+  std::array<ImU32, idle_group_count> idle{};              ///< Indexed by idle_group.
   ImU32 untracked = 0;                                     ///< Device memory that recorded allocations do not explain.
   ImU32 recorder = 0;                                      ///< Device memory used by the recorder itself.
   ImU32 reserved = 0;                                      ///< Outline of reserved memory.
@@ -54,6 +72,7 @@ struct theme {
   ImU32 counter = 0;
 
   [[nodiscard]] ImU32 slice(query::slice_kind kind_of_slice) const;
+  [[nodiscard]] ImU32 of(metrics::gap_cause cause) const { return idle[static_cast<std::size_t>(get_group(cause))]; }
   /// A shade of `colour` that depends on `name`, a kernel's name: a name has the same shade everywhere.
   [[nodiscard]] ImU32 shade(ImU32 colour, std::uint64_t name) const;
   /// The color for text on `fill`: black or white, with a contrast of at least 4.5:1.

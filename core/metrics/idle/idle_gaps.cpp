@@ -26,12 +26,11 @@ std::uint8_t get_engine(timeline::slice_kind kind) {
   }
 }
 
-/// True if a thread's own doing caused such a part, so that samples of the thread can say more.
+}  // namespace
+
 bool comes_from_thread(gap_cause cause) {
   return cause != gap_cause::wait && cause != gap_cause::launch && cause != gap_cause::queued;
 }
-
-}  // namespace
 
 bool idle_gaps_builder::is_collective(trace::string_id kernel) {
   const auto [place, fresh] = collectives_.try_emplace(raw(kernel), false);
@@ -139,14 +138,14 @@ void idle_gaps_builder::add_part(const gap_part& part, const process_timeline* h
     known->length += part.span.length();
   else
     tallies_.push_back({group, part.span.length(), part.call});
-  if (!comes_from_thread(part.cause)) return;
+  if (!keeps_parts_ && part.cause != gap_cause::host) return;
   const host_call* by = part.call != nullptr ? part.call : splitter_.enqueuing();
   index::thread_key thread;
   if (by != nullptr) thread = {next.process, host->get_thread(by->thread)};
   time_range ran = part.span;
   if (const host_call* running = splitter_.running(); part.call == nullptr && running != nullptr)
     ran.begin = std::clamp(running->end, gap.begin, part.span.begin);
-  parts_.push_back({device, gap, part.span, ran, part.cause, group.call, group.stack, thread});
+  parts_.push_back({device, gap, part.span, ran, part.cause, group.call, group.stack, thread, group.stack_is_next});
 }
 
 void idle_gaps_builder::add_gap(const index::event_store& store, device_state& state, const device_work& next,

@@ -49,8 +49,8 @@ struct device_idle {
   [[nodiscard]] time_ns idle() const { return span.length() - busy; }
 };
 
-/// A part of a gap that is due to what a thread did, so that samples of the thread can say more about it.
-struct host_part {
+/// A part of a gap. If it is due to what a thread did (`comes_from_thread`), samples of the thread can say more about it.
+struct idle_part {
   trace::device_id device{};
   time_range gap;   ///< The whole gap.
   time_range span;  ///< The part. The parts of a gap do not overlap.
@@ -58,13 +58,18 @@ struct host_part {
   /// host when the gap began: the first part of the gap is that call's, as long as it blocked, but the thread went on
   /// as soon as the call returned (rule 2 of `gap_splitter`). Samples in `ran` share the length of `span`.
   time_range ran;
-  gap_cause cause{};        ///< `host`, or what a call or a range says; never `wait`, `launch` or `queued`.
+  gap_cause cause{};
   trace::string_id call{};  ///< The call in which the thread was, if that is the cause.
   trace::stack_id stack{};  ///< As in `gap_group`.
   /// The thread that enqueued the work that ended the gap or, if `call` is set, that made the call. Without a thread
   /// (`none`) if the call that enqueued the work was not recorded.
   index::thread_key thread;
+  bool stack_is_next = false;  ///< As in `gap_group`.
 };
+
+/// True if a thread's own doing caused such a part: `host`, or what a call or a range says; not `wait`, `launch` or
+/// `queued`.
+[[nodiscard]] bool comes_from_thread(gap_cause cause);
 
 /// Finds idle gaps of devices with recorded kernels, section by section in order of time. Which part of a gap has which
 /// cause does not depend on the sections, as far as open gaps have no more than `open_list::max_kept` host events.
@@ -78,10 +83,6 @@ class idle_gaps_builder {
   /// Adds the events in `run`, the time range that `store` covers. O(events * log events).
   void add(const index::event_store& store, time_range run);
 
-  /// The host's parts of the gaps that ended in the last section added, in order of device and time. Valid until the
-  /// next `add`.
-  [[nodiscard]] std::span<const host_part> host_parts() const { return parts_; }
-
   /// Returns the groups worth reporting, sorted by `total`, longest first: the first `limit` groups, plus the first
   /// eight of each device.
   [[nodiscard]] std::vector<gap_group> gaps() const;
@@ -92,6 +93,26 @@ class idle_gaps_builder {
   [[nodiscard]] std::vector<idle_gap> longest() const { return longest_.get_longest(); }
   /// The lengths of all gaps, indexed by device; empty if `listed` is 0.
   [[nodiscard]] const std::map<trace::device_id, gap_lengths>& lengths() const { return longest_.lengths(); }
+
+  /// From now on, keeps the parts for `for_each_part` and `for_each_host_part`: 104 bytes for each.
+  void keep_parts() { keeps_parts_ = true; }
+  /// Calls `use(const idle_part&)` for all parts of the gaps that ended in the last section added, in order of device
+  /// and time. Call `keep_parts` first. O(parts).
+  template <class Use>
+  void for_each_part(Use&& use) const {
+    for (const idle_part& each : parts_) use(each);
+  }
+  /// The same for the host's parts (`comes_from_thread`). This is the hook for whoever knows more about the host, such
+  /// as samples of its threads: after each `add`, visit the parts and look up `thread` in `ran`. A gap may have begun
+  /// in an earlier section: keep what you know of the time from `open_since()` on. O(parts).
+  template <class Use>
+  void for_each_host_part(Use&& use) const {
+    for (const idle_part& each : parts_)
+      if (comes_from_thread(each.cause)) use(each);
+  }
+  /// The earliest begin of a gap that is still open after the last `add`. Later calls of `for_each_host_part` report
+  /// nothing before this time. `latest_time` if no device has run anything yet.
+  [[nodiscard]] time_ns open_since() const;
 
   /// Only parts of at least this length are searched for the program's own range, which costs more than the rest.
   static constexpr time_ns shortest_named = 1'000'000;
@@ -131,15 +152,13 @@ class idle_gaps_builder {
   works collect(const index::event_store& store, time_range here, bool first);
   void add_work(const index::event_store& store, device_state& state, const device_work& work, trace::device_id device);
   void add_gap(const index::event_store& store, device_state& state, const device_work& next, trace::device_id device);
-  /// Adds a part to `tallies_` and, if the host caused it, to `parts_`.
+  /// Adds a part to `tallies_` and `parts_`.
   void add_part(const gap_part& part, const process_timeline* host, const device_work& next, time_range gap,
                 trace::device_id device);
   /// Sets the innermost range of the program that covers half of the part's gap.
   void set_range(gap_group& group, const index::event_store& store, trace::process_id process, time_range gap) const;
   void add_gain(const index::event_store& store, time_range here);
   bool is_collective(trace::string_id kernel);
-  /// The earliest begin of a gap that is still open. `latest_time` if no device has run anything yet.
-  [[nodiscard]] time_ns open_since() const;
 
   const metrics_scope& scope_;
   host_timeline host_;
@@ -151,8 +170,9 @@ class idle_gaps_builder {
   std::unordered_map<std::uint64_t, bool> collectives_;           ///< By the id of a kernel's name.
   std::map<trace::process_id, std::vector<queued_work>> queued_;  ///< Of the current section.
   std::vector<tally> tallies_;                                    ///< Of the current gap.
-  std::vector<host_part> parts_;                                  ///< Of the current section.
+  std::vector<idle_part> parts_;                                  ///< Of the last section.
   idle_host_builder sampled_;
+  bool keeps_parts_ = false;
   bool started_ = false;
   bool gain_known_ = false;  ///< True if the times at which work was requested are known.
   time_ns gain_ = 0;         ///< The cost of all calls that block the host, summed over sections.

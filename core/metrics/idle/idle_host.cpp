@@ -7,7 +7,7 @@
 
 namespace sluice::metrics {
 
-void idle_host_builder::add(const index::event_store& store, std::span<const host_part> parts,
+void idle_host_builder::add(const index::event_store& store, std::span<const idle_part> parts,
                             const trace::tables& tables, time_ns open_since) {
   samples_.add(store.samples());
   for (std::size_t begin = 0; begin < parts.size();) {
@@ -19,9 +19,9 @@ void idle_host_builder::add(const index::event_store& store, std::span<const hos
   samples_.forget(open_since);
 }
 
-void idle_host_builder::add_gap(std::span<const host_part> parts, const trace::tables& tables) {
+void idle_host_builder::add_gap(std::span<const idle_part> parts, const trace::tables& tables) {
   spans_.clear();
-  for (const host_part& each : parts)
+  for (const idle_part& each : parts)
     if (each.cause == gap_cause::host) spans_.push_back({each.thread, each.span});
   if (spans_.empty()) return;
   const time_range gap = parts.front().gap;

@@ -20,14 +20,14 @@ class event_store;
 
 namespace sluice::metrics {
 
-struct host_part;
+struct idle_part;
 
 /// Gathers what host threads did in the parts of gaps that host code took (`gap_cause::host`). Copies are independent.
 class idle_host_builder {
  public:
   /// Adds the samples of a section, and the parts of the gaps that ended in it (`idle_gaps_builder`), in order of device
   /// and time. `open_since`: no later call will ask for an earlier time. O(samples).
-  void add(const index::event_store& store, std::span<const host_part> parts, const trace::tables& tables,
+  void add(const index::event_store& store, std::span<const idle_part> parts, const trace::tables& tables,
            time_ns open_since);
 
   /// Returns the groups of a device, most time first: at most `limit`, and then one group `mixed` with the rest. Their
@@ -38,7 +38,7 @@ class idle_host_builder {
   static constexpr std::size_t limit = 64;
 
  private:
-  void add_gap(std::span<const host_part> parts, const trace::tables& tables);
+  void add_gap(std::span<const idle_part> parts, const trace::tables& tables);
 
   sample_window samples_;
   stack_reasons reasons_;

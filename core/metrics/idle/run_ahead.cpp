@@ -24,7 +24,7 @@ constexpr time_ns longest_carried = 5'000'000;
 /// A replayed work item.
 struct played {
   time_ns end = 0;      ///< The end of the work item in the recording.
-  time_ns new_end = 0;  ///< The end of the work item in the replay.
+  time_ns new_end = 0;  ///< The end of the work item in the simulated run.
 };
 
 /// Merges the sorted calls into non-overlapping intervals in which the host was blocked.
@@ -47,9 +47,9 @@ time_ns launch_time(std::span<const queued_work> works) {
   return std::max<time_ns>(least, 0);
 }
 
-class replay {
+class simulated_run {
  public:
-  explicit replay(time_ns launch) : launch_(launch) {}
+  explicit simulated_run(time_ns launch) : launch_(launch) {}
 
   /// Replays the work item that is requested at `called`, and returns its new end. The item must not begin before
   /// `earliest`. Work items must be replayed in the order of their requests.
@@ -107,7 +107,7 @@ class replay {
 /// the second work item.
 time_ns gain_of_stretch(std::span<const queued_work> works, std::span<const time_range> stood_still,
                         std::span<const work_order> orders) {
-  replay again(launch_time(works));
+  simulated_run again(launch_time(works));
   time_ns last = std::numeric_limits<time_ns>::min();
   time_ns won = 0;  // The time gained up to the request of the next work item.
   auto next = std::partition_point(stood_still.begin(), stood_still.end(),

@@ -6,6 +6,7 @@
 #include "core/query/results/blocks_from_list.hpp"
 #include "core/query/results/panels/holes.hpp"
 #include "core/query/results/panels/holes_finder.hpp"
+#include "core/query/results/panels/lane_range.hpp"
 #include "core/query/results/panels/long_panels.hpp"
 #include "core/query/results/search.hpp"
 #include "core/query/results/what_if.hpp"
@@ -23,6 +24,13 @@ std::optional<time_range> get_time(const blocks_query& query, const sources&) { 
 std::optional<time_range> get_time(const statistics_query& query, const sources&) { return query.range; }
 std::optional<time_range> get_time(const transfers_query& query, const sources&) { return query.range; }
 std::optional<time_range> get_time(const idle_gaps_query& query, const sources&) { return query.range; }
+std::optional<time_range> get_time(const host_stacks_query& query, const sources&) { return query.filter.range; }
+std::optional<time_range> get_time(const idle_lanes_query& query, const sources& source) {
+  return find_lane_range(query, source);
+}
+std::optional<time_range> get_time(const gap_stacks_query& query, const sources&) {
+  return time_range{query.time, query.time};
+}
 std::optional<time_range> get_time(const memory_groups_query& query, const sources&) { return query.range; }
 std::optional<time_range> get_time(const stacks_query& query, const sources&) {
   if (query.measure == stack_measure::live) return time_range{query.at, query.at};
@@ -202,6 +210,17 @@ std::optional<result<typename Query::result_type>> result_from_sections(const Qu
                          : cache.store().get_index(sections.first, sections.last, scope, until_cancelled(source), only);
   if (!index) return tl::unexpected(index.error());
   return result_to(query, with_index(source, **index, source.provisional));
+}
+
+/// True if a query about lanes is not worth its cost.
+bool is_too_long(const idle_lanes_query& query, const sources& source) {
+  const section_run sections = select_sections(bounded(query.range), source.stored->sections->store());
+  return sections.last - sections.first >= idle_lanes::max_sections;
+}
+
+std::optional<result<idle_lanes>> result_from_sections(const idle_lanes_query& query, const sources& source) {
+  if (is_too_long(query, source)) return idle_lanes{query.range, {}, {}, true};
+  return result_from_sections<idle_lanes_query>(query, source);
 }
 
 /// Returns the next step according to the index of one section. The step is valid only if it is inside the section.

@@ -34,6 +34,8 @@ using section_result_for = std::unique_ptr<section_result<typename Query::result
 [[nodiscard]] section_result_for<stacks_query> gather(const stacks_query& query);
 [[nodiscard]] section_result_for<transfers_query> gather(const transfers_query& query);
 [[nodiscard]] section_result_for<idle_gaps_query> gather(const idle_gaps_query& query);
+[[nodiscard]] section_result_for<host_stacks_query> gather(const host_stacks_query& query);
+[[nodiscard]] section_result_for<idle_lanes_query> gather(const idle_lanes_query& query);
 [[nodiscard]] section_result_for<memory_groups_query> gather(const memory_groups_query& query);
 
 template <class Query>
@@ -41,6 +43,7 @@ inline constexpr bool reads_sections =
     std::is_same_v<Query, blocks_query> || std::is_same_v<Query, statistics_query> ||
     std::is_same_v<Query, stacks_query> || std::is_same_v<Query, compared_side_query> ||
     std::is_same_v<Query, transfers_query> || std::is_same_v<Query, idle_gaps_query> ||
+    std::is_same_v<Query, host_stacks_query> || std::is_same_v<Query, idle_lanes_query> ||
     std::is_same_v<Query, memory_groups_query>;
 
 }  // namespace sluice::query

@@ -14,7 +14,9 @@
 #include "core/query/results/panels/durations.hpp"
 #include "core/query/results/panels/generations.hpp"
 #include "core/query/results/panels/holes.hpp"
+#include "core/query/results/panels/host_stacks.hpp"
 #include "core/query/results/panels/idle_gaps.hpp"
+#include "core/query/results/panels/idle_lanes.hpp"
 #include "core/query/results/panels/memory_groups.hpp"
 #include "core/query/results/panels/ranks.hpp"
 #include "core/query/results/panels/step_statistics.hpp"
@@ -67,6 +69,9 @@ struct sources {
 [[nodiscard]] result<what_if_curves> result_to(const what_if_query& query, const sources& source);
 [[nodiscard]] result<metrics::copy_table> result_to(const transfers_query& query, const sources& source);
 [[nodiscard]] result<idle_gap_list> result_to(const idle_gaps_query& query, const sources& source);
+[[nodiscard]] result<host_stacks> result_to(const host_stacks_query& query, const sources& source);
+[[nodiscard]] result<idle_lanes> result_to(const idle_lanes_query& query, const sources& source);
+[[nodiscard]] result<gap_stacks> result_to(const gap_stacks_query& query, const sources& source);
 [[nodiscard]] result<rank_rows> result_to(const ranks_query& query, const sources& source);
 /// O(blocks * log blocks).
 [[nodiscard]] result<memory_groups> result_to(const memory_groups_query& query, const sources& source);
@@ -95,6 +100,9 @@ struct sources {
   X(what_if_query)               \
   X(transfers_query)             \
   X(idle_gaps_query)             \
+  X(host_stacks_query)           \
+  X(idle_lanes_query)            \
+  X(gap_stacks_query)            \
   X(ranks_query)                 \
   X(memory_groups_query)         \
   X(compared_side_query)         \

@@ -1,7 +1,4 @@
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <unordered_map>
 
 #include "core/base/format.hpp"
 #include "core/index/labels.hpp"
@@ -9,12 +6,11 @@
 #include "core/metrics/host_stacks.hpp"
 #include "core/query/engine/metric_source.hpp"
 #include "core/query/engine/section_result.hpp"
+#include "core/query/results/stack_lines.hpp"
 #include "core/trace/model/names.hpp"
 
 namespace sluice::query {
 namespace {
-
-constexpr std::string_view no_stack = "(no stack recorded)";
 
 memory_wanted get_wanted(const stacks_query& query) { return {query.layer, query.device, query.kind}; }
 
@@ -64,32 +60,6 @@ class use_of_range {
   stack_view about_;
 };
 
-std::uint64_t compute_hash(const symbols::frame_line& line) {
-  return std::hash<std::string>()(fmt::format("{}\x1f{}\x1f{}", symbols::get_name(line), line.file, line.line));
-}
-
-/// Keeps only the lines that the tree uses, and sets each node's id.
-void put_lines(const sources& source, stack_view& view) {
-  std::unordered_map<std::uint32_t, std::uint32_t> places;
-  std::vector<symbols::line_id> used;
-  for (metrics::stack_node& node : view.tree.nodes) {
-    if (node.depth == 0) continue;
-    const auto [place, fresh] = places.try_emplace(node.line, static_cast<std::uint32_t>(used.size()));
-    if (fresh) used.push_back(node.line);
-    node.line = place->second;
-  }
-  view.lines = source.frames.describe(used, source.trace.tables());
-  std::vector<std::uint64_t> hashes;
-  for (const symbols::frame_line& line : view.lines) hashes.push_back(compute_hash(line));
-  view.ids.reserve(view.tree.nodes.size());
-  for (const metrics::stack_node& node : view.tree.nodes) {
-    // This mixes the line with the parent's id like boost::hash_combine, for 64 bits.
-    std::uint64_t id = node.depth == 0 ? 0 : view.ids[node.parent];
-    if (node.depth != 0) id ^= hashes[node.line] + 0x9e3779b97f4a7c15ULL + (id << 12) + (id >> 4);
-    view.ids.push_back(id);
-  }
-}
-
 /// Completes `view` with its choices and tree.
 result<stack_view> make_view(const stacks_query& query, const metrics::stack_use& use, const sources& source,
                              stack_view view) {
@@ -99,15 +69,7 @@ result<stack_view> make_view(const stacks_query& query, const metrics::stack_use
   view.kernels_known = use.kernels_known;
   for (const metrics::stack_share& share : use.shares)
     if (share.stack == trace::stack_id::none) view.without = share.metrics;
-  metrics::stack_lines lines;
-  lines.none = source.frames.remark(no_stack);
-  lines.cut = source.frames.remark(symbols::cut_remark);
-  lines.look_up = [&](trace::frame_id frame) {
-    auto found = source.frames.get_lines(frame, tables, source.lookup);
-    view.symbols_pending |= found.provisional;
-    return std::move(found.ids);
-  };
-  if (query.fold) lines.folded = [&](symbols::line_id line) { return !source.frames.is_own(line); };
+  metrics::stack_lines lines = make_stack_lines(source, query.fold, &view.symbols_pending);
   symbols::attributor who(source.frames, tables, source.lookup, &view.symbols_pending);
   if (query.grouping.grouped) {
     view.grouped_by = query.grouping.by.value_or(metrics::most_even(use, who).by);

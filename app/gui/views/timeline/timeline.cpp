@@ -42,6 +42,15 @@ bool is_of_device_times(query::track_kind kind) {
   return kind == query::track_kind::stream || kind == query::track_kind::direction;
 }
 
+/// The devices with streams, which may have run kernels.
+std::set<trace::device_id> list_stream_devices(const track_layout& layout) {
+  std::set<trace::device_id> devices;
+  for (const placed_track& each : layout.tracks)
+    if (each.track->kind == query::track_kind::stream) devices.insert(each.track->device);
+  devices.erase(trace::device_id::none);
+  return devices;
+}
+
 }  // namespace
 
 void timeline_view::reset() {
@@ -50,6 +59,7 @@ void timeline_view::reset() {
   overview_.reset();
   rows_.clear();
   steps_.clear();
+  idle_.reset();
   axis_.reset();
   flows_ = {};
   stepper_.reset();
@@ -174,6 +184,9 @@ void timeline_view::draw_tracks(view_context& with, const query::track_list& tra
   y = draw_queries(with, where, y, hovered, hit, list);
   std::size_t group = SIZE_MAX;
   bool folded = false;
+  const std::set<trace::device_id> working = list_stream_devices(layout());
+  std::set<trace::device_id> waiting;  // The devices whose idle time is not drawn yet in this group.
+  if (!working.empty()) idle_.ask(*shown.engine, where);
   for (const placed_track& placed : layout().tracks) {
     const query::track& each = *placed.track;
     if (placed.group != group) {
@@ -185,8 +198,10 @@ void timeline_view::draw_tracks(view_context& with, const query::track_list& tra
       if (holds_wanted) folded_.erase(belongs.key);
       y = draw_group(with, where, y, belongs.key, belongs.title, belongs.detail, list);
       folded = folded_.contains(belongs.key);
+      waiting = belongs.key == "pinned" ? std::set<trace::device_id>() : working;
     }
     if (folded) continue;
+    if (waiting.erase(each.device) > 0) y = draw_idle(with, each.device, where, y, hit, list);
     shared_row& row = rows_[each.id];
     if (!row.row) row.row = make_track_row(each);
     const memory_scale scale = choose_scale(placed);
@@ -225,6 +240,21 @@ void timeline_view::draw_tracks(view_context& with, const query::track_list& tra
   handle_arrows(with);
   axis_.handle(with, where, hit);
   open_menus(with, where, hit);
+}
+
+float timeline_view::draw_idle(view_context& with, trace::device_id device, const row_frame& where, float y,
+                               row_hit& hit, ImDrawList& list) {
+  const float height = with.px(idle_strips::height);
+  if (y + height < where.area.min.y || y > where.area.max.y) return y + height;
+  row_frame place = where;
+  place.area = {{where.area.min.x, y}, {where.area.max.x, y + height}};
+  place.header = {{where.header.min.x, y}, {where.header.max.x, y + height}};
+  const bool hovered = ImGui::IsWindowHovered();
+  place.named = hovered && place.header.contains(where.mouse) && where.header.contains(where.mouse);
+  place.hovered = hovered && !axis_.selecting() && place.area.contains(where.mouse) && where.area.contains(where.mouse);
+  if (const auto gap = idle_.draw(with, device, place, list)) hit.gap = gap;
+  list.AddLineV(where.area.min.x - 1, y, y + height, with.colours.line);
+  return y + height;
 }
 
 /// Scrolls no further than necessary to show the rows from `begin` to `to`, which are in pixels of this frame.

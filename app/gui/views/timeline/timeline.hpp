@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "app/gui/views/idle/idle_strip.hpp"
 #include "app/gui/views/note_lists.hpp"
 #include "app/gui/views/overview.hpp"
 #include "app/gui/views/row_menu.hpp"
@@ -47,6 +48,8 @@ class timeline_view final : public view {
   [[nodiscard]] const draw::rectangle& axis_area() const { return axis_area_; }
   /// The tracks that were drawn at least partly in the last frame; for tests.
   [[nodiscard]] const std::vector<std::uint64_t>& tracks_on_screen() const { return on_screen_; }
+  /// The idle time of devices as drawn in the last frame; for tests.
+  [[nodiscard]] const idle_strips& idle() const { return idle_; }
 
  private:
   struct shared_row {
@@ -54,6 +57,9 @@ class timeline_view final : public view {
   };
   /// Draws the steps below `y`; returns the y coordinate at which they end.
   float draw_steps(view_context& with, const query::track_list& tracks, const row_frame& where, float y);
+  /// Draws the idle time of a device below `y`; returns the y coordinate at which it ends.
+  float draw_idle(view_context& with, trace::device_id device, const row_frame& where, float y, row_hit& hit,
+                  ImDrawList& list);
   void draw_losses(view_context& with, const query::track_list& tracks, const row_frame& where, ImDrawList& list);
   static void draw_provisional(const view_context& with, const query::track_list& tracks, const row_frame& place,
                                ImDrawList& list);
@@ -83,6 +89,7 @@ class timeline_view final : public view {
   overview_strip overview_;
   std::map<std::uint64_t, shared_row> rows_;
   std::map<std::uint64_t, steps_strip> steps_;
+  idle_strips idle_;
   std::set<std::string> folded_;  ///< Keys of the groups whose tracks are not drawn.
   track_arrangement arrangement_;
   open_query_tracks queries_;

@@ -42,6 +42,7 @@ struct row_hit {
   trace::block_id block{};                ///< Set instead of `event` in the track of a query about blocks.
   std::optional<blocks_filter> blocks{};  ///< In a memory chart: the blocks that are in the band under the mouse at the
                                           ///< time under the mouse.
+  std::optional<time_range> gap{};        ///< In a strip of idle time: the gap under the mouse.
   [[nodiscard]] bool any() const { return event != trace::event_id::none || block != trace::block_id::none; }
 };
 

@@ -4,8 +4,9 @@
 #include <memory>
 #include <optional>
 #include <tuple>
+#include <utility>
 
-#include "core/metrics/code_place.hpp"
+#include "core/metrics/idle/recent_samples.hpp"
 #include "core/query/engine/section_result.hpp"
 
 namespace sluice::query {
@@ -42,14 +43,61 @@ std::vector<gap_line> get_lines(const std::vector<metrics::gap_group>& groups, m
   return items;
 }
 
+/// What the host did in the longest gaps, as far as it was sampled.
+class host_of_gaps {
+ public:
+  /// Adds the gaps that ended in the last section added to `gaps`.
+  void add(const sources& source, const metrics::idle_gaps_builder& gaps, time_range part) {
+    samples_.add(source.index.samples(), part);
+    gaps.for_each_part([&](const metrics::idle_part& each) {
+      if (each.cause == metrics::gap_cause::queued || each.gap.length() < get_shortest(each.device)) return;
+      std::vector<metrics::host_share> more = samples_.get_shares(each.thread, each.ran);
+      if (more.empty()) return;
+      std::vector<metrics::host_share>& known = shares_[{each.device, each.gap.begin}];
+      known = known.empty() ? std::move(more) : join(known, more);
+    });
+    samples_.forget(std::min(gaps.open_since(), part.end));
+    keep_listed(gaps.longest());
+  }
+
+  [[nodiscard]] const std::vector<metrics::host_share>& get(const metrics::idle_gap& gap) const {
+    static const std::vector<metrics::host_share> none;
+    const auto found = shares_.find({gap.device, gap.span.begin});
+    return found == shares_.end() ? none : found->second;
+  }
+
+ private:
+  [[nodiscard]] time_ns get_shortest(trace::device_id device) const {
+    const auto found = shortest_.find(device);
+    return found == shortest_.end() ? 0 : found->second;
+  }
+
+  /// Forgets gaps that are not listed any more, and notes how long a gap must be to be listed.
+  void keep_listed(const std::vector<metrics::idle_gap>& longest) {
+    std::map<std::pair<trace::device_id, time_ns>, std::vector<metrics::host_share>> kept;
+    std::map<trace::device_id, std::size_t> count;
+    for (const metrics::idle_gap& each : longest) {
+      if (auto found = shares_.extract({each.device, each.span.begin})) kept.insert(std::move(found));
+      if (++count[each.device] == idle_gap_list::limit) shortest_[each.device] = each.span.length();
+    }
+    shares_ = std::move(kept);
+  }
+
+  metrics::recent_samples samples_;
+  std::map<std::pair<trace::device_id, time_ns>, std::vector<metrics::host_share>> shares_;  ///< By start of the gap.
+  std::map<trace::device_id, time_ns> shortest_;  ///< Shorter gaps cannot be listed.
+};
+
 class gaps_of_parts final : public section_result<idle_gap_list> {
  public:
   explicit gaps_of_parts(time_range range) : scope_{nullptr, bounded(range)} {}
 
   result<void> add(const sources& source, time_range part) override {
     scope_.trace = &source.trace;
-    if (!gaps_) gaps_.emplace(scope_, idle_gap_list::limit);
+    if (!gaps_) gaps_.emplace(scope_, idle_gap_list::limit).keep_parts();
     gaps_->add(source.index, part);
+    host_.add(source, *gaps_, part);
+    if (source.cancelled) return fail(error_code::cancelled, "the query was cancelled");
     return {};
   }
 
@@ -60,10 +108,9 @@ class gaps_of_parts final : public section_result<idle_gap_list> {
     const metrics::naming names{source.frames, source.lookup, &source.provisional};
     metrics::code_places places(source.trace.tables(), names);
     list.lengths = gaps_->lengths();
-    for (const metrics::idle_gap& each : gaps_->longest()) {
-      const metrics::code_place& code_place = places.of(each.stack);
-      list.gaps.push_back({each, to_text(code_place), code_place.line});
-    }
+    gap_reader reader(source.trace.tables(), names);
+    for (const metrics::idle_gap& each : gaps_->longest())
+      list.gaps.push_back({each, reader.describe(host_.get(each), each.stack, each.stack_is_next)});
     list.lines = get_lines(gaps_->gaps(), places);
     list.devices = gaps_->devices();
     return list;
@@ -72,6 +119,7 @@ class gaps_of_parts final : public section_result<idle_gap_list> {
  private:
   metrics::metrics_scope scope_;
   std::optional<metrics::idle_gaps_builder> gaps_;
+  host_of_gaps host_;
 };
 
 }  // namespace
@@ -84,6 +132,16 @@ result<idle_gap_list> result_to(const idle_gaps_query& query, const sources& sou
   gaps_of_parts parts(query.range);
   if (const auto added = parts.add(source, bounded(query.range)); !added) return tl::unexpected(added.error());
   return parts.evaluate(source);
+}
+
+result<gap_stacks> result_to(const gap_stacks_query& query, const sources& source) {
+  const auto get_lines = [&](trace::stack_id stack) {
+    return source.frames.stack(stack, source.trace.tables(), source.lookup, &source.provisional);
+  };
+  gap_stacks stacks;
+  if (query.host != trace::stack_id::none) stacks.host = get_lines(query.host);
+  if (query.next != trace::stack_id::none) stacks.next = get_lines(query.next);
+  return stacks;
 }
 
 }  // namespace sluice::query

@@ -47,6 +47,7 @@ class idle_program {
       scope_ = {loaded_->snapshot.get(), bounded(all_time)};
     }
     metrics::idle_gaps_builder builder(scope_, 100);
+    builder.keep_parts();
     time_ns begin = -latest_time;
     for (const time_ns cut : cuts) {
       builder.add(loaded_->index, {begin, cut * us});

@@ -199,13 +199,14 @@ TEST(host_parts, name_the_thread_that_enqueues_the_next_work_and_its_time) {
   program.launch(300, 305, 400);
   program.launch(405, 410, 500);
   const idle_gaps_builder builder = program.build();
-  std::vector<host_part> parts;
-  parts.assign(builder.host_parts().begin(), builder.host_parts().end());
+  std::vector<idle_part> parts;
+  builder.for_each_host_part([&](const idle_part& each) { parts.push_back(each); });
   ASSERT_EQ(parts.size(), 1U) << "the launches are no host code";
   EXPECT_EQ(parts[0].cause, gap_cause::host);
   EXPECT_EQ(parts[0].span, (time_range{100 * idle_program::us, 300 * idle_program::us}));
   EXPECT_EQ(parts[0].gap, (time_range{100 * idle_program::us, 305 * idle_program::us}));
   EXPECT_EQ(parts[0].thread, (index::thread_key{trace::process_id{1}, trace::thread_id{1}}));
+  EXPECT_EQ(builder.open_since(), 500 * idle_program::us);
 }
 
 TEST(host_parts, begin_when_the_thread_went_on_after_a_call_that_blocked_it) {
@@ -213,9 +214,8 @@ TEST(host_parts, begin_when_the_thread_went_on_after_a_call_that_blocked_it) {
   program.launch(0, 5, 100);
   program.call(50, 110, "cuStreamSynchronize");
   program.launch(300, 305, 400);
-  std::vector<host_part> parts;
-  const auto built = program.build();
-  parts.assign(built.host_parts().begin(), built.host_parts().end());
+  std::vector<idle_part> parts;
+  program.build().for_each_host_part([&](const idle_part& each) { parts.push_back(each); });
   ASSERT_EQ(parts.size(), 1U);
   EXPECT_EQ(parts[0].span, (time_range{160 * idle_program::us, 300 * idle_program::us})) << "60 us are the wait's";
   EXPECT_EQ(parts[0].ran, (time_range{110 * idle_program::us, 300 * idle_program::us}));
@@ -226,7 +226,7 @@ TEST(host_parts, of_all_sections_are_the_idle_time_of_the_host) {
     random_program program(seed);
     const idle_gaps_builder builder = program.build();
     std::map<trace::device_id, time_ns> parts, causes;
-    for (const host_part& each : builder.host_parts()) parts[each.device] += each.span.length();
+    builder.for_each_host_part([&](const idle_part& each) { parts[each.device] += each.span.length(); });
     for (const device_idle& device : builder.devices())
       for (const cause_time& each : device.causes)
         if (each.cause != gap_cause::wait && each.cause != gap_cause::launch && each.cause != gap_cause::queued)

@@ -87,6 +87,9 @@ class elsewhere : public ::testing::Test {
     each(what_if_query{});
     each(transfers_query{whole_});
     each(idle_gaps_query{whole_});
+    each(host_stacks_query{.filter = {.range = whole_}});
+    each(idle_lanes_query{whole_, 300});
+    each(gap_stacks_query{0, trace::stack_id{1}, trace::stack_id{2}});
     each(ranks_query{{{trace::process_id{1}, {}}}, whole_, 50});
     each(memory_groups_query{.range = whole_, .width = 100, .device = block.device, .kind = block.kind});
     each(compared_side_query{whole_});
