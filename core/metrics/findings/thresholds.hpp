@@ -20,6 +20,8 @@ inline constexpr std::size_t max_warnings = 5;
 
 /// Idle time below this share of the active time is not reported.
 inline constexpr double reported_idle_share = 0.005;
+/// If the gaps that a line of host code causes are shorter than this on average (ns), their finding is a note.
+inline constexpr time_ns short_host_gap = 1'000'000;
 /// Matrix products in FP32 are reported if they take at least this share of a device's busy time.
 inline constexpr double reported_products_share = 0.05;
 /// Events that occur fewer times than this belong to startup, shutdown or a transition, so their finding is a note.

@@ -119,7 +119,10 @@ void tell(finder& in, gap_cause cause, trace::device_id device, const code_place
   const bool recurs = subject.count >= min_recurring && subject.spread >= min_spread;
   // Caching allocators stop allocating once they have enough memory, and do not free it. Code that allocates in a loop
   // also frees.
-  f.only_note = !recurs || is_of_others(place) || cause == gap_cause::allocation;
+  // In short gaps, the program simply gives the device little work at a time.
+  const bool short_host =
+      cause == gap_cause::host && subject.total < static_cast<time_ns>(subject.count) * short_host_gap;
+  f.only_note = !recurs || is_of_others(place) || cause == gap_cause::allocation || short_host;
   if (!f.only_note && f.saves.share < warned_time_share && subject.saved < saved_by_all &&
       in.time(static_cast<double>(saved_by_all), saving_basis::modelled).share >= warned_time_share) {
     f.text += fmt::format(" This line alone would save {}; the saving is that of all lines of the same kind.",
@@ -151,10 +154,10 @@ void tell_launches(finder& in, const device_idle& device) {
   const code_place& place = lines.front().first;
   finding& f = in.add(finding_kind::idle_gaps, std::move(text), std::string(get_launch_advice(place.maker)));
   f.saves = in.time(static_cast<double>(launches.saved), saving_basis::modelled);
-  const gaps all(groups);
   f.range = device.span;
   f.where = place;
-  f.only_note = launches.launches < min_recurring || all.spread < min_spread;
+  // Whether a program's launches can be merged is not known, and the saving is a model's upper bound.
+  f.only_note = true;
 }
 
 std::string get_host_advice(const host_cause_group& group, const program_traits& traits) {

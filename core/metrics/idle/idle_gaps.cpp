@@ -95,7 +95,7 @@ void idle_gaps_builder::add(const index::event_store& store, time_range run) {
     if (fresh) state.first = state.until = state.until_other = whole.front().span.begin;
     for (const device_work& each : whole) add_work(store, state, each, device);
   }
-  sampled_.add(store, parts_, scope_.tables(), std::min(open_since(), here.end));
+  sampled_.add(store, here, parts_, scope_.tables(), std::min(open_since(), here.end));
   host_.forget(std::min(open_since(), here.end));
 }
 

@@ -7,9 +7,9 @@
 
 namespace sluice::metrics {
 
-void idle_host_builder::add(const index::event_store& store, std::span<const idle_part> parts,
+void idle_host_builder::add(const index::event_store& store, time_range run, std::span<const idle_part> parts,
                             const trace::tables& tables, time_ns open_since) {
-  samples_.add(store.samples());
+  samples_.add(store.samples(), run);
   for (std::size_t begin = 0; begin < parts.size();) {
     std::size_t end = begin;
     while (end < parts.size() && parts[end].device == parts[begin].device && parts[end].gap == parts[begin].gap) ++end;

@@ -9,8 +9,8 @@
 #include "core/base/time/time_range.hpp"
 #include "core/metrics/host_causes/host_cause_groups.hpp"
 #include "core/metrics/host_causes/host_remedies.hpp"
-#include "core/metrics/host_causes/sample_window.hpp"
 #include "core/metrics/host_causes/stack_reasons.hpp"
+#include "core/metrics/idle/recent_samples.hpp"
 #include "core/trace/model/tables.hpp"
 
 /// Joins the idle gaps of devices with the samples of the threads that the devices waited for. Times are in ns.
@@ -25,10 +25,11 @@ struct idle_part;
 /// Gathers what host threads did in the parts of gaps that host code took (`gap_cause::host`). Copies are independent.
 class idle_host_builder {
  public:
-  /// Adds the samples of a section, and the parts of the gaps that ended in it (`idle_gaps_builder`), in order of device
-  /// and time. `open_since`: no later call will ask for an earlier time. O(samples).
-  void add(const index::event_store& store, std::span<const idle_part> parts, const trace::tables& tables,
-           time_ns open_since);
+  /// Adds the samples in `run`, the time range that `store` covers, and the parts of the gaps that ended in it
+  /// (`idle_gaps_builder`), in order of device and time. `open_since`: no later call will ask for an earlier time.
+  /// O(samples).
+  void add(const index::event_store& store, time_range run, std::span<const idle_part> parts,
+           const trace::tables& tables, time_ns open_since);
 
   /// Returns the groups of a device, most time first: at most `limit`, and then one group `mixed` with the rest. Their
   /// totals add up to the time of the device's parts. Empty if the recording has no samples.
@@ -40,7 +41,7 @@ class idle_host_builder {
  private:
   void add_gap(std::span<const idle_part> parts, const trace::tables& tables);
 
-  sample_window samples_;
+  recent_samples samples_;
   stack_reasons reasons_;
   std::map<trace::device_id, host_cause_groups> devices_;
   std::vector<host_span> spans_;  ///< Of the current gap.

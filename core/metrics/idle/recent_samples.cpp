@@ -33,18 +33,33 @@ void recent_samples::add(const index::host_samples& samples, time_range part) {
       index::host_sample& kept = to->emplace_back(sample);
       kept.begin = inside.begin;
       kept.end = inside.end;
+      ++count_;
+      any_ = true;
     });
   }
 }
 
-void recent_samples::forget(time_ns time) {
+void recent_samples::drop_before(time_ns time) {
   for (auto each = threads_.begin(); each != threads_.end();) {
     std::vector<index::host_sample>& samples = each->second;
     const auto old = std::partition_point(samples.begin(), samples.end(),
                                           [&](const index::host_sample& sample) { return sample.end <= time; });
+    count_ -= static_cast<std::size_t>(old - samples.begin());
     samples.erase(samples.begin(), old);
     each = samples.empty() ? threads_.erase(each) : std::next(each);
   }
+}
+
+void recent_samples::forget(time_ns time) {
+  drop_before(time);
+  if (count_ <= max_kept) return;
+  std::vector<time_ns> ends;
+  ends.reserve(count_);
+  for (const auto& [thread, samples] : threads_)
+    for (const index::host_sample& each : samples) ends.push_back(each.end);
+  const auto middle = ends.begin() + static_cast<std::ptrdiff_t>(ends.size() / 2);
+  std::nth_element(ends.begin(), middle, ends.end());
+  drop_before(*middle);
 }
 
 std::vector<host_share> recent_samples::get_shares(const index::thread_key& thread, time_range range) const {

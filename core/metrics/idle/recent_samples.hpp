@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cstddef>
 #include <map>
 #include <vector>
 
@@ -12,13 +13,20 @@
 namespace sluice::metrics {
 
 /// Keeps the samples that an idle gap may still need: an index of a section has only those of the section, but a gap may
-/// have begun earlier. Memory: the samples since `forget`. Not thread-safe while it changes.
+/// have begun earlier. Copies are independent. Not thread-safe while it changes.
 class recent_samples {
  public:
+  /// At most this many samples are kept from one section to the next: 56 MiB. If a device has been idle for so long
+  /// that more would be needed, the older half is dropped, and its time counts as not sampled.
+  static constexpr std::size_t max_kept = std::size_t{1} << 20;
+
   /// Adds the parts of the samples that lie in `part`. Parts are consecutive. O(samples in the part).
   void add(const index::host_samples& samples, time_range part);
   /// Forgets what ended before `time`. O(kept samples).
   void forget(time_ns time);
+
+  /// True if a sample was ever added.
+  [[nodiscard]] bool any() const { return any_; }
 
   /// Calls `use(sample, part)` for each sample of the thread that overlaps `range`, in order of time, as
   /// `index::host_samples::for_each_in` does. O(log n + calls).
@@ -39,7 +47,11 @@ class recent_samples {
   [[nodiscard]] std::vector<host_share> get_shares(const index::thread_key& thread, time_range range) const;
 
  private:
+  void drop_before(time_ns time);
+
   std::map<index::thread_key, std::vector<index::host_sample>> threads_;
+  std::size_t count_ = 0;
+  bool any_ = false;
 };
 
 /// Adds shares to others. Both are in order of (stack, state, system call), and so is the result.

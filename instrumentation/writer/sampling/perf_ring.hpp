@@ -16,7 +16,7 @@ struct perf_event_mmap_page;
 namespace sluice::writer {
 
 /// Bytes of stack that the kernel copies for each sample. The frames that name a library and its caller are within a few
-/// KiB of the stack pointer; outside them, the frames of Python follow. Measured: see README.md.
+/// KiB of the stack pointer; outside them, the frames of Python follow.
 inline constexpr std::size_t perf_stack_bytes = 8192;
 
 /// What a ring says. `time`: ns of CLOCK_MONOTONIC.
