@@ -139,9 +139,10 @@ check_result check_sampling(const machine& where) {
     return result;
   }
   result.state = health::warning;
-  result.found = fmt::format("perf_event_open is refused ({}{}): the states of host threads are polled, and of native "
-                             "stacks there are only those of waiting threads",
-                             describe_errno(refused), limit_text);
+  result.found = fmt::format(
+      "perf_event_open is refused ({}{}): the states of host threads are polled, and of native "
+      "stacks there are only those of waiting threads",
+      describe_errno(refused), limit_text);
   std::vector<std::string> ways;
   if (refused == ENOSYS) ways.emplace_back("use a kernel with perf events (CONFIG_PERF_EVENTS)");
   if (limit_known && limit > most_that_allows_it) ways.emplace_back("as root: sysctl kernel.perf_event_paranoid=2");

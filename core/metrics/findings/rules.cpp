@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <array>
 
-#include "core/metrics/idle/idle_gaps.hpp"
 #include "core/metrics/analyzers/idle_memory.hpp"
 #include "core/metrics/finding_rules.hpp"
 #include "core/metrics/findings/thresholds.hpp"
+#include "core/metrics/idle/idle_gaps.hpp"
 #include "core/metrics/link_share.hpp"
 
 namespace sluice::metrics {

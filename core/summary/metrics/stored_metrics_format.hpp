@@ -153,8 +153,8 @@ SLUICE_KEPT(metrics::host_cause_group) {
           row.example_stack);
 }
 SLUICE_KEPT(metrics::program_traits) {
-  archive(row, row.pytorch, row.cupy, row.jax, row.numba, row.tensorflow, row.transformers, row.python,
-          row.data_loader, row.data_workers, row.compiled);
+  archive(row, row.pytorch, row.cupy, row.jax, row.numba, row.tensorflow, row.transformers, row.python, row.data_loader,
+          row.data_workers, row.compiled);
 }
 SLUICE_KEPT(metrics::device_idle) {
   archive(row, row.device, row.span, row.busy, row.collectives_alone, row.causes, row.launches, row.host, row.traits);

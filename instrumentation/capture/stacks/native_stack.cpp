@@ -9,10 +9,10 @@
 #include <atomic>
 
 #include "instrumentation/capture/stacks/driver_caller.hpp"
-#include "instrumentation/unwind/eh_frame.hpp"
 #include "instrumentation/capture/stacks/modules.hpp"
 #include "instrumentation/capture/stacks/stack_trail.hpp"
 #include "instrumentation/ring/hot.hpp"
+#include "instrumentation/unwind/eh_frame.hpp"
 
 extern "C" void*
     __libc_stack_end;  // From the loader: the main thread's stack pointer at the first instruction of the program.

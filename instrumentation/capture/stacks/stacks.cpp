@@ -4,13 +4,13 @@
 
 #include "instrumentation/capture/frameworks/autograd.hpp"
 #include "instrumentation/capture/stacks/driver_caller.hpp"
-#include "instrumentation/unwind/merge_frames.hpp"
 #include "instrumentation/capture/stacks/modules.hpp"
 #include "instrumentation/capture/stacks/native_stack.hpp"
 #include "instrumentation/capture/stacks/python_stack.hpp"
 #include "instrumentation/capture/start/options.hpp"
 #include "instrumentation/ring/hot.hpp"
 #include "instrumentation/ring/producer.hpp"
+#include "instrumentation/unwind/merge_frames.hpp"
 
 // Start of this library and end of its code, from the linker.
 extern "C" {
@@ -57,9 +57,9 @@ struct native_stack {
   const std::size_t count = python_frames(python, most, entries);
   if (count == 0) return autograd::stack_of_this_thread(native.frames(), native.count);
   std::uint64_t merged[most];
-  const std::uint64_t key = ring::intern_stack(
-      merged,
-      unwind::merge_frames(native.frames(), native.count, {python, count, entries}, merged, most, in_python_evaluation));
+  const std::uint64_t key =
+      ring::intern_stack(merged, unwind::merge_frames(native.frames(), native.count, {python, count, entries}, merged,
+                                                      most, in_python_evaluation));
   autograd::note_stack(key);
   return key;
 }

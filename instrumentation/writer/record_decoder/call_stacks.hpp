@@ -33,7 +33,7 @@ struct process_stacks {
   };
   std::unordered_map<std::uint64_t, frame> frames;
   std::unordered_map<std::uint64_t, stack> stacks;
-  std::vector<std::uint64_t> words;  ///< The frames of all stacks.
+  std::vector<std::uint64_t> words;                           ///< The frames of all stacks.
   std::unordered_map<std::uint64_t, trace::string_id> names;  ///< Functions of native frames, by program counter.
   process_modules modules;
   trace::process_id owner{};

@@ -41,7 +41,7 @@ class session_sampling {
   std::unique_ptr<host_sampler> sampler_;            ///< Null: no sampling.
   std::map<std::uint64_t, std::uint64_t> versions_;  ///< By pid: the last list of recorder threads that was handed on.
   std::vector<raw_module> unclaimed_modules_;
-  std::vector<raw_name> unclaimed_names_;        ///< Of processes that have no row yet.
+  std::vector<raw_name> unclaimed_names_;  ///< Of processes that have no row yet.
   std::vector<raw_thread> unclaimed_threads_;
 };
 

@@ -152,7 +152,8 @@ TEST(samples, of_every_version_read_as_they_were_written_down) {
 }
 
 TEST(samples, have_every_kind_of_row_and_a_file_without_its_end) {
-  const std::string every = make_content(samples / "2.0/every-row.facts") + make_content(samples / "4.6/every-row.facts");
+  const std::string every =
+      make_content(samples / "2.0/every-row.facts") + make_content(samples / "4.6/every-row.facts");
 #define SLUICE_LOOK(row, kind) EXPECT_NE(every.find("\n" #kind " 3 rows "), std::string::npos) << #kind;
   SLUICE_FOR_EACH_ROW(SLUICE_LOOK)
 #undef SLUICE_LOOK
