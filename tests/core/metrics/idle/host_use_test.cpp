@@ -40,9 +40,9 @@ struct known_launch {
 };
 
 /// Process 1 uses device 1, process 2 device 2. Process 3 is a child of 1, and 4 of 2; they use no device.
-class random_program {
+class random_use_program {
  public:
-  explicit random_program(std::uint64_t seed) : random_(seed), recorded_(1 + seed % 30) {
+  explicit random_use_program(std::uint64_t seed) : random_(seed), recorded_(1 + seed % 30) {
     recorded_.standard_tables();
     for (std::uint64_t id = 2; id <= 4; ++id) {
       trace::process_row process;
@@ -162,7 +162,7 @@ std::vector<host_use_filter> list_filters(std::uint64_t seed) {
 
 TEST(use_of_the_host, is_what_looking_at_every_ns_finds) {
   testing::for_each_seed(1, 40, [](std::uint64_t seed) {
-    const random_program program(seed);
+    const random_use_program program(seed);
     const indexed all(program.recorded().open());
     const trace::tables& tables = all.snapshot->tables();
     for (const host_use_filter& filter : list_filters(seed)) {
@@ -176,7 +176,7 @@ TEST(use_of_the_host, is_what_looking_at_every_ns_finds) {
 
 TEST(use_of_the_host, adds_up_from_parts_of_the_range) {
   testing::for_each_seed(1, 20, [](std::uint64_t seed) {
-    const random_program program(seed);
+    const random_use_program program(seed);
     const indexed all(program.recorded().open());
     const trace::tables& tables = all.snapshot->tables();
     for (const host_use_filter& filter : list_filters(seed)) {
