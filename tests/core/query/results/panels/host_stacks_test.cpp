@@ -15,8 +15,8 @@ using testing::python;
 using testing::recording;
 using trace::host_state;
 
-constexpr time_ns us = 1000;
-constexpr time_range whole_time{0, 10'000 * us};
+constexpr time_ns stack_us = 1000;
+constexpr time_range stack_time{0, 10'000 * stack_us};
 
 trace::stack_id none{};
 
@@ -31,19 +31,19 @@ void add_sample(recording& to, time_range span, host_state state, trace::stack_i
   to.writer().add(row);
 }
 
-/// Every 100 us: a kernel of 40 us, and a plan that cuDNN builds from 30 us to 90 us. Thread 2 waits all the time.
-void write_planning(recording& to) {
+/// Every 100 stack_us: a kernel of 40 stack_us, and a plan that cuDNN builds from 30 stack_us to 90 stack_us. Thread 2 waits all the time.
+void write_stacks(recording& to) {
   to.standard_tables();
   testing::stack_maker stacks(to);
   const auto step = python("step", "/home/me/train.py", 12);
   const auto plan = stacks({native("cudnnBackendFinalize", "/usr/lib/libcudnn.so.9"), step});
   const auto launches = stacks({step});
-  for (time_ns at = 0; at < whole_time.end; at += 100 * us) {
-    to.add_kernel(at, at + 40 * us);
-    add_sample(to, {at + 30 * us, at + 90 * us}, host_state::running, plan);
-    add_sample(to, {at + 90 * us, at + 100 * us}, host_state::in_kernel, launches, 16);
-    add_sample(to, {at, at + 100 * us}, host_state::blocked, none, 202, 2);
-    to.add_call(at + 95 * us, at + 98 * us, "cuLaunchKernel");
+  for (time_ns at = 0; at < stack_time.end; at += 100 * stack_us) {
+    to.add_kernel(at, at + 40 * stack_us);
+    add_sample(to, {at + 30 * stack_us, at + 90 * stack_us}, host_state::running, plan);
+    add_sample(to, {at + 90 * stack_us, at + 100 * stack_us}, host_state::in_kernel, launches, 16);
+    add_sample(to, {at, at + 100 * stack_us}, host_state::blocked, none, 202, 2);
+    to.add_call(at + 95 * stack_us, at + 98 * stack_us, "cuLaunchKernel");
   }
 }
 
@@ -67,35 +67,35 @@ using leaves = std::map<std::string, time_ns>;
 
 host_stacks ask(const host_stacks_query& query) {
   recording recorded;
-  write_planning(recorded);
+  write_stacks(recorded);
   recorded.close();
   return make_result(recorded.path(), query);
 }
 
 TEST(stacks_of_the_host, show_what_ran_while_the_gpu_waited) {
-  const host_stacks found = ask({.filter = {.range = whole_time}});
+  const host_stacks found = ask({.filter = {.range = stack_time}});
   EXPECT_TRUE(found.sampled);
   EXPECT_TRUE(found.launches_known);
   EXPECT_EQ(found.device, trace::device_id{1});
-  EXPECT_EQ(found.idle, 100 * 60 * us);
-  EXPECT_EQ(list_leaves(found), (leaves{{"step > cudnnBackendFinalize > (running)", 100 * 50 * us},
-                                        {"step > (in the kernel: ioctl)", 100 * 10 * us}}));
+  EXPECT_EQ(found.idle, 100 * 60 * stack_us);
+  EXPECT_EQ(list_leaves(found), (leaves{{"step > cudnnBackendFinalize > (running)", 100 * 50 * stack_us},
+                                        {"step > (in the kernel: ioctl)", 100 * 10 * stack_us}}));
   EXPECT_EQ(found.view.tree.nodes[0].all.busy, found.idle) << "the thread that launches was sampled all the time";
 }
 
 TEST(stacks_of_the_host, count_all_of_the_range_if_asked_to) {
-  const host_stacks found = ask({.filter = {.range = {0, 100 * us}, .only_idle = false}});
-  EXPECT_EQ(list_leaves(found),
-            (leaves{{"step > cudnnBackendFinalize > (running)", 60 * us}, {"step > (in the kernel: ioctl)", 10 * us}}));
+  const host_stacks found = ask({.filter = {.range = {0, 100 * stack_us}, .only_idle = false}});
+  EXPECT_EQ(list_leaves(found), (leaves{{"step > cudnnBackendFinalize > (running)", 60 * stack_us},
+                                        {"step > (in the kernel: ioctl)", 10 * stack_us}}));
 }
 
 TEST(stacks_of_the_host, include_threads_that_launch_nothing_if_asked_to) {
-  const host_stacks found = ask({.filter = {.range = {0, 100 * us}, .only_launching = false}});
-  EXPECT_EQ(list_leaves(found).at("(no stack recorded) > (waiting: futex)"), 60 * us);
+  const host_stacks found = ask({.filter = {.range = {0, 100 * stack_us}, .only_launching = false}});
+  EXPECT_EQ(list_leaves(found).at("(no stack recorded) > (waiting: futex)"), 60 * stack_us);
 }
 
 TEST(stacks_of_the_host, say_which_lines_are_states) {
-  const host_stacks found = ask({.filter = {.range = whole_time, .only_launching = false}});
+  const host_stacks found = ask({.filter = {.range = stack_time, .only_launching = false}});
   std::map<std::string, host_state> states;
   for (const state_line& each : found.states) states[found.view.lines.at(each.line).function] = each.state;
   EXPECT_EQ(states, (std::map<std::string, host_state>{{"(running)", host_state::running},
@@ -104,22 +104,22 @@ TEST(stacks_of_the_host, say_which_lines_are_states) {
 }
 
 TEST(stacks_of_the_host, start_with_the_state_if_inverted) {
-  const host_stacks found = ask({.filter = {.range = whole_time}, .order = metrics::stack_order::from_callee});
+  const host_stacks found = ask({.filter = {.range = stack_time}, .order = metrics::stack_order::from_callee});
   ASSERT_GT(found.view.tree.nodes.size(), 1U);
   EXPECT_EQ(found.view.lines.at(found.view.tree.nodes[1].line).function, "(running)");
 }
 
 TEST(stacks_of_the_host, are_those_of_a_gap_that_contains_no_work) {
-  const host_stacks found = ask({.filter = {.range = {45 * us, 60 * us}}});
-  EXPECT_EQ(found.idle, 15 * us);
+  const host_stacks found = ask({.filter = {.range = {45 * stack_us, 60 * stack_us}}});
+  EXPECT_EQ(found.idle, 15 * stack_us);
   EXPECT_FALSE(found.launches_known);
-  EXPECT_EQ(list_leaves(found).at("step > cudnnBackendFinalize > (running)"), 15 * us);
+  EXPECT_EQ(list_leaves(found).at("step > cudnnBackendFinalize > (running)"), 15 * stack_us);
 }
 
 TEST(stacks_of_the_host, from_sections_are_those_from_an_index_of_everything) {
   for (const bool only_idle : {true, false}) {
-    const host_stacks_query query{.filter = {.range = {50 * us, 9'950 * us}, .only_idle = only_idle}};
-    const auto [whole, sections] = ask_both_ways(write_planning, query);
+    const host_stacks_query query{.filter = {.range = {50 * stack_us, 9'950 * stack_us}, .only_idle = only_idle}};
+    const auto [whole, sections] = ask_both_ways(write_stacks, query);
     EXPECT_EQ(list_leaves(sections), list_leaves(whole));
     EXPECT_EQ(sections.idle, whole.idle);
     EXPECT_EQ(sections.view.ids, whole.view.ids);
@@ -129,9 +129,9 @@ TEST(stacks_of_the_host, from_sections_are_those_from_an_index_of_everything) {
 TEST(stacks_of_the_host, are_missing_from_a_recording_without_samples) {
   recording recorded;
   recorded.standard_tables();
-  recorded.add_kernel(0, 10 * us);
+  recorded.add_kernel(0, 10 * stack_us);
   recorded.close();
-  const host_stacks found = make_result(recorded.path(), host_stacks_query{.filter = {.range = whole_time}});
+  const host_stacks found = make_result(recorded.path(), host_stacks_query{.filter = {.range = stack_time}});
   EXPECT_FALSE(found.sampled);
   EXPECT_EQ(found.view.tree.nodes.size(), 1U);
 }

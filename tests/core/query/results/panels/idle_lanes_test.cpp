@@ -15,28 +15,28 @@ using testing::python;
 using testing::recording;
 using trace::host_state;
 
-constexpr time_ns us = 1000;
-constexpr time_range whole_time{0, 100'000 * us};
+constexpr time_ns lane_us = 1000;
+constexpr time_range lane_time{0, 100'000 * lane_us};
 
-/// 100 kernels of 400 us, a gap of 600 us after each. In a gap, the thread builds a plan with cuDNN, and launches the
-/// next kernel 10 us before it begins.
-void write_planning(recording& to) {
+/// 100 kernels of 400 lane_us, a gap of 600 lane_us after each. In a gap, the thread builds a plan with cuDNN, and launches the
+/// next kernel 10 lane_us before it begins.
+void write_lanes(recording& to) {
   to.standard_tables();
   testing::stack_maker stacks(to);
   const auto plan =
       stacks({native("cudnnBackendFinalize", "/usr/lib/libcudnn.so.9"), python("step", "/home/me/train.py", 12)});
-  for (time_ns at = 0; at < whole_time.end; at += 1000 * us) {
+  for (time_ns at = 0; at < lane_time.end; at += 1000 * lane_us) {
     auto kernel = to.event<trace::kernel_event>(at);
-    kernel.end = at + 400 * us;
-    kernel.enqueued = at - 10 * us;
+    kernel.end = at + 400 * lane_us;
+    kernel.enqueued = at - 10 * lane_us;
     kernel.name = to.text("gemm");
     kernel.device = trace::device_id{1};
     kernel.stream = trace::stream_id{1};
-    to.add_call(at - 10 * us, at - 7 * us, "cuLaunchKernel");
+    to.add_call(at - 10 * lane_us, at - 7 * lane_us, "cuLaunchKernel");
     to.writer().add(kernel);
-    for (time_ns time = at + 400 * us; time < at + 990 * us; time += 100 * us) {
+    for (time_ns time = at + 400 * lane_us; time < at + 990 * lane_us; time += 100 * lane_us) {
       auto sample = to.event<trace::host_sample_event>(time);
-      sample.length = std::min(100 * us, at + 990 * us - time);
+      sample.length = std::min(100 * lane_us, at + 990 * lane_us - time);
       sample.state = host_state::running;
       sample.stack = plan;
       to.writer().add(sample);
@@ -47,7 +47,7 @@ void write_planning(recording& to) {
 template <class Query>
 auto ask(const Query& query) {
   recording recorded;
-  write_planning(recorded);
+  write_lanes(recorded);
   recorded.close();
   return make_result(recorded.path(), query);
 }
@@ -59,19 +59,19 @@ time_ns sum_idle(const idle_lane& lane) {
 }
 
 TEST(idle_lane, has_each_part_of_a_gap_where_pixels_are_small) {
-  const idle_lanes found = ask(idle_lanes_query{{0, 2'000 * us}, 2000});
+  const idle_lanes found = ask(idle_lanes_query{{0, 2'000 * lane_us}, 2000});
   ASSERT_EQ(found.lanes.size(), 1U);
   const idle_lane& lane = found.lanes[0];
   ASSERT_EQ(lane.gaps.size(), 4U);
-  EXPECT_EQ(lane.gaps[0].span, (time_range{400 * us, 990 * us}));
+  EXPECT_EQ(lane.gaps[0].span, (time_range{400 * lane_us, 990 * lane_us}));
   EXPECT_EQ(lane.gaps[0].cause, gap_cause::host);
-  EXPECT_EQ(lane.gaps[0].gap, (time_range{400 * us, 1'000 * us}));
-  EXPECT_EQ(lane.gaps[1].span, (time_range{990 * us, 1'000 * us}));
+  EXPECT_EQ(lane.gaps[0].gap, (time_range{400 * lane_us, 1'000 * lane_us}));
+  EXPECT_EQ(lane.gaps[1].span, (time_range{990 * lane_us, 1'000 * lane_us}));
   EXPECT_EQ(lane.gaps[1].cause, gap_cause::launch);
 }
 
 TEST(idle_lane, names_library_and_line) {
-  const idle_lanes found = ask(idle_lanes_query{{0, 2'000 * us}, 2000});
+  const idle_lanes found = ask(idle_lanes_query{{0, 2'000 * lane_us}, 2000});
   ASSERT_EQ(found.lanes.size(), 1U);
   const gap_words& words = found.words.at(found.lanes[0].gaps[0].words);
   EXPECT_EQ(words.library, "cuDNN");
@@ -83,9 +83,9 @@ TEST(idle_lane, names_library_and_line) {
 
 TEST(idle_lane, keeps_all_idle_time_where_pixels_are_wide) {
   for (const std::uint32_t width : {1U, 7U, 64U, 1000U, 20'000U}) {
-    const idle_lanes found = ask(idle_lanes_query{whole_time, width});
+    const idle_lanes found = ask(idle_lanes_query{lane_time, width});
     ASSERT_EQ(found.lanes.size(), 1U);
-    EXPECT_EQ(sum_idle(found.lanes[0]), 99 * 600 * us) << width;
+    EXPECT_EQ(sum_idle(found.lanes[0]), 99 * 600 * lane_us) << width;
     EXPECT_LE(found.lanes[0].gaps.size(), width * 3UL) << width;
     for (const drawn_gap& each : found.lanes[0].gaps) {
       if (each.parts == 1) continue;
@@ -95,17 +95,17 @@ TEST(idle_lane, keeps_all_idle_time_where_pixels_are_wide) {
 }
 
 TEST(idle_lane, shows_a_gap_that_is_longer_than_the_range) {
-  const idle_lanes found = ask(idle_lanes_query{{500 * us, 600 * us}, 100});
+  const idle_lanes found = ask(idle_lanes_query{{500 * lane_us, 600 * lane_us}, 100});
   ASSERT_EQ(found.lanes.size(), 1U);
   ASSERT_EQ(found.lanes[0].gaps.size(), 1U);
-  EXPECT_EQ(found.lanes[0].gaps[0].span, (time_range{500 * us, 600 * us}));
-  EXPECT_EQ(found.lanes[0].gaps[0].gap, (time_range{400 * us, 1'000 * us}));
+  EXPECT_EQ(found.lanes[0].gaps[0].span, (time_range{500 * lane_us, 600 * lane_us}));
+  EXPECT_EQ(found.lanes[0].gaps[0].gap, (time_range{400 * lane_us, 1'000 * lane_us}));
 }
 
 TEST(idle_lane, from_sections_is_that_from_an_index_of_everything) {
   for (const time_range range :
-       {whole_time, time_range{50'500 * us, 50'600 * us}, time_range{10'000 * us, 30'200 * us}}) {
-    const auto [whole, sections] = ask_both_ways(write_planning, idle_lanes_query{range, 500});
+       {lane_time, time_range{50'500 * lane_us, 50'600 * lane_us}, time_range{10'000 * lane_us, 30'200 * lane_us}}) {
+    const auto [whole, sections] = ask_both_ways(write_lanes, idle_lanes_query{range, 500});
     ASSERT_EQ(sections.lanes.size(), 1U);
     ASSERT_EQ(whole.lanes.size(), 1U);
     ASSERT_EQ(sections.lanes[0].gaps.size(), whole.lanes[0].gaps.size());
@@ -121,7 +121,7 @@ TEST(idle_lane, from_sections_is_that_from_an_index_of_everything) {
 }
 
 TEST(listed_gap, has_what_samples_say_and_both_stacks) {
-  const idle_gap_list list = ask(idle_gaps_query{whole_time});
+  const idle_gap_list list = ask(idle_gaps_query{lane_time});
   ASSERT_EQ(list.gaps.size(), 99U);
   for (const listed_gap& each : list.gaps) {
     EXPECT_EQ(each.host.library, "cuDNN");
@@ -135,7 +135,7 @@ TEST(listed_gap, has_what_samples_say_and_both_stacks) {
 }
 
 TEST(listed_gap, from_sections_has_the_samples_of_all_of_the_gap) {
-  const auto [whole, sections] = ask_both_ways(write_planning, idle_gaps_query{whole_time});
+  const auto [whole, sections] = ask_both_ways(write_lanes, idle_gaps_query{lane_time});
   ASSERT_EQ(sections.gaps.size(), whole.gaps.size());
   for (std::size_t i = 0; i < whole.gaps.size(); ++i) EXPECT_EQ(sections.gaps[i].host.stack, whole.gaps[i].host.stack);
 }
