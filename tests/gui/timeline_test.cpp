@@ -88,7 +88,7 @@ TEST_F(timeline_panel, offers_a_menu_on_the_name_of_a_track) {
     open_sample(user);
     const gui::draw::rectangle& area = timeline().axis_area();
     const std::string first = timeline().layout().tracks.front().track->label;
-    user.MouseMoveToPos({area.min.x - 120, area.min.y + 40});
+    user.MouseMoveToPos({area.min.x - 120, area.min.y + gui::idle_strips::height + 40});
     user.MouseClick(ImGuiMouseButton_Right);
     user.Yield(3);
     EXPECT_NE(read(user).find("Pin to the top"), std::string::npos);
@@ -103,7 +103,7 @@ TEST_F(timeline_panel, explains_a_track_where_its_name_is) {
   use([&](ImGuiTestContext& user) {
     open_sample(user);
     const gui::draw::rectangle& area = timeline().axis_area();
-    user.MouseMoveToPos({area.min.x - 120, area.min.y + 36});
+    user.MouseMoveToPos({area.min.x - 120, area.min.y + gui::idle_strips::height + 36});
     user.Yield(3);
     EXPECT_NE(read(user).find("Memory on the GPU that the recorded programs allocated."), std::string::npos);
   });

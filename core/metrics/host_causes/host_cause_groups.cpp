@@ -22,12 +22,15 @@ void growing_histogram::add(time_ns at, time_ns amount) {
 
 time_ns growing_histogram::sum_before(time_ns time) const {
   time_ns sum = 0;
-  for (std::size_t i = 0; i < bin_count && start_ + static_cast<time_ns>(i) * width_ < time; ++i) sum += bins_[i];
+  for (std::size_t i = 0; i < bin_count && static_cast<time_ns>(i) * width_ < time - start_; ++i) sum += bins_[i];
   return sum;
 }
 
+/// A gap has at most 1024 pieces, so that a file with absurd times costs no more than others.
 time_ns host_cause_groups::find_piece_end(time_ns begin) const {
-  return gap_.begin + ((begin - gap_.begin) / piece_length_ + 1) * piece_length_;
+  const time_ns piece = std::max(piece_length_, gap_.length() / 1024);
+  const time_ns inside = (begin - gap_.begin) % piece;
+  return begin + std::min(piece - inside, std::max<time_ns>(gap_.end - begin, 1));
 }
 
 void host_cause_groups::begin_gap(const host_gap& gap) {
@@ -88,7 +91,8 @@ bool host_cause_groups::has_half(const host_cause& winner) const {
     if (same) named += each.time;
     if (winner.line != 0 && cause.line == winner.line) on_line += each.time;
   }
-  return 2 * std::max(named, on_line) >= sampled_;
+  const time_ns most = std::max(named, on_line);
+  return most >= sampled_ - most;
 }
 
 void host_cause_groups::end_piece() {

@@ -241,5 +241,20 @@ TEST(growing_histogram, sums_as_a_list_does_up_to_the_width_of_a_bin) {
   }
 }
 
+/// Samples of nothing.
+struct no_samples {
+  template <class Use>
+  void for_each_in(const index::thread_key& /*thread*/, time_range /*range*/, Use /*use*/) const {}
+};
+
+TEST(host_cause_groups, of_a_gap_of_centuries_cost_no_more_than_others) {
+  host_cause_groups groups(-latest_time);
+  const time_range gap{-latest_time, latest_time};
+  const host_span span{{}, gap};
+  groups.add({gap, {&span, 1}, 0}, no_samples{}, [](const auto&) { return host_cause{}; });
+  ASSERT_EQ(groups.groups(latest_time).size(), 1U);
+  EXPECT_EQ(groups.total(), gap.length());
+}
+
 }  // namespace
 }  // namespace sluice::metrics
