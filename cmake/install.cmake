@@ -25,7 +25,7 @@ foreach(form man bash zsh fish)
 endforeach()
 
 # One archive contains the runtime and all of Sluice's code that it needs, without debug information.
-set(parts sluice_runtime sluice_backend sluice_capture_setup sluice_writer sluice_core fmt sluice_ring)
+set(parts sluice_runtime sluice_backend sluice_capture_setup sluice_writer sluice_unwind sluice_core fmt sluice_ring)
 set(script "create ${made}/libsluice_runtime.a\n")
 foreach(part ${parts})
   string(APPEND script "addlib $<TARGET_FILE:${part}>\n")

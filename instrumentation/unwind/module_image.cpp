@@ -106,7 +106,7 @@ bool module_image::read_headers(const source& file) {
                        part.p_offset < highest_address && part.p_filesz <= part.p_memsz;
     if (!sound) continue;
     if (part.p_type == PT_LOAD) {
-      segments_.push_back({part.p_vaddr, part.p_offset, part.p_filesz, part.p_memsz});
+      segments_.push_back({part.p_vaddr, part.p_offset, part.p_filesz, part.p_memsz, (part.p_flags & PF_X) != 0});
       begin_ = std::min(begin_, part.p_vaddr & ~(page - 1));
       end_ = std::max(end_, part.p_vaddr + part.p_memsz);
     }
@@ -135,10 +135,14 @@ void module_image::read_build_id(const source& file, std::uint64_t offset, std::
 }
 
 std::optional<std::uint64_t> module_image::find_address(std::uint64_t offset) const {
-  for (const segment& s : segments_) {
-    // The loader maps whole pages, so a mapping may begin before its segment does.
-    const std::uint64_t first = s.offset & ~(page - 1);
-    if (offset >= first && offset < s.offset + s.file_bytes) return s.address - (s.offset - first) + (offset - first);
+  // The loader maps whole pages, so a mapping may begin before its segment does, in a page that belongs to the segment
+  // before, too. (The linker lld does not align segments in the file.) The mappings that are looked for are of code.
+  for (const bool code : {true, false}) {
+    for (const segment& s : segments_) {
+      const std::uint64_t first = s.offset & ~(page - 1);
+      if (s.executable != code || offset < first || offset >= s.offset + s.file_bytes) continue;
+      return s.address - (s.offset - first) + (offset - first);
+    }
   }
   return std::nullopt;
 }

@@ -39,7 +39,8 @@ class module_image {
   module_image(const module_image&) = delete;
   module_image& operator=(const module_image&) = delete;
 
-  /// The address of the byte at `offset` of the file; none if it is not loaded.
+  /// The address of the byte at `offset` of the file; none if it is not loaded. If two segments share its page, that of
+  /// the code counts.
   [[nodiscard]] std::optional<std::uint64_t> find_address(std::uint64_t offset) const;
   /// The offset in the file of the byte at `address`; none if it is not in the file.
   [[nodiscard]] std::optional<std::uint64_t> find_offset(std::uint64_t address) const;
@@ -57,6 +58,7 @@ class module_image {
  private:
   struct segment {
     std::uint64_t address, offset, file_bytes, memory_bytes;
+    bool executable;
   };
   module_image() = default;
   bool read_headers(const source& file);

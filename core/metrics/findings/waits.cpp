@@ -15,6 +15,7 @@ namespace {
 struct gaps {
   std::uint64_t count = 0;
   time_ns total = 0;
+  time_ns recurring = 0;
   time_ns saved = 0;
   std::uint64_t spread = 0;
   const gap_group* longest = nullptr;
@@ -23,6 +24,7 @@ struct gaps {
     for (const gap_group* each : groups) {
       count += each->count;
       total += each->total;
+      recurring += each->recurring;
       saved += each->saved;
       spread = std::max(spread, each->spread);
       if (longest == nullptr || each->longest > longest->longest) longest = each;
@@ -121,7 +123,7 @@ void tell(finder& in, gap_cause cause, trace::device_id device, const code_place
   // also frees.
   // In short gaps, the program simply gives the device little work at a time.
   const bool short_host =
-      cause == gap_cause::host && subject.total < static_cast<time_ns>(subject.count) * short_host_gap;
+      cause == gap_cause::host && subject.recurring < static_cast<time_ns>(subject.count) * short_host_gap;
   f.only_note = !recurs || is_of_others(place) || cause == gap_cause::allocation || short_host;
   if (!f.only_note && f.saves.share < warned_time_share && subject.saved < saved_by_all &&
       in.time(static_cast<double>(saved_by_all), saving_basis::modelled).share >= warned_time_share) {

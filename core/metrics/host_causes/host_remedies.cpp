@@ -109,6 +109,12 @@ constexpr remedy_row remedies[] = {
      "kernel = cupy.RawKernel(source, \"name\")    # before the loop"},
     {nvrtc_compile, uses_cupy, when::once, "Keep CuPy's cache of compiled kernels between runs.",
      "CUPY_CACHE_DIR=/a/lasting/folder"},
+    {nvrtc_compile, uses_pytorch, when::recurring,
+     "cuDNN compiles kernels for each new shape, above all for attention. Let another kernel compute attention, or pad "
+     "inputs to a few sizes.",
+     "torch.backends.cuda.enable_cudnn_sdp(False)"},
+    {nvrtc_compile, uses_pytorch, when::once,
+     "cuDNN compiles kernels for each new shape. Run each shape once before the loop.", "model(example_batch)"},
     {nvrtc_compile, suits_all, when::recurring, "Compile each source once, and keep the module.", {}},
     {nvrtc_compile,
      suits_all,

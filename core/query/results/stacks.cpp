@@ -3,7 +3,7 @@
 #include "core/base/format.hpp"
 #include "core/index/labels.hpp"
 #include "core/metrics/attribution_choice.hpp"
-#include "core/metrics/host_stacks.hpp"
+#include "core/metrics/idle/host_stacks.hpp"
 #include "core/query/engine/metric_source.hpp"
 #include "core/query/engine/section_result.hpp"
 #include "core/query/results/stack_lines.hpp"

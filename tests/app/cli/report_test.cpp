@@ -333,7 +333,7 @@ TEST_F(report, compares_ranks_in_a_table) {
   const std::string text = report_text({whole_report, all_->snapshot->tables(), "train.sluice"});
   EXPECT_THAT(text, HasSubstr("\nRanks (waits:"));
   EXPECT_THAT(text, HasSubstr("framework  4.00 GiB"));
-  EXPECT_THAT(text, HasSubstr("40.0 ms        0 ns  activation 75 %, weight 25 %"));
+  EXPECT_THAT(text, HasSubstr("40.0 ms        0 ns     0 ns  activation 75 %, weight 25 %"));
   EXPECT_THAT(text, HasSubstr("-  activation 75 %")) << "without collectives, the waiting time is unknown";
   const auto json = nlohmann::json::parse(report_json({whole_report, all_->snapshot->tables(), "train.sluice"}));
   EXPECT_EQ(json["ranks"].at(1)["rank"], 1);

@@ -25,10 +25,10 @@ class random_recording {
     for (int i = 0; i < 60; ++i) tell_host();
     for (int i = 0; i < 30; ++i) tell_samples();
     for (int i = 0; i < 80; ++i) tell_touch();
-    for (const std::uint64_t thread : {1, 2}) tell_host_samples(trace::thread_id{thread});
     if (random_() % 2 == 0) tell_checkpoint();
     if (random_() % 2 == 0) tell_deaths_by_checkpoints();
     std::shuffle(rows_.begin(), rows_.end(), random_);
+    add_host_samples(seed);
     for (const auto& row : rows_) row();
   }
 
@@ -252,6 +252,23 @@ class random_recording {
     row.name = recorded.text(one_in(3) ? "cuMemcpyAsync" : "gemm");
     if (one_in(5)) row.graph = trace::graph_id{1 + random_() % 2};
     later(row);
+  }
+
+  /// Puts samples of host threads between the other rows. Their random numbers are others, so that the other rows of a
+  /// seed do not depend on the samples.
+  void add_host_samples(std::uint64_t seed) {
+    std::mt19937_64 others(~seed);
+    std::swap(random_, others);
+    for (const std::uint64_t thread : {1, 2}) {
+      const std::size_t before = rows_.size();
+      tell_host_samples(trace::thread_id{thread});
+      for (std::size_t i = before; i < rows_.size(); ++i) {
+        const auto to = rows_.begin() + static_cast<std::ptrdiff_t>(random_() % (i + 1));
+        std::rotate(to, rows_.begin() + static_cast<std::ptrdiff_t>(i),
+                    rows_.begin() + static_cast<std::ptrdiff_t>(i) + 1);
+      }
+    }
+    std::swap(random_, others);
   }
 
   /// Samples of a thread follow one another, as a recorder writes them.

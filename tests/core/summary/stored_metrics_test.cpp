@@ -323,22 +323,23 @@ TEST(stored_metrics, keeps_in_version_11_what_it_kept_when_that_was_settled) {
   describer subject;
   subject.put(stored_metrics{});
   EXPECT_EQ(stored_metrics_version, 11U);
-  EXPECT_EQ(subject.text(),
-            "{{i8i8}{u8u8[{ei8}]{{i8i8}{i8i8}[{ee4e9u8u8u8u8i8du8u8u8u8}][{eu8u8u8u8du8u8}][{eu8u8i8u8u8i8u8d}][{ee6u8"
-            "u8di8i8dddedd[{e9u8di8dd}]}][{eu8i8i8i8i8i8i8i8i8u8i8u8}][{eu8i8i8e}][{eu8i8i8e}][{eu8i8i8e}][{eeu8i8i8u8"
-            "di8}]u8u8u8u8}[{ee4e9u8i8u8[{eeu8u8eu8}]u8}][{[{e{u8u8i8i8}}]i8u1}][{eu1u1e4e9u8u8[{eeeeu8u8i8}]}][{eee4e"
-            "9u8u8u1}][{[{e{u8u8i8i8}}]i8u1}][{ei8eee4e9eu8i8}][{ei8eei8ee[{i8ee}]u8}][{ee4i8u8u8u8u8d}][{ee4e9u8i8u8["
-            "{e7u8u8u8}]}][{ee5ee4e9u8[{i8{i8i8}eu8i8u8u8u8u8dd}]i8u8du1}][{ee4e9i8u8[{eee7u1u8u8u8di8e}]u8u8}]{{{u8u8"
-            "i8}{u8u8i8}{u8u8i8}{u8u8i8}{u8u8i8}u8{u8u8i8}{u8u8i8}[{ee{u8u8i8}{u8u8i8}u8eu8}][{e{u8u8i8}u8eu8}]{{u8u8i"
-            "8}{u8u8i8}{u8u8i8}{u8u8i8}}e}[{e{{u8u8i8}{u8u8i8}{u8u8i8}{u8u8i8}}eu8}]}[{i8eeei8[{{ee4e9}u8u8u8}][{ed}]["
-            "{eu8u8}]}][s][{e3i8ee}]{u8i8u8[{eei8i8eee4e9eu8}]}{[{ee4e9i8u8u8u8[{e7ee4e9eee7u8u8u8eu8{i8i8}u8i8i8u8u8u"
-            "8u8u8u8}]}][{ee4e9eeeu8u8i8i8e}][{ee4ee5u8u8{i8i8}eu8}][{ee12eeu1u8i8i8{i8i8}i8u8i8e}][{eee9u1eu8i8i8i8}]"
-            "[{ee6e9eu8u8i8i8i8u8u8i8u8i8i8u8eu8}][{eeu8i8u8u8u8u8}][{ei8ee4e9u8i8u8u8u8i8i8u8i8i8i8i8i8u8u8[{e7u8u8u8"
-            "}][{eu8e7u8}][{ei8}]}][{eu8u8[{su8u8u8}]u8u8}][{ee4e9i8u8eeu8u8u8eu8}][{eu8u8u8{eeeu8i8i8eu8u8u8u8u8ee}}]"
-            "[{eee3u8i8i8i8ei8i8i8}]}[{ei8eee4e9eeu8u8e3u8u8u8u1u8u8u8u8u8u8u8t[{ee7u8u8u8eu8t}]u1[{ee7u8u8u8eu8t}]t[{"
-            "ee7u8u8u8eu8t}][{ee7u8u8u8eu8t}][{e5e2[{ee7u8u8u8eu8t}]u8u8}]u1}]}[{{{ee4e9}u8u1}{[{e{u8u8i8i8}}]i8u1}{[{"
-            "e{u8u8i8i8}}]i8u1}}][{ee6{[{e{u8u8i8i8}}]i8u1}}]{[{e{u8u8i8i8}}]i8u1}[{e{e5[{{i8i8}i8e}]}}][{i8tu8u8}]u1["
-            "{eeeeeeei8tu8u8e4e9{e7e18}ettu8}][{u8u8}]}");
+  EXPECT_EQ(
+      subject.text(),
+      "{{i8i8}{u8u8[{ei8}]{{i8i8}{i8i8}[{ee4e9u8u8u8u8i8du8u8u8u8}][{eu8u8u8u8du8u8}][{eu8u8i8u8u8i8u8d}][{ee6u8u8di8"
+      "i8dddedd[{e9u8di8dd}]}][{eu8i8i8i8i8i8i8i8i8u8i8u8}][{eu8i8i8e}][{eu8i8i8e}][{eu8i8i8e}][{eeu8i8i8u8di8}]u8u8u"
+      "8u8}[{ee4e9u8i8u8[{eeu8u8eu8}]u8}][{[{e{u8u8i8i8}}]i8u1}][{eu1u1e4e9u8u8[{eeeeu8u8i8}]}][{eee4e9u8u8u1}][{[{e{"
+      "u8u8i8i8}}]i8u1}][{ei8eee4e9eu8i8}][{ei8eei8ee[{i8ee}]u8}][{ee4i8u8u8u8u8d}][{ee4e9u8i8u8[{e7u8u8u8}]}][{ee5ee"
+      "4e9u8[{i8{i8i8}eu8i8u8u8u8u8dd}]i8u8du1}][{ee4e9i8u8[{eee7u1u8u8u8di8e}]u8u8}]{{{u8u8i8}{u8u8i8}{u8u8i8}{u8u8i"
+      "8}{u8u8i8}u8{u8u8i8}{u8u8i8}[{ee{u8u8i8}{u8u8i8}u8eu8}][{e{u8u8i8}u8eu8}]{{u8u8i8}{u8u8i8}{u8u8i8}{u8u8i8}}e}["
+      "{e{{u8u8i8}{u8u8i8}{u8u8i8}{u8u8i8}}eu8}]}[{i8eeei8[{{ee4e9}u8u8u8}][{ed}][{eu8u8}]}][s][{e3i8ee}]{u8i8u8[{eei"
+      "8i8eee4e9eu8}]}{[{ee4e9i8u8u8u8[{e7ee4e9eee7u8u8u8eu8{i8i8}u8i8i8u8u8u8u8u8u8}]}][{ee4e9eeeu8u8i8i8e}][{ee4ee5"
+      "u8u8{i8i8}eu8}][{ee14eeu1u8i8i8{i8i8}i8u8i8e}][{eee9u1eu8i8i8i8}][{ee6e9eu8u8i8i8i8u8u8i8u8i8i8u8eu8}][{eeu8i8"
+      "u8u8u8u8}][{ei8ee4e9u8i8u8u8u8i8i8u8i8i8i8i8i8u8u8[{e7u8u8u8}][{eu8e7u8}][{ei8}]}][{eu8u8[{su8u8u8}]u8u8}][{ee"
+      "4e9i8u8eeu8u8u8eu8}][{eu8u8u8{eeeu8i8i8eu8u8u8u8u8ee}}][{eee3u8i8i8i8ei8i8i8}][{e{i8i8}i8i8[{e14u8i8i8}]{u8i8i"
+      "8u8i8}[{{e61su8}i8u8i8{i8i8}i8i8u8u1e}]{u1u1u1u1u1u1u1u1u1u1}}]}[{ei8eee4e9eeu8u8e3u8u8u8u1u8u8u8u8u8u8u8t[{ee"
+      "7u8u8u8eu8t}]u1[{ee7u8u8u8eu8t}]t[{ee7u8u8u8eu8t}][{ee7u8u8u8eu8t}][{e5e2[{ee7u8u8u8eu8t}]u8u8}]u1}]}[{{{ee4e9"
+      "}u8u1}{[{e{u8u8i8i8}}]i8u1}{[{e{u8u8i8i8}}]i8u1}}][{ee6{[{e{u8u8i8i8}}]i8u1}}]{[{e{u8u8i8i8}}]i8u1}[{e{e5[{{i8"
+      "i8}i8e}]}}][{i8tu8u8}]u1[{eeeeeeei8tu8u8e4e9{e7e18}ettu8}][{u8u8}]}");
 }
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include "app/gui/gl/png.hpp"
 #include "app/gui/views/timeline/timeline.hpp"
 #include "app/gui/window/picture.hpp"
-#include "tests/gui/idle_sample.hpp"
+#include "tests/gui/idle/idle_sample.hpp"
 #include "tests/gui/sample.hpp"
 
 namespace sluice::gui {
@@ -76,14 +76,14 @@ TEST_P(idle_picture, shows_each_cause_in_its_colour_and_proportion) {
 }
 
 TEST_P(idle_picture, shows_what_the_host_did_as_a_flame_graph) {
-  const gl::image picture = draw("host stacks");
+  const gl::image picture = draw("host-stacks");
   const theme& colours = get_theme(GetParam());
   const ImU32 own = colours.shade(colours.slice(query::slice_kind::kernel), std::hash<std::string>()("train_step"));
   EXPECT_GT(fullest_row(picture, own), 0.3) << "the program's own function is under most of the time";
 }
 
 TEST_P(idle_picture, of_a_recording_without_samples_has_no_boxes) {
-  const gl::image picture = draw("host stacks", false);
+  const gl::image picture = draw("host-stacks", false);
   const theme& colours = get_theme(GetParam());
   EXPECT_LT(fullest_row(picture, colours.shade(colours.slice(query::slice_kind::kernel),
                                                std::hash<std::string>()("train_step"))),

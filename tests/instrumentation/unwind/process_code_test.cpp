@@ -15,6 +15,8 @@
 #include <random>
 #include <string>
 
+extern "C" __attribute__((noinline, used)) int function_with_a_name(int x) { return x * 3 + 1; }
+
 namespace sluice::unwind {
 namespace {
 
@@ -52,6 +54,15 @@ TEST(code_mappings, other_text_is_ignored) {
     many += text;
   }
   EXPECT_EQ(parse_code_mappings(many).size(), max_mappings);
+}
+
+/// The segments of a program share pages of the file if lld linked it, as it did this one.
+TEST(process_code, names_a_function_of_the_program) {
+  image_cache images;
+  process_code code(getpid(), images);
+  const auto begin = reinterpret_cast<std::uint64_t>(&function_with_a_name);
+  EXPECT_EQ(code.find_name(begin), "function_with_a_name");
+  EXPECT_EQ(code.find_name(begin + 1), "function_with_a_name");
 }
 
 TEST(process_code, finds_files_with_their_base) {

@@ -46,6 +46,7 @@ TEST(host_remedies, differ_for_costs_that_recur) {
   EXPECT_EQ(code_for(module_loading, plain, false), "CUDA_MODULE_LOADING=EAGER");
   EXPECT_NE(code_for(nvrtc_compile, cupy, true).find("RawKernel"), std::string::npos);
   EXPECT_EQ(code_for(nvrtc_compile, cupy, false), "CUPY_CACHE_DIR=/a/lasting/folder");
+  EXPECT_EQ(code_for(nvrtc_compile, pytorch, true), "torch.backends.cuda.enable_cudnn_sdp(False)");
   EXPECT_EQ(code_for(importing, pytorch, false), "none");
 }
 

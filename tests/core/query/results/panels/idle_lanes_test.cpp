@@ -77,7 +77,7 @@ TEST(idle_lane, names_library_and_line) {
   EXPECT_EQ(words.library, "cuDNN");
   EXPECT_FALSE(metrics::is_catch_all(words.reason));
   EXPECT_EQ(words.share, 1);
-  EXPECT_EQ(words.place, "train.py:12 (step)");
+  EXPECT_EQ(words.place, "me/train.py:12 (step)");
   EXPECT_FALSE(words.place_is_next);
 }
 
@@ -125,7 +125,7 @@ TEST(listed_gap, has_what_samples_say_and_both_stacks) {
   ASSERT_EQ(list.gaps.size(), 99U);
   for (const listed_gap& each : list.gaps) {
     EXPECT_EQ(each.host.library, "cuDNN");
-    EXPECT_EQ(each.host.place, "train.py:12 (step)");
+    EXPECT_EQ(each.host.place, "me/train.py:12 (step)");
   }
   const gap_stacks stacks = ask(gap_stacks_query{0, list.gaps[0].host.stack, list.gaps[0].gap.stack});
   ASSERT_EQ(stacks.host.size(), 2U);

@@ -1,7 +1,7 @@
 // Writes a recording of a program whose GPU waits, for pictures of the window: idle_demo FILE
 #include <cstdio>
 
-#include "tests/gui/idle_sample.hpp"
+#include "tests/gui/idle/idle_sample.hpp"
 
 int main(int count, char** words) {
   if (count != 2) {

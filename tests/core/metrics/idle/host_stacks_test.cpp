@@ -1,5 +1,5 @@
 // The time of host threads by call stack, and the part of it in which the GPU was idle.
-#include "core/metrics/host_stacks.hpp"
+#include "core/metrics/idle/host_stacks.hpp"
 
 #include <gtest/gtest.h>
 

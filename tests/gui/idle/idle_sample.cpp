@@ -1,4 +1,4 @@
-#include "tests/gui/idle_sample.hpp"
+#include "tests/gui/idle/idle_sample.hpp"
 
 #include <algorithm>
 #include <cstdio>

@@ -1,4 +1,4 @@
-#include "core/metrics/host_stacks.hpp"
+#include "core/metrics/idle/host_stacks.hpp"
 
 #include <map>
 #include <set>
