@@ -89,9 +89,8 @@ TEST(a_random_recording_cut_short, says_what_an_index_of_all_says_wherever_it_wa
   });
 }
 
-/// Three of the seeds 1 to 400 (19, 272 and 382) fail: one value differs, of which the reason is not known.
 TEST(a_random_recording_cut_short, says_what_an_index_of_all_says_where_it_was_damaged_too) {
-  testing::for_each_seed(20, 100, [](std::uint64_t seed) {
+  testing::for_each_seed(1, 80, [](std::uint64_t seed) {
     query::random_recording reported(seed, false);
     reported.recorded.close();
     std::mt19937_64 random(seed);

@@ -158,6 +158,7 @@ TEST_F(sluice_module, blocks_of_the_watched_pools_of_cupy_and_rmm) {
 TEST_F(sluice_module, ranges_say_what_the_host_does_while_a_gpu_may_be_idle) {
   run_options options = sluice_module::options("");
   options.arguments = {SLUICE_SOURCE_DIR "/tests/instrumentation/capture/fake/idle_causes.py", "connected"};
+  options.variables["SLUICE_SAMPLING"] = "0";  // On a busy machine, the thread that samples would delay the batches.
   const recording run = record(options);
   EXPECT_EQ(run.status, 0);
   std::map<std::string, int> counts;
@@ -166,7 +167,7 @@ TEST_F(sluice_module, ranges_say_what_the_host_does_while_a_gpu_may_be_idle) {
     EXPECT_GE(each.end - each.time, 100'000) << text(run, each.name);
   }
   EXPECT_GE(counts["next batch of the DataLoader"], 2);
-  EXPECT_LT(counts["next batch of the DataLoader"], 95) << "100 other batches arrive immediately";
+  EXPECT_LT(counts["next batch of the DataLoader"], 50) << "100 other batches arrive immediately";
   EXPECT_EQ(counts["torch.compile"], 1);
   EXPECT_GE(counts["garbage collection"], 1);
   EXPECT_LT(counts["garbage collection"], 50) << "100 other collections take no time";
