@@ -6,6 +6,9 @@
 /// Merges the native and the Python stack into one, at the native frames of the interpreter's evaluation function.
 namespace sluice::unwind {
 
+/// The evaluation function, as the linker knows it.
+inline constexpr char python_evaluation[] = "_PyEval_EvalFrameDefault";
+
 /// Python frames, innermost first. `entries` has one bit per frame, set if the frame begins an evaluation (see
 /// `python_frames`).
 struct python_part {

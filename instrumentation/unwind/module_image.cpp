@@ -37,27 +37,24 @@ bool is_usual(const table_header& header) {
 
 }  // namespace
 
-std::shared_ptr<const module_image> module_image::read(const source& file, bool evaluations) {
+module_image::source module_image::read_from(int descriptor) {
+  return [descriptor](std::uint64_t offset, void* to, std::size_t count) -> std::size_t {
+    std::size_t done = 0;
+    while (done < count && offset + done < static_cast<std::uint64_t>(INT64_MAX)) {
+      const ssize_t got =
+          pread(descriptor, static_cast<char*>(to) + done, count - done, static_cast<off_t>(offset + done));
+      if (got <= 0) break;
+      done += static_cast<std::size_t>(got);
+    }
+    return done;
+  };
+}
+
+std::shared_ptr<const module_image> module_image::read(const source& file) {
   std::shared_ptr<module_image> image(new module_image);
   if (!image->read_headers(file)) return nullptr;
   image->read_tables(file);
-  if (evaluations) image->find_evaluation(file);
   return image;
-}
-
-std::shared_ptr<const module_image> module_image::read(int descriptor, bool evaluations) {
-  return read(
-      [descriptor](std::uint64_t offset, void* to, std::size_t count) -> std::size_t {
-        std::size_t done = 0;
-        while (done < count && offset + done < static_cast<std::uint64_t>(INT64_MAX)) {
-          const ssize_t got =
-              pread(descriptor, static_cast<char*>(to) + done, count - done, static_cast<off_t>(offset + done));
-          if (got <= 0) break;
-          done += static_cast<std::size_t>(got);
-        }
-        return done;
-      },
-      evaluations);
 }
 
 std::shared_ptr<const module_image> module_image::read_vdso() {
@@ -72,14 +69,12 @@ std::shared_ptr<const module_image> module_image::read_vdso() {
     std::memcpy(&part, begin + header.e_phoff + i * sizeof part, sizeof part);
     if (part.p_type == PT_LOAD) size = std::max(size, part.p_offset + part.p_filesz);
   }
-  return read(
-      [begin, size](std::uint64_t offset, void* to, std::size_t count) -> std::size_t {
-        if (offset >= size) return 0;
-        count = std::min<std::size_t>(count, size - offset);
-        std::memcpy(to, begin + offset, count);
-        return count;
-      },
-      false);
+  return read([begin, size](std::uint64_t offset, void* to, std::size_t count) -> std::size_t {
+    if (offset >= size) return 0;
+    count = std::min<std::size_t>(count, size - offset);
+    std::memcpy(to, begin + offset, count);
+    return count;
+  });
 }
 
 module_image::~module_image() {
@@ -96,8 +91,6 @@ bool module_image::read_headers(const source& file) {
       header.e_phentsize != sizeof(Elf64_Phdr)) {
     return false;
   }
-  section_offset_ = header.e_shoff;
-  section_count_ = header.e_shentsize == sizeof(Elf64_Shdr) ? header.e_shnum : 0U;
   begin_ = highest_address;
   for (unsigned i = 0; i < std::min<unsigned>(header.e_phnum, max_headers); ++i) {
     Elf64_Phdr part;
@@ -207,46 +200,6 @@ void module_image::read_tables(const source& file) {
   };
   add(table_address_, table_end - table_address_);
   add(frame, frame_end - frame);
-}
-
-// ----------------------------------------------------------------------------------------------------------- symbols
-
-void module_image::find_evaluation(const source& file) {
-  constexpr std::uint32_t max_sections = 4096;
-  std::vector<Elf64_Shdr> sections(std::min(section_count_, max_sections));
-  const std::size_t bytes = sections.size() * sizeof sections[0];
-  if (file(section_offset_, sections.data(), bytes) != bytes) return;
-  for (const Elf64_Shdr& section : sections) {
-    const bool symbols = section.sh_type == SHT_DYNSYM || section.sh_type == SHT_SYMTAB;
-    if (!symbols || section.sh_link >= sections.size()) continue;
-    if (find_in_symbols(file, &section, &sections[section.sh_link])) return;
-  }
-}
-
-bool module_image::find_in_symbols(const source& file, const void* table, const void* names) {
-  constexpr char wanted[] = "_PyEval_EvalFrameDefault";
-  constexpr std::size_t max_names = std::size_t{32} << 20, max_symbols = std::size_t{1} << 20, at_once = 1024;
-  const auto& where = *static_cast<const Elf64_Shdr*>(table);
-  const auto& strings = *static_cast<const Elf64_Shdr*>(names);
-  std::vector<char> text(std::min<std::size_t>(strings.sh_size, max_names));
-  text.resize(file(strings.sh_offset, text.data(), text.size()));
-  const std::size_t count = std::min<std::size_t>(where.sh_size / sizeof(Elf64_Sym), max_symbols);
-  std::vector<Elf64_Sym> symbols(at_once);
-  for (std::size_t first = 0; first < count; first += at_once) {
-    const std::size_t bytes = std::min(at_once, count - first) * sizeof symbols[0];
-    const std::size_t got = file(where.sh_offset + first * sizeof symbols[0], symbols.data(), bytes);
-    for (std::size_t i = 0; i < got / sizeof symbols[0]; ++i) {
-      const Elf64_Sym& symbol = symbols[i];
-      const bool fits = symbol.st_name < text.size() && text.size() - symbol.st_name >= sizeof wanted;
-      const bool sound = symbol.st_value < highest_address && symbol.st_size < highest_address;
-      if (!fits || !sound || std::memcmp(text.data() + symbol.st_name, wanted, sizeof wanted) != 0) continue;
-      evaluation_begin_ = symbol.st_value;
-      evaluation_end_ = symbol.st_value + symbol.st_size;
-      return true;
-    }
-    if (got != bytes) return false;
-  }
-  return false;
 }
 
 }  // namespace sluice::unwind

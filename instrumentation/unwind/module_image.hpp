@@ -25,12 +25,12 @@ class module_image {
   /// Limit for the tables of one file. The largest known (PyTorch's libraries) have about 30 MB.
   static constexpr std::size_t max_table_bytes = std::size_t{128} << 20;
 
+  /// A source that reads a descriptor by pread. Does not take ownership.
+  [[nodiscard]] static source read_from(int descriptor);
+
   /// Reads the headers and tables; null if this is not an ELF file with code for x86-64. A file whose tables are missing
-  /// or damaged gives an image without rules. `evaluations`: also find the code of Python's evaluation function. O(bytes
-  /// of the tables).
-  [[nodiscard]] static std::shared_ptr<const module_image> read(const source& file, bool evaluations);
-  /// The same for a descriptor, by pread. Does not take ownership.
-  [[nodiscard]] static std::shared_ptr<const module_image> read(int descriptor, bool evaluations);
+  /// or damaged gives an image without rules. O(bytes of the tables).
+  [[nodiscard]] static std::shared_ptr<const module_image> read(const source& file);
   /// The image of the virtual library that the kernel maps into each process ([vdso]): that of this process. Null if
   /// there is none.
   [[nodiscard]] static std::shared_ptr<const module_image> read_vdso();
@@ -46,11 +46,6 @@ class module_image {
   [[nodiscard]] std::optional<std::uint64_t> find_offset(std::uint64_t address) const;
   /// See `find_unwind_rule`.
   [[nodiscard]] unwind_rule find_rule(std::uint64_t address) const;
-  /// True if `address` is a return address in, or an address of, Python's evaluation function.
-  [[nodiscard]] bool evaluates(std::uint64_t address) const {
-    return address > evaluation_begin_ && address <= evaluation_end_;
-  }
-
   [[nodiscard]] std::uint64_t begin() const { return begin_; }  ///< The first loaded page.
   [[nodiscard]] std::uint64_t end() const { return end_; }      ///< After the last loaded byte.
   [[nodiscard]] const std::vector<std::uint8_t>& build_id() const { return build_id_; }
@@ -64,8 +59,6 @@ class module_image {
   bool read_headers(const source& file);
   void read_build_id(const source& file, std::uint64_t offset, std::uint64_t bytes);
   void read_tables(const source& file);
-  void find_evaluation(const source& file);
-  bool find_in_symbols(const source& file, const void* table, const void* names);
   /// Copies file content at `address` to its place in `memory_`. Returns the number of bytes copied.
   std::uint64_t copy(const source& file, std::uint64_t address, std::uint64_t bytes);
 
@@ -73,12 +66,9 @@ class module_image {
   std::vector<std::uint8_t> build_id_;
   std::uint64_t begin_ = 0, end_ = 0;
   std::uint64_t table_address_ = 0;  ///< Address of .eh_frame_hdr; 0 if there is none.
-  std::uint64_t section_offset_ = 0;
-  std::uint32_t section_count_ = 0;
-  void* memory_ = nullptr;  ///< Mapping that holds the tables, as far apart as in the file.
+  void* memory_ = nullptr;           ///< Mapping that holds the tables, as far apart as in the file.
   std::uint64_t memory_begin_ = 0, memory_bytes_ = 0;
   code_image image_;
-  std::uint64_t evaluation_begin_ = 0, evaluation_end_ = 0;
 };
 
 }  // namespace sluice::unwind

@@ -45,19 +45,6 @@ std::string clean_path(std::string_view text) {
 
 bool is_vdso(const code_mapping& where) { return where.path == "[vdso]"; }
 
-/// True if the file's name is that of an interpreter or its library: /usr/bin/python3.11, libpython3.11.so.1.0.
-bool may_be_python(const std::string& path) {
-  return path.find("python", path.rfind('/') == std::string::npos ? 0 : path.rfind('/')) != std::string::npos;
-}
-
-/// Reads the file by pread. Does not take ownership.
-module_image::source read_from(int descriptor) {
-  return [descriptor](std::uint64_t offset, void* to, std::size_t count) -> std::size_t {
-    const ssize_t got = pread(descriptor, to, count, static_cast<off_t>(offset));
-    return got < 0 ? 0 : static_cast<std::size_t>(got);
-  };
-}
-
 }  // namespace
 
 std::optional<image_cache::identity> image_cache::identify(int descriptor) {
@@ -71,18 +58,18 @@ std::shared_ptr<const symbol_table> image_cache::find_symbols(int descriptor) {
   if (!key) return nullptr;
   auto& known = symbols_[*key];
   if (auto table = known.lock()) return table;
-  auto table = symbol_table::read(read_from(descriptor));
+  auto table = symbol_table::read(module_image::read_from(descriptor));
   known = table;
   std::erase_if(symbols_, [](const auto& each) { return each.second.expired(); });
   return table;
 }
 
-std::shared_ptr<const module_image> image_cache::find(int descriptor, bool evaluations) {
+std::shared_ptr<const module_image> image_cache::find(int descriptor) {
   const auto key = identify(descriptor);
   if (!key) return nullptr;
   auto& known = images_[*key];
   if (auto image = known.lock()) return image;
-  auto image = module_image::read(descriptor, evaluations);
+  auto image = module_image::read(module_image::read_from(descriptor));
   known = image;
   std::erase_if(images_, [](const auto& each) { return each.second.expired(); });
   return image;
@@ -170,7 +157,7 @@ void process_code::read_file(mapped& m) {
   } else if (m.where.path.starts_with('/')) {
     const int file = open_file(m.where);
     if (file < 0) return;
-    image = images_.find(file, may_be_python(m.where.path));
+    image = images_.find(file);
     close(file);
   }
   if (!image) return;
@@ -230,14 +217,9 @@ std::string process_code::find_name(std::uint64_t pc) {
   if (file < 0) return {};
   if (!m->symbols) m->symbols = images_.find_symbols(file);
   std::string name;
-  if (m->symbols) name = m->symbols->find_name(read_from(file), pc - m->file.base);
+  if (m->symbols) name = m->symbols->find_name(module_image::read_from(file), pc - m->file.base);
   close(file);
   return name;
-}
-
-bool process_code::evaluates(std::uint64_t pc) {
-  const loaded_file* const file = find_file(pc - 1);
-  return file != nullptr && file->image->evaluates(pc - file->base);
 }
 
 }  // namespace sluice::unwind

@@ -23,8 +23,8 @@ namespace sluice::unwind {
 /// thread-safe.
 class image_cache {
  public:
-  /// The image of the open file; null if it is not an ELF file with code. `evaluations`: see `module_image::read`.
-  [[nodiscard]] std::shared_ptr<const module_image> find(int descriptor, bool evaluations);
+  /// The image of the open file; null if it is not an ELF file with code.
+  [[nodiscard]] std::shared_ptr<const module_image> find(int descriptor);
   /// The functions of the open file; null if it is not a regular file. They live as long as a process uses them.
   [[nodiscard]] std::shared_ptr<const symbol_table> find_symbols(int descriptor);
   /// The image of the kernel's virtual library.
@@ -82,8 +82,6 @@ class process_code : public code_reader {
   /// The name of the function that contains `pc`, as the linker knows it (mangled); empty if it is unknown. The first
   /// call for a file reads its symbols; later ones read one name.
   [[nodiscard]] std::string find_name(std::uint64_t pc);
-  /// True if `pc` is a return address in Python's evaluation function.
-  [[nodiscard]] bool evaluates(std::uint64_t pc);
 
   /// Reads the mappings again if that was last done before `now` minus `age`. Call this regularly: a file that replaces
   /// an unloaded one at the same addresses is noticed only here.

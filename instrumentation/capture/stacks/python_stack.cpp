@@ -15,6 +15,7 @@
 #include "instrumentation/capture/stacks/python_layout.hpp"
 #include "instrumentation/ring/hot.hpp"
 #include "instrumentation/ring/producer.hpp"
+#include "instrumentation/unwind/merge_frames.hpp"
 
 namespace sluice::capture {
 
@@ -99,7 +100,7 @@ int find_code(dl_phdr_info* info, std::size_t, void*) {
 }
 
 void find_evaluation(void* library) {
-  void* begin = dlsym(library, "_PyEval_EvalFrameDefault");
+  void* begin = dlsym(library, unwind::python_evaluation);
   Dl_info where{};
   ElfW(Sym)* entry = nullptr;
   if (begin == nullptr || dladdr1(begin, &where, reinterpret_cast<void**>(&entry), RTLD_DL_SYMENT) == 0) return;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/base/format.hpp"
+#include "instrumentation/unwind/merge_frames.hpp"
 
 namespace sluice::writer {
 
@@ -292,13 +293,13 @@ void sampled_process::introduce(const std::vector<std::uint64_t>& frames, raw_sa
     const unwind::process_code::loaded_file* const file = code.find_file(pc - 1);
     if (file == nullptr) continue;
     if (known_frames_.size() >= max_known) known_frames_.clear();
-    const bool evaluates = file->image->evaluates(pc - file->base);
-    known_frames_[pc] = evaluates;
-    if (evaluates) sample.evaluations.push_back(pc);
     if (introduced_.emplace(file->path, file->base).second)
       to.modules.push_back({pid_, file->path, file->base, file->begin, file->end, file->build_id});
-    if (const std::string name = code.find_name(pc - 1); !name.empty())
-      to.names.push_back({pid_, pc, readable_name(name)});
+    const std::string name = code.find_name(pc - 1);
+    const bool evaluates = name == unwind::python_evaluation;
+    known_frames_[pc] = evaluates;
+    if (evaluates) sample.evaluations.push_back(pc);
+    if (!name.empty()) to.names.push_back({pid_, pc, readable_name(name)});
   }
 }
 

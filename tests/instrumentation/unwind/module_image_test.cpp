@@ -52,7 +52,7 @@ loaded find_loaded(const char* part_of_name) {
 
 std::shared_ptr<const module_image> read_path(const std::string& path) {
   const int file = open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  auto image = module_image::read(file, false);
+  auto image = module_image::read(module_image::read_from(file));
   close(file);
   return image;
 }
@@ -119,11 +119,11 @@ TEST(module_image, knows_the_kernels_virtual_library) {
 }
 
 TEST(module_image, other_files_are_no_images) {
-  EXPECT_EQ(module_image::read(text_source(""), true), nullptr);
-  EXPECT_EQ(module_image::read(text_source("#!/bin/sh\n"), true), nullptr);
+  EXPECT_EQ(module_image::read(text_source("")), nullptr);
+  EXPECT_EQ(module_image::read(text_source("#!/bin/sh\n")), nullptr);
   const std::string zeros(1000, '\0');
-  EXPECT_EQ(module_image::read(text_source(zeros), true), nullptr);
-  EXPECT_EQ(module_image::read(-1, true), nullptr);
+  EXPECT_EQ(module_image::read(text_source(zeros)), nullptr);
+  EXPECT_EQ(module_image::read(module_image::read_from(-1)), nullptr);
 }
 
 TEST(module_image, a_truncated_file_gives_fewer_rules_and_no_crash) {
@@ -131,7 +131,7 @@ TEST(module_image, a_truncated_file_gives_fewer_rules_and_no_crash) {
   std::mt19937_64 random(2);
   for (int i = 0; i < 200; ++i) {
     const std::string part = whole.substr(0, random() % whole.size());
-    const auto image = module_image::read(text_source(part), true);
+    const auto image = module_image::read(text_source(part));
     if (!image) continue;
     for (int n = 0; n < 100; ++n) (void)image->find_rule(random() % whole.size());
   }
@@ -139,7 +139,7 @@ TEST(module_image, a_truncated_file_gives_fewer_rules_and_no_crash) {
 
 TEST(module_image, damaged_headers_and_tables_are_survived) {
   const std::string whole = read_text(find_loaded("libm.so").path);
-  const auto sound = module_image::read(text_source(whole), true);
+  const auto sound = module_image::read(text_source(whole));
   ASSERT_NE(sound, nullptr);
   Elf64_Ehdr header;
   std::memcpy(&header, whole.data(), sizeof header);
@@ -159,7 +159,7 @@ TEST(module_image, damaged_headers_and_tables_are_survived) {
       const std::uint64_t at = begin + random() % length;
       damaged[at] = static_cast<char>(random());
     }
-    const auto image = module_image::read(text_source(damaged), true);
+    const auto image = module_image::read(text_source(damaged));
     if (!image) continue;
     for (int n = 0; n < 20; ++n) {
       (void)image->find_rule(random() % whole.size());

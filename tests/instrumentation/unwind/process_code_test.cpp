@@ -15,6 +15,8 @@
 #include <random>
 #include <string>
 
+#include "instrumentation/unwind/merge_frames.hpp"
+
 extern "C" __attribute__((noinline, used)) int function_with_a_name(int x) { return x * 3 + 1; }
 
 namespace sluice::unwind {
@@ -128,7 +130,8 @@ TEST(process_code, knows_pythons_evaluation) {
     const std::string text(std::istreambuf_iterator<char>(in), {});
     for (const code_mapping& m : parse_code_mappings(text)) {
       if (m.path.find("python") == std::string::npos) continue;
-      for (std::uint64_t pc = m.begin + 1; pc < m.end; pc += 64) evaluations += code.evaluates(pc) ? 1 : 0;
+      for (std::uint64_t pc = m.begin + 1; pc < m.end; pc += 64)
+        evaluations += code.find_name(pc - 1) == python_evaluation ? 1 : 0;
     }
   }
   kill(child, SIGKILL);
