@@ -63,6 +63,13 @@ struct python_sample_record {
   std::uint64_t count;       ///< Number of frames, at most 256.
 };
 
+/// The thread entered a long call of a library at `time`, or left the innermost one that it is in. Until then, the
+/// thread has at least these frames.
+struct library_call_record {
+  record_header header;
+  std::uint64_t stack;  ///< Stack key: the function that was called, and its callers. 0: the call has ended.
+};
+
 struct message_record {
   record_header header;
   std::uint64_t severity;  ///< trace::severity

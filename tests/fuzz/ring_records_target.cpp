@@ -117,6 +117,9 @@ bytes seed(std::uint8_t clock) {
     ring::python_sample_record sample{};
     sample.tid = sample.stack = sample.count = round;
     add(input, sample);
+    ring::library_call_record call{};
+    call.stack = round;
+    add(input, call);
   }
   return input;
 }

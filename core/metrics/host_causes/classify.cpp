@@ -118,9 +118,17 @@ std::size_t find_work_frame(std::span<const known_frame> frames) {
 }
 
 void decide_by_work(host_verdict& verdict, std::span<const known_frame> frames) {
-  verdict.reason = frames[verdict.frame].work->reason;
-  verdict.library = frames[verdict.frame].work->library;
+  const frame_rule* work = frames[verdict.frame].work;
   const auto outside = frames.subspan(verdict.frame);
+  // cuDNN's engines compile with NVRTC: then the plan is what the program can change.
+  if (work->reason == host_reason::nvrtc_compile) {
+    const auto plan = std::ranges::find_if(outside, [](const known_frame& each) {
+      return each.work != nullptr && each.work->reason == host_reason::cudnn_plan;
+    });
+    if (plan != outside.end()) work = plan->work;
+  }
+  verdict.reason = work->reason;
+  verdict.library = work->library;
   if (verdict.reason == host_reason::cudnn_plan &&
       std::ranges::any_of(outside, [](const known_frame& each) { return each.runs_attention; }))
     verdict.reason = host_reason::cudnn_attention_plan;

@@ -15,4 +15,7 @@ inline constexpr char lock_wait[] = "waiting for a lock";
 inline constexpr char thread_wait[] = "waiting for another thread";
 inline constexpr char gil_wait[] = "waiting for Python's GIL";
 
+// Ranges of long calls of libraries (instrumentation/capture/intercept/library_calls.cpp).
+inline constexpr char nvrtc_compile[] = "nvrtcCompileProgram";
+
 }  // namespace sluice::trace::recorded_names

@@ -7,6 +7,7 @@
 #include <cstddef>
 
 #include "instrumentation/capture/blocks/touches.hpp"
+#include "instrumentation/capture/intercept/library_calls.hpp"
 #include "instrumentation/capture/start/options.hpp"
 #include "instrumentation/capture/state.hpp"
 #include "instrumentation/ring/hot.hpp"
@@ -279,6 +280,8 @@ __attribute__((visibility("hidden"), used, no_sanitize("address", "thread", "und
     // This is the oldest version, which every glibc for this processor has.
     sluice_real_dlsym = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
   }
+  if (name != nullptr && library != RTLD_NEXT && sluice::capture::library_calls::has(name))
+    return sluice::capture::library_calls::wrap(entry::real_symbol(library, name));
   // Driver names start with "cu" and a capital letter. Other interposers use RTLD_NEXT, and they want the driver's own
   // function.
   const bool may_be_drivers = name != nullptr && name[0] == 'c' && name[1] == 'u' && name[2] >= 'A' && name[2] <= 'Z';

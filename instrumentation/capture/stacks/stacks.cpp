@@ -116,6 +116,22 @@ std::uint64_t allocation_stack() noexcept {
   return ring::active() ? python_stack_and_caller() : 0;
 }
 
+std::uint64_t library_call_stack(const char* name) noexcept {
+  if (!ring::active()) return 0;
+  ring::frame_record frame{};
+  frame.function = ring::intern(name);
+  frame.key = frame.function | ring::frame_key_bit;
+  if (!ring::knows_frame(frame.key)) {
+    frame.header.time = ring::now();
+    frame.kind = static_cast<std::uint32_t>(trace::frame_kind::native);
+    ring::introduce_frame(frame);
+  }
+  const std::uint64_t base = options.stacks == stack_mode::none     ? 0
+                             : options.stacks == stack_mode::native ? native_stack_alone()
+                                                                    : merged_stack();
+  return ring::intern_stack_on(&frame.key, 1, base);
+}
+
 void leave_out_code_at(const void* address) noexcept {
   loaded_module module;
   if (!find_module(reinterpret_cast<std::uint64_t>(address), module)) return;

@@ -23,4 +23,8 @@ void leave_out_code_at(const void* address) noexcept;
 /// Python frames gets its native stack. About 100 ns slower than `current_stack`.
 [[nodiscard]] std::uint64_t allocation_stack() noexcept;
 
+/// The stack of a long call of the library function `name`, which becomes the innermost frame. Has Python and native
+/// frames, unless `options.stacks` is `native` or `none`. Takes some 10 us. `name` must have static storage duration.
+[[nodiscard]] std::uint64_t library_call_stack(const char* name) noexcept;
+
 }  // namespace sluice::capture

@@ -78,13 +78,20 @@ thread_id sample_handler::find_thread(recorded_process& process, std::uint64_t t
   return names_.thread(process.names, tid, name.empty() ? std::string() : name.mapped());
 }
 
-/// A tick is at the end of its piece; a wait has the same frames from begin to end.
+/// In a long call of a library, the frames are those that the thread itself sent as it entered the call: a piece of a
+/// stack is often too short to show them. Otherwise: a tick is at the end of its piece; a wait has the same frames from
+/// begin to end.
 stack_id sample_handler::find_stack(recorded_process& process, const raw_sample& sample, host_sample_event& row) {
+  const auto tid = static_cast<std::uint64_t>(sample.tid);
+  if (const std::uint64_t call = process.library_calls.find(tid, row.time + row.length / 2); call != 0) {
+    row.python_distance = 0;
+    return stacks_.stack(process.stacks, call);
+  }
   const bool waits = row.state == host_state::blocked || row.state == host_state::runnable;
   const time_ns end = row.time + row.length;
   const time_ns at = waits ? row.time + row.length / 2 : end;
   const time_ns reach = waits ? std::max(row.length / 2, max_python_distance) : max_python_distance;
-  const auto python = process.python_stacks.find(static_cast<std::uint64_t>(sample.tid), at, reach);
+  const auto python = process.python_stacks.find(tid, at, reach);
   python_.clear();
   if (python) stacks_.append_frames(process.stacks, python->stack_key, python_);
   if (python_.empty()) return stacks_.find(process.stacks, sample.frames);

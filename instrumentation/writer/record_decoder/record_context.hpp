@@ -13,6 +13,7 @@ namespace sluice::writer {
 struct record_context {
   recorded_process& process;
   trace::thread_id thread;
+  std::uint64_t tid;  ///< The thread's id in its process; 0: unknown.
   ring::clock_kind clock;
   std::uint32_t copy;   ///< See `ring_identity::copy`.
   std::uint32_t flags;  ///< The record's flags.

@@ -103,7 +103,7 @@ bool is_host_activity(ring::record_type type) {
 
 void record_decoder::process(const record_queue::batch& batch) {
   const record_queue::speaker& who = batch.who;
-  record_context c{*who.process, who.thread, who.clock, who.copy, 0, 0};
+  record_context c{*who.process, who.thread, who.tid, who.clock, who.copy, 0, 0};
   for (const record_queue::pending& pending : batch.records) {
     const std::byte* const record = batch.record(pending);
     const record_head head = head_at(record);

@@ -122,7 +122,7 @@ std::uint32_t record_queue::get_voice(const ring_source& ring) {
   std::vector<speaker>& speakers = memory_[turn_].speakers;
   const bool of_recorder = ring.is_of_recorder();
   const thread_id thread = of_recorder ? thread_id::none : ring.thread;
-  const speaker who{ring.process, thread, ring.clock, ring.copy, of_recorder};
+  const speaker who{ring.process, thread, ring.tid, ring.clock, ring.copy, of_recorder};
   if (speakers.empty() || speakers.back() != who) [[unlikely]]
     speakers.push_back(who);
   return static_cast<std::uint32_t>((speakers.size() - 1) << 1 | turn_);

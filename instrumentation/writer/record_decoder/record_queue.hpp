@@ -25,6 +25,7 @@ class record_queue {
   struct speaker {
     recorded_process* process;
     trace::thread_id thread;
+    std::uint64_t tid;  ///< See `ring_source::tid`.
     ring::clock_kind clock;
     std::uint32_t copy;  ///< See `ring_identity::copy`.
     bool of_recorder;    ///< See `ring_source::is_of_recorder`; `thread` is then none.

@@ -19,6 +19,7 @@
 #include "instrumentation/writer/record_decoder/open_ranges.hpp"
 #include "instrumentation/writer/record_decoder/work_joiner.hpp"
 #include "instrumentation/writer/ring_reader.hpp"
+#include "instrumentation/writer/sampling/recent_library_calls.hpp"
 #include "instrumentation/writer/sampling/recent_python_stacks.hpp"
 #include "instrumentation/writer/turn_clock.hpp"
 
@@ -54,6 +55,7 @@ struct recorded_process {
   std::unordered_set<std::uint64_t> recorder_threads;  ///< Tids of the recorder's threads, as the process sees them.
   std::uint64_t recorder_threads_version = 0;          ///< Version of that list; 0: none has arrived.
   recent_python_stacks python_stacks;                  ///< By tid, as the process sees it.
+  recent_library_calls library_calls;                  ///< Likewise.
   bool heard = false;                                  ///< True if the process has sent any record.
 
   /// Call when no more records can come from this process: frees memory that only late records would need.
@@ -62,6 +64,7 @@ struct recorded_process {
     work.forget_past();
     graphs.forget_past();
     python_stacks.clear();
+    library_calls.clear();
   }
 };
 

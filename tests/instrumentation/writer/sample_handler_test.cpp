@@ -135,6 +135,33 @@ TEST_F(sample_handler_test, a_sample_waits_for_python) {
   EXPECT_EQ(rows[0].python_distance, 0);
 }
 
+TEST_F(sample_handler_test, in_a_long_call_of_a_library_the_frames_are_those_of_the_call) {
+  thread& t = add_thread();  // Its number is 1.
+  ring::frame_record function{};
+  function.key = ring::frame_key_bit | 7U;
+  function.kind = static_cast<std::uint32_t>(frame_kind::python);
+  function.function = text(t, "nvrtcCompileProgram");
+  put(t, 0, function);
+  ring::library_call_record call{};
+  call.stack = 99;
+  process_->stacks.stacks[call.stack] = {process_->stacks.words.size(), 2, 0, stack_id::none};
+  process_->stacks.words.insert(process_->stacks.words.end(), {function.key, 0x1234});
+  put(t, 5'000'000, call);
+  call.stack = 0;
+  put(t, 9'000'000, call);
+  turn();
+  for (const time_ns begin : {2'000'000, 6'000'000, 10'000'000}) {
+    auto running = sample(begin, 1'000'000, host_state::running, {11});
+    running.tid = 1;
+    rows_->samples().add(*process_, running);
+  }
+  const auto rows = finish().all<host_sample_event>();
+  ASSERT_EQ(rows.size(), 3U);
+  EXPECT_THAT(list_frames(*trace_, rows[0].stack), ElementsAre("11"));
+  EXPECT_THAT(list_frames(*trace_, rows[1].stack), ElementsAre("nvrtcCompileProgram", std::to_string(0x1234)));
+  EXPECT_THAT(list_frames(*trace_, rows[2].stack), ElementsAre("11"));
+}
+
 TEST_F(sample_handler_test, the_recorders_own_threads_have_no_rows) {
   process_->recorder_threads.insert(5);
   rows_->samples().add(*process_, sample(0, 1000, host_state::running));

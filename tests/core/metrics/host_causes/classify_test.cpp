@@ -178,6 +178,13 @@ TEST(host_stacks, torch_compile_names_its_part) {
             "framework_python of PyTorch");
 }
 
+// A call of NVRTC that was recorded in Python's stacks only: the library that called NVRTC is the one to name.
+TEST(host_stacks, what_cudnn_compiles_is_a_plan) {
+  const host_frame compile = native({}, "nvrtcCompileProgram");
+  EXPECT_EQ(judged(stack{compile, native(cudnn_engines)} + program()), "cudnn_plan of cuDNN");
+  EXPECT_EQ(judged(stack{compile} + program()), "nvrtc_compile of NVRTC");
+}
+
 // cupy/cupy: cupy/cuda/compiler.py; numba-cuda; jax/_src/compiler.py and pjit.py.
 TEST(host_stacks, other_compilers) {
   const stack mine{python("/home/me/gmm.py", "main", 30)};
