@@ -63,6 +63,12 @@ struct python_sample_record {
   std::uint64_t count;       ///< Number of frames, at most 256.
 };
 
+/// Pauses or resumes the writer's sampling of the process's host threads. A writer that does not know it keeps sampling.
+struct sampling_record {
+  record_header header;
+  std::uint64_t paused;  ///< 0: the threads are to be sampled; any other value: they are not.
+};
+
 struct message_record {
   record_header header;
   std::uint64_t severity;  ///< trace::severity

@@ -69,6 +69,7 @@ enum class record_type : std::uint16_t {
   framework_alloc = 62,
   framework_free = 63,
   python_sample = 64,  ///< The Python frames of a thread, which another thread has read.
+  sampling = 66,       ///< Whether the process's host threads are to be sampled.
 };
 
 struct record_header {

@@ -98,6 +98,7 @@ SLUICE_RECORD(live_sets_complete);
 SLUICE_RECORD(framework_alloc);
 SLUICE_RECORD(framework_free);
 SLUICE_RECORD(python_sample);
+SLUICE_RECORD(sampling);
 #undef SLUICE_RECORD
 
 }  // namespace sluice::ring

@@ -117,6 +117,9 @@ bytes seed(std::uint8_t clock) {
     ring::python_sample_record sample{};
     sample.tid = sample.stack = sample.count = round;
     add(input, sample);
+    ring::sampling_record sampling{};
+    sampling.paused = round;
+    add(input, sampling);
   }
   return input;
 }

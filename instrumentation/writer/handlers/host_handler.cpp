@@ -39,6 +39,9 @@ void host_handler::handle(const record_context& c, const record_view& record) {
       return handle_loss(c, decode<ring::loss_record>(record));
     case ring::record_type::python_sample:
       return handle_python_sample(c, decode<ring::python_sample_record>(record));
+    case ring::record_type::sampling:
+      c.process.sampling_paused = decode<ring::sampling_record>(record).paused != 0;
+      return;
     case ring::record_type::fault:
       return handle_fault(c, record);
     default:
