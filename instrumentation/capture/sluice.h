@@ -6,6 +6,7 @@
  *   sluice_push("forward"); ... sluice_pop();           a scope; scopes nest, per thread
  *   sluice_mark("loss was not finite");                 marks a point in time
  *   sluice_pause(); ... sluice_resume();                in between, only memory and sluice_* calls are recorded
+ *   sluice_pause_sampling(); ... sluice_resume_sampling();   in between, host threads are not sampled
  *   sluice_tag(weights, "weight", "layer1.weight");     names a block's content; any address in the block works
  *   sluice_block_alloc(p, bytes, device, "my pool");    a block of your own allocator, inside the driver's
  *   sluice_block_free(p);                               call this before the address can be reused
@@ -54,7 +55,8 @@ static inline void sluice_step(int64_t number) {
   typedef void (*type)(int64_t);
   SLUICE_CALL_("sluice_step", type, function(number))
 }
-/** Stops recording copies, kernels and waits until `sluice_resume`. Allocations and frees are still recorded. */
+/** Stops recording copies, kernels and waits, and sampling host threads, until `sluice_resume`. Allocations and frees are
+ * still recorded. */
 static inline void sluice_pause(void) {
   typedef void (*type)(void);
   SLUICE_CALL_("sluice_pause", type, function())
@@ -62,6 +64,17 @@ static inline void sluice_pause(void) {
 static inline void sluice_resume(void) {
   typedef void (*type)(void);
   SLUICE_CALL_("sluice_resume", type, function())
+}
+/** Stops sampling this process's host threads until `sluice_resume_sampling`; all else is recorded. Both take effect
+ * within 0.1 s. A second pause does nothing. The pause is shown as time without samples, not as time in which threads
+ * wait. A child of fork is sampled until it pauses itself. To sample only a part of a program, pause at its start. */
+static inline void sluice_pause_sampling(void) {
+  typedef void (*type)(void);
+  SLUICE_CALL_("sluice_pause_sampling", type, function())
+}
+static inline void sluice_resume_sampling(void) {
+  typedef void (*type)(void);
+  SLUICE_CALL_("sluice_resume_sampling", type, function())
 }
 static inline void sluice_mark(const char* name) {
   typedef void (*type)(const char*);

@@ -70,6 +70,12 @@ struct library_call_record {
   std::uint64_t stack;  ///< Stack key: the function that was called, and its callers. 0: the call has ended.
 };
 
+/// Pauses or resumes the writer's sampling of the process's host threads. A writer that does not know it keeps sampling.
+struct sampling_record {
+  record_header header;
+  std::uint64_t paused;  ///< 0: the threads are to be sampled; any other value: they are not.
+};
+
 struct message_record {
   record_header header;
   std::uint64_t severity;  ///< trace::severity

@@ -36,6 +36,7 @@ namespace sluice::ring {
     case record_type::child_graph:
     case record_type::node_switch:
     case record_type::mode:
+    case record_type::sampling:
     case record_type::context_end:
     case record_type::graph_end:
     case record_type::fault:

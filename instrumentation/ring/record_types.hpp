@@ -70,6 +70,7 @@ enum class record_type : std::uint16_t {
   framework_free = 63,
   python_sample = 64,  ///< The Python frames of a thread, which another thread has read.
   library_call = 65,   ///< A thread entered or left a long call of a library.
+  sampling = 66,       ///< Whether the process's host threads are to be sampled.
 };
 
 struct record_header {

@@ -99,6 +99,7 @@ SLUICE_RECORD(framework_alloc);
 SLUICE_RECORD(framework_free);
 SLUICE_RECORD(python_sample);
 SLUICE_RECORD(library_call);
+SLUICE_RECORD(sampling);
 #undef SLUICE_RECORD
 
 }  // namespace sluice::ring

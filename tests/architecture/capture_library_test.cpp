@@ -96,8 +96,8 @@ TEST(capture_library, exports_its_entry_points_only) {
     exported.insert(name.substr(0, name.find('@')));
   // Functions by which a program sends annotations to its recorder: all of them are declared in sluice.h.
   const std::string header = capture_output("cat '" SLUICE_SOURCE_DIR "/instrumentation/capture/sluice.h'");
-  for (const std::string name :
-       {"recording", "step", "pause", "resume", "mark", "push", "pop", "tag", "block_alloc", "block_free"}) {
+  for (const std::string name : {"recording", "step", "pause", "resume", "pause_sampling", "resume_sampling", "mark",
+                                 "push", "pop", "tag", "block_alloc", "block_free"}) {
     EXPECT_TRUE(exported.erase("sluice_" + name)) << name;
     EXPECT_NE(header.find(" sluice_" + name + "("), std::string::npos) << name;
   }

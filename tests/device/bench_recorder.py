@@ -8,11 +8,13 @@ compared with a bare run within the same seconds. Results are medians over the r
 process. Its difference is noise. For steps that the host bounds, the cost of memory mode is measured again in pairs:
 one process switches its recorder off and on every few steps, while nothing else runs. That resolves differences of 2 or
 3 % in some twenty rounds, compared with 8 % otherwise. But passive costs (the functions that forward calls, the waiting
-threads) are in both halves. The script needs nvcc, g++, libcupti and a python3 with PyTorch. Prints a table;
-recorder.json and the table go to $OUT.
+threads) are in both halves. The cost of sampling host threads in timeline mode is measured in the same way, in
+rounds of three turns in random order: sampled, not sampled, and not sampled again, whose difference is the noise. The
+script needs nvcc, g++, libcupti and a python3 with PyTorch; `ONLY=sampling_paired` needs only the latter, takes about
+80 s, and prints its results as they come. Prints a table; recorder.json and the table go to $OUT.
     ROUNDS=9    number of turns of each variant (7 at least)
     ONLY=mlp,transformer   only these pieces of work (calls, mlp, mlp_wide, transformer, graph, empty, operator, mlp_paired,
-                transformer_paired), and not the disk
+                transformer_paired, sampling_paired), and not the disk
     CORE=1      only the measurements with budgets, so that fewer processes share the machine
     PROCESSES=3 number of processes for each variant with a budget: the memory placement of a process and its caches
                 makes its steps some percent faster or slower throughout, which a single process cannot separate from
@@ -238,6 +240,42 @@ def measure_torch():
                                          **({w + " (fastest)": answer["fastest"] if answer else None} if w in PAIRED else {})})
 
 
+def describe_sampling(result):
+    def spread(low, middle, high):
+        return f"{middle:+.2f} % [{low:+.2f}, {high:+.2f}]"
+
+    return (f"| {result['work']} | {result['rounds']} | {result['off']:.1f} us | {result['on']:.1f} us | {spread(*result['more'])} | "
+            f"{spread(*result['noise'])} |")
+
+
+def check_sampled(file):
+    """Prints for which part of its time the busiest thread was sampled: a third, if the switch works."""
+    sql = ("SELECT sum(length) / 1e9 AS sampled, (max(time) - min(time)) / 1e9 AS whole FROM host_sample GROUP BY thread "
+           "ORDER BY sampled DESC LIMIT 1")
+    done = subprocess.run([SLUICE, "query", "--format", "json", file, sql], capture_output=True, text=True, check=False)
+    rows = json.loads(done.stdout) if done.returncode == 0 else []
+    print(f"samples of one thread: {rows[0]['sampled']:.1f} of {rows[0]['whole']:.1f} s" if rows else "there are no samples", flush=True)
+
+
+def measure_sampling():
+    """Returns the cost of sampling host threads by work, and prints it as it becomes known."""
+    file, results = f"{WORK}/sampling.sluice", {}
+    command = [SLUICE, "record", "--force", "--mode", "timeline", "-o", file, "--", sys.executable, f"{HERE}/bench_work.py", "--sampling"]
+    print("A step with sampling of host threads on, against off, in one process: medians [quartiles]\n\n"
+          "| work | rounds | off | on | more | noise: off against off |\n|---|---|---|---|---|---|", flush=True)
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, preexec_fn=lambda: os.sched_setaffinity(0, CORES)) as process:
+        for line in process.stdout:
+            if line.startswith("{"):
+                result = json.loads(line)
+                results[result["work"]] = result
+                print(describe_sampling(result), flush=True)
+    if process.returncode == 0:
+        check_sampled(file)
+    else:
+        complain(f"sampling_paired: exit status {process.returncode}")
+    return results
+
+
 def compare(rounds):
     """Returns, for each variant, its median, and the median over the rounds of its excess over the bare run of that
     round."""
@@ -381,6 +419,11 @@ def main():
         complain(f"{SLUICE}: no such program; build it with ./dev build")
         return 1
     begin = time.monotonic()
+    sampling = measure_sampling() if not ONLY or "sampling_paired" in ONLY else {}
+    write({"sampling": sampling})
+    if ONLY == ["sampling_paired"]:
+        shutil.rmtree(WORK, ignore_errors=True)
+        return 0 if sampling else 1
     build()
     results = {work: compare(rounds) for work, rounds in measure_calls().items()} if not ONLY or "calls" in ONLY else {}
     write({"results": results})
@@ -398,7 +441,8 @@ def main():
     print(text)
     with open(f"{OUT}/recorder.txt", "w", encoding="utf-8") as out:
         out.write(text + "\n")
-    write({"rounds": ROUNDS, "seconds": time.monotonic() - begin, "results": results, "disk": on_disk, "ring": in_ring})
+    write({"rounds": ROUNDS, "seconds": time.monotonic() - begin, "results": results, "disk": on_disk, "ring": in_ring,
+           "sampling": sampling})
     shutil.rmtree(WORK, ignore_errors=True)
     return 0
 

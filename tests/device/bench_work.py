@@ -3,10 +3,14 @@
 and replies with one JSON line.
 
     bench_work.py [--watch profiler-cuda|profiler-all|history]
+    bench_work.py --sampling
 
 `--watch` runs one of PyTorch's own recorders during each piece of work. `mlp_paired` and `transformer_paired` switch
 this process's recorder off and on every few steps, which excludes differences in memory placement and between
 processes.
+
+With `--sampling`, it reads nothing: it measures the cost of sampling its host threads, by pausing and resuming it by
+turns, and prints a JSON line after each 20 rounds of each piece of work.
 """
 import argparse
 import contextlib
@@ -14,6 +18,7 @@ import ctypes
 import gc
 import json
 import os
+import random
 import re
 import statistics
 import subprocess
@@ -155,6 +160,73 @@ def paired_steps(step):
     return run
 
 
+def launching(device):
+    """A step that the host bounds: 400 small launches, and Python code between them."""
+    small = [torch.zeros(64, device=device) for _ in range(200)]
+
+    def step():
+        total = 0
+        for i, each in enumerate(small):
+            each.mul_(0.5).add_(i)
+            total += sum(i * j % 7 for j in range(20))
+        return total
+
+    return step
+
+
+SAMPLING_ROUNDS = 40  # Pairs of turns.
+SETTLE_S, TIMED_S = 0.1, 0.18  # The writer closes or opens the events of all threads within some 50 ms.
+
+
+def quartiles(figures):
+    ordered = sorted(figures)
+    return [ordered[len(ordered) // 4], statistics.median(ordered), ordered[3 * len(ordered) // 4]]
+
+
+def sampling_turns(name, step):
+    """Each round has a turn with sampling and two without, in random order: the difference of the latter is the noise
+    of the same comparison. A turn's figure is its mean time per step in us, with which every delay counts."""
+    import sluice
+
+    if not sluice.recording():
+        raise SystemExit("bench_work: --sampling needs a recorder")
+    order = random.Random(0)
+
+    def run_for(seconds):
+        begin = time.perf_counter()
+        count = 0
+        while time.perf_counter() - begin < seconds:
+            step()
+            torch.cuda.synchronize()
+            count += 1
+        return count
+
+    def turn(on):
+        (sluice.resume_sampling if on else sluice.pause_sampling)()
+        run_for(SETTLE_S)
+        begin = time.perf_counter_ns()
+        for _ in range(steps):
+            step()
+        torch.cuda.synchronize()
+        return (time.perf_counter_ns() - begin) / 1e3 / steps
+
+    run_for(1)  # Warms up.
+    steps = max(5, run_for(TIMED_S))
+    times = {"on": [], "off": [], "off again": []}
+    for done in range(1, SAMPLING_ROUNDS + 1):
+        for which in order.sample(list(times), 3):
+            times[which].append(turn(which == "on"))
+        if done % 20 == 0:
+            more = {which: quartiles([100 * (t / off - 1) for t, off in zip(times[which], times["off"])]) for which in times}
+            print(json.dumps({"work": name, "rounds": done, "steps": steps, "on": statistics.median(times["on"]),
+                              "off": statistics.median(times["off"]), "more": more["on"], "noise": more["off again"]}), flush=True)
+
+
+def measure_sampling(device):
+    sampling_turns("MLP + Adam step, the GPU is the bound", mlp(device, widths=(2048, 2048, 2048, 2048, 2048, 10), batch=4096))
+    sampling_turns("400 small launches and Python code, the host is the bound", launching(device))
+
+
 def timed_calls(call):
     """Returns the nanoseconds per call, in batches that fit into the queue."""
 
@@ -209,8 +281,12 @@ def watched(how):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--watch", choices=["profiler-cuda", "profiler-all", "history"])
+    parser.add_argument("--sampling", action="store_true")
     args = parser.parse_args()
     torch.manual_seed(0)
+    if args.sampling:
+        gc.disable()
+        return measure_sampling(torch.device("cuda"))
     work = make(torch.device("cuda"))
     gc.collect()
     gc.disable()

@@ -120,6 +120,9 @@ bytes seed(std::uint8_t clock) {
     ring::library_call_record call{};
     call.stack = round;
     add(input, call);
+    ring::sampling_record sampling{};
+    sampling.paused = round;
+    add(input, sampling);
   }
   return input;
 }

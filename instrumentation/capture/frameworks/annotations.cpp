@@ -15,6 +15,7 @@ namespace {
 
 std::atomic<std::uint64_t> last_range{0};
 std::atomic<std::int64_t> next_step{0};
+std::atomic<bool> sampling_paused{false};
 
 void begin(std::uint64_t id, std::uint64_t name, std::uint64_t domain) {
   ring::range_begin_record out{};
@@ -38,6 +39,17 @@ void marker(std::uint64_t name, std::int64_t number) {
   out.header.time = ring::now();
   out.name = name;
   out.step = number;
+  ring::emit(out);
+}
+
+/// Says whether host threads are to be sampled: to the sampler of Python frames, and to the writer. The time is taken
+/// before the state is read, so that the record with the latest time holds the latest state.
+void announce_sampling() {
+  ring::sampling_record out{};
+  out.header.time = ring::now();
+  const bool off = paused.load() || sampling_paused.load();
+  out.paused = off ? 1 : 0;
+  pause_python_sampling(off);
   ring::emit(out);
 }
 
@@ -71,15 +83,32 @@ void pause() noexcept {
   if (paused.exchange(true)) return;
   forget_results();  // Waits are not seen during the pause.
   mark(ring::intern("recording paused"));
-  pause_python_sampling(true);
+  announce_sampling();
   if (!records_are_taken()) pause_activity();
 }
 
 void resume() noexcept {
   if (!paused.exchange(false)) return;
-  pause_python_sampling(false);
+  announce_sampling();
   if (!records_are_taken()) resume_activity();
   mark(ring::intern("recording resumed"));
+}
+
+void pause_sampling() noexcept {
+  if (sampling_paused.exchange(true)) return;
+  mark(ring::intern("sampling paused"));
+  announce_sampling();
+}
+
+void resume_sampling() noexcept {
+  if (!sampling_paused.exchange(false)) return;
+  announce_sampling();
+  mark(ring::intern("sampling resumed"));
+}
+
+void forget_sampling_pause() noexcept {
+  sampling_paused.store(false);
+  pause_python_sampling(false);
 }
 
 void name_thread(std::uint64_t tid, std::uint64_t name) noexcept {

@@ -17,9 +17,15 @@ void mark(std::uint64_t name) noexcept;
 /// recording can be compared with the program's own numbers for each step.
 void step(std::int64_t number) noexcept;
 /// Stops recording copies, kernels and waits until `resume`. Allocations and frees are still recorded, so that totals
-/// stay right. Marks in the recording show the pause. Waits some microseconds for CUPTI.
+/// stay right. Host threads are not sampled meanwhile. Marks in the recording show the pause. Waits some microseconds
+/// for CUPTI.
 void pause() noexcept;
 void resume() noexcept;
+/// Stops sampling the host threads of this process until `resume_sampling`; all else is recorded. Marks show the pause.
+void pause_sampling() noexcept;
+void resume_sampling() noexcept;
+/// In a forked child, of which the writer does not know that the parent's sampling is paused: it is sampled.
+void forget_sampling_pause() noexcept;
 void name_thread(std::uint64_t tid, std::uint64_t name) noexcept;
 
 }  // namespace sluice::capture::annotations

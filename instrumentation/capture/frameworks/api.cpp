@@ -29,6 +29,14 @@ EXPORTED void sluice_resume(void) {
   if (recording()) annotations::resume();
 }
 
+EXPORTED void sluice_pause_sampling(void) {
+  if (recording()) annotations::pause_sampling();
+}
+
+EXPORTED void sluice_resume_sampling(void) {
+  if (recording()) annotations::resume_sampling();
+}
+
 EXPORTED void sluice_mark(const char* name) {
   if (recording()) annotations::mark(ring::intern(name));
 }

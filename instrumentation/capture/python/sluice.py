@@ -24,8 +24,8 @@ import importlib.util
 import os
 import sys
 
-__all__ = ["recording", "step", "mark", "push", "pop", "scope", "pause", "resume", "tag", "tag_model", "block_alloc", "block_free",
-           "watch_cupy", "watch_rmm"]
+__all__ = ["recording", "step", "mark", "push", "pop", "scope", "pause", "resume", "pause_sampling", "resume_sampling", "tag",
+           "tag_model", "block_alloc", "block_free", "watch_cupy", "watch_rmm"]
 
 
 def _make_way():
@@ -100,8 +100,8 @@ def pop():
 
 
 def pause():
-    """Stops recording copies, kernels and waits until `resume`. Allocations and frees are still recorded, so totals
-    stay right. To record only a few steps of a long program, pause before its first step."""
+    """Stops recording copies, kernels and waits, and sampling host threads, until `resume`. Allocations and frees are
+    still recorded, so totals stay right. To record only a few steps of a long program, pause before its first step."""
     if _library is not None:
         _library.sluice_pause()
 
@@ -110,6 +110,20 @@ def resume():
     """Ends a pause."""
     if _library is not None:
         _library.sluice_resume()
+
+
+def pause_sampling():
+    """Stops sampling this process's host threads until `resume_sampling`; all else is recorded. Both take effect within
+    0.1 s. The pause is shown as time without samples. A forked child is sampled until it pauses itself. To sample only
+    a part of a program, pause at its start."""
+    if _library is not None:
+        _library.sluice_pause_sampling()
+
+
+def resume_sampling():
+    """Ends a pause of sampling."""
+    if _library is not None:
+        _library.sluice_resume_sampling()
 
 
 @contextlib.contextmanager

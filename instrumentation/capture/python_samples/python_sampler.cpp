@@ -39,6 +39,8 @@ constexpr std::uint64_t blocked_ns = 100'000'000;
 constexpr unsigned place_look = 5, whole_look = 50;
 /// The thread uses at most 1/n of one core: after a turn it sleeps at least (n - 1) times as long.
 constexpr std::uint64_t largest_share = 20;
+/// While sampling is paused, the end of the pause is looked for this often.
+constexpr std::uint64_t paused_period = 10'000'000;
 
 /// A moment on the ring's clock and on CLOCK_MONOTONIC (ns).
 struct moment {
@@ -198,6 +200,12 @@ void turn(sampler& s) {
   }
 }
 
+/// In a pause: afterwards, an unchanged pointer does not mean unchanged frames.
+void forget_threads(sampler& s) {
+  std::fill_n(s.places, s.places_used, place{});
+  s.places_used = 0;
+}
+
 // ---------------------------------------------------------------------------------------------------------- the thread
 
 std::uint64_t read_cpu_time() {
@@ -243,11 +251,16 @@ void* loop(void*) {
   std::uint64_t next = ring::monotonic_now();
   while (can && present.load(std::memory_order_acquire) == phase::running && ring::active()) {
     const std::uint64_t begin = read_cpu_time();
-    if (!held.load(std::memory_order_relaxed) && !is_python_ending()) turn(s);
+    const bool paused = held.load(std::memory_order_relaxed);
+    if (paused) {
+      forget_threads(s);
+    } else if (!is_python_ending()) {
+      turn(s);
+    }
     const std::uint64_t taken = read_cpu_time() - begin;
     // After a delay, the moments that have passed are left out.
     const std::uint64_t present_ns = ring::monotonic_now();
-    next = std::max({next + period, present_ns, present_ns + taken * (largest_share - 1)});
+    next = std::max({next + (paused ? paused_period : period), present_ns, present_ns + taken * (largest_share - 1)});
     wait_until(next);
   }
   if (can) summarize(s);

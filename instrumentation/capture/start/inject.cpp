@@ -10,6 +10,7 @@
 #include "instrumentation/capture/activity/faults.hpp"
 #include "instrumentation/capture/blocks/contents.hpp"
 #include "instrumentation/capture/blocks/touches.hpp"
+#include "instrumentation/capture/frameworks/annotations.hpp"
 #include "instrumentation/capture/frameworks/torch.hpp"
 #include "instrumentation/capture/in_process.h"
 #include "instrumentation/capture/intercept/entry_points.hpp"
@@ -89,6 +90,7 @@ void in_child() {
   forget_other_profilers();
   forget_flushing();
   forget_python_sampling();
+  annotations::forget_sampling_pause();
   forget_faults();
   torch::forget_totals();
 }

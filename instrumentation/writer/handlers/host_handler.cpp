@@ -41,6 +41,9 @@ void host_handler::handle(const record_context& c, const record_view& record) {
       return handle_python_sample(c, decode<ring::python_sample_record>(record));
     case ring::record_type::library_call:
       return c.process.library_calls.add(c.tid, c.time, decode<ring::library_call_record>(record).stack);
+    case ring::record_type::sampling:
+      c.process.sampling_paused = decode<ring::sampling_record>(record).paused != 0;
+      return;
     case ring::record_type::fault:
       return handle_fault(c, record);
     default:

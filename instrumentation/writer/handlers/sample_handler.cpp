@@ -65,15 +65,19 @@ void sample_handler::write(recorded_process& process, const raw_sample& sample) 
   row.time = std::max<time_ns>(row.time, 0);
   if (end <= row.time) return;
   row.length = end - row.time;
-  row.thread = find_thread(process, static_cast<std::uint64_t>(sample.tid));
+  row.thread = find_thread(process, sample);
+  if (row.thread == thread_id::none) return;
   row.state = sample.state;
   row.system_call = sample.system_call;
   row.stack = find_stack(process, sample, row);
   file_.add(row);
 }
 
-thread_id sample_handler::find_thread(recorded_process& process, std::uint64_t tid) {
+/// None for a thread that has no row and only waits, such as those of the CUDA driver.
+thread_id sample_handler::find_thread(recorded_process& process, const raw_sample& sample) {
+  const auto tid = static_cast<std::uint64_t>(sample.tid);
   if (const auto known = process.names.threads.find(tid); known != process.names.threads.end()) return known->second.id;
+  if (!used_cpu(sample)) return thread_id::none;
   const auto name = thread_names_.extract({&process, tid});
   return names_.thread(process.names, tid, name.empty() ? std::string() : name.mapped());
 }

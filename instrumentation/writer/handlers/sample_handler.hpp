@@ -26,11 +26,12 @@ class sample_handler {
 
   /// Declares a file of code, unless the process itself has declared it. Call before `add` of samples with frames in it.
   void define(recorded_process& process, const raw_module& module);
-  /// Declares the system's name of a thread; it gets a row with its first sample.
+  /// Declares the system's name of a thread; it gets a row with its first sample that shows it on a CPU.
   void define(recorded_process& process, const raw_thread& thread);
   /// Declares the name of the function that a frame is in. Call before `add` of samples with the frame.
   void define(recorded_process& process, const raw_name& name);
-  /// Adds a sample. The process must outlive this object. Samples of the recorder's own threads are dropped.
+  /// Adds a sample. The process must outlive this object. Samples of the recorder's own threads are dropped, and so are
+  /// those of a thread that has no events and has not been seen on a CPU yet: nothing but its existence is known.
   void add(recorded_process& process, raw_sample sample);
   /// Writes the samples that have waited long enough or, with `everything`, all.
   void settle(bool everything);
@@ -47,7 +48,7 @@ class sample_handler {
     raw_sample sample;
   };
   void write(recorded_process& process, const raw_sample& sample);
-  [[nodiscard]] trace::thread_id find_thread(recorded_process& process, std::uint64_t tid);
+  [[nodiscard]] trace::thread_id find_thread(recorded_process& process, const raw_sample& sample);
   [[nodiscard]] trace::stack_id find_stack(recorded_process& process, const raw_sample& sample,
                                            trace::host_sample_event& row);
 

@@ -54,6 +54,7 @@ struct recorded_process {
       streamless;  ///< Per producer copy: allocations and frees with unknown pool_streams since the last turn.
   std::unordered_set<std::uint64_t> recorder_threads;  ///< Tids of the recorder's threads, as the process sees them.
   std::uint64_t recorder_threads_version = 0;          ///< Version of that list; 0: none has arrived.
+  bool sampling_paused = false;                        ///< True if its host threads are not to be sampled now.
   recent_python_stacks python_stacks;                  ///< By tid, as the process sees it.
   recent_library_calls library_calls;                  ///< Likewise.
   bool heard = false;                                  ///< True if the process has sent any record.

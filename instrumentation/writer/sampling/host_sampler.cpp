@@ -76,6 +76,7 @@ struct host_sampler::state {
   mutable std::mutex mutex;
   std::vector<pid_t> wanted;  ///< Processes to watch from now on.
   std::vector<std::pair<pid_t, std::vector<pid_t>>> unwanted;
+  std::vector<std::pair<pid_t, bool>> pauses;
   batch ready;
   sampler_losses reported;
   std::atomic<bool> stopping{false};
@@ -140,6 +141,12 @@ void host_sampler::state::take_requests() {
     const auto process = processes.find(pid);
     if (process == processes.end()) continue;
     process->second->left_out.insert(tids.begin(), tids.end());
+    last_threads = 0;
+  }
+  for (const auto& [pid, paused] : std::exchange(pauses, {})) {
+    const auto process = processes.find(pid);
+    if (process == processes.end()) continue;
+    process->second->paused = paused;
     last_threads = 0;
   }
 }
@@ -281,6 +288,11 @@ void host_sampler::watch(pid_t pid) {
 void host_sampler::leave_out(pid_t pid, std::vector<pid_t> tids) {
   const std::lock_guard lock(state_->mutex);
   state_->unwanted.emplace_back(pid, std::move(tids));
+}
+
+void host_sampler::pause(pid_t pid, bool paused) {
+  const std::lock_guard lock(state_->mutex);
+  state_->pauses.emplace_back(pid, paused);
 }
 
 host_sampler::batch host_sampler::take() {

@@ -22,6 +22,11 @@ struct raw_sample {
   std::vector<std::uint64_t> evaluations;  ///< Those of `frames` that are in Python's evaluation function.
 };
 
+/// True if the thread certainly ran in that time. Time of the state `unknown` may be CPU time, too.
+[[nodiscard]] inline bool used_cpu(const raw_sample& sample) {
+  return sample.state == trace::host_state::running || sample.state == trace::host_state::in_kernel;
+}
+
 /// A thread that is sampled.
 struct raw_thread {
   pid_t pid = 0;     ///< As this process sees it.

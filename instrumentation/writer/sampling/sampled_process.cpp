@@ -224,19 +224,25 @@ bool sampled_process::update_threads(std::int64_t now, sampling_settings& settin
   const std::vector<pid_t> found = list_threads(pid_, most);
   const std::set<pid_t> present(found.begin(), found.end());
   for (auto it = threads.begin(); it != threads.end();) {
-    const bool out = left_out.contains(it->second->own_tid());
-    if (present.contains(it->first) && !out && !it->second->finished()) {
+    sampled_thread& thread = *it->second;
+    const bool here = present.contains(it->first), out = left_out.contains(thread.own_tid());
+    const bool stays_out = here && (out || thread.finished());
+    if (here && !stays_out && !paused) {
       ++it;
       continue;
     }
     if (!out) {
-      it->second->finish(now);
-      hand_over(*it->second, to, room);
+      // Without the reports that are still in its ring, CPU time would seem to be without ticks: spent in the kernel.
+      bool started_others = false;
+      thread.look(now, code, room, losses, started_others);
+      thread.finish(now);
+      hand_over(thread, to, room);
     }
-    if (present.contains(it->first)) own_ids_[it->first] = it->second->own_tid();
+    if (stays_out) own_ids_[it->first] = thread.own_tid();
     it = threads.erase(it);
   }
   std::erase_if(own_ids_, [&](const auto& each) { return !present.contains(each.first); });
+  if (paused) return !found.empty();
   for (const pid_t tid : found) {
     if (threads.contains(tid) || own_ids_.contains(tid)) continue;
     const pid_t own = find_own_id(pid_, tid);

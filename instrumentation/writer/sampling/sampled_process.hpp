@@ -93,8 +93,8 @@ class sampled_process {
  public:
   sampled_process(pid_t pid, unwind::image_cache& images) : code(pid, images), pid_(pid) {}
 
-  /// Begins with new threads and ends with ended ones. Returns false if the process has ended. `begun` gets the
-  /// descriptors of new threads.
+  /// Begins with new threads and ends with ended ones, or with all while `paused`. Returns false if the process has
+  /// ended. `begun` gets the new threads.
   bool update_threads(std::int64_t now, sampling_settings& settings, sampler_losses& losses, std::vector<int>& begun,
                       host_sampler::batch& to, sampling_room& room);
   /// Moves finished pieces of all threads to `to`.
@@ -105,6 +105,7 @@ class sampled_process {
   unwind::process_code code;
   std::map<pid_t, std::unique_ptr<sampled_thread>> threads;
   std::set<pid_t> left_out;  ///< Own tids.
+  bool paused = false;       ///< No thread is to be sampled.
 
  private:
   void hand_over(sampled_thread& thread, host_sampler::batch& to, sampling_room& room);

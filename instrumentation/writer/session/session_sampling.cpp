@@ -25,11 +25,15 @@ void session_sampling::take_turn() {
 
 void session_sampling::follow_processes() {
   clients_.for_each_living([&](std::uint64_t pid, const recorded_process& process) {
+    const auto its = static_cast<pid_t>(pid);
     const std::uint64_t version = process.recorder_threads_version;
-    const auto [known, fresh] = versions_.try_emplace(pid, 0);
-    if (fresh) sampler_->watch(static_cast<pid_t>(pid));
-    if (std::exchange(known->second, version) == version) return;
-    sampler_->leave_out(static_cast<pid_t>(pid), {process.recorder_threads.begin(), process.recorder_threads.end()});
+    const auto [known, fresh] = followed_.try_emplace(pid);
+    followed& handed_on = known->second;
+    if (fresh) sampler_->watch(its);
+    if (std::exchange(handed_on.recorder_threads_version, version) != version)
+      sampler_->leave_out(its, {process.recorder_threads.begin(), process.recorder_threads.end()});
+    if (std::exchange(handed_on.paused, process.sampling_paused) != process.sampling_paused)
+      sampler_->pause(its, process.sampling_paused);
   });
 }
 
@@ -37,8 +41,7 @@ void session_sampling::follow_processes() {
 recorded_process* session_sampling::find_process(const raw_sample& sample) {
   const auto pid = static_cast<std::uint64_t>(sample.pid);
   recorded_process* const known = clients_.find_process(pid);
-  const bool works = sample.state == trace::host_state::running || sample.state == trace::host_state::in_kernel;
-  if (known != nullptr || !works) return known;
+  if (known != nullptr || !used_cpu(sample)) return known;
   clients_.add_command(pid, read_command(sample.pid));
   return clients_.find_process(pid);
 }

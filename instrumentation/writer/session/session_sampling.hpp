@@ -35,11 +35,17 @@ class session_sampling {
   void claim(std::vector<Declaration>& unclaimed);
   void report_losses();
 
+  /// What was handed on of a process.
+  struct followed {
+    std::uint64_t recorder_threads_version = 0;
+    bool paused = false;
+  };
+
   record_decoder& rows_;
   client_list& clients_;
   warning_list& warnings_;
-  std::unique_ptr<host_sampler> sampler_;            ///< Null: no sampling.
-  std::map<std::uint64_t, std::uint64_t> versions_;  ///< By pid: the last list of recorder threads that was handed on.
+  std::unique_ptr<host_sampler> sampler_;       ///< Null: no sampling.
+  std::map<std::uint64_t, followed> followed_;  ///< By pid.
   std::vector<raw_module> unclaimed_modules_;
   std::vector<raw_name> unclaimed_names_;  ///< Of processes that have no row yet.
   std::vector<raw_thread> unclaimed_threads_;

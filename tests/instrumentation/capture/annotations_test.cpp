@@ -103,6 +103,26 @@ TEST(sluice_pause, leaves_work_out_and_memory_in) {
   EXPECT_EQ(marks, (std::vector<std::string>{"recording paused", "recording resumed"}));
 }
 
+TEST(sluice_pause_sampling, leaves_samples_out_and_all_else_in) {
+  const recording run =
+      record({.arguments = {"sampling"}, .program = "paused_program", .sampling_hz = 500, .preload = true});
+  EXPECT_EQ(run.status, 0);
+  EXPECT_EQ(run.transfers.size(), 3U);
+  EXPECT_EQ(run.memsets.size(), 3U);
+  std::vector<std::string> marks;
+  for (const marker_event& m : run.markers) marks.push_back(text(run, m.name));
+  ASSERT_EQ(marks, (std::vector<std::string>{"sampling paused", "sampling resumed"}));
+  constexpr time_ns delay = 200'000'000;
+  const time_ns paused = run.markers[0].time + delay, resumed = run.markers[1].time;
+  std::size_t before = 0, after = 0;
+  for (const host_sample_event& each : run.host_samples) {
+    EXPECT_TRUE(each.time + each.length <= paused || each.time >= resumed);
+    ++(each.time < paused ? before : after);
+  }
+  EXPECT_GT(before, 10U);
+  EXPECT_GT(after, 10U);
+}
+
 /// Fixture for tests that need the machine's python3. Skips the tests if there is none.
 class sluice_module : public testing::Test {
  protected:

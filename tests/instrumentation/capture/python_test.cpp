@@ -132,6 +132,12 @@ TEST_P(known_python, frames_are_read_while_threads_and_code_come_and_go) {
   EXPECT_THAT(checked.output, testing::HasSubstr(" of marked functions"));
 }
 
+TEST_P(known_python, a_pause_has_no_samples_and_leaves_no_old_frames) {
+  const program_result checked = sample(python_, "pause");
+  EXPECT_EQ(checked.status, 0) << checked.output;
+  EXPECT_THAT(checked.output, testing::HasSubstr("paused"));
+}
+
 TEST_P(known_python, sampling_starts_and_stops_and_may_outlive_the_interpreter) {
   const program_result checked = sample(python_, "restart");
   EXPECT_EQ(checked.status, 0) << checked.output;

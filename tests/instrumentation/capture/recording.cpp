@@ -106,7 +106,7 @@ recording record(const run_options& options) {
   static int number = 0;
   const fs::path path = fs::path(testing::TempDir()) /
                         ("capture-" + std::to_string(getpid()) + "-" + std::to_string(++number) + ".sluice");
-  auto session = writer::session::start(path.string());
+  auto session = writer::session::start(path.string(), {.sampling_hz = options.sampling_hz});
   if (!session) {
     ADD_FAILURE() << session.error().to_string();
     return r;
@@ -153,6 +153,7 @@ recording record(const run_options& options) {
   collect(*r.snapshot, r.counters);
   collect(*r.snapshot, r.ranges);
   collect(*r.snapshot, r.markers);
+  collect(*r.snapshot, r.host_samples);
   collect(*r.snapshot, r.attributes);
   collect(*r.snapshot, r.links);
   std::vector<message_event> messages;

@@ -17,6 +17,7 @@ struct run_options {
   std::string graphs = "node";                ///< SLUICE_GRAPHS
   std::string mode = "timeline";              ///< SLUICE_MODE
   std::string program = "fake_cuda_program";  ///< A name in the folder of the fakes, or a full path.
+  unsigned sampling_hz = 0;                   ///< Samples of host threads per second; 0: none.
   bool preload = false;                       ///< Also put the capture library in LD_PRELOAD, as `sluice record` does.
 };
 
@@ -47,6 +48,7 @@ struct recording {
   std::vector<trace::counter_event> counters;
   std::vector<trace::host_range_event> ranges;
   std::vector<trace::marker_event> markers;
+  std::vector<trace::host_sample_event> host_samples;
   std::vector<trace::attribute_event> attributes;
   std::vector<trace::link_event> links;
   std::vector<std::string> messages;

@@ -54,14 +54,14 @@ class sample_handler_test : public record_decoder_test {
 
 TEST_F(sample_handler_test, a_sample_becomes_a_row) {
   rows_->samples().define(*process_, raw_thread{100, 5, "worker"});
-  auto waiting = sample(1000, 500, host_state::blocked);
-  waiting.system_call = 7;
-  rows_->samples().add(*process_, waiting);
+  auto running = sample(1000, 500, host_state::running);
+  running.system_call = 7;
+  rows_->samples().add(*process_, running);
   const auto rows = finish().all<host_sample_event>();
   ASSERT_EQ(rows.size(), 1U);
   EXPECT_EQ(rows[0].time, 1000);
   EXPECT_EQ(rows[0].length, 500);
-  EXPECT_EQ(rows[0].state, host_state::blocked);
+  EXPECT_EQ(rows[0].state, host_state::running);
   EXPECT_EQ(rows[0].system_call, 7);
   EXPECT_EQ(rows[0].python_distance, -1);
   EXPECT_EQ(rows[0].process, process_->names.id);
@@ -70,6 +70,33 @@ TEST_F(sample_handler_test, a_sample_becomes_a_row) {
   ASSERT_NE(its, threads.end());
   EXPECT_EQ(its->tid, 5U);
   EXPECT_EQ(trace_->text(its->name), "worker");
+}
+
+TEST_F(sample_handler_test, a_thread_that_only_waits_has_no_row) {
+  rows_->samples().define(*process_, raw_thread{100, 5, "cuda-EvtHandlr"});
+  rows_->samples().add(*process_, sample(1000, 500, host_state::blocked));
+  rows_->samples().add(*process_, sample(1500, 500, host_state::unknown));
+  EXPECT_TRUE(finish().all<host_sample_event>().empty());
+  EXPECT_TRUE(trace_->all<thread_row>().empty());
+}
+
+TEST_F(sample_handler_test, a_thread_has_rows_from_its_first_time_on_a_cpu) {
+  time_ns at = 0;
+  for (const host_state state : {host_state::blocked, host_state::in_kernel, host_state::blocked})
+    rows_->samples().add(*process_, sample(at += 1000, 500, state));
+  const auto rows = finish().all<host_sample_event>();
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_EQ(rows[0].state, host_state::in_kernel);
+  EXPECT_EQ(rows[1].state, host_state::blocked);
+}
+
+TEST_F(sample_handler_test, a_thread_with_events_has_rows_of_its_waits) {
+  ring::thread_record introduction{};
+  introduction.tid = 5;
+  put(add_thread(), 0, introduction);
+  turn();
+  rows_->samples().add(*process_, sample(1000, 500, host_state::blocked));
+  EXPECT_EQ(finish().all<host_sample_event>().size(), 1U);
 }
 
 TEST_F(sample_handler_test, frames_are_addresses_in_files) {
@@ -107,11 +134,12 @@ TEST_F(sample_handler_test, python_stands_where_it_is_evaluated) {
 TEST_F(sample_handler_test, without_native_frames_python_stands_alone) {
   thread& t = add_thread();
   read_python(t, 2'000'000, "ab", 0b10);
+  rows_->samples().add(*process_, sample(0, 1'000'000, host_state::running));
   rows_->samples().add(*process_, sample(1'000'000, 900'000'000, host_state::blocked));
   const auto rows = finish().all<host_sample_event>();
-  ASSERT_EQ(rows.size(), 1U);
-  EXPECT_THAT(list_frames(*trace_, rows[0].stack), ElementsAre("a", "b"));
-  EXPECT_EQ(rows[0].python_distance, 0) << "read while the thread waited";
+  ASSERT_EQ(rows.size(), 2U);
+  EXPECT_THAT(list_frames(*trace_, rows[1].stack), ElementsAre("a", "b"));
+  EXPECT_EQ(rows[1].python_distance, 0) << "read while the thread waited";
 }
 
 TEST_F(sample_handler_test, python_that_was_read_at_another_time_is_not_used) {

@@ -5,6 +5,7 @@
 
 #include <set>
 #include <string>
+#include <thread>
 
 #include "instrumentation/ring/producer.hpp"
 #include "instrumentation/writer/sampling/perf_ring.hpp"
@@ -58,6 +59,41 @@ TEST(session_sampling, a_recorded_process_is_sampled_with_its_descendants) {
     EXPECT_TRUE(any_stack);
     EXPECT_FALSE(trace.all<module_row>().empty());
   }
+}
+
+void set_sampling(std::uint64_t paused) {
+  ring::sampling_record record{};
+  record.header.time = ring::now();
+  record.paused = paused;
+  ring::emit(record);
+}
+
+TEST(session_sampling, a_process_pauses_and_resumes_it) {
+  recording r({.sampling_hz = 500});
+  const sampled_child child([&] {
+    ring::start(r.socket(), {});
+    std::thread(spin).detach();
+    usleep(500'000);
+    set_sampling(~std::uint64_t{0});  // Any value but 0.
+    usleep(200'000);
+    mark();
+    std::thread(spin).detach();
+    usleep(400'000);
+    mark();
+    set_sampling(0);
+    spin();
+  });
+  usleep(2'000'000);
+  const recorded trace = r.finish();
+  const auto marks = trace.all<marker_event>();
+  ASSERT_EQ(marks.size(), 2U);
+  std::set<thread_id> before, after;
+  for (const host_sample_event& row : trace.all<host_sample_event>()) {
+    EXPECT_TRUE(row.time + row.length <= marks[0].time || row.time >= marks[1].time);
+    if (row.state == host_state::running) (row.time < marks[0].time ? before : after).insert(row.thread);
+  }
+  EXPECT_EQ(before.size(), 1U) << "the first thread that spins";
+  EXPECT_EQ(after.size(), 3U) << "both, and the main thread";
 }
 
 TEST(session_sampling, is_off_unless_it_is_asked_for) {

@@ -1,9 +1,23 @@
-// A CUDA program that pauses its recording: copies and allocations before, during and after the pause.
+// A CUDA program that pauses its recording: copies and allocations before, during and after the pause. With an argument,
+// it pauses only sampling, and computes for a while in each part.
 #include <cuda.h>
+#include <time.h>
 
 #include "instrumentation/capture/sluice.h"
 
-int main() {
+namespace {
+
+void compute(long milliseconds) {
+  timespec begin{}, now{};
+  clock_gettime(CLOCK_MONOTONIC, &begin);
+  do {
+    clock_gettime(CLOCK_MONOTONIC, &now);
+  } while ((now.tv_sec - begin.tv_sec) * 1000 + (now.tv_nsec - begin.tv_nsec) / 1'000'000 < milliseconds);
+}
+
+}  // namespace
+
+int main(int argc, char**) {
   CUcontext context = nullptr;
   cuInit(0);
   cuDevicePrimaryCtxRetain(&context, 0);
@@ -16,6 +30,19 @@ int main() {
     cuMemsetD8(block, 0, sizeof host);
     return block;
   };
+  if (argc > 1) {
+    work();
+    compute(400);
+    sluice_pause_sampling();
+    sluice_pause_sampling();
+    work();
+    compute(600);
+    sluice_resume_sampling();
+    sluice_resume_sampling();
+    work();
+    compute(400);
+    return 0;
+  }
   const CUdeviceptr before = work();
   sluice_pause();
   sluice_pause();  // A second pause has no effect.

@@ -1,4 +1,4 @@
-"""Checks the sampler of Python frames: check_samples.py LIBRARY places|churn|restart|refused [SECONDS]. Each installed Python
+"""Checks the sampler of Python frames: check_samples.py LIBRARY places|churn|pause|restart|refused [SECONDS]. Each installed Python
 runs this script. Prints what is wrong. The exit status is the number of faults."""
 import ctypes
 import gc
@@ -280,6 +280,47 @@ def churn(seconds):
           (len(found), marked, len({s.tid for s in found}), called, len(mixed), library.sample_messages().decode()))
 
 
+def waits_first(event):
+    event.wait(60)
+
+
+def waits_second(event):
+    event.wait(60)
+
+
+def pause():
+    """A thread that waits is looked at rarely. In a pause it goes on to another function, whose frame has the address of
+    the one before."""
+    first, second = threading.Event(), threading.Event()
+
+    def work():
+        waits_first(first)
+        waits_second(second)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    library.sample_start(500, True)
+    time.sleep(0.4)
+    library.sample_pause(True)
+    time.sleep(0.1)
+    begin = now()
+    first.set()
+    time.sleep(0.3)
+    end = now()
+    library.sample_pause(False)
+    time.sleep(0.3)
+    library.sample_stop()
+    second.set()
+    thread.join()
+    found = [s for s in samples() if s.tid == thread.native_id]
+    if any(begin <= s.time < end for s in found):
+        fail("samples in the pause")
+    for name, own in (("waits_first", [s for s in found if s.time < begin]), ("waits_second", [s for s in found if s.time >= end])):
+        if len(own) < 5 or any(name not in s.names for s in own):
+            fail("%s: %r" % (name, [s.names for s in own]))
+    print("paused")
+
+
 def restart():
     for _ in range(20):
         library.sample_start(1000, True)
@@ -341,6 +382,8 @@ elif command == "churn":
     churn(float(sys.argv[3]) if len(sys.argv) > 3 else 10)
 elif command == "refused":
     refused()
+elif command == "pause":
+    pause()
 else:
     restart()
 sys.exit(min(faults, 100))

@@ -93,6 +93,8 @@ EXPORTED void sample_start(unsigned hz, bool keeps) {
 /// Stops sampling. Returns false if the thread is still there.
 EXPORTED bool sample_stop() { return sluice::capture::finish_python_sampling(2000); }
 
+EXPORTED void sample_pause(bool pause) { sluice::capture::pause_python_sampling(pause); }
+
 EXPORTED std::size_t sample_count() {
   const std::lock_guard lock(kept().mutex);
   return kept().samples.size();

@@ -52,6 +52,10 @@ void expect_sound(const sampled& found) {
   }
 }
 
+int count_descriptors() {
+  return static_cast<int>(std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}));
+}
+
 class host_sampler_test : public testing::TestWithParam<bool> {
  protected:
   void SetUp() override {
@@ -130,10 +134,7 @@ TEST_P(host_sampler_test, threads_beyond_the_limits_are_counted) {
 }
 
 TEST_P(host_sampler_test, ended_threads_and_processes_leave_nothing_open) {
-  const auto count = [] {
-    return static_cast<int>(std::distance(std::filesystem::directory_iterator("/proc/self/fd"), {}));
-  };
-  const int before = count();
+  const int before = count_descriptors();
   {
     const sampled_child child([] {
       for (int i = 0; i < 20; ++i) std::thread([] { usleep(150'000); }).join();
@@ -142,11 +143,88 @@ TEST_P(host_sampler_test, ended_threads_and_processes_leave_nothing_open) {
     sampler->watch(child.pid());
     usleep(1'200'000);
   }
-  EXPECT_EQ(count(), before);
+  EXPECT_EQ(count_descriptors(), before);
 }
 
 TEST_P(host_sampler_test, a_process_that_does_not_exist_is_ignored) {
   EXPECT_TRUE(sample_process(INT32_MAX, 100, options()).batch.samples.empty());
+}
+
+std::int64_t read_clock() {
+  timespec now{};
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return now.tv_sec * 1'000'000'000 + now.tv_nsec;
+}
+
+struct sampled_with_pause : sampled {
+  std::int64_t begin = 0, end = 0;  ///< The pause must be in effect in this time, in ns of CLOCK_MONOTONIC.
+};
+
+/// Samples a process for 0.5 s, pauses for 0.7 s, and samples it for 0.7 s again.
+sampled_with_pause sample_with_pause(pid_t pid, const sampler_options& options) {
+  sampled_with_pause found;
+  const auto sampler = host_sampler::start(options);
+  sampler->watch(pid);
+  usleep(500'000);
+  sampler->pause(pid, true);
+  usleep(200'000);
+  found.begin = read_clock();
+  usleep(500'000);
+  found.end = read_clock();
+  sampler->pause(pid, false);
+  usleep(700'000);
+  sampler->stop();
+  found.batch = sampler->take();
+  return found;
+}
+
+TEST_P(host_sampler_test, a_pause_is_time_without_samples) {
+  const sampled_child child([] {
+    std::thread(sleep_again_and_again).detach();
+    spin();
+  });
+  const sampled_with_pause found = sample_with_pause(child.pid(), options());
+  expect_sound(found);
+  for (const raw_sample& each : found.batch.samples)
+    EXPECT_TRUE(each.monotonic + each.length <= found.begin || each.monotonic >= found.end);
+  const auto is_busy = [&](const raw_sample& each) { return each.tid == child.pid(); };
+  for (const bool busy : {true, false}) {
+    const auto time = [&](bool before) {
+      return found.time(
+          [&](const raw_sample& each) { return is_busy(each) == busy && (each.monotonic < found.begin) == before; });
+    };
+    EXPECT_GT(time(true), 200'000'000) << "before the pause";
+    EXPECT_GT(time(false), 200'000'000) << "after the pause";
+  }
+  const auto in_kernel = [&](const raw_sample& each) { return is_busy(each) && each.state == host_state::in_kernel; };
+  EXPECT_LT(found.time(in_kernel) * 4, found.time(is_busy)) << "CPU time without ticks at the ends of the pause";
+}
+
+TEST_P(host_sampler_test, a_thread_that_begins_in_a_pause_is_sampled_after_it) {
+  const sampled_child child([] {
+    usleep(900'000);
+    std::thread(spin).detach();
+    sleep_again_and_again();
+  });
+  const sampled_with_pause found = sample_with_pause(child.pid(), options());
+  const auto is_new = [&](const raw_sample& each) { return each.tid != child.pid(); };
+  EXPECT_GT(found.time(is_new), 200'000'000);
+  EXPECT_EQ(found.time([&](const raw_sample& each) { return is_new(each) && each.monotonic < found.end; }), 0);
+}
+
+TEST_P(host_sampler_test, many_pauses_leave_nothing_open) {
+  const sampled_child child(spin);
+  const auto sampler = host_sampler::start(options());
+  sampler->watch(child.pid());
+  usleep(100'000);
+  const int before = count_descriptors();
+  for (int i = 0; i < 40; ++i) {
+    sampler->pause(child.pid(), i % 2 == 0);
+    usleep(15'000);
+  }
+  usleep(200'000);
+  EXPECT_EQ(count_descriptors(), before);
+  sampler->pause(INT32_MAX, true);  // A process that is not watched.
 }
 
 INSTANTIATE_TEST_SUITE_P(ways, host_sampler_test, testing::Bool(),
