@@ -1,14 +1,11 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <optional>
 #include <span>
 #include <string>
-#include <unordered_map>
-#include <vector>
 
-#include "core/metrics/host_causes/classify.hpp"
+#include "core/metrics/host_causes/stack_reasons.hpp"
 #include "core/metrics/idle/host_use.hpp"
 #include "core/metrics/report.hpp"
 
@@ -25,35 +22,22 @@ struct sampled_verdict {
   time_ns sampled = 0;                   ///< The time with samples.
 };
 
-/// Judges samples. Applies the rules to each frame, and looks at each (stack, state, system call), only once. Not
-/// thread-safe. The constructor's arguments must outlive this object.
+/// Judges samples, by the same rules as the report (`stack_reasons`). Not thread-safe. The constructor's arguments must
+/// outlive this object.
 class sample_verdicts {
  public:
   sample_verdicts(const trace::tables& tables, const naming& names) : tables_(tables), names_(names) {}
 
   /// Returns the verdict on `shares`: the reason and library with the most time. `unsampled` if there are none.
-  /// O(shares), plus O(rules) for each new frame and O(depth) for each new stack.
+  /// O(shares), plus the cost of `stack_reasons::find` for each new stack.
   [[nodiscard]] sampled_verdict judge(std::span<const host_share> shares);
 
  private:
-  struct known_line {
-    symbols::frame_line text;
-    known_frame frame;  ///< Refers to `text`.
-  };
-  struct verdict {
-    host_reason reason = host_reason::unsampled;
-    std::string_view library;
-    std::optional<symbols::line_id> line;
-  };
-  const known_line& know_line(symbols::line_id id);
-  const verdict& judge_work(const host_work& work);
+  [[nodiscard]] std::optional<symbols::line_id> find_line(const host_cause& cause);
 
   const trace::tables& tables_;
   const naming& names_;
-  std::unordered_map<std::uint64_t, std::vector<symbols::line_id>> frames_;
-  std::deque<known_line> lines_;
-  std::unordered_map<symbols::line_id, const known_line*> known_;
-  std::unordered_map<host_work, verdict, host_work_hash> verdicts_;
+  stack_reasons reasons_;
 };
 
 }  // namespace sluice::metrics
