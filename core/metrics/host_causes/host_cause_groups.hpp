@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <span>
 #include <string>
@@ -108,8 +110,13 @@ class host_cause_groups {
 
   /// Returns the groups, most time first. `end`: the end of the device's last work so far. A cost does not recur if at
   /// least nine tenths of its time lie in one gap, in the first tenth of the run (from `start` to `end`), or, if the
-  /// program has three or more steps, before its second step. O(groups * log groups).
-  [[nodiscard]] std::vector<host_cause_group> groups(time_ns end) const;
+  /// program has three or more steps, before its second step.
+  /// Beyond the first `limit` groups, those with the same reason and library are joined, without their lines; beyond
+  /// `2 * limit`, those with the same reason. So at most `2 * limit + host_reason_count` remain, and the total of each
+  /// reason is exact. A gap or step counts once for each group that was joined. O(groups * log groups).
+  [[nodiscard]] std::vector<host_cause_group> groups(time_ns end,
+                                                     std::size_t limit = std::numeric_limits<std::size_t>::max() /
+                                                                         2) const;
   /// The sum of all parts so far.
   [[nodiscard]] time_ns total() const { return total_; }
 

@@ -33,21 +33,7 @@ void idle_host_builder::add_gap(std::span<const idle_part> parts, const trace::t
 std::vector<host_cause_group> idle_host_builder::get_groups(trace::device_id device, time_ns end) const {
   const auto found = devices_.find(device);
   if (!samples_.any() || found == devices_.end()) return {};
-  std::vector<host_cause_group> groups = found->second.groups(end);
-  if (groups.size() <= limit) return groups;
-  host_cause_group rest;
-  rest.cause.reason = host_reason::mixed;
-  for (std::size_t i = limit; i < groups.size(); ++i) {
-    rest.total += groups[i].total;
-    rest.gaps += groups[i].gaps;
-    if (groups[i].longest <= rest.longest) continue;
-    rest.longest = groups[i].longest;
-    rest.longest_gap = groups[i].longest_gap;
-    rest.example_stack = groups[i].example_stack;
-  }
-  groups.resize(limit);
-  groups.push_back(rest);
-  return groups;
+  return found->second.groups(end, limit);
 }
 
 }  // namespace sluice::metrics

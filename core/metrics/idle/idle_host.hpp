@@ -31,8 +31,8 @@ class idle_host_builder {
   void add(const index::event_store& store, time_range run, std::span<const idle_part> parts,
            const trace::tables& tables, time_ns open_since);
 
-  /// Returns the groups of a device, most time first: at most `limit`, and then one group `mixed` with the rest. Their
-  /// totals add up to the time of the device's parts. Empty if the recording has no samples.
+  /// Returns the groups of a device, most time first, joined beyond `limit` (`host_cause_groups::groups`). Their totals
+  /// add up to the time of the device's parts. Empty if the recording has no samples.
   [[nodiscard]] std::vector<host_cause_group> get_groups(trace::device_id device, time_ns end) const;
   [[nodiscard]] const program_traits& traits() const { return reasons_.traits(); }
 
