@@ -1,6 +1,8 @@
 #pragma once
 
 #include <algorithm>
+#include <compare>
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <vector>
@@ -13,15 +15,28 @@
 /// Samples of host threads: what each thread was doing, and for how long.
 namespace sluice::index {
 
+/// What a thread did.
+struct host_work {
+  trace::stack_id stack{};  ///< None: the stack is unknown.
+  trace::host_state state = trace::host_state::unknown;
+  std::int64_t system_call = -1;  ///< As in `host_sample_event`.
+  friend auto operator<=>(const host_work&, const host_work&) = default;
+};
+/// A hash of `host_work` for unordered containers.
+struct host_work_hash {
+  std::size_t operator()(const host_work& work) const;
+};
+
 /// What a thread was doing in [begin, end).
 struct host_sample {
   time_ns begin = 0;
   time_ns end = 0;
   trace::host_state state = trace::host_state::unknown;
-  trace::stack_id stack{};        ///< None: the stack is unknown.
+  trace::stack_id stack{};        ///< As in `host_work`.
   std::int64_t system_call = -1;  ///< As in `host_sample_event`.
   time_ns python_distance = -1;   ///< As in `host_sample_event`.
   trace::event_id event{};
+  [[nodiscard]] host_work work() const { return {stack, state, system_call}; }
 };
 
 /// Collects samples, in any order. After `settle`, the samples of a thread are in order of (begin, event) and do not

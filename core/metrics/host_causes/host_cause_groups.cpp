@@ -53,59 +53,18 @@ void host_cause_groups::extend_piece(time_range span) {
 
 void host_cause_groups::add_sample(const host_cause& cause, trace::stack_id stack, time_ns length) {
   // Samples never explain more time than there is, whatever a file contains.
-  length = std::clamp<time_ns>(length, 0, piece_time_ - sampled_);
-  if (length == 0) return;
-  sampled_ += length;
-  sampled_time& to = causes_[cause];
-  to.time += length;
-  if (length > to.stack_time) {
-    to.stack = stack;
-    to.stack_time = length;
-  }
-}
-
-host_cause_groups::sampled_causes::const_iterator host_cause_groups::find_winner(const sampled_causes& causes) {
-  auto winner = causes.end();
-  time_ns most_time = 0;
-  // Causes with the same reason and library, which differ in the line, are neighbours.
-  for (auto kind = causes.begin(); kind != causes.end();) {
-    time_ns time = 0;
-    auto longest = kind, next = kind;
-    for (;
-         next != causes.end() && next->first.reason == kind->first.reason && next->first.library == kind->first.library;
-         ++next) {
-      time += next->second.time;
-      if (next->second.time > longest->second.time) longest = next;
-    }
-    if (time > most_time) {
-      most_time = time;
-      winner = longest;
-    }
-    kind = next;
-  }
-  return winner;
-}
-
-bool host_cause_groups::has_half(const host_cause& winner) const {
-  time_ns named = 0, on_line = 0;
-  for (const auto& [cause, each] : causes_) {
-    const bool same = winner.library.empty() ? cause.reason == winner.reason : cause.library == winner.library;
-    if (same) named += each.time;
-    if (winner.line != 0 && cause.line == winner.line) on_line += each.time;
-  }
-  const time_ns most = std::max(named, on_line);
-  return most >= sampled_ - most;
+  sampled_.add(cause, stack, std::min(length, piece_time_ - sampled_.total()));
 }
 
 void host_cause_groups::end_piece() {
-  if (sampled_ > 0) {
-    const auto winner = find_winner(causes_);
-    const bool counts = has_half(winner->first);
-    count(counts ? winner->first : host_cause{host_reason::mixed, {}, 0}, winner->second.stack, sampled_);
+  const time_ns sampled = sampled_.total();
+  if (sampled > 0) {
+    const sampled_verdict verdict = sampled_.judge();
+    count(verdict.cause, verdict.stack, sampled);
   }
-  if (piece_time_ > sampled_) count(host_cause{}, trace::stack_id{}, piece_time_ - sampled_);
-  piece_time_ = sampled_ = 0;
-  causes_.clear();
+  if (piece_time_ > sampled) count(host_cause{}, trace::stack_id{}, piece_time_ - sampled);
+  piece_time_ = 0;
+  sampled_.clear();
 }
 
 void host_cause_groups::count(const host_cause& cause, trace::stack_id stack, time_ns time) {

@@ -84,13 +84,6 @@ std::optional<trace::device_id> choose_device(std::optional<trace::device_id> wa
   return devices.empty() ? std::nullopt : std::optional(devices.front());
 }
 
-std::size_t host_work_hash::operator()(const host_work& work) const {
-  // Fibonacci hashing of the stack, which differs most, with the other members mixed in.
-  const std::uint64_t rest =
-      (static_cast<std::uint64_t>(work.system_call) << 3U) ^ static_cast<std::uint64_t>(work.state);
-  return static_cast<std::size_t>((raw(work.stack) ^ (rest << 40U)) * 0x9E3779B97F4A7C15ULL);
-}
-
 bool host_use_builder::is_launch(trace::string_id name, const trace::tables& tables) {
   const auto [place, fresh] = launches_.try_emplace(raw(name));
   if (fresh) place->second = tables.text(name).find("Launch") != std::string_view::npos;
@@ -130,7 +123,7 @@ void host_use_builder::add(const index::event_store& store, const trace::tables&
       time_ns time = 0;
       for (auto at = next; at != counted.end() && at->begin < inside.end; ++at) time += intersect(*at, inside).length();
       if (time <= 0) return;
-      sum& to = thread.work[{sample.stack, sample.state, sample.system_call}];
+      sum& to = thread.work[sample.work()];
       saturating_add(to.time, time);
       ++to.samples;
     });
@@ -142,7 +135,7 @@ bool host_use_builder::launches_known() const {
 }
 
 std::vector<host_share> host_use_builder::get_shares(const trace::tables& tables) const {
-  std::unordered_map<host_work, sum, host_work_hash> sums;
+  std::unordered_map<index::host_work, sum, index::host_work_hash> sums;
   const bool by_launches = filter_.only_launching && launches_known();
   const process_filter processes(tables, device_);
   for (const auto& [key, thread] : threads_) {

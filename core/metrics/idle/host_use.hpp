@@ -1,6 +1,5 @@
 #pragma once
 
-#include <compare>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -9,7 +8,7 @@
 #include <vector>
 
 #include "core/base/time/time_range.hpp"
-#include "core/index/work/host_activity.hpp"
+#include "core/index/work/host_samples.hpp"
 #include "core/metrics/stack_use.hpp"
 #include "core/trace/model/model.hpp"
 #include "core/trace/model/tables.hpp"
@@ -36,21 +35,9 @@ struct host_use_filter {
   friend bool operator==(const host_use_filter&, const host_use_filter&) = default;
 };
 
-/// What a thread did.
-struct host_work {
-  trace::stack_id stack{};
-  trace::host_state state = trace::host_state::unknown;
-  std::int64_t system_call = -1;  ///< As in `host_sample_event`.
-  friend auto operator<=>(const host_work&, const host_work&) = default;
-};
-/// A hash of `host_work` for unordered containers.
-struct host_work_hash {
-  std::size_t operator()(const host_work& work) const;
-};
-
 /// The time that threads spent on one kind of work.
 struct host_share {
-  host_work work;
+  index::host_work work;
   time_ns time = 0;           ///< Summed over threads.
   std::uint64_t samples = 0;  ///< Samples with a part in `time`.
 };
@@ -81,7 +68,7 @@ class host_use_builder {
   };
   struct thread_use {
     bool launches = false;
-    std::unordered_map<host_work, sum, host_work_hash> work;
+    std::unordered_map<index::host_work, sum, index::host_work_hash> work;
   };
   void note_launches(const index::event_store& store, const trace::tables& tables, time_range part);
   bool is_launch(trace::string_id name, const trace::tables& tables);

@@ -26,8 +26,9 @@ void idle_host_builder::add_gap(std::span<const idle_part> parts, const trace::t
   if (spans_.empty()) return;
   const time_range gap = parts.front().gap;
   host_cause_groups& groups = devices_.try_emplace(parts.front().device, gap.begin).first->second;
-  groups.add({gap, spans_, 0}, samples_,
-             [&](const index::host_sample& sample) -> const host_cause& { return reasons_.find(sample, tables); });
+  groups.add({gap, spans_, 0}, samples_, [&](const index::host_sample& sample) -> const host_cause& {
+    return reasons_.find(sample.work(), tables);
+  });
 }
 
 std::vector<host_cause_group> idle_host_builder::get_groups(trace::device_id device, time_ns end) const {

@@ -65,7 +65,7 @@ void recent_samples::forget(time_ns time) {
 std::vector<host_share> recent_samples::get_shares(const index::thread_key& thread, time_range range) const {
   std::vector<host_share> shares;
   for_each_in(thread, range, [&](const index::host_sample& sample, time_range part) {
-    shares.push_back({{sample.stack, sample.state, sample.system_call}, part.length(), 1});
+    shares.push_back({sample.work(), part.length(), 1});
   });
   std::sort(shares.begin(), shares.end(), comes_first);
   merge_equal(shares);

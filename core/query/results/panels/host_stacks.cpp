@@ -17,7 +17,7 @@ namespace sluice::query {
 namespace {
 
 /// Returns what a thread did, as a line below the code in which it did so.
-std::string describe_state(const metrics::host_work& work) {
+std::string describe_state(const index::host_work& work) {
   static constexpr std::array<std::string_view, trace::host_state_count> words = {
       "state unknown", "running", "in the kernel", "waiting", "ready, not scheduled"};
   const auto state = std::min<std::size_t>(static_cast<std::size_t>(work.state), words.size() - 1);
