@@ -39,6 +39,25 @@ struct host_sample {
   [[nodiscard]] host_work work() const { return {stack, state, system_call}; }
 };
 
+/// Samples of threads. Those of a thread are in order of time and do not overlap.
+using samples_by_thread = std::map<thread_key, std::vector<host_sample>>;
+
+/// Calls `use(sample, part)` for each sample of the thread that overlaps `range`, in order of time. `part` is the time
+/// that the sample and the range have in common, never empty. O(log n + calls).
+template <class Use>
+void for_each_sample_in(const samples_by_thread& threads, const thread_key& thread, time_range range, Use&& use) {
+  const auto found = threads.find(thread);
+  if (found == threads.end()) return;
+  const std::vector<host_sample>& samples = found->second;
+  // The samples do not overlap, so their ends are in order, too.
+  auto next = std::partition_point(samples.begin(), samples.end(),
+                                   [&](const host_sample& each) { return each.end <= range.begin; });
+  for (; next != samples.end() && next->begin < range.end; ++next) {
+    const time_range part = intersect({next->begin, next->end}, range);
+    if (part.length() > 0) use(*next, part);
+  }
+}
+
 /// Collects samples, in any order. After `settle`, the samples of a thread are in order of (begin, event) and do not
 /// overlap: a sample ends where the next one begins at the latest. A recorder writes no overlapping samples. If a file
 /// has them, an index of a section may cut fewer of them than an index of the whole recording, because it does not read
@@ -52,29 +71,19 @@ class host_samples {
   void settle();
 
   [[nodiscard]] bool empty() const { return threads_.empty(); }
-  [[nodiscard]] const std::map<thread_key, std::vector<host_sample>>& threads() const { return threads_; }
+  [[nodiscard]] const samples_by_thread& threads() const { return threads_; }
   /// The number of rows with a negative length, which count as samples of length 0.
   [[nodiscard]] std::uint64_t malformed() const { return malformed_; }
 
-  /// Calls `use(sample, part)` for each sample of the thread that overlaps `range`, in order of time. `part` is the
-  /// time that the sample and the range have in common, never empty. Requires `settle`. O(log n + calls).
+  /// `for_each_sample_in` of these samples. Requires `settle`.
   template <class Use>
   void for_each_in(const thread_key& thread, time_range range, Use&& use) const {
-    const auto found = threads_.find(thread);
-    if (found == threads_.end()) return;
-    const std::vector<host_sample>& samples = found->second;
-    // The samples do not overlap, so their ends are in order, too.
-    auto next = std::partition_point(samples.begin(), samples.end(),
-                                     [&](const host_sample& each) { return each.end <= range.begin; });
-    for (; next != samples.end() && next->begin < range.end; ++next) {
-      const time_range part = intersect({next->begin, next->end}, range);
-      if (part.length() > 0) use(*next, part);
-    }
+    for_each_sample_in(threads_, thread, range, use);
   }
 
  private:
-  std::map<thread_key, std::vector<host_sample>> threads_;
-  recent_entry<std::map<thread_key, std::vector<host_sample>>> last_thread_;
+  samples_by_thread threads_;
+  recent_entry<samples_by_thread> last_thread_;
   std::uint64_t malformed_ = 0;
 };
 

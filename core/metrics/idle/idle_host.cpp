@@ -8,7 +8,7 @@
 namespace sluice::metrics {
 
 void idle_host_builder::add(const index::event_store& store, time_range run, std::span<const idle_part> parts,
-                            const trace::tables& tables, time_ns open_since) {
+                            const trace::tables& tables) {
   samples_.add(store.samples(), run);
   for (std::size_t begin = 0; begin < parts.size();) {
     std::size_t end = begin;
@@ -16,7 +16,6 @@ void idle_host_builder::add(const index::event_store& store, time_range run, std
     add_gap(parts.subspan(begin, end - begin), tables);
     begin = end;
   }
-  samples_.forget(open_since);
 }
 
 void idle_host_builder::add_gap(std::span<const idle_part> parts, const trace::tables& tables) {

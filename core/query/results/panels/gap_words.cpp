@@ -12,11 +12,9 @@ std::optional<symbols::line_id> gap_reader::find_line(const metrics::host_cause&
   return lines.ids.empty() ? std::nullopt : std::optional(lines.ids.front());
 }
 
-gap_words gap_reader::describe(const std::vector<metrics::host_share>& host, trace::stack_id stack,
-                               bool stack_is_next) {
+gap_words gap_reader::describe(const metrics::work_times& host, trace::stack_id stack, bool stack_is_next) {
   metrics::sampled_causes causes;
-  for (const metrics::host_share& each : host)
-    causes.add(reasons_.find(each.work, tables_), each.work.stack, each.time);
+  for (const auto& [work, time] : host) causes.add(reasons_.find(work, tables_), work.stack, time);
   metrics::sampled_verdict verdict = causes.judge();
   gap_words words;
   words.reason = verdict.cause.reason;

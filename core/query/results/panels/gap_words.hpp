@@ -2,11 +2,10 @@
 
 #include <optional>
 #include <string>
-#include <vector>
 
 #include "core/metrics/code_place.hpp"
 #include "core/metrics/host_causes/stack_reasons.hpp"
-#include "core/metrics/idle/idle_gaps.hpp"
+#include "core/metrics/idle/recent_samples.hpp"
 
 /// What the host did in idle gaps, as text.
 namespace sluice::query {
@@ -32,8 +31,7 @@ class gap_reader {
 
   /// `host`: what the thread did that caused the gap. `stack`: the stack of a recorded call, which names the place if
   /// the samples name none.
-  [[nodiscard]] gap_words describe(const std::vector<metrics::host_share>& host, trace::stack_id stack,
-                                   bool stack_is_next);
+  [[nodiscard]] gap_words describe(const metrics::work_times& host, trace::stack_id stack, bool stack_is_next);
 
  private:
   [[nodiscard]] std::optional<symbols::line_id> find_line(const metrics::host_cause& cause);

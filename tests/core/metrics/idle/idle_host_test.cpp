@@ -101,7 +101,7 @@ TEST(idle_host, of_more_lines_than_are_listed_keeps_its_reason) {
   for (std::uint64_t line = 1; line <= lines; ++line) {
     const auto at = static_cast<time_ns>(line) * 1000;
     program.launch(at - 100, at - 95, at);
-    program.sample(at - 900, at - 95, program.add_stack("nvrtcCompileProgram", "/usr/lib/libnvrtc.so.13", line));
+    program.sample(at - 1000, at - 95, program.add_stack("nvrtcCompileProgram", "/usr/lib/libnvrtc.so.13", line));
   }
   const idle_gaps_builder builder = program.build();
   const auto groups = get_groups(builder);
