@@ -11,6 +11,13 @@ bool is_earlier(const host_sample& a, const host_sample& b) {
 
 }  // namespace
 
+std::size_t host_work_hash::operator()(const host_work& work) const {
+  // Fibonacci hashing of the stack, which differs most, with the other members mixed in.
+  const std::uint64_t rest =
+      (static_cast<std::uint64_t>(work.system_call) << 3U) ^ static_cast<std::uint64_t>(work.state);
+  return static_cast<std::size_t>((raw(work.stack) ^ (rest << 40U)) * 0x9E3779B97F4A7C15ULL);
+}
+
 void host_samples::add(const std::vector<trace::host_sample_event>& rows) {
   for (const trace::host_sample_event& row : rows) {
     if (row.length < 0) ++malformed_;

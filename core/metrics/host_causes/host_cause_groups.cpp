@@ -1,6 +1,8 @@
 #include "core/metrics/host_causes/host_cause_groups.hpp"
 
 #include <algorithm>
+#include <utility>
+
 namespace sluice::metrics {
 namespace {
 
@@ -51,59 +53,18 @@ void host_cause_groups::extend_piece(time_range span) {
 
 void host_cause_groups::add_sample(const host_cause& cause, trace::stack_id stack, time_ns length) {
   // Samples never explain more time than there is, whatever a file contains.
-  length = std::clamp<time_ns>(length, 0, piece_time_ - sampled_);
-  if (length == 0) return;
-  sampled_ += length;
-  sampled_time& to = causes_[cause];
-  to.time += length;
-  if (length > to.stack_time) {
-    to.stack = stack;
-    to.stack_time = length;
-  }
-}
-
-host_cause_groups::sampled_causes::const_iterator host_cause_groups::find_winner(const sampled_causes& causes) {
-  auto winner = causes.end();
-  time_ns most_time = 0;
-  // Causes with the same reason and library, which differ in the line, are neighbours.
-  for (auto kind = causes.begin(); kind != causes.end();) {
-    time_ns time = 0;
-    auto longest = kind, next = kind;
-    for (;
-         next != causes.end() && next->first.reason == kind->first.reason && next->first.library == kind->first.library;
-         ++next) {
-      time += next->second.time;
-      if (next->second.time > longest->second.time) longest = next;
-    }
-    if (time > most_time) {
-      most_time = time;
-      winner = longest;
-    }
-    kind = next;
-  }
-  return winner;
-}
-
-bool host_cause_groups::has_half(const host_cause& winner) const {
-  time_ns named = 0, on_line = 0;
-  for (const auto& [cause, each] : causes_) {
-    const bool same = winner.library.empty() ? cause.reason == winner.reason : cause.library == winner.library;
-    if (same) named += each.time;
-    if (winner.line != 0 && cause.line == winner.line) on_line += each.time;
-  }
-  const time_ns most = std::max(named, on_line);
-  return most >= sampled_ - most;
+  sampled_.add(cause, stack, std::min(length, piece_time_ - sampled_.total()));
 }
 
 void host_cause_groups::end_piece() {
-  if (sampled_ > 0) {
-    const auto winner = find_winner(causes_);
-    const bool counts = has_half(winner->first);
-    count(counts ? winner->first : host_cause{host_reason::mixed, {}, 0}, winner->second.stack, sampled_);
+  const time_ns sampled = sampled_.total();
+  if (sampled > 0) {
+    const sampled_verdict verdict = sampled_.judge();
+    count(verdict.cause, verdict.stack, sampled);
   }
-  if (piece_time_ > sampled_) count(host_cause{}, trace::stack_id{}, piece_time_ - sampled_);
-  piece_time_ = sampled_ = 0;
-  causes_.clear();
+  if (piece_time_ > sampled) count(host_cause{}, trace::stack_id{}, piece_time_ - sampled);
+  piece_time_ = 0;
+  sampled_.clear();
 }
 
 void host_cause_groups::count(const host_cause& cause, trace::stack_id stack, time_ns time) {
@@ -137,17 +98,70 @@ void host_cause_groups::count(const host_cause& cause, trace::stack_id stack, ti
   if (steps_begun_ < 2) to.before_second_step += time;
 }
 
-std::vector<host_cause_group> host_cause_groups::groups(time_ns end) const {
-  std::vector<host_cause_group> found;
-  found.reserve(groups_.size());
-  for (const auto& [cause, each] : groups_) {
-    const time_ns tenth = start_ + std::max<time_ns>((end - start_) / 10, 1);
-    const time_ns early =
-        std::max(each.over_time.sum_before(tenth), steps_begun_ >= min_known_steps ? each.before_second_step : 0);
-    found.push_back(each.group);
-    found.back().recurs = std::max(early, each.group.longest) < get_nine_tenths(each.group.total);
+namespace {
+
+/// A group, and the time of it that does not recur: at the start of the run.
+struct early_group {
+  host_cause_group group;
+  time_ns early = 0;
+};
+
+void join(early_group& to, const early_group& more) {
+  to.early += more.early;
+  to.group.total += more.group.total;
+  to.group.gaps += more.group.gaps;
+  to.group.steps += more.group.steps;
+  to.group.first = std::min(to.group.first, more.group.first);
+  to.group.last = std::max(to.group.last, more.group.last);
+  if (more.group.longest <= to.group.longest) return;
+  to.group.longest = more.group.longest;
+  to.group.longest_gap = more.group.longest_gap;
+  to.group.example_stack = more.group.example_stack;
+}
+
+void sort_by_total(std::vector<early_group>& groups) {
+  std::stable_sort(groups.begin(), groups.end(),
+                   [](const early_group& a, const early_group& b) { return a.group.total > b.group.total; });
+}
+
+/// Joins the groups beyond the first `limit` that have the same cause after `shorten(cause)`.
+template <class Shorten>
+void join_rest(std::vector<early_group>& groups, std::size_t limit, Shorten&& shorten) {
+  if (groups.size() <= limit) return;
+  std::map<host_cause, std::size_t> places;
+  for (std::size_t i = 0; i < limit; ++i) places.emplace(groups[i].group.cause, i);
+  std::size_t kept = limit;
+  for (std::size_t i = limit; i < groups.size(); ++i) {
+    early_group each = std::move(groups[i]);
+    shorten(each.group.cause);
+    const auto [place, fresh] = places.try_emplace(each.group.cause, kept);
+    if (fresh)
+      groups[kept++] = std::move(each);
+    else
+      join(groups[place->second], each);
   }
-  std::stable_sort(found.begin(), found.end(), [](const auto& a, const auto& b) { return a.total > b.total; });
+  groups.resize(kept);
+  sort_by_total(groups);
+}
+
+}  // namespace
+
+std::vector<host_cause_group> host_cause_groups::groups(time_ns end, std::size_t limit) const {
+  const time_ns tenth = start_ + std::max<time_ns>((end - start_) / 10, 1);
+  std::vector<early_group> all;
+  all.reserve(groups_.size());
+  for (const auto& [cause, each] : groups_)
+    all.push_back({each.group, std::max(each.over_time.sum_before(tenth),
+                                        steps_begun_ >= min_known_steps ? each.before_second_step : 0)});
+  sort_by_total(all);
+  join_rest(all, limit, [](host_cause& cause) { cause.line = 0; });
+  join_rest(all, 2 * limit, [](host_cause& cause) { cause = {cause.reason, {}, 0}; });
+  std::vector<host_cause_group> found;
+  found.reserve(all.size());
+  for (early_group& each : all) {
+    each.group.recurs = std::max(each.early, each.group.longest) < get_nine_tenths(each.group.total);
+    found.push_back(std::move(each.group));
+  }
   return found;
 }
 

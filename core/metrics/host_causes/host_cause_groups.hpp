@@ -2,31 +2,20 @@
 
 #include <algorithm>
 #include <array>
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <span>
-#include <string>
-#include <tuple>
 #include <vector>
 
 #include "core/base/time/time_range.hpp"
 #include "core/index/work/host_activity.hpp"
-#include "core/metrics/host_causes/host_reason.hpp"
+#include "core/metrics/host_causes/sampled_causes.hpp"
 #include "core/trace/model/model.hpp"
 
 /// Adds up why a device was idle: what the host did in the gaps, by reason, library and line of the program.
 namespace sluice::metrics {
-
-/// Why the host did not give a device work.
-struct host_cause {
-  host_reason reason = host_reason::unsampled;
-  std::string library;     ///< As in `host_verdict`.
-  std::uint64_t line = 0;  ///< The caller's id of the program's line; 0 if unknown.
-  friend bool operator==(const host_cause&, const host_cause&) = default;
-  friend bool operator<(const host_cause& a, const host_cause& b) {
-    return std::tie(a.reason, a.library, a.line) < std::tie(b.reason, b.library, b.line);
-  }
-};
 
 /// A part of a gap in which the device waited for what this thread did.
 struct host_span {
@@ -75,11 +64,7 @@ class growing_histogram {
 /// are independent. Not thread-safe.
 ///
 /// A gap is examined in pieces of `piece` at most, so that a long gap in which several things happen one after another
-/// has several causes. The cause of a piece is decided by its samples:
-/// - The reason and library with the most sampled time win, with the line that has most of that time.
-/// - They count if the library is in at least half of the piece's sampled time, or the line is. If the cause has no
-///   library, such as a system call without a stack, its reason must have half.
-/// - Otherwise the sampled time is `mixed`. Time without samples is `unsampled`.
+/// has several causes. The sampled time of a piece has one cause (`sampled_causes`). Time without samples is `unsampled`.
 class host_cause_groups {
  public:
   static constexpr time_ns default_piece = 100'000'000;
@@ -108,19 +93,17 @@ class host_cause_groups {
 
   /// Returns the groups, most time first. `end`: the end of the device's last work so far. A cost does not recur if at
   /// least nine tenths of its time lie in one gap, in the first tenth of the run (from `start` to `end`), or, if the
-  /// program has three or more steps, before its second step. O(groups * log groups).
-  [[nodiscard]] std::vector<host_cause_group> groups(time_ns end) const;
+  /// program has three or more steps, before its second step.
+  /// Beyond the first `limit` groups, those with the same reason and library are joined, without their lines; beyond
+  /// `2 * limit`, those with the same reason. So at most `2 * limit + host_reason_count` remain, and the total of each
+  /// reason is exact. A gap or step counts once for each group that was joined. O(groups * log groups).
+  [[nodiscard]] std::vector<host_cause_group> groups(time_ns end,
+                                                     std::size_t limit = std::numeric_limits<std::size_t>::max() /
+                                                                         2) const;
   /// The sum of all parts so far.
   [[nodiscard]] time_ns total() const { return total_; }
 
  private:
-  /// The samples of one cause in a piece.
-  struct sampled_time {
-    time_ns time = 0;
-    trace::stack_id stack{};  ///< The stack of the longest sample.
-    time_ns stack_time = 0;
-  };
-  using sampled_causes = std::map<host_cause, sampled_time>;
   struct gathered {
     host_cause_group group;
     growing_histogram over_time;
@@ -139,10 +122,6 @@ class host_cause_groups {
   void extend_piece(time_range span);
   void add_sample(const host_cause& cause, trace::stack_id stack, time_ns length);
   void end_piece();
-  /// Returns the cause with the most time among those of the winning reason and library. `causes` must not be empty.
-  [[nodiscard]] static sampled_causes::const_iterator find_winner(const sampled_causes& causes);
-  /// True if the winner's library or line has half of the piece's sampled time.
-  [[nodiscard]] bool has_half(const host_cause& winner) const;
   void count(const host_cause& cause, trace::stack_id stack, time_ns time);
 
   time_ns start_;
@@ -156,8 +135,7 @@ class host_cause_groups {
   time_range piece_;
   time_ns piece_end_ = 0;  ///< Where the next piece begins.
   time_ns piece_time_ = 0;
-  time_ns sampled_ = 0;
-  sampled_causes causes_;
+  sampled_causes sampled_;
 };
 
 }  // namespace sluice::metrics

@@ -1,16 +1,8 @@
 #include "core/metrics/host_causes/stack_reasons.hpp"
 
-#include <functional>
-
 #include "core/symbols/frames.hpp"
 
 namespace sluice::metrics {
-
-std::size_t stack_reasons::hash::operator()(const key& subject) const {
-  std::size_t value = raw(subject.stack) * 0x9E3779B97F4A7C15U;
-  value ^= (static_cast<std::size_t>(subject.state) + 1) * 0xC2B2AE3D27D4EB4FU;
-  return value ^ std::hash<std::int64_t>{}(subject.system_call) * 0x165667B19E3779F9U;
-}
 
 const known_frame& stack_reasons::find_frame(trace::frame_id frame, const trace::tables& tables) {
   const auto [place, fresh] = frames_.try_emplace(raw(frame));
@@ -23,21 +15,20 @@ const known_frame& stack_reasons::find_frame(trace::frame_id frame, const trace:
   return place->second = know(described);
 }
 
-host_cause stack_reasons::classify_stack(const index::host_sample& sample, const trace::tables& tables) {
+host_cause stack_reasons::classify_stack(const index::host_work& work, const trace::tables& tables) {
   stack_.clear();
   numbers_.clear();
   // In a damaged file, stacks may form a cycle.
-  for (trace::stack_id at = sample.stack;
-       at != trace::stack_id::none && stack_.size() < symbols::frame_cache::deepest;) {
+  for (trace::stack_id at = work.stack; at != trace::stack_id::none && stack_.size() < symbols::frame_cache::deepest;) {
     const trace::stack_row* row = tables.stacks.find(at);
     if (row == nullptr) break;
     stack_.push_back(find_frame(row->frame, tables));
     numbers_.push_back(row->frame);
     at = row->parent;
   }
-  if (stack_.empty() && sample.system_call < 0 && sample.state != trace::host_state::runnable)
+  if (stack_.empty() && work.system_call < 0 && work.state != trace::host_state::runnable)
     return {};  // `unsampled`: nothing is known but that time passed.
-  const host_verdict verdict = classify(stack_, sample.state, sample.system_call);
+  const host_verdict verdict = classify(stack_, work.state, work.system_call);
   note_verdict(traits_, verdict);
   host_cause cause;
   cause.reason = verdict.reason;
@@ -46,12 +37,11 @@ host_cause stack_reasons::classify_stack(const index::host_sample& sample, const
   return cause;
 }
 
-const host_cause& stack_reasons::find(const index::host_sample& sample, const trace::tables& tables) {
-  const key wanted{sample.stack, sample.state, sample.system_call};
-  if (const auto known = causes_.find(wanted); known != causes_.end()) return known->second;
+const host_cause& stack_reasons::find(const index::host_work& work, const trace::tables& tables) {
+  if (const auto known = causes_.find(work); known != causes_.end()) return known->second;
   if (tables_ != &tables) frames_.clear();  // The frames refer to texts of the tables.
   tables_ = &tables;
-  return causes_.emplace(wanted, classify_stack(sample, tables)).first->second;
+  return causes_.emplace(work, classify_stack(work, tables)).first->second;
 }
 
 }  // namespace sluice::metrics

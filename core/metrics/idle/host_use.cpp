@@ -1,8 +1,11 @@
 #include "core/metrics/idle/host_use.hpp"
 
 #include <algorithm>
+#include <iterator>
 #include <map>
+#include <set>
 #include <tuple>
+#include <utility>
 
 #include "core/base/saturating.hpp"
 #include "core/index/event_store.hpp"
@@ -14,43 +17,17 @@ namespace {
 /// matters only in a damaged file, in which parents may form a cycle.
 constexpr int max_generations = 64;
 
-/// Returns the times in `part` in which no stream of the device ran anything, in order.
-std::vector<time_range> list_idle(const index::event_store& store, trace::device_id device, time_range part) {
-  std::vector<time_range> busy;
-  for (const auto& [key, slices] : store.devices().streams()) {
-    if (key.device != device) continue;
-    slices.for_each(part.begin, part.end, [&](const timeline::slice_item& each, std::uint16_t) {
-      // Work without a known end is of no length, as for `idle_gaps_builder`.
-      if (each.end != latest_time) busy.push_back({each.begin, each.end});
-    });
-  }
-  std::sort(busy.begin(), busy.end(), [](time_range a, time_range b) { return a.begin < b.begin; });
-  std::vector<time_range> idle;
-  time_ns until = part.begin;
-  for (const time_range& each : busy) {
-    if (each.begin > until) idle.push_back({until, each.begin});
-    until = std::max(until, each.end);
-  }
-  if (until < part.end) idle.push_back({until, part.end});
-  return idle;
-}
-
-/// Finds the processes whose threads count for a device.
-class process_filter {
+/// Which devices processes use: see `host_use_filter`.
+class process_devices {
  public:
-  process_filter(const trace::tables& tables, std::optional<trace::device_id> device) : tables_(tables) {
-    if (!device) return;
-    for (const trace::stream_row& each : tables.streams.rows()) {
-      bool& uses_it = users_[each.process];
-      uses_it = uses_it || each.device == *device;
-    }
+  explicit process_devices(const trace::tables& tables) : tables_(tables) {
+    for (const trace::stream_row& each : tables.streams.rows()) used_[each.process].insert(each.device);
   }
 
-  /// The process itself decides, or else its nearest ancestor that has streams.
-  [[nodiscard]] bool takes(trace::process_id process) const {
+  [[nodiscard]] bool uses(trace::process_id process, trace::device_id device) const {
     for (int i = 0; i < max_generations; ++i) {
-      const auto found = users_.find(process);
-      if (found != users_.end()) return found->second;
+      const auto found = used_.find(process);
+      if (found != used_.end()) return found->second.contains(device);
       const trace::process_row* row = tables_.processes.find(process);
       if (row == nullptr || row->parent == trace::process_id::none) break;
       process = row->parent;
@@ -60,7 +37,38 @@ class process_filter {
 
  private:
   const trace::tables& tables_;
-  std::map<trace::process_id, bool> users_;  ///< Processes with streams, and whether they have streams on the device.
+  std::map<trace::process_id, std::set<trace::device_id>> used_;
+};
+
+/// When devices work in a part of the recording.
+class device_times {
+ public:
+  /// The arguments must outlive this object.
+  device_times(const index::event_store& store, time_range part) : store_(store), part_(part) {}
+
+  /// Returns when at least one of these devices works; null without devices. Looks at each set of devices once.
+  [[nodiscard]] const timeline::coverage* find(const std::vector<trace::device_id>& devices) {
+    if (devices.empty()) return nullptr;
+    const auto [place, fresh] = known_.try_emplace(devices);
+    if (fresh) cover(devices, place->second);
+    return &place->second;
+  }
+
+ private:
+  void cover(const std::vector<trace::device_id>& devices, timeline::coverage& times) const {
+    for (const auto& [key, slices] : store_.devices().streams()) {
+      if (std::find(devices.begin(), devices.end(), key.device) == devices.end()) continue;
+      slices.for_each(part_.begin, part_.end, [&](const timeline::slice_item& each, std::uint16_t) {
+        // Work without a known end is of no length, as for `idle_gaps_builder`.
+        if (each.end != latest_time) times.add(each.begin, each.end);
+      });
+    }
+    times.settle();
+  }
+
+  const index::event_store& store_;
+  const time_range part_;
+  std::map<std::vector<trace::device_id>, timeline::coverage> known_;
 };
 
 }  // namespace
@@ -84,13 +92,6 @@ std::optional<trace::device_id> choose_device(std::optional<trace::device_id> wa
   return devices.empty() ? std::nullopt : std::optional(devices.front());
 }
 
-std::size_t host_work_hash::operator()(const host_work& work) const {
-  // Fibonacci hashing of the stack, which differs most, with the other members mixed in.
-  const std::uint64_t rest =
-      (static_cast<std::uint64_t>(work.system_call) << 3U) ^ static_cast<std::uint64_t>(work.state);
-  return static_cast<std::size_t>((raw(work.stack) ^ (rest << 40U)) * 0x9E3779B97F4A7C15ULL);
-}
-
 bool host_use_builder::is_launch(trace::string_id name, const trace::tables& tables) {
   const auto [place, fresh] = launches_.try_emplace(raw(name));
   if (fresh) place->second = tables.text(name).find("Launch") != std::string_view::npos;
@@ -107,32 +108,47 @@ void host_use_builder::note_launches(const index::event_store& store, const trac
   }
 }
 
-std::vector<time_range> host_use_builder::list_counted(const index::event_store& store, time_range part) {
-  std::vector<time_range> counted;
-  if (device_) counted = list_idle(store, *device_, part);
-  for (const time_range& each : counted) saturating_add(idle_, each.length());
-  if (!filter_.only_idle) counted.assign(1, part);
-  return counted;
+bool host_use_builder::takes(const index::thread_key& thread) const {
+  return (filter_.process == trace::process_id::none || thread.process == filter_.process) &&
+         (!filter_.thread || thread.thread == *filter_.thread);
 }
 
-void host_use_builder::add(const index::event_store& store, const trace::tables& tables, time_range part) {
+void host_use_builder::add_sample(thread_use& thread, const index::host_sample& sample, time_range part,
+                                  const timeline::coverage* busy) const {
+  if (filter_.state && sample.state != *filter_.state) return;
+  const time_ns idle = busy == nullptr ? 0 : part.length() - busy->busy(part.begin, part.end);
+  const time_ns time = filter_.only_idle ? idle : part.length();
+  if (time <= 0) return;
+  sum& to = thread.work[sample.work()];
+  saturating_add(to.time, time);
+  saturating_add(to.idle, idle);
+  // The samples of a thread do not overlap, so a sample that was counted in the part before has the same begin.
+  if (std::exchange(thread.last, sample.begin) != sample.begin) ++to.samples;
+}
+
+void host_use_builder::add(const index::event_store& store, const trace::tables& tables, time_range part,
+                           const std::atomic<bool>& cancelled) {
   const time_range here = intersect(bounded(filter_.range), bounded(part));
   if (here.length() <= 0) return;
-  if (!device_) device_ = choose_device(filter_.device, list_kernel_devices(store, tables));
-  note_launches(store, tables, here);
-  const std::vector<time_range> counted = list_counted(store, here);
+  if (filter_.only_launching) note_launches(store, tables, here);
+  std::vector<trace::device_id> devices = list_kernel_devices(store, tables);
+  if (filter_.device) std::erase_if(devices, [&](trace::device_id each) { return each != *filter_.device; });
+  kernels_known_ = kernels_known_ || !devices.empty();
+  device_times times(store, here);
+  if (filter_.device)
+    if (const timeline::coverage* busy = times.find(devices))
+      saturating_add(idle_, here.length() - busy->busy(here.begin, here.end));
+  const process_devices processes(tables);
   for (const auto& [key, samples] : store.samples().threads()) {
-    if (filter_.process != trace::process_id::none && key.process != filter_.process) continue;
+    if (cancelled) return;
+    if (!takes(key)) continue;
+    std::vector<trace::device_id> used;
+    std::copy_if(devices.begin(), devices.end(), std::back_inserter(used),
+                 [&, &process = key.process](trace::device_id each) { return processes.uses(process, each); });
+    const timeline::coverage* busy = times.find(used);
     thread_use& thread = threads_[key];
-    auto next = counted.begin();
     store.samples().for_each_in(key, here, [&](const index::host_sample& sample, time_range inside) {
-      while (next != counted.end() && next->end <= inside.begin) ++next;
-      time_ns time = 0;
-      for (auto at = next; at != counted.end() && at->begin < inside.end; ++at) time += intersect(*at, inside).length();
-      if (time <= 0) return;
-      sum& to = thread.work[{sample.stack, sample.state, sample.system_call}];
-      saturating_add(to.time, time);
-      ++to.samples;
+      add_sample(thread, sample, inside, busy);
     });
   }
 }
@@ -142,22 +158,35 @@ bool host_use_builder::launches_known() const {
 }
 
 std::vector<host_share> host_use_builder::get_shares(const trace::tables& tables) const {
-  std::unordered_map<host_work, sum, host_work_hash> sums;
+  std::unordered_map<index::host_work, sum, index::host_work_hash> sums;
   const bool by_launches = filter_.only_launching && launches_known();
-  const process_filter processes(tables, device_);
+  const process_devices processes(tables);
   for (const auto& [key, thread] : threads_) {
-    if ((by_launches && !thread.launches) || thread.work.empty() || !processes.takes(key.process)) continue;
+    if ((by_launches && !thread.launches) || thread.work.empty()) continue;
+    if (filter_.device && !processes.uses(key.process, *filter_.device)) continue;
     for (const auto& [work, part] : thread.work) {
       sum& to = sums[work];
       saturating_add(to.time, part.time);
+      saturating_add(to.idle, part.idle);
       to.samples += part.samples;
     }
   }
   std::vector<host_share> shares;
   shares.reserve(sums.size());
-  for (const auto& [work, whole] : sums) shares.push_back({work, whole.time, whole.samples});
+  for (const auto& [work, whole] : sums) shares.push_back({work, whole.time, whole.idle, whole.samples});
   std::sort(shares.begin(), shares.end(), [](const host_share& a, const host_share& b) { return a.work < b.work; });
   return shares;
+}
+
+stack_use host_use_builder::get_stacks(const trace::tables& tables) const {
+  stack_use use;
+  use.time = bounded(filter_.range).begin;
+  use.kernels_known = kernels_known_;
+  for (const host_share& each : get_shares(tables)) {
+    if (use.shares.empty() || use.shares.back().stack != each.work.stack) use.shares.push_back({each.work.stack, {}});
+    use.shares.back().metrics.add({0, each.samples, each.time, each.idle});
+  }
+  return use;
 }
 
 }  // namespace sluice::metrics

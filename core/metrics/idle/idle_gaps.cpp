@@ -83,6 +83,7 @@ void idle_gaps_builder::add(const index::event_store& store, time_range run) {
   parts_.clear();
   const time_range here = intersect(scope_.range, run);
   if (here.length() <= 0) return;
+  sampled_.forget(std::min(open_since(), here.begin));
   const bool first = !std::exchange(started_, true);
   host_.add(store, here, first);
   driver_calls_.add(store, here);
@@ -95,8 +96,10 @@ void idle_gaps_builder::add(const index::event_store& store, time_range run) {
     if (fresh) state.first = state.until = state.until_other = whole.front().span.begin;
     for (const device_work& each : whole) add_work(store, state, each, device);
   }
-  sampled_.add(store, here, parts_, scope_.tables(), std::min(open_since(), here.end));
-  host_.forget(std::min(open_since(), here.end));
+  sampled_.add(store, here, parts_, scope_.tables());
+  const time_ns needed = std::min(open_since(), here.end);
+  if (!keeps_parts_) sampled_.forget(needed);
+  host_.forget(needed);
 }
 
 void idle_gaps_builder::add_work(const index::event_store& store, device_state& state, const device_work& work,

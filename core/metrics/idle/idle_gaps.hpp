@@ -94,7 +94,7 @@ class idle_gaps_builder {
   /// The lengths of all gaps, indexed by device; empty if `listed` is 0.
   [[nodiscard]] const std::map<trace::device_id, gap_lengths>& lengths() const { return longest_.lengths(); }
 
-  /// From now on, keeps the parts for `for_each_part` and `for_each_host_part`: 104 bytes for each.
+  /// From now on, keeps the parts for `for_each_part`, 104 bytes for each, and their samples.
   void keep_parts() { keeps_parts_ = true; }
   /// Calls `use(const idle_part&)` for all parts of the gaps that ended in the last section added, in order of device
   /// and time. Call `keep_parts` first. O(parts).
@@ -102,16 +102,10 @@ class idle_gaps_builder {
   void for_each_part(Use&& use) const {
     for (const idle_part& each : parts_) use(each);
   }
-  /// The same for the host's parts (`comes_from_thread`). This is the hook for whoever knows more about the host, such
-  /// as samples of its threads: after each `add`, visit the parts and look up `thread` in `ran`. A gap may have begun
-  /// in an earlier section: keep what you know of the time from `open_since()` on. O(parts).
-  template <class Use>
-  void for_each_host_part(Use&& use) const {
-    for (const idle_part& each : parts_)
-      if (comes_from_thread(each.cause)) use(each);
-  }
-  /// The earliest begin of a gap that is still open after the last `add`. Later calls of `for_each_host_part` report
-  /// nothing before this time. `latest_time` if no device has run anything yet.
+  /// What threads did in these parts (`idle_part::thread`, `ran`), also where a gap began in an earlier section.
+  [[nodiscard]] const recent_samples& samples() const { return sampled_.samples(); }
+  /// The earliest begin of a gap that is still open after the last `add`. Later calls of `for_each_part` report nothing
+  /// before this time. `latest_time` if no device has run anything yet.
   [[nodiscard]] time_ns open_since() const;
 
   /// Only parts of at least this length are searched for the program's own range, which costs more than the rest.

@@ -8,7 +8,7 @@
 namespace sluice::metrics {
 
 void idle_host_builder::add(const index::event_store& store, time_range run, std::span<const idle_part> parts,
-                            const trace::tables& tables, time_ns open_since) {
+                            const trace::tables& tables) {
   samples_.add(store.samples(), run);
   for (std::size_t begin = 0; begin < parts.size();) {
     std::size_t end = begin;
@@ -16,7 +16,6 @@ void idle_host_builder::add(const index::event_store& store, time_range run, std
     add_gap(parts.subspan(begin, end - begin), tables);
     begin = end;
   }
-  samples_.forget(open_since);
 }
 
 void idle_host_builder::add_gap(std::span<const idle_part> parts, const trace::tables& tables) {
@@ -26,28 +25,15 @@ void idle_host_builder::add_gap(std::span<const idle_part> parts, const trace::t
   if (spans_.empty()) return;
   const time_range gap = parts.front().gap;
   host_cause_groups& groups = devices_.try_emplace(parts.front().device, gap.begin).first->second;
-  groups.add({gap, spans_, 0}, samples_,
-             [&](const index::host_sample& sample) -> const host_cause& { return reasons_.find(sample, tables); });
+  groups.add({gap, spans_, 0}, samples_, [&](const index::host_sample& sample) -> const host_cause& {
+    return reasons_.find(sample.work(), tables);
+  });
 }
 
 std::vector<host_cause_group> idle_host_builder::get_groups(trace::device_id device, time_ns end) const {
   const auto found = devices_.find(device);
   if (!samples_.any() || found == devices_.end()) return {};
-  std::vector<host_cause_group> groups = found->second.groups(end);
-  if (groups.size() <= limit) return groups;
-  host_cause_group rest;
-  rest.cause.reason = host_reason::mixed;
-  for (std::size_t i = limit; i < groups.size(); ++i) {
-    rest.total += groups[i].total;
-    rest.gaps += groups[i].gaps;
-    if (groups[i].longest <= rest.longest) continue;
-    rest.longest = groups[i].longest;
-    rest.longest_gap = groups[i].longest_gap;
-    rest.example_stack = groups[i].example_stack;
-  }
-  groups.resize(limit);
-  groups.push_back(rest);
-  return groups;
+  return found->second.groups(end, limit);
 }
 
 }  // namespace sluice::metrics

@@ -26,13 +26,16 @@ struct idle_part;
 class idle_host_builder {
  public:
   /// Adds the samples in `run`, the time range that `store` covers, and the parts of the gaps that ended in it
-  /// (`idle_gaps_builder`), in order of device and time. `open_since`: no later call will ask for an earlier time.
-  /// O(samples).
+  /// (`idle_gaps_builder`), in order of device and time. O(samples).
   void add(const index::event_store& store, time_range run, std::span<const idle_part> parts,
-           const trace::tables& tables, time_ns open_since);
+           const trace::tables& tables);
+  /// Forgets the samples before `time`, which no gap will need. O(kept samples).
+  void forget(time_ns time) { samples_.forget(time); }
+  /// The samples that were not forgotten.
+  [[nodiscard]] const recent_samples& samples() const { return samples_; }
 
-  /// Returns the groups of a device, most time first: at most `limit`, and then one group `mixed` with the rest. Their
-  /// totals add up to the time of the device's parts. Empty if the recording has no samples.
+  /// Returns the groups of a device, most time first, joined beyond `limit` (`host_cause_groups::groups`). Their totals
+  /// add up to the time of the device's parts. Empty if the recording has no samples.
   [[nodiscard]] std::vector<host_cause_group> get_groups(trace::device_id device, time_ns end) const;
   [[nodiscard]] const program_traits& traits() const { return reasons_.traits(); }
 

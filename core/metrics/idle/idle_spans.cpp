@@ -16,8 +16,10 @@ void idle_span_merger::add(const idle_part& part, const recent_samples& samples)
   const time_range inside = intersect(part.span, range_);
   if (inside.length() <= 0) return;
   const auto get_host = [&] {
-    return comes_from_thread(part.cause) || part.cause == gap_cause::launch ? samples.get_shares(part.thread, part.ran)
-                                                                            : std::vector<host_share>();
+    work_times times;
+    if (comes_from_thread(part.cause) || part.cause == gap_cause::launch)
+      samples.add_times(part.thread, part.ran, times);
+    return times;
   };
   if (static_cast<double>(inside.length()) >= ns_per_pixel_) {
     flush(spans_);

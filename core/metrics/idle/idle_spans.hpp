@@ -13,11 +13,11 @@ namespace sluice::metrics {
 /// A part of a gap, or several small parts that share a pixel.
 struct idle_span {
   time_range span;
-  gap_cause cause{};               ///< The cause of most of the time.
-  std::uint32_t parts = 1;         ///< The number of parts.
-  time_ns idle = 0;                ///< Their time; less than the length of `span` if the device worked in between.
-  idle_part longest;               ///< The longest of these parts with this cause.
-  std::vector<host_share> host{};  ///< What `longest.thread` did in `longest.ran`, if that is sampled.
+  gap_cause cause{};        ///< The cause of most of the time.
+  std::uint32_t parts = 1;  ///< The number of parts.
+  time_ns idle = 0;         ///< Their time; less than the length of `span` if the device worked in between.
+  idle_part longest;        ///< The longest of these parts with this cause.
+  work_times host{};        ///< What `longest.thread` did in `longest.ran`, as far as that is sampled.
 };
 
 /// Merges parts that are shorter than a pixel. At most three spans a pixel remain, usually one. Not thread-safe.
@@ -37,7 +37,7 @@ class idle_span_merger {
     time_ns time = 0;
     time_ns longest_time = 0;
     idle_part longest;
-    std::vector<host_share> host;
+    work_times host;
   };
   /// The small parts of one pixel.
   struct pixel {

@@ -1,29 +1,12 @@
 #include "core/metrics/idle/recent_samples.hpp"
 
+#include <algorithm>
 #include <iterator>
+#include <vector>
 
 #include "core/base/saturating.hpp"
 
 namespace sluice::metrics {
-namespace {
-
-bool comes_first(const host_share& a, const host_share& b) { return a.work < b.work; }
-
-/// Adds up adjacent shares of equal work.
-void merge_equal(std::vector<host_share>& sorted) {
-  std::size_t kept = 0;
-  for (std::size_t i = 0; i < sorted.size(); ++i) {
-    if (kept > 0 && sorted[kept - 1].work == sorted[i].work) {
-      saturating_add(sorted[kept - 1].time, sorted[i].time);
-      sorted[kept - 1].samples += sorted[i].samples;
-    } else {
-      sorted[kept++] = sorted[i];
-    }
-  }
-  sorted.resize(kept);
-}
-
-}  // namespace
 
 void recent_samples::add(const index::host_samples& samples, time_range part) {
   for (const auto& [thread, all] : samples.threads()) {
@@ -62,22 +45,10 @@ void recent_samples::forget(time_ns time) {
   drop_before(*middle);
 }
 
-std::vector<host_share> recent_samples::get_shares(const index::thread_key& thread, time_range range) const {
-  std::vector<host_share> shares;
+void recent_samples::add_times(const index::thread_key& thread, time_range range, work_times& to) const {
   for_each_in(thread, range, [&](const index::host_sample& sample, time_range part) {
-    shares.push_back({{sample.stack, sample.state, sample.system_call}, part.length(), 1});
+    saturating_add(to[sample.work()], part.length());
   });
-  std::sort(shares.begin(), shares.end(), comes_first);
-  merge_equal(shares);
-  return shares;
-}
-
-std::vector<host_share> join(const std::vector<host_share>& a, const std::vector<host_share>& b) {
-  std::vector<host_share> both;
-  both.reserve(a.size() + b.size());
-  std::merge(a.begin(), a.end(), b.begin(), b.end(), std::back_inserter(both), comes_first);
-  merge_equal(both);
-  return both;
 }
 
 }  // namespace sluice::metrics

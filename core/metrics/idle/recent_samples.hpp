@@ -1,16 +1,16 @@
 #pragma once
 
-#include <algorithm>
 #include <cstddef>
 #include <map>
-#include <vector>
 
 #include "core/base/time/time_range.hpp"
 #include "core/index/work/host_samples.hpp"
-#include "core/metrics/idle/host_use.hpp"
 
 /// Samples of host threads for gaps that are found section by section. Times are in ns.
 namespace sluice::metrics {
+
+/// How long threads did what.
+using work_times = std::map<index::host_work, time_ns>;
 
 /// Keeps the samples that an idle gap may still need: an index of a section has only those of the section, but a gap may
 /// have begun earlier. Copies are independent. Not thread-safe while it changes.
@@ -28,33 +28,20 @@ class recent_samples {
   /// True if a sample was ever added.
   [[nodiscard]] bool any() const { return any_; }
 
-  /// Calls `use(sample, part)` for each sample of the thread that overlaps `range`, in order of time, as
-  /// `index::host_samples::for_each_in` does. O(log n + calls).
+  /// Calls `use(sample, part)` as `index::for_each_sample_in` does.
   template <class Use>
   void for_each_in(const index::thread_key& thread, time_range range, Use&& use) const {
-    const auto found = threads_.find(thread);
-    if (found == threads_.end()) return;
-    const std::vector<index::host_sample>& samples = found->second;
-    auto next = std::partition_point(samples.begin(), samples.end(),
-                                     [&](const index::host_sample& each) { return each.end <= range.begin; });
-    for (; next != samples.end() && next->begin < range.end; ++next) {
-      const time_range part = intersect({next->begin, next->end}, range);
-      if (part.length() > 0) use(*next, part);
-    }
+    index::for_each_sample_in(threads_, thread, range, use);
   }
-
-  /// Returns what the thread did in `range`, in order of (stack, state, system call). O(log n + samples * log samples).
-  [[nodiscard]] std::vector<host_share> get_shares(const index::thread_key& thread, time_range range) const;
+  /// Adds what the thread did in `range` to `to`. O(log n + samples * log kinds of work).
+  void add_times(const index::thread_key& thread, time_range range, work_times& to) const;
 
  private:
   void drop_before(time_ns time);
 
-  std::map<index::thread_key, std::vector<index::host_sample>> threads_;
+  index::samples_by_thread threads_;
   std::size_t count_ = 0;
   bool any_ = false;
 };
-
-/// Adds shares to others. Both are in order of (stack, state, system call), and so is the result.
-[[nodiscard]] std::vector<host_share> join(const std::vector<host_share>& a, const std::vector<host_share>& b);
 
 }  // namespace sluice::metrics

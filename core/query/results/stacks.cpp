@@ -3,7 +3,7 @@
 #include "core/base/format.hpp"
 #include "core/index/labels.hpp"
 #include "core/metrics/attribution_choice.hpp"
-#include "core/metrics/idle/host_stacks.hpp"
+#include "core/metrics/idle/host_use.hpp"
 #include "core/query/engine/metric_source.hpp"
 #include "core/query/engine/section_result.hpp"
 #include "core/query/results/stack_lines.hpp"
@@ -14,10 +14,20 @@ namespace {
 
 memory_wanted get_wanted(const stacks_query& query) { return {query.layer, query.device, query.kind}; }
 
+/// Returns the filter for the time of host threads: of all of them, and not only while a device is idle.
+metrics::host_use_filter get_host_filter(const stacks_query& query) {
+  metrics::host_use_filter filter{.range = query.range, .only_idle = false, .only_launching = false};
+  filter.device = query.device;
+  filter.thread = query.thread;
+  filter.state = query.state;
+  return filter;
+}
+
 /// Adds up the memory, copies or time of stacks in a range.
 class use_of_range {
  public:
-  explicit use_of_range(const stacks_query& query) : query_(query), range_(bounded(query.range)) {}
+  explicit use_of_range(const stacks_query& query)
+      : query_(query), range_(bounded(query.range)), host_(get_host_filter(query)) {}
 
   void add(const sources& source, time_range part) {
     const bool first = part.begin == range_.begin;
@@ -29,9 +39,7 @@ class use_of_range {
       return;
     }
     if (query_.measure == stack_measure::host) {
-      use_.join(metrics::sampled_stacks(source.index, {query_.device, query_.thread, query_.state}, range_,
-                                        source.cancelled, part));
-      if (first) use_.time = range_.begin;
+      host_.add(source.index, source.trace.tables(), part, source.cancelled);
       return;
     }
     if (first) about_.choice = choose(about_.choices, get_wanted(query_));
@@ -49,7 +57,9 @@ class use_of_range {
     if (first || held.bytes() > use_.bytes()) use_ = std::move(held);
   }
 
-  [[nodiscard]] const metrics::stack_use& use() const { return use_; }
+  [[nodiscard]] metrics::stack_use get_use(const trace::tables& tables) const {
+    return query_.measure == stack_measure::host ? host_.get_stacks(tables) : use_;
+  }
   /// Returns a view that has only the choices of memory and which of them is shown.
   [[nodiscard]] const stack_view& about() const { return about_; }
 
@@ -57,6 +67,7 @@ class use_of_range {
   const stacks_query query_;
   const time_range range_;
   metrics::stack_use use_;
+  metrics::host_use_builder host_;  ///< For `stack_measure::host`, instead of `use_`.
   stack_view about_;
 };
 
@@ -94,7 +105,7 @@ class stacks_of_parts final : public section_result<stack_view> {
     return {};
   }
   result<stack_view> evaluate(const sources& source) override {
-    return query::make_view(query_, range_.use(), source, range_.about());
+    return query::make_view(query_, range_.get_use(source.trace.tables()), source, range_.about());
   }
 
  private:

@@ -3,6 +3,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/metrics/idle/gap_causes.hpp"
 #include "core/query/results/panels/gap_words.hpp"
 
 /// Texts about idle gaps that panels share. Names must be printable.

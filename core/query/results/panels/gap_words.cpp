@@ -1,22 +1,31 @@
 #include "core/query/results/panels/gap_words.hpp"
 
-#include <algorithm>
 #include <span>
+#include <utility>
 
 namespace sluice::query {
 
-gap_words gap_reader::describe(const std::vector<metrics::host_share>& host, trace::stack_id stack,
-                               bool stack_is_next) {
+std::optional<symbols::line_id> gap_reader::find_line(const metrics::host_cause& cause) {
+  if (cause.line == 0) return std::nullopt;
+  const auto lines = names_.book.get_lines(trace::frame_id{cause.line}, tables_, names_.lookup);
+  if (names_.provisional != nullptr) *names_.provisional |= lines.provisional;
+  return lines.ids.empty() ? std::nullopt : std::optional(lines.ids.front());
+}
+
+gap_words gap_reader::describe(const metrics::work_times& host, trace::stack_id stack, bool stack_is_next) {
+  metrics::sampled_causes causes;
+  for (const auto& [work, time] : host) causes.add(reasons_.find(work, tables_), work.stack, time);
+  metrics::sampled_verdict verdict = causes.judge();
   gap_words words;
-  const metrics::sampled_verdict verdict = verdicts_.judge(host);
-  words.reason = verdict.reason;
-  words.library = verdict.library;
+  words.reason = verdict.cause.reason;
   words.stack = verdict.stack;
-  if (verdict.sampled > 0) words.share = static_cast<double>(verdict.time) / static_cast<double>(verdict.sampled);
-  if (verdict.line) {
+  if (causes.total() > 0) words.share = static_cast<double>(verdict.time) / static_cast<double>(causes.total());
+  const std::optional<symbols::line_id> line = find_line(verdict.cause);
+  words.library = std::move(verdict.cause.library);
+  if (line) {
     metrics::code_place place;
     place.known = true;
-    place.line = names_.book.describe(std::span(&*verdict.line, 1), tables_).front();
+    place.line = names_.book.describe(std::span(&*line, 1), tables_).front();
     words.place = to_text(place);
     words.line = std::move(place.line);
     return words;

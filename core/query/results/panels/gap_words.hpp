@@ -1,25 +1,25 @@
 #pragma once
 
+#include <optional>
 #include <string>
-#include <vector>
 
 #include "core/metrics/code_place.hpp"
-#include "core/metrics/idle/idle_gaps.hpp"
-#include "core/metrics/idle/sample_verdicts.hpp"
+#include "core/metrics/host_causes/stack_reasons.hpp"
+#include "core/metrics/idle/recent_samples.hpp"
 
 /// What the host did in idle gaps, as text.
 namespace sluice::query {
 
 /// What the host did in a gap, or in a part of it.
 struct gap_words {
-  /// What most of the sampled time went to; `unsampled` without samples.
+  /// What the sampled time is due to, by the rule of the report (`metrics::sampled_causes`); `unsampled` without samples.
   metrics::host_reason reason = metrics::host_reason::unsampled;
-  std::string library;         ///< The library that this time went to, such as "cuDNN"; empty if none.
-  double share = 0;            ///< The share of the sampled time that has this reason and library, 0..1.
+  std::string library;         ///< The library of the cause, such as "cuDNN"; empty if none.
+  double share = 0;            ///< The share of the sampled time that has this reason and library, 0..1; 1 if `mixed`.
   std::string place;           ///< "train.py:12 (make_batch)"; empty if unknown.
   symbols::frame_line line;    ///< The same line, in parts.
   bool place_is_next = false;  ///< The host code ran before `place`. Samples say where it ran itself.
-  trace::stack_id stack{};     ///< The stack of the samples with most of this time; none without samples.
+  trace::stack_id stack{};     ///< The stack with most of this time; none without samples.
 };
 
 /// Describes parts of gaps. Looks at each stack once. Not thread-safe. The constructor's arguments must outlive it.
@@ -27,18 +27,19 @@ struct gap_words {
 class gap_reader {
  public:
   gap_reader(const trace::tables& tables, const metrics::naming& names)
-      : tables_(tables), names_(names), places_(tables, names), verdicts_(tables, names) {}
+      : tables_(tables), names_(names), places_(tables, names) {}
 
   /// `host`: what the thread did that caused the gap. `stack`: the stack of a recorded call, which names the place if
   /// the samples name none.
-  [[nodiscard]] gap_words describe(const std::vector<metrics::host_share>& host, trace::stack_id stack,
-                                   bool stack_is_next);
+  [[nodiscard]] gap_words describe(const metrics::work_times& host, trace::stack_id stack, bool stack_is_next);
 
  private:
+  [[nodiscard]] std::optional<symbols::line_id> find_line(const metrics::host_cause& cause);
+
   const trace::tables& tables_;
   const metrics::naming& names_;
   metrics::code_places places_;
-  metrics::sample_verdicts verdicts_;
+  metrics::stack_reasons reasons_;
 };
 
 }  // namespace sluice::query

@@ -6,8 +6,10 @@
 #include <array>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "core/query/engine/section_result.hpp"
 #include "core/query/results/stack_lines.hpp"
@@ -17,7 +19,7 @@ namespace sluice::query {
 namespace {
 
 /// Returns what a thread did, as a line below the code in which it did so.
-std::string describe_state(const metrics::host_work& work) {
+std::string describe_state(const index::host_work& work) {
   static constexpr std::array<std::string_view, trace::host_state_count> words = {
       "state unknown", "running", "in the kernel", "waiting", "ready, not scheduled"};
   const auto state = std::min<std::size_t>(static_cast<std::size_t>(work.state), words.size() - 1);
@@ -29,12 +31,16 @@ std::string describe_state(const metrics::host_work& work) {
 
 class host_stacks_of_parts final : public section_result<host_stacks> {
  public:
-  explicit host_stacks_of_parts(const host_stacks_query& query) : query_(query), use_(query.filter) {}
+  explicit host_stacks_of_parts(const host_stacks_query& query) : query_(query) {}
 
   result<void> add(const sources& source, time_range part) override {
-    if (!listed_) devices_ = metrics::list_kernel_devices(source.index, source.trace.tables());
-    listed_ = true;
-    use_.add(source.index, source.trace.tables(), part);
+    if (!use_) {
+      devices_ = metrics::list_kernel_devices(source.index, source.trace.tables());
+      metrics::host_use_filter filter = query_.filter;
+      device_ = filter.device = metrics::choose_device(filter.device, devices_);
+      use_.emplace(filter);
+    }
+    use_->add(source.index, source.trace.tables(), part, source.cancelled);
     if (source.cancelled) return fail(error_code::cancelled, "the query was cancelled");
     return {};
   }
@@ -42,9 +48,11 @@ class host_stacks_of_parts final : public section_result<host_stacks> {
   result<host_stacks> evaluate(const sources& source) override {
     host_stacks found;
     found.devices = devices_;
-    found.device = use_.device();
-    found.idle = use_.idle();
-    found.launches_known = use_.launches_known();
+    found.device = device_;
+    if (use_) {
+      found.idle = use_->idle();
+      found.launches_known = use_->launches_known();
+    }
     found.sampled = has_host_samples(source.trace);
     return make_tree(source, std::move(found));
   }
@@ -57,7 +65,8 @@ class host_stacks_of_parts final : public section_result<host_stacks> {
     view.time = query_.filter.range.begin;
     std::map<symbols::line_id, trace::host_state> states;
     std::vector<metrics::stack_part> parts;
-    for (const metrics::host_share& share : use_.get_shares(tables)) {
+    const auto shares = use_ ? use_->get_shares(tables) : std::vector<metrics::host_share>();
+    for (const metrics::host_share& share : shares) {
       const metrics::stack_metrics sums{0, share.samples, share.time, 0};
       if (share.work.stack == trace::stack_id::none) view.without.add(sums);
       const symbols::line_id last = source.frames.remark(describe_state(share.work));
@@ -80,9 +89,9 @@ class host_stacks_of_parts final : public section_result<host_stacks> {
   }
 
   const host_stacks_query query_;
-  metrics::host_use_builder use_;
+  std::optional<metrics::host_use_builder> use_;
   std::vector<trace::device_id> devices_;
-  bool listed_ = false;
+  std::optional<trace::device_id> device_;
 };
 
 }  // namespace

@@ -30,6 +30,7 @@ struct host_stacks {
 
 /// Requests what host threads did in a range. Reads all samples, API calls and device work of the range.
 struct host_stacks_query {
+  /// `filter.device`: none, or a device that ran no kernel, means the first device that ran kernels.
   metrics::host_use_filter filter;
   metrics::stack_order order = metrics::stack_order::from_caller;
   bool fold = false;  ///< Hide the lines of libraries, except the innermost line of each stack.

@@ -6,7 +6,6 @@
 #include <tuple>
 #include <utility>
 
-#include "core/metrics/idle/recent_samples.hpp"
 #include "core/query/engine/section_result.hpp"
 
 namespace sluice::query {
@@ -47,26 +46,24 @@ std::vector<gap_line> get_lines(const std::vector<metrics::gap_group>& groups, m
 class host_of_gaps {
  public:
   /// Adds the gaps that ended in the last section added to `gaps`.
-  void add(const sources& source, const metrics::idle_gaps_builder& gaps, time_range part) {
-    samples_.add(source.index.samples(), part);
+  void add(const metrics::idle_gaps_builder& gaps) {
+    if (!gaps.samples().any()) return;
     gaps.for_each_part([&](const metrics::idle_part& each) {
       if (each.cause == metrics::gap_cause::queued || each.gap.length() < get_shortest(each.device)) return;
-      std::vector<metrics::host_share> more = samples_.get_shares(each.thread, each.ran);
-      if (more.empty()) return;
-      std::vector<metrics::host_share>& known = shares_[{each.device, each.gap.begin}];
-      known = known.empty() ? std::move(more) : join(known, more);
+      gaps.samples().add_times(each.thread, each.ran, times_[{each.device, each.gap.begin}]);
     });
-    samples_.forget(std::min(gaps.open_since(), part.end));
     keep_listed(gaps.longest());
   }
 
-  [[nodiscard]] const std::vector<metrics::host_share>& get(const metrics::idle_gap& gap) const {
-    static const std::vector<metrics::host_share> none;
-    const auto found = shares_.find({gap.device, gap.span.begin});
-    return found == shares_.end() ? none : found->second;
+  [[nodiscard]] const metrics::work_times& get(const metrics::idle_gap& gap) const {
+    static const metrics::work_times none;
+    const auto found = times_.find({gap.device, gap.span.begin});
+    return found == times_.end() ? none : found->second;
   }
 
  private:
+  using times_of_gaps = std::map<std::pair<trace::device_id, time_ns>, metrics::work_times>;  ///< By start of the gap.
+
   [[nodiscard]] time_ns get_shortest(trace::device_id device) const {
     const auto found = shortest_.find(device);
     return found == shortest_.end() ? 0 : found->second;
@@ -74,17 +71,16 @@ class host_of_gaps {
 
   /// Forgets gaps that are not listed any more, and notes how long a gap must be to be listed.
   void keep_listed(const std::vector<metrics::idle_gap>& longest) {
-    std::map<std::pair<trace::device_id, time_ns>, std::vector<metrics::host_share>> kept;
+    times_of_gaps kept;
     std::map<trace::device_id, std::size_t> count;
     for (const metrics::idle_gap& each : longest) {
-      if (auto found = shares_.extract({each.device, each.span.begin})) kept.insert(std::move(found));
+      if (auto found = times_.extract({each.device, each.span.begin})) kept.insert(std::move(found));
       if (++count[each.device] == idle_gap_list::limit) shortest_[each.device] = each.span.length();
     }
-    shares_ = std::move(kept);
+    times_ = std::move(kept);
   }
 
-  metrics::recent_samples samples_;
-  std::map<std::pair<trace::device_id, time_ns>, std::vector<metrics::host_share>> shares_;  ///< By start of the gap.
+  times_of_gaps times_;
   std::map<trace::device_id, time_ns> shortest_;  ///< Shorter gaps cannot be listed.
 };
 
@@ -96,7 +92,7 @@ class gaps_of_parts final : public section_result<idle_gap_list> {
     scope_.trace = &source.trace;
     if (!gaps_) gaps_.emplace(scope_, idle_gap_list::limit).keep_parts();
     gaps_->add(source.index, part);
-    host_.add(source, *gaps_, part);
+    host_.add(*gaps_);
     if (source.cancelled) return fail(error_code::cancelled, "the query was cancelled");
     return {};
   }

@@ -42,11 +42,9 @@ class lanes_of_parts final : public section_result<idle_lanes> {
     scope_.trace = &source.trace;
     if (!gaps_) gaps_.emplace(scope_).keep_parts();
     gaps_->add(source.index, part);
-    samples_.add(source.index.samples(), part);
     gaps_->for_each_part([&](const metrics::idle_part& each) {
-      lanes_.try_emplace(each.device, query_.range, query_.width).first->second.add(each, samples_);
+      lanes_.try_emplace(each.device, query_.range, query_.width).first->second.add(each, gaps_->samples());
     });
-    samples_.forget(std::min(gaps_->open_since(), part.end));
     if (source.cancelled) return fail(error_code::cancelled, "the query was cancelled");
     return {};
   }
@@ -74,7 +72,6 @@ class lanes_of_parts final : public section_result<idle_lanes> {
   const idle_lanes_query query_;
   metrics::metrics_scope scope_;
   std::optional<metrics::idle_gaps_builder> gaps_;
-  metrics::recent_samples samples_;
   std::map<trace::device_id, metrics::idle_span_merger> lanes_;
 };
 

@@ -180,6 +180,45 @@ TEST_F(host_causes_test, nor_does_a_cost_before_the_second_step_or_in_one_gap) {
   EXPECT_FALSE(find(checkpoint_save).recurs);
 }
 
+TEST_F(host_causes_test, beyond_a_limit_lose_their_line_first_and_never_their_reason) {
+  const auto add_cause = [&](time_ns at, time_ns length, const host_cause& cause) {
+    samples_.add(at * 100 * ms, length * ms, cause);
+    add_gap(at * 100 * ms, length * ms);
+  };
+  for (std::uint64_t line = 1; line <= 4; ++line)
+    add_cause(static_cast<time_ns>(line), 60 - static_cast<time_ns>(line), {cudnn_plan, "cuDNN", line});
+  add_cause(5, 20, {cpu_compute, "NumPy", 5});
+  add_cause(6, 10, {cpu_compute, "OpenMP", 6});
+  add_cause(7, 5, {cpu_compute, "MKL", 7});
+  const std::vector<host_cause_group> groups = groups_.groups(10'000 * ms, 2);
+  std::map<host_cause, time_ns> totals;
+  for (const host_cause_group& each : groups) totals[each.cause] = each.total / ms;
+  EXPECT_EQ(totals, (std::map<host_cause, time_ns>{{{cudnn_plan, "cuDNN", 1}, 59},
+                                                   {{cudnn_plan, "cuDNN", 2}, 58},
+                                                   {{cudnn_plan, "cuDNN", 0}, 57 + 56},
+                                                   {{cpu_compute, "NumPy", 0}, 20},
+                                                   {{cpu_compute, "", 0}, 15}}));
+  EXPECT_EQ(groups[0].cause.line, 0U) << "the most time first";
+  EXPECT_EQ(groups[0].gaps, 2U);
+  EXPECT_EQ(groups[0].longest_gap, (time_range{300 * ms, 357 * ms}));
+  EXPECT_EQ(groups[0].first, 300 * ms);
+  EXPECT_EQ(groups[0].last, 456 * ms);
+  EXPECT_FALSE(groups[0].recurs) << "all of it lies in the first tenth of the run";
+}
+
+TEST_F(host_causes_test, do_not_recur_together_if_each_occurs_at_the_start) {
+  for (std::uint64_t line = 0; line < 20; ++line) {
+    const bool late = line >= 10;
+    const time_ns at = static_cast<time_ns>(line) * 20 * ms + (late ? 5000 * ms : 0);
+    samples_.add(at, 10 * ms, {late ? file_read : cudnn_plan, "", line + 1});
+    add_gap(at, 10 * ms);
+  }
+  for (const host_cause_group& each : groups_.groups(10'000 * ms, 0)) {
+    EXPECT_EQ(each.total, 100 * ms);
+    EXPECT_EQ(each.recurs, each.cause.reason == file_read);
+  }
+}
+
 // Property: whatever the gaps, parts and samples, nothing is lost or counted twice.
 TEST_F(host_causes_test, the_groups_add_up_to_all_parts_exactly) {
   for (std::uint32_t seed = 0; seed < 200; ++seed) {
@@ -214,6 +253,10 @@ TEST_F(host_causes_test, the_groups_add_up_to_all_parts_exactly) {
     }
     EXPECT_EQ(sum, expected);
     EXPECT_EQ(groups.total(), expected);
+    std::map<host_reason, time_ns> reasons, folded;
+    for (const host_cause_group& each : groups.groups(at)) reasons[each.cause.reason] += each.total;
+    for (const host_cause_group& each : groups.groups(at, random() % 8)) folded[each.cause.reason] += each.total;
+    EXPECT_EQ(folded, reasons);
   }
 }
 

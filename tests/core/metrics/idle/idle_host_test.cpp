@@ -94,6 +94,27 @@ TEST(idle_host, is_unsampled_where_no_sample_is) {
   EXPECT_EQ(groups[0].total, 800 * idle_program::us);
 }
 
+TEST(idle_host, of_more_lines_than_are_listed_keeps_its_reason) {
+  sampled_program program;
+  program.launch(0, 5, 100);
+  constexpr std::uint64_t lines = 3 * idle_host_builder::limit;
+  for (std::uint64_t line = 1; line <= lines; ++line) {
+    const auto at = static_cast<time_ns>(line) * 1000;
+    program.launch(at - 100, at - 95, at);
+    program.sample(at - 1000, at - 95, program.add_stack("nvrtcCompileProgram", "/usr/lib/libnvrtc.so.13", line));
+  }
+  const idle_gaps_builder builder = program.build();
+  const auto groups = get_groups(builder);
+  EXPECT_EQ(groups.size(), idle_host_builder::limit + 1);
+  time_ns sum = 0;
+  for (const host_cause_group& each : groups) {
+    EXPECT_EQ(each.cause.reason, host_reason::nvrtc_compile);
+    EXPECT_EQ(each.cause.library, groups[0].cause.library);
+    sum += each.total;
+  }
+  EXPECT_EQ(sum / idle_program::us, get_idle(builder, gap_cause::host));
+}
+
 TEST(idle_host, is_empty_in_a_recording_without_samples) {
   sampled_program program;
   program.launch(0, 5, 100);

@@ -102,13 +102,17 @@ TEST(recent_samples, cover_gaps_that_began_in_an_earlier_section) {
   recent_samples samples;
   samples.add(first, {0, 100});
   samples.add(second, {100, 200});
-  const auto shares = samples.get_shares({row.process, row.thread}, {60, 140});
-  ASSERT_EQ(shares.size(), 1U);
-  EXPECT_EQ(shares[0].time, 80);
+  const auto get_times = [&](time_range range) {
+    work_times times;
+    samples.add_times({row.process, row.thread}, range, times);
+    return times;
+  };
+  const index::host_work work{row.stack, row.state, row.system_call};
+  EXPECT_EQ(get_times({60, 140}), (work_times{{work, 80}})) << "both halves of the sample";
   samples.forget(100);
-  EXPECT_EQ(samples.get_shares({row.process, row.thread}, {60, 140}).at(0).time, 40);
+  EXPECT_EQ(get_times({60, 140}), (work_times{{work, 40}}));
   samples.forget(150);
-  EXPECT_TRUE(samples.get_shares({row.process, row.thread}, {0, 200}).empty());
+  EXPECT_EQ(get_times({0, 200}), work_times());
 }
 
 }  // namespace

@@ -200,7 +200,9 @@ TEST(host_parts, name_the_thread_that_enqueues_the_next_work_and_its_time) {
   program.launch(405, 410, 500);
   const idle_gaps_builder builder = program.build();
   std::vector<idle_part> parts;
-  builder.for_each_host_part([&](const idle_part& each) { parts.push_back(each); });
+  builder.for_each_part([&](const idle_part& each) {
+    if (comes_from_thread(each.cause)) parts.push_back(each);
+  });
   ASSERT_EQ(parts.size(), 1U) << "the launches are no host code";
   EXPECT_EQ(parts[0].cause, gap_cause::host);
   EXPECT_EQ(parts[0].span, (time_range{100 * idle_program::us, 300 * idle_program::us}));
@@ -215,7 +217,9 @@ TEST(host_parts, begin_when_the_thread_went_on_after_a_call_that_blocked_it) {
   program.call(50, 110, "cuStreamSynchronize");
   program.launch(300, 305, 400);
   std::vector<idle_part> parts;
-  program.build().for_each_host_part([&](const idle_part& each) { parts.push_back(each); });
+  program.build().for_each_part([&](const idle_part& each) {
+    if (comes_from_thread(each.cause)) parts.push_back(each);
+  });
   ASSERT_EQ(parts.size(), 1U);
   EXPECT_EQ(parts[0].span, (time_range{160 * idle_program::us, 300 * idle_program::us})) << "60 us are the wait's";
   EXPECT_EQ(parts[0].ran, (time_range{110 * idle_program::us, 300 * idle_program::us}));
@@ -226,7 +230,9 @@ TEST(host_parts, of_all_sections_are_the_idle_time_of_the_host) {
     random_program program(seed);
     const idle_gaps_builder builder = program.build();
     std::map<trace::device_id, time_ns> parts, causes;
-    builder.for_each_host_part([&](const idle_part& each) { parts[each.device] += each.span.length(); });
+    builder.for_each_part([&](const idle_part& each) {
+      if (comes_from_thread(each.cause)) parts[each.device] += each.span.length();
+    });
     for (const device_idle& device : builder.devices())
       for (const cause_time& each : device.causes)
         if (each.cause != gap_cause::wait && each.cause != gap_cause::launch && each.cause != gap_cause::queued)

@@ -134,6 +134,39 @@ TEST(listed_gap, has_what_samples_say_and_both_stacks) {
   EXPECT_TRUE(stacks.next.empty()) << "launches were recorded without stacks";
 }
 
+/// Two kernels, and a gap between them in which the thread does three things for the same time.
+void write_several_things(recording& to) {
+  to.standard_tables();
+  testing::stack_maker stacks(to);
+  const trace::stack_id done[] = {
+      stacks({native("cudnnBackendFinalize", "/usr/lib/libcudnn.so.9"), python("step", "/home/me/train.py", 12)}),
+      stacks({native("nvrtcCompileProgram", "/usr/lib/libnvrtc.so.13"), python("warm", "/home/me/train.py", 20)}),
+      stacks({native("cuMemAlloc_v2", "/usr/lib/libcuda.so.1"), python("grow", "/home/me/train.py", 30)})};
+  to.add_kernel(0, 100 * lane_us);
+  to.add_kernel(400 * lane_us, 500 * lane_us);
+  to.add_call(390 * lane_us, 393 * lane_us, "cuLaunchKernel");
+  for (int i = 0; i < 3; ++i) {
+    auto sample = to.event<trace::host_sample_event>((100 + i * 90) * lane_us);
+    sample.length = 90 * lane_us;
+    sample.state = host_state::running;
+    sample.stack = done[i];
+    to.writer().add(sample);
+  }
+}
+
+TEST(listed_gap, names_no_cause_that_has_less_than_half_of_the_samples) {
+  recording recorded;
+  write_several_things(recorded);
+  recorded.close();
+  const idle_gap_list list = make_result(recorded.path(), idle_gaps_query{lane_time});
+  ASSERT_EQ(list.gaps.size(), 1U);
+  const gap_words& words = list.gaps[0].host;
+  EXPECT_EQ(words.reason, metrics::host_reason::mixed);
+  EXPECT_EQ(words.library, "");
+  EXPECT_EQ(words.share, 1);
+  EXPECT_NE(words.stack, trace::stack_id::none);
+}
+
 TEST(listed_gap, from_sections_has_the_samples_of_all_of_the_gap) {
   const auto [whole, sections] = ask_both_ways(write_lanes, idle_gaps_query{lane_time});
   ASSERT_EQ(sections.gaps.size(), whole.gaps.size());
