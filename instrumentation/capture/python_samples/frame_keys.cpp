@@ -158,17 +158,26 @@ bool frame_keys::compute(memory_batch& memory, sampled_stack& stack, keyed_stack
   return true;
 }
 
+/// The form of a text in `object_`: bits 0 to 2 are the width of a character, bit 3: compact, bit 4: ASCII. 0 if there
+/// is no plain `str`.
+unsigned frame_keys::get_text_form() const noexcept {
+  if (get_type(*layout_, object_) != to_word(python_->text_type)) return 0;
+  constexpr unsigned form_bits = 31, compact = 8;
+  const unsigned form = read_at<std::uint32_t>(object_, layout_->unicode_state()) >> layout_->kind_bits & form_bits;
+  const unsigned width = form & 7U;
+  return (form & compact) != 0 && (width == 1 || width == 2 || width == 4) ? form : 0;
+}
+
 /// The key of the text at `text`; 0 if there is no plain `str`.
 std::uint64_t frame_keys::intern_text(memory_batch& memory, std::uint64_t text) noexcept {
   if (text == 0 || !memory.read_one(text, object_, head_bytes)) return 0;
-  if (get_type(*layout_, object_) != to_word(python_->text_type)) return 0;
-  const std::uint32_t state = read_at<std::uint32_t>(object_, layout_->unicode_state()) >> layout_->kind_bits;
-  const unsigned width = state & 7U;
-  const bool compact = (state >> 3 & 1U) != 0, ascii = (state >> 4 & 1U) != 0;
-  if (!compact || (width != 1 && width != 2 && width != 4)) return 0;
+  const unsigned form = get_text_form(), width = form & 7U;
+  const bool ascii = (form & 16U) != 0;
   const auto length = std::min(read_at<std::uint64_t>(object_, layout_->length()), std::uint64_t{max_text_bytes});
   const std::size_t bytes = (ascii ? layout_->ascii_data : layout_->unicode_data) + length * width;
-  if (!memory.read_one(text, object_, bytes)) return 0;
+  // Another object may have taken the text's place since the first read. A text that is not compact would be read from
+  // where it points to.
+  if (form == 0 || !memory.read_one(text, object_, bytes) || get_text_form() != form) return 0;
   std::memcpy(object_ + layout_->length(), &length, sizeof length);
   const text_view copy = read_utf8(*layout_, object_, utf8_, sizeof utf8_);
   return ring::intern(copy.text, copy.length);

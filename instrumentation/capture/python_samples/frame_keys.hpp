@@ -52,6 +52,7 @@ class frame_keys {
   [[nodiscard]] bool is_loose(const sampled_frame& outermost, const code_facts& code) const noexcept;
   [[nodiscard]] bool has_begun(const sampled_frame& frame, const code_facts& code) const noexcept;
   [[nodiscard]] std::uint64_t get_frame_key(const sampled_frame& frame) const noexcept;
+  [[nodiscard]] unsigned get_text_form() const noexcept;
   [[nodiscard]] std::uint64_t intern_text(memory_batch& memory, std::uint64_t text) noexcept;
   [[nodiscard]] std::uint32_t find_source_line(memory_batch& memory, const code_facts& code,
                                                std::uint64_t position) noexcept;

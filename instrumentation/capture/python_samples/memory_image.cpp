@@ -47,7 +47,8 @@ bool memory_image::find(std::uint64_t begin, std::size_t bytes, piece& found) no
   for (std::size_t i = 0; i < count_; ++i) {
     const std::size_t which = (last_ + i) % count_;
     const region& one = regions_[which];
-    if (begin < one.begin || begin + bytes > one.end || one.offset == unread) continue;
+    // `begin` may be any number: no sum of it is formed, because that may be small again.
+    if (begin < one.begin || begin >= one.end || bytes > one.end - begin || one.offset == unread) continue;
     const std::size_t offset = one.offset + (begin - one.begin);
     found = {before_ + offset, after_ + offset, one.end - begin};
     last_ = which;

@@ -20,7 +20,7 @@ class memory_image {
 
   void clear() noexcept { count_ = bytes_ = last_ = 0; }
   /// Adds the `bytes` bytes at `begin`, and up to 128 bytes after them in the same page. They are read at the next
-  /// `read`. Returns false if the image is full.
+  /// `read`. Call it for addresses that were readable: the sum must be an address. Returns false if the image is full.
   bool add(std::uint64_t begin, std::size_t bytes) noexcept;
 
   /// Reads everything twice by one system call. Before, between and after these reads it calls `add(batch, which)` with
@@ -38,7 +38,7 @@ class memory_image {
     return readable_;
   }
 
-  /// Finds a piece as of the last `read`. Returns false if it is not in the image.
+  /// Finds a piece as of the last `read`. Returns false if it is not in the image, as for a `begin` that is no address.
   [[nodiscard]] bool find(std::uint64_t begin, std::size_t bytes, piece& found) noexcept;
 
  private:

@@ -37,10 +37,12 @@ std::int64_t line_by_ranges(line_table table, std::int64_t line, std::int64_t wa
   return 0;
 }
 
-/// Decodes the signed number at `at`, which consists of 6-bit groups, lowest first.
+/// Decodes the signed number at `at`, which consists of 6-bit groups, lowest first. It has at most 32 bits, and the sum
+/// of all in a table cannot overflow, even if the bytes are not a table.
 std::int64_t signed_varint(const std::uint8_t* at, const std::uint8_t* end) {
+  constexpr unsigned max_bits = 36;
   std::uint64_t value = 0;
-  for (unsigned shift = 0; at < end && shift < 60; ++at, shift += 6) {
+  for (unsigned shift = 0; at < end && shift < max_bits; ++at, shift += 6) {
     value |= std::uint64_t{*at & 63U} << shift;
     if ((*at & 64U) == 0) break;
   }
@@ -78,7 +80,7 @@ bool read_safely(const void* source, void* to, std::size_t bytes) {
 /// Start of the copy of the code that contains `position`; 0 if no copy contains it.
 std::uint64_t copy_with(const python_layout& layout, const code_place& place, python_position position) {
   constexpr std::int64_t max_threads = 4096;
-  const auto bytes = static_cast<std::uint64_t>(place.units * code_unit);
+  const auto bytes = static_cast<std::uint64_t>(place.units) * std::uint64_t{code_unit};
   const auto holds = [&](std::uint64_t begin) { return position - begin <= bytes; };
   const std::uint64_t own = place.code + layout.code.instructions;
   if (holds(own)) return own;
