@@ -3,9 +3,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <sys/eventfd.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,9 +18,8 @@
 #include <utility>
 
 #include "core/base/printable.hpp"
+#include "core/base/system/child_process.hpp"
 #include "core/remote/socket_address.hpp"
-
-extern char** environ;
 
 namespace sluice::remote {
 namespace {
@@ -93,10 +90,11 @@ class complaints {
 
 struct connection::state {
   std::string name;
-  int in = -1;
-  int out = -1;
-  pid_t program = 0;        ///< The program on the other side of the pipes; 0: none.
-  mutable complaints said;  ///< The standard error of `program`.
+  child_process program;     ///< The program on the other side of the pipes, if there is one.
+  unique_descriptor socket;  ///< The socket, if there is no program.
+  int in = -1;               ///< From which to read, of `program` or `socket`.
+  int out = -1;              ///< To which to write.
+  mutable complaints said;   ///< The standard error of `program`.
   int wake_event = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   std::string recording;
   bool results = false;
@@ -113,27 +111,15 @@ struct connection::state {
   ~state() {
     stop();
     if (thread.joinable()) thread.join();
-    if (in >= 0) ::close(in);
-    if (out >= 0 && out != in) ::close(out);
     ::close(wake_event);
-    if (program > 0) end_program();
+    // A program ends by itself when its input ends, unless it hangs.
+    program.end(milliseconds(100), milliseconds(400));
   }
 
   void stop() {
     stopping = true;
     const std::uint64_t one = 1;
     static_cast<void>(!::write(wake_event, &one, sizeof one));
-  }
-
-  /// Waits for the program, which ends by itself when its input ends, and kills it if it hangs.
-  void end_program() const {
-    for (int i = 0; i < 50; ++i) {
-      if (::waitpid(program, nullptr, WNOHANG) != 0) return;
-      if (i == 10) ::kill(program, SIGTERM);
-      ::usleep(10'000);
-    }
-    ::kill(program, SIGKILL);
-    ::waitpid(program, nullptr, 0);
   }
 
   [[nodiscard]] error lost(std::string message) const {
@@ -163,8 +149,8 @@ struct connection::state {
     const auto until = steady::now() + max_sending;
     while (!bytes.empty()) {
       // Pipes have no MSG_NOSIGNAL, so this thread blocks SIGPIPE (see `send_frame`).
-      const ssize_t went = program > 0 ? ::write(out, bytes.data(), bytes.size())
-                                       : ::send(out, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      const ssize_t went =
+          socket ? ::send(out, bytes.data(), bytes.size(), MSG_NOSIGNAL) : ::write(out, bytes.data(), bytes.size());
       if (went >= 0) {
         bytes = bytes.subspan(static_cast<std::size_t>(went));
       } else if (errno == EAGAIN) {
@@ -306,7 +292,8 @@ result<std::shared_ptr<connection>> connection::to_socket(const std::string& pat
   const auto address = socket_address(path);
   if (!address)
     return fail(error_code::invalid_argument, "is not a path for a socket, which has at most 107 bytes", name);
-  s->in = s->out = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  s->socket = unique_descriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  s->in = s->out = s->socket.get();
   if (s->in < 0 || ::connect(s->in, reinterpret_cast<const sockaddr*>(&*address), sizeof *address) != 0) {
     const bool absent = errno == ENOENT;
     return fail(absent ? error_code::not_found : error_code::io, "cannot connect: " + describe_errno(errno), name,
@@ -321,36 +308,15 @@ result<std::shared_ptr<connection>> connection::to_program(const std::vector<std
                                                            const std::function<bool()>& cancelled) {
   auto s = std::make_unique<state>();
   s->name = name;
-  int to[2] = {-1, -1};
-  int start[2] = {-1, -1};
-  int errors[2] = {-1, -1};
-  const bool piped = ::pipe2(to, O_CLOEXEC) == 0 && ::pipe2(start, O_CLOEXEC) == 0 && ::pipe2(errors, O_CLOEXEC) == 0;
-  s->out = to[1];
-  s->in = start[0];
-  s->said.take(errors[0]);
-  int failed = errno;
-  if (piped) {
-    posix_spawn_file_actions_t files;
-    posix_spawn_file_actions_init(&files);
-    posix_spawn_file_actions_adddup2(&files, to[0], STDIN_FILENO);
-    posix_spawn_file_actions_adddup2(&files, start[1], STDOUT_FILENO);
-    posix_spawn_file_actions_adddup2(&files, errors[1], STDERR_FILENO);
-    std::vector<std::string> copied = words;
-    std::vector<char*> arguments;
-    for (std::string& word : copied) arguments.push_back(word.data());
-    arguments.push_back(nullptr);
-    failed = ::posix_spawnp(&s->program, arguments.front(), &files, nullptr, arguments.data(), environ);
-    posix_spawn_file_actions_destroy(&files);
-  }
-  if (to[0] >= 0) ::close(to[0]);
-  if (start[1] >= 0) ::close(start[1]);
-  if (errors[1] >= 0) ::close(errors[1]);
-  if (!piped || failed != 0) {
-    s->program = 0;
-    return fail(failed == ENOENT ? error_code::not_found : error_code::io,
-                words.front() + " cannot be started: " + describe_errno(failed), name);
-  }
-  for (const int each : {s->in, s->out, errors[0]}) ::fcntl(each, F_SETFL, O_NONBLOCK);
+  constexpr child_stream pipe = child_stream::pipe;
+  auto started = child_process::start({.words = words, .input = pipe, .output = pipe, .errors = pipe});
+  if (!started) return tl::unexpected(started.error());
+  s->program = std::move(*started);
+  s->in = s->program.output().get();
+  s->out = s->program.input().get();
+  const int errors = s->program.errors().release();
+  s->said.take(errors);
+  for (const int each : {s->in, s->out, errors}) ::fcntl(each, F_SETFL, O_NONBLOCK);
   return greeted(std::move(s), most, cancelled);
 }
 
