@@ -230,14 +230,7 @@ result<void> child_process::start_detached(const child_options& options) {
   return {};
 }
 
-child_process::child_process(child_process&& other) noexcept
-    : input_(std::move(other.input_)),
-      output_(std::move(other.output_)),
-      errors_(std::move(other.errors_)),
-      pid_(other.pid_),
-      running_(std::exchange(other.running_, false)),
-      stopped_(other.stopped_),
-      status_(other.status_) {}
+child_process::child_process(child_process&& other) noexcept { *this = std::move(other); }
 
 child_process& child_process::operator=(child_process&& other) noexcept {
   std::swap(input_, other.input_);
