@@ -36,6 +36,12 @@ result<void> open_in_editor(const std::string& /*file*/, std::uint64_t /*line*/)
 
 }  // namespace sluice::gui
 
+namespace sluice {
+
+child_process::~child_process() = default;
+
+}  // namespace sluice
+
 namespace sluice::remote {
 
 result<opened_address> open_address(const std::string& address, const trace::reader_options& /*options*/,

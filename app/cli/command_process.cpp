@@ -1,9 +1,7 @@
 #include "app/cli/command_process.hpp"
 
-#include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -18,8 +16,6 @@
 #include <string_view>
 
 #include "app/cli/standard_files.hpp"
-
-extern char** environ;  // NOLINT(readability-redundant-declaration)
 
 namespace sluice::cli {
 namespace {
@@ -37,32 +33,6 @@ tl::unexpected<error> not_executable(const std::string& name, int why) {
 }
 
 rlimit descriptors_before{};  ///< The previous limits if the limit was raised; otherwise 0.
-
-/// The current environment, with the variables in `set` added or replaced.
-std::vector<std::string> environment_with(const command_process::variables& set) {
-  std::vector<std::string> entries;
-  for (char** entry = environ; *entry != nullptr; ++entry) {
-    const std::string_view text = *entry;
-    bool replaced = false;
-    for (const auto& [name, value] : set) {
-      replaced = replaced || (text.substr(0, name.size()) == name && text.substr(name.size(), 1) == "=");
-    }
-    if (!replaced) entries.emplace_back(text);
-  }
-  for (const auto& [name, value] : set) entries.emplace_back(name).append("=").append(value);
-  return entries;
-}
-
-std::vector<char*> pointers(std::span<std::string> texts) {
-  std::vector<char*> list;
-  for (std::string& text : texts) list.push_back(text.data());
-  list.push_back(nullptr);
-  return list;
-}
-
-int get_exit_status(int wait_status) {
-  return WIFSIGNALED(wait_status) ? 128 + WTERMSIG(wait_status) : WEXITSTATUS(wait_status);
-}
 
 }  // namespace
 
@@ -147,40 +117,23 @@ void raise_descriptor_limit() {
   if (setrlimit(RLIMIT_NOFILE, &raised) == 0) descriptors_before = limit;
 }
 
-result<command_process> command_process::start(std::span<const std::string> command, const variables& set,
+result<command_process> command_process::start(const std::vector<std::string>& command, const variables& set,
                                                const signal_desk& signals) {
-  std::vector<std::string> words(command.begin(), command.end());
-  std::vector<std::string> environment = environment_with(set);
-  const std::vector<char*> arguments = pointers(words);
-  const std::vector<char*> variables_ = pointers(environment);
-  int trouble[2];  // Transfers the child's errno if exec fails; otherwise nothing is written to it.
-  if (::pipe2(trouble, O_CLOEXEC) != 0)
-    return fail(error_code::unavailable, "cannot create a pipe: " + describe_errno(errno));
-  const pid_t child = ::fork();
-  if (child == 0) {
-    signals.restore();
-    close_added_standard_files();
-    if (descriptors_before.rlim_max != 0) setrlimit(RLIMIT_NOFILE, &descriptors_before);
-    ::execvpe(arguments[0], arguments.data(), variables_.data());
-    const int why = errno;
-    [[maybe_unused]] const ssize_t written = ::write(trouble[1], &why, sizeof why);
-    ::_exit(127);
-  }
-  const int no_child = errno;
-  ::close(trouble[1]);
-  int why = 0;
-  ssize_t got = 0;
-  while (child > 0 && (got = ::read(trouble[0], &why, sizeof why)) < 0 && errno == EINTR) {
-  }
-  ::close(trouble[0]);
-  if (child < 0) return fail(error_code::unavailable, "cannot start a process: " + describe_errno(no_child));
-  if (got <= 0) return command_process(child);
-  ::waitpid(child, nullptr, 0);
-  if (why == ENOENT) {
-    return fail(error_code::not_found, "no such command, or the interpreter named in its first line is missing",
-                words[0]);
-  }
-  return not_executable(words[0], why);
+  constexpr child_stream own = child_stream::inherited;
+  auto child = child_process::start({.words = command,
+                                     .environment = set,
+                                     .input = own,
+                                     .output = own,
+                                     .errors = own,
+                                     .keeps_descriptors = true,
+                                     .before_program = [&] {
+                                       signals.restore();
+                                       close_added_standard_files();
+                                       if (descriptors_before.rlim_max != 0)
+                                         setrlimit(RLIMIT_NOFILE, &descriptors_before);
+                                     }});
+  if (!child) return tl::unexpected(child.error());
+  return command_process(std::move(*child));
 }
 
 namespace {
@@ -216,27 +169,22 @@ void command_process::pass_on(const arrived_signal& signal) const {
       std::find(terminal_signals.begin(), terminal_signals.end(), signal.number) != terminal_signals.end();
   if (signal.from_kernel && has_it) return;
   if (signal.from_kernel && signal.number == SIGXCPU) return;  // The time limit is this process's, not the command's.
-  if (signal.sender > 0 && descends_from(signal.sender, pid_)) return;
+  if (signal.sender > 0 && descends_from(signal.sender, pid())) return;
   if (signal.queued) {
-    ::sigqueue(pid_, signal.number, signal.value);
+    ::sigqueue(pid(), signal.number, signal.value);
   } else {
-    ::kill(pid_, signal.number);
+    child_.send_signal(signal.number);
   }
 }
 
-int command_process::wait(const signal_desk& signals, std::chrono::milliseconds period, const listener& heard) const {
+int command_process::wait(const signal_desk& signals, std::chrono::milliseconds period, const listener& heard) {
   using clock = std::chrono::steady_clock;
-  bool stopped = false;
   clock::time_point stop_came{};  // Time of the last stop signal; the epoch if there was none.
   for (;;) {
-    int status = 0;
-    while (::waitpid(pid_, &status, WNOHANG | WUNTRACED | WCONTINUED) == pid_) {
-      if (WIFEXITED(status) || WIFSIGNALED(status)) return get_exit_status(status);
-      stopped = WIFSTOPPED(status);
-    }
+    if (child_.poll()) return child_.status().of_shell();
     // If something else stopped the command, such as a scheduler, that may later continue the command alone. So this
     // process must not stop.
-    if (stopped && clock::now() < stop_came + stops_together) {
+    if (child_.stopped() && clock::now() < stop_came + stops_together) {
       stop_came = {};
       ::raise(SIGSTOP);  // The command continues together with this process: its group, or forwarding.
     }

@@ -6,12 +6,12 @@
 #include <chrono>
 #include <functional>
 #include <optional>
-#include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "core/base/error.hpp"
+#include "core/base/system/child_process.hpp"
 
 namespace sluice::cli {
 
@@ -65,10 +65,10 @@ class command_process {
 
   /// Errors: not_found; invalid_argument if the command cannot be executed; unavailable if the system cannot create a
   /// process.
-  [[nodiscard]] static result<command_process> start(std::span<const std::string> command, const variables& set,
+  [[nodiscard]] static result<command_process> start(const std::vector<std::string>& command, const variables& set,
                                                      const signal_desk& signals);
 
-  [[nodiscard]] pid_t pid() const { return pid_; }
+  [[nodiscard]] pid_t pid() const { return child_.pid(); }
 
   /// Called with each signal that arrives while waiting, and with nullopt after each `period`. If it returns true, the
   /// signal is not forwarded.
@@ -78,12 +78,12 @@ class command_process {
   /// the command also receives, and signals sent by the command or its descendants. If a shell's job control stops the
   /// command together with this process, this process stops too. Returns the exit status 0..255, or 128 + n for signal
   /// n.
-  [[nodiscard]] int wait(const signal_desk& signals, std::chrono::milliseconds period, const listener& heard) const;
+  [[nodiscard]] int wait(const signal_desk& signals, std::chrono::milliseconds period, const listener& heard);
 
  private:
-  explicit command_process(pid_t pid) : pid_(pid) {}
+  explicit command_process(child_process child) : child_(std::move(child)) {}
   void pass_on(const arrived_signal& signal) const;
-  pid_t pid_;
+  child_process child_;
 };
 
 /// True if another running process was started with `name`=`value` in its environment. Finds all descendants of a

@@ -334,7 +334,7 @@ int record(const record_options& options) {
     }
     live.emplace(std::move(*started));
   }
-  const auto command = command_process::start(options.command, environment_for(options, *session), signals);
+  auto command = command_process::start(options.command, environment_for(options, *session), signals);
   if (!command) {
     static_cast<void>(session->stop());
     complain(command.error().to_string());

@@ -1,16 +1,12 @@
 #include "app/processes/probe.hpp"
 
 #include <fcntl.h>
-#include <poll.h>
 #include <signal.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
-#include <array>
 #include <cerrno>
 #include <new>
 #include <string_view>
@@ -19,8 +15,6 @@
 
 namespace sluice::processes {
 namespace {
-
-using std::chrono::steady_clock;
 
 /// Exit statuses of a child that gave no result. The numbers are unusual, because a library may end the child with a
 /// status of its own.
@@ -61,8 +55,8 @@ void be_ended_first() {
   close(score);
 }
 
-[[noreturn]] void run_in_child(const std::function<std::string()>& query, const probe_limits& limits, pid_t parent,
-                               int to) {
+[[noreturn]] void run_in_child(const std::function<std::string()>& query, std::optional<std::size_t> memory_bytes,
+                               pid_t parent, int to) {
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (getppid() != parent) _exit(status_not_taken);  // The parent ended before the previous line took effect.
   // Do not inherit our signal handlers: a crash must end the child by its signal.
@@ -72,7 +66,7 @@ void be_ended_first() {
     for (const int each : {0, 1, 2}) dup2(nothing, each);
   }
   be_ended_first();
-  if (limits.memory_bytes) bound_memory(*limits.memory_bytes);
+  if (memory_bytes) bound_memory(*memory_bytes);
   // No exception may leave this function, because the child would then continue as a second parent.
   try {
     _exit(write_all(to, query()) ? 0 : status_not_taken);
@@ -81,87 +75,44 @@ void be_ended_first() {
   }
 }
 
-enum class reading { ended, late, too_long, given_up };
-
-/// Reads into `text` until the end of the file, the deadline or a limit is reached, or `watcher` gives up.
-reading read_all(int begin, std::string& text, steady_clock::time_point deadline, std::size_t most,
-                 probe_watcher* watcher) {
-  for (std::array<char, 65536> part;;) {
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - steady_clock::now()).count();
-    if (left <= 0) return reading::late;
-    pollfd ready[2] = {{begin, POLLIN, 0}, {watcher != nullptr ? watcher->descriptor() : -1, POLLIN, 0}};
-    const int n = poll(ready, 2, static_cast<int>(std::min<std::int64_t>(left, 1'000'000)));
-    if (n < 0 && errno != EINTR) return reading::late;
-    if (n <= 0) continue;
-    if (ready[1].revents != 0 && watcher->gives_up()) return reading::given_up;
-    if (ready[0].revents == 0) continue;
-    const ssize_t got = read(begin, part.data(), part.size());
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return reading::ended;
-    text.append(part.data(), static_cast<std::size_t>(got));
-    if (text.size() > most) return reading::too_long;
-  }
-}
-
-std::string to_seconds(std::chrono::milliseconds time) {
-  return std::to_string(std::chrono::ceil<std::chrono::seconds>(time).count()) + " s";
-}
-
 /// Why a child that has ended gave no result; empty if the child gave one.
-std::string format_trouble(int status, const probe_limits& limits) {
-  if (WIFSIGNALED(status)) {
-    const int number = WTERMSIG(status);
-    return number == SIGKILL ? "was killed, perhaps because memory ran out"
-                             : std::string("crashed (") + strsignal(number) + ")";
+std::string format_trouble(const exit_status& status, std::optional<std::size_t> memory_bytes) {
+  if (status.signal != 0) {
+    return status.signal == SIGKILL ? "was killed, perhaps because memory ran out"
+                                    : std::string("crashed (") + strsignal(status.signal) + ")";
   }
-  switch (WEXITSTATUS(status)) {
+  switch (status.code) {
     case 0:
       return {};
     case status_threw:
       return "threw an exception";
     case status_no_memory:
-      return "needs more than " + format_bytes(limits.memory_bytes.value_or(0)) + " of memory";
+      return "needs more than " + format_bytes(memory_bytes.value_or(0)) + " of memory";
     default:
-      return "ended the process with status " + std::to_string(WEXITSTATUS(status));
+      return "ended the process with status " + std::to_string(status.code);
   }
 }
 
 }  // namespace
 
-result<std::string> probe(const std::function<std::string()>& query, const probe_limits& limits,
-                          probe_watcher* watcher) {
+result<std::string> probe(const std::function<std::string()>& query, const output_limits& limits,
+                          std::optional<std::size_t> memory_bytes, output_watcher* watcher) {
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) != 0) return fail(error_code::unavailable, describe_errno(errno), "pipe");
+  unique_descriptor output(ends[0]);
+  unique_descriptor input(ends[1]);
   const pid_t parent = getpid();
-  const pid_t child = fork();
-  if (child == 0) {
-    close(ends[0]);
-    run_in_child(query, limits, parent, ends[1]);
+  const pid_t pid = fork();
+  if (pid == 0) {
+    output = {};
+    run_in_child(query, memory_bytes, parent, input.get());
   }
-  const int problem = errno;
-  close(ends[1]);
-  if (child < 0) {
-    close(ends[0]);
-    return fail(error_code::unavailable, describe_errno(problem), "fork");
-  }
-  std::string text;
-  const reading options = read_all(ends[0], text, steady_clock::now() + limits.timeout, limits.result_bytes, watcher);
-  close(ends[0]);
-  // If the child has closed the pipe, it is ending anyway.
-  if (options != reading::ended) kill(child, SIGKILL);
-  int status = 0;
-  while (waitpid(child, &status, 0) < 0 && errno == EINTR) continue;
-  switch (options) {
-    case reading::late:
-      return fail(error_code::unavailable, "no result within " + to_seconds(limits.timeout));
-    case reading::too_long:
-      return fail(error_code::unavailable, "the result is longer than " + format_bytes(limits.result_bytes));
-    case reading::given_up:
-      return fail(error_code::cancelled, "the result is no longer needed");
-    case reading::ended:
-      break;
-  }
-  if (std::string trouble = format_trouble(status, limits); !trouble.empty())
+  if (pid < 0) return fail(error_code::unavailable, describe_errno(errno), "fork");
+  child_process child(pid, std::move(output));
+  input = {};
+  auto text = child.read_output(limits, watcher);
+  if (!text) return text;
+  if (std::string trouble = format_trouble(child.status(), memory_bytes); !trouble.empty())
     return fail(error_code::unavailable, std::move(trouble));
   return text;
 }

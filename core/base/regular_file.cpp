@@ -11,25 +11,7 @@ namespace sluice {
 
 const int regular_file::flags = O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC;
 
-regular_file::regular_file(regular_file&& other) noexcept
-    : descriptor_(std::exchange(other.descriptor_, -1)),
-      path_(std::move(other.path_)),
-      bytes_(other.bytes_),
-      changed_(other.changed_) {}
-
-regular_file& regular_file::operator=(regular_file&& other) noexcept {
-  std::swap(descriptor_, other.descriptor_);
-  std::swap(path_, other.path_);
-  bytes_ = other.bytes_;
-  changed_ = other.changed_;
-  return *this;
-}
-
-regular_file::~regular_file() {
-  if (descriptor_ >= 0) ::close(descriptor_);
-}
-
-int regular_file::release() { return std::exchange(descriptor_, -1); }
+int regular_file::release() { return descriptor_.release(); }
 
 result<regular_file> regular_file::open(const std::string& path, std::uint64_t max_bytes) {
   // Check the file before opening it, because opening a device can have side effects. The opened file is checked again.
@@ -64,7 +46,7 @@ result<std::string> regular_file::read() const {
   std::string text(bytes_, '\0');
   std::size_t got = 0;
   while (got < text.size()) {
-    const ssize_t more = ::pread(descriptor_, text.data() + got, text.size() - got, static_cast<off_t>(got));
+    const ssize_t more = ::pread(descriptor(), text.data() + got, text.size() - got, static_cast<off_t>(got));
     if (more < 0 && errno == EINTR) continue;
     if (more < 0) return fail(error_code::io, "cannot read: " + describe_errno(errno), path_, {}, got);
     if (more == 0) break;

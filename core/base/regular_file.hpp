@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/base/error.hpp"
+#include "core/base/system/unique_descriptor.hpp"
 
 namespace sluice {
 
@@ -24,11 +25,7 @@ class regular_file {
   /// The flags with which the descriptor passed to `of` must have been opened.
   static const int flags;
 
-  regular_file(regular_file&& other) noexcept;
-  regular_file& operator=(regular_file&& other) noexcept;
-  ~regular_file();
-
-  [[nodiscard]] int descriptor() const { return descriptor_; }
+  [[nodiscard]] int descriptor() const { return descriptor_.get(); }
   /// Transfers ownership of the descriptor to the caller.
   [[nodiscard]] int release();
   /// The size of the file when it was opened, in bytes.
@@ -42,7 +39,7 @@ class regular_file {
  private:
   regular_file(int descriptor, std::string path) : descriptor_(descriptor), path_(std::move(path)) {}
 
-  int descriptor_ = -1;
+  unique_descriptor descriptor_;
   std::string path_;
   std::uint64_t bytes_ = 0;
   timespec changed_{};

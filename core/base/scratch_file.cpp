@@ -33,13 +33,6 @@ std::string scratch_place() {
 
 scratch_file::scratch_file(int fd) : fd_(fd), path_("/proc/self/fd/" + std::to_string(fd)) {}
 
-scratch_file::scratch_file(scratch_file&& other) noexcept
-    : fd_(std::exchange(other.fd_, -1)), path_(std::move(other.path_)) {}
-
-scratch_file::~scratch_file() {
-  if (fd_ >= 0) ::close(fd_);
-}
-
 result<scratch_file> scratch_file::make() {
   const std::string place = scratch_place();
   int fd = ::open(place.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0600);

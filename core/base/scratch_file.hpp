@@ -3,6 +3,7 @@
 #include <string>
 
 #include "core/base/error.hpp"
+#include "core/base/system/unique_descriptor.hpp"
 #include "core/base/unfinished.hpp"
 
 namespace sluice {
@@ -18,17 +19,13 @@ class scratch_file {
   /// Creates an empty file in `scratch_place`. Errors: io, no_space.
   [[nodiscard]] static result<scratch_file> make();
 
-  scratch_file(scratch_file&& other) noexcept;
-  scratch_file& operator=(scratch_file&&) = delete;
-  ~scratch_file();
-
   /// A path under which the file can be opened while this object exists. Descriptors that were opened through the path
   /// remain valid after that.
   [[nodiscard]] const std::string& path() const { return path_; }
 
  private:
   explicit scratch_file(int fd);
-  int fd_ = -1;
+  unique_descriptor fd_;
   std::string path_;
 };
 

@@ -11,6 +11,7 @@
 #include <chrono>
 #include <vector>
 
+#include "core/base/system/unique_descriptor.hpp"
 #include "core/query/elsewhere/queries.hpp"
 #include "core/query/elsewhere/question_desk.hpp"
 #include "core/remote/frames.hpp"
@@ -32,22 +33,18 @@ constexpr int ring_every = 100;  // ms
 /// Wakes a thread that polls.
 class wake_event {
  public:
-  wake_event() : descriptor_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {}
-  ~wake_event() { ::close(descriptor_); }
-  wake_event(const wake_event&) = delete;
-  wake_event& operator=(const wake_event&) = delete;
-  [[nodiscard]] int descriptor() const { return descriptor_; }
+  [[nodiscard]] int descriptor() const { return descriptor_.get(); }
   void ring() const {
     const std::uint64_t one = 1;
-    static_cast<void>(!::write(descriptor_, &one, sizeof one));
+    static_cast<void>(!::write(descriptor(), &one, sizeof one));
   }
   void silence() const {
     std::uint64_t rung = 0;
-    static_cast<void>(!::read(descriptor_, &rung, sizeof rung));
+    static_cast<void>(!::read(descriptor(), &rung, sizeof rung));
   }
 
  private:
-  const int descriptor_;
+  const unique_descriptor descriptor_{::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
 };
 
 class answering {

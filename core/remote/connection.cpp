@@ -2,10 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
-#include <signal.h>
-#include <spawn.h>
 #include <sys/eventfd.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -20,9 +17,8 @@
 #include <utility>
 
 #include "core/base/printable.hpp"
+#include "core/base/system/child_process.hpp"
 #include "core/remote/socket_address.hpp"
-
-extern char** environ;
 
 namespace sluice::remote {
 namespace {
@@ -38,30 +34,28 @@ constexpr std::size_t received_at_once = std::size_t{256} << 10;
 /// be endless. Thread-safe.
 class complaints {
  public:
-  complaints() = default;
-  complaints(const complaints&) = delete;
-  complaints& operator=(const complaints&) = delete;
-  ~complaints() {
-    if (from_ >= 0) ::close(from_);
+  /// Takes the end of a pipe.
+  void take(unique_descriptor from) {
+    ::fcntl(from.get(), F_SETFL, O_NONBLOCK);
+    from_ = std::move(from);
   }
-
-  /// Takes ownership of the end of a pipe, which must be non-blocking.
-  void take(int begin) { from_ = begin; }
   /// The descriptor to wait for; negative if there is none.
-  [[nodiscard]] int descriptor() const { return from_; }
+  [[nodiscard]] int descriptor() {
+    const std::scoped_lock lock(mutex_);
+    return from_.get();
+  }
 
   /// Reads some of the available output, but not all of it, because endless output must not block other work. If nobody
   /// calls this function, the program waits for space in the pipe.
   void listen() {
     const std::scoped_lock lock(mutex_);
     char some[4096];
-    for (int turn = 0; turn < max_turns && from_ >= 0; ++turn) {
-      const ssize_t got = ::read(from_, some, sizeof some);
+    for (int turn = 0; turn < max_turns && from_; ++turn) {
+      const ssize_t got = ::read(from_.get(), some, sizeof some);
       if (got < 0 && errno == EINTR) continue;
       if (got < 0 && errno == EAGAIN) return;
       if (got <= 0) {
-        ::close(from_);
-        from_ = -1;
+        from_ = {};
         return;
       }
       end_.append(some, static_cast<std::size_t>(got));
@@ -84,19 +78,18 @@ class complaints {
   static constexpr int max_turns = 16;
   static constexpr std::size_t kept = 4096;         // bytes
   static constexpr std::size_t longest_line = 500;  // bytes
-  std::atomic<int> from_{-1};
   std::mutex mutex_;
-  std::string end_;  ///< Guarded by `mutex_`.
+  unique_descriptor from_;  ///< Guarded by `mutex_`.
+  std::string end_;         ///< Guarded by `mutex_`.
 };
 
 }  // namespace
 
 struct connection::state {
   std::string name;
-  int in = -1;
-  int out = -1;
-  pid_t program = 0;        ///< The program on the other side of the pipes; 0: none.
-  mutable complaints said;  ///< The standard error of `program`.
+  child_process program;     ///< The program on the other side of the socket, if this process has started it.
+  unique_descriptor socket;  ///< Non-blocking.
+  mutable complaints said;   ///< The standard error of `program`.
   int wake_event = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   std::string recording;
   bool results = false;
@@ -113,10 +106,10 @@ struct connection::state {
   ~state() {
     stop();
     if (thread.joinable()) thread.join();
-    if (in >= 0) ::close(in);
-    if (out >= 0 && out != in) ::close(out);
     ::close(wake_event);
-    if (program > 0) end_program();
+    socket = {};
+    // A program ends by itself when its input ends, unless it hangs.
+    program.end(milliseconds(100), milliseconds(400));
   }
 
   void stop() {
@@ -125,28 +118,17 @@ struct connection::state {
     static_cast<void>(!::write(wake_event, &one, sizeof one));
   }
 
-  /// Waits for the program, which ends by itself when its input ends, and kills it if it hangs.
-  void end_program() const {
-    for (int i = 0; i < 50; ++i) {
-      if (::waitpid(program, nullptr, WNOHANG) != 0) return;
-      if (i == 10) ::kill(program, SIGTERM);
-      ::usleep(10'000);
-    }
-    ::kill(program, SIGKILL);
-    ::waitpid(program, nullptr, 0);
-  }
-
   [[nodiscard]] error lost(std::string message) const {
     error output{error_code::io, std::move(message), name, error::no_offset, {}};
     if (const std::string line = said.last_line(); !line.empty()) output.message += " (" + line + ")";
     return output;
   }
 
-  /// Waits until `descriptor` is ready, the connection is stopped, or `until`. Returns true if it is ready.
-  [[nodiscard]] bool wait(int descriptor, short events, steady::time_point until) const {
+  /// Waits until the socket is ready, the connection is stopped, or `until`. Returns true if it is ready.
+  [[nodiscard]] bool wait(short events, steady::time_point until) const {
     while (!stopping) {
       const auto left = std::chrono::ceil<milliseconds>(until - steady::now());
-      pollfd watched[3] = {{descriptor, events, 0}, {wake_event, POLLIN, 0}, {said.descriptor(), POLLIN, 0}};
+      pollfd watched[3] = {{socket.get(), events, 0}, {wake_event, POLLIN, 0}, {said.descriptor(), POLLIN, 0}};
       const int most = static_cast<int>(std::clamp<std::int64_t>(left.count(), 0, 1'000'000));
       const int ready = ::poll(watched, 3, most);
       if (ready < 0 && errno == EINTR) continue;
@@ -162,13 +144,11 @@ struct connection::state {
   result<void> send(std::span<const std::byte> bytes) const {
     const auto until = steady::now() + max_sending;
     while (!bytes.empty()) {
-      // Pipes have no MSG_NOSIGNAL, so this thread blocks SIGPIPE (see `send_frame`).
-      const ssize_t went = program > 0 ? ::write(out, bytes.data(), bytes.size())
-                                       : ::send(out, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+      const ssize_t went = ::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
       if (went >= 0) {
         bytes = bytes.subspan(static_cast<std::size_t>(went));
       } else if (errno == EAGAIN) {
-        if (!wait(out, POLLOUT, until)) return tl::unexpected(lost("the other side has stopped reading"));
+        if (!wait(POLLOUT, until)) return tl::unexpected(lost("the other side has stopped reading"));
       } else if (errno != EINTR) {
         return tl::unexpected(lost("the connection has ended"));
       }
@@ -180,25 +160,14 @@ struct connection::state {
     std::vector<std::byte> bytes;
     put_frame(bytes, kind, id, payload);
     const std::scoped_lock lock(sending);
-    sigset_t pipe_signal{}, before{};
-    sigemptyset(&pipe_signal);
-    sigaddset(&pipe_signal, SIGPIPE);
-    pthread_sigmask(SIG_BLOCK, &pipe_signal, &before);
-    auto sent = send(bytes);
-    if (!sent && !sigismember(&before, SIGPIPE)) {
-      const timespec none{};
-      while (sigtimedwait(&pipe_signal, nullptr, &none) > 0) {
-      }
-    }
-    pthread_sigmask(SIG_SETMASK, &before, nullptr);
-    return sent;
+    return send(bytes);
   }
 
   /// Reads the available bytes, or waits for some. Errors: io.
   result<void> receive(frame_buffer& into, steady::time_point until) const {
     std::vector<std::byte> bytes(received_at_once);
-    if (!wait(in, POLLIN, until)) return tl::unexpected(lost(stopping ? "cancelled" : "no reply"));
-    const ssize_t got = ::read(in, bytes.data(), bytes.size());
+    if (!wait(POLLIN, until)) return tl::unexpected(lost(stopping ? "cancelled" : "no reply"));
+    const ssize_t got = ::read(socket.get(), bytes.data(), bytes.size());
     if (got < 0 && (errno == EINTR || errno == EAGAIN)) return {};
     if (got <= 0) return tl::unexpected(lost("the connection has ended"));
     into.add(std::span(bytes).first(static_cast<std::size_t>(got)));
@@ -276,7 +245,7 @@ result<std::shared_ptr<connection>> connection::greeted(std::unique_ptr<state> s
       return fail(error_code::foreign, "does not reply like a Sluice server", s->name,
                   "the remote shell's start files must not print anything");
     if (!*next) {
-      if (!s->wait(s->in, POLLIN, std::min(steady::now() + look_at_cancel, until)) && steady::now() < until) continue;
+      if (!s->wait(POLLIN, std::min(steady::now() + look_at_cancel, until)) && steady::now() < until) continue;
       if (auto got = s->receive(came, until); !got) return tl::unexpected(got.error());
       continue;
     }
@@ -306,13 +275,13 @@ result<std::shared_ptr<connection>> connection::to_socket(const std::string& pat
   const auto address = socket_address(path);
   if (!address)
     return fail(error_code::invalid_argument, "is not a path for a socket, which has at most 107 bytes", name);
-  s->in = s->out = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  if (s->in < 0 || ::connect(s->in, reinterpret_cast<const sockaddr*>(&*address), sizeof *address) != 0) {
+  s->socket = unique_descriptor(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (!s->socket || ::connect(s->socket.get(), reinterpret_cast<const sockaddr*>(&*address), sizeof *address) != 0) {
     const bool absent = errno == ENOENT;
     return fail(absent ? error_code::not_found : error_code::io, "cannot connect: " + describe_errno(errno), name,
                 "use the socket that `sluice record --live` prints");
   }
-  ::fcntl(s->in, F_SETFL, O_NONBLOCK);
+  ::fcntl(s->socket.get(), F_SETFL, O_NONBLOCK);
   return greeted(std::move(s), greeting_of_socket, {});
 }
 
@@ -321,36 +290,18 @@ result<std::shared_ptr<connection>> connection::to_program(const std::vector<std
                                                            const std::function<bool()>& cancelled) {
   auto s = std::make_unique<state>();
   s->name = name;
-  int to[2] = {-1, -1};
-  int start[2] = {-1, -1};
-  int errors[2] = {-1, -1};
-  const bool piped = ::pipe2(to, O_CLOEXEC) == 0 && ::pipe2(start, O_CLOEXEC) == 0 && ::pipe2(errors, O_CLOEXEC) == 0;
-  s->out = to[1];
-  s->in = start[0];
-  s->said.take(errors[0]);
-  int failed = errno;
-  if (piped) {
-    posix_spawn_file_actions_t files;
-    posix_spawn_file_actions_init(&files);
-    posix_spawn_file_actions_adddup2(&files, to[0], STDIN_FILENO);
-    posix_spawn_file_actions_adddup2(&files, start[1], STDOUT_FILENO);
-    posix_spawn_file_actions_adddup2(&files, errors[1], STDERR_FILENO);
-    std::vector<std::string> copied = words;
-    std::vector<char*> arguments;
-    for (std::string& word : copied) arguments.push_back(word.data());
-    arguments.push_back(nullptr);
-    failed = ::posix_spawnp(&s->program, arguments.front(), &files, nullptr, arguments.data(), environ);
-    posix_spawn_file_actions_destroy(&files);
-  }
-  if (to[0] >= 0) ::close(to[0]);
-  if (start[1] >= 0) ::close(start[1]);
-  if (errors[1] >= 0) ::close(errors[1]);
-  if (!piped || failed != 0) {
-    s->program = 0;
-    return fail(failed == ENOENT ? error_code::not_found : error_code::io,
-                words.front() + " cannot be started: " + describe_errno(failed), name);
-  }
-  for (const int each : {s->in, s->out, errors[0]}) ::fcntl(each, F_SETFL, O_NONBLOCK);
+  int ends[2] = {-1, -1};
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+    return fail(error_code::unavailable, "cannot make a socket: " + describe_errno(errno), name);
+  s->socket = unique_descriptor(ends[0]);
+  unique_descriptor of_program(ends[1]);
+  ::fcntl(ends[0], F_SETFL, O_NONBLOCK);
+  auto started =
+      child_process::start({.words = words, .input = ends[1], .output = ends[1], .errors = child_stream::pipe});
+  if (!started) return tl::unexpected(started.error());
+  s->program = std::move(*started);
+  s->said.take(std::move(s->program.errors()));
+  of_program = {};  // So that the end of the program ends the stream.
   return greeted(std::move(s), most, cancelled);
 }
 

@@ -29,8 +29,8 @@ class connection {
   [[nodiscard]] static result<std::shared_ptr<connection>> to_socket(const std::string& path, const std::string& name);
   /// Starts the program with the command line `words`, whose first word is looked up in PATH, and communicates through
   /// the program's standard input and output. Fails if the program does not greet within `most`, which must be long
-  /// enough for a user to type a password, or if `cancelled` returns true before. Errors: not_found, io, foreign. The
-  /// errors include the last line of the program's standard error.
+  /// enough for a user to type a password, or if `cancelled` returns true before. Errors: those of
+  /// `child_process::start`; io, foreign. The errors include the last line of the program's standard error.
   [[nodiscard]] static result<std::shared_ptr<connection>> to_program(const std::vector<std::string>& words,
                                                                       const std::string& name,
                                                                       std::chrono::milliseconds most,

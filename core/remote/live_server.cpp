@@ -18,6 +18,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/base/system/unique_descriptor.hpp"
 #include "core/remote/frames.hpp"
 #include "core/remote/served_recording.hpp"
 #include "core/remote/socket_address.hpp"
@@ -33,21 +34,6 @@ constexpr std::size_t taken_at_once = std::size_t{64} << 10;
 /// The longest payload of this server's requests.
 constexpr std::size_t max_payload = 64;
 constexpr milliseconds longest_wait{1'000};
-
-/// A file descriptor that is closed when this object is destroyed.
-class descriptor {
- public:
-  explicit descriptor(int number) : number_(number) {}
-  descriptor(const descriptor&) = delete;
-  descriptor& operator=(const descriptor&) = delete;
-  ~descriptor() {
-    if (number_ >= 0) ::close(number_);
-  }
-  [[nodiscard]] int get() const { return number_; }
-
- private:
-  const int number_;
-};
 
 bool is_allowed(int socket) {
   ucred peer{};
@@ -126,7 +112,7 @@ class peer {
     return true;
   }
 
-  const descriptor socket_;
+  const unique_descriptor socket_;
   served_recording recording_;
   frame_buffer in_{max_payload};
   std::vector<std::byte> out_;  ///< The reply that is being sent.
@@ -159,7 +145,7 @@ void remove_left_socket(const std::string& path) {
   const auto address = socket_address(path);
   struct stat there {};
   if (!address || ::lstat(path.c_str(), &there) != 0 || !S_ISSOCK(there.st_mode) || there.st_uid != ::geteuid()) return;
-  const descriptor asks(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const unique_descriptor asks(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   const int result = ::connect(asks.get(), reinterpret_cast<const sockaddr*>(&*address), sizeof *address);
   if (result != 0 && errno == ECONNREFUSED) ::unlink(path.c_str());
 }
@@ -167,18 +153,14 @@ void remove_left_socket(const std::string& path) {
 }  // namespace
 
 struct live_server::state {
-  state(std::string recording, std::string socket, int listening, int wake_event, const server_limits& method)
-      : path(std::move(recording)),
-        name(std::move(socket)),
-        limits(method),
-        listener(listening),
-        wake_event(wake_event) {}
+  state(std::string recording, std::string socket, int listening, int event, const server_limits& method)
+      : path(std::move(recording)), name(std::move(socket)), limits(method), listener(listening), wake_event(event) {}
 
   const std::string path;
   const std::string name;
   const server_limits limits;
-  const descriptor listener;
-  const descriptor wake_event;  ///< An eventfd that is signalled when one of the members below changes.
+  const unique_descriptor listener;
+  const unique_descriptor wake_event;  ///< An eventfd that is signalled when one of the members below changes.
   std::atomic<bool> stopping{false};
   std::atomic<bool> ended{false};  ///< The recording is complete.
   std::mutex mutex;

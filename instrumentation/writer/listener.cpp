@@ -19,17 +19,6 @@
 
 namespace sluice::writer {
 
-unique_descriptor& unique_descriptor::operator=(unique_descriptor&& other) noexcept {
-  std::swap(number_, other.number_);
-  return *this;
-}
-
-unique_descriptor::~unique_descriptor() {
-  if (number_ >= 0) ::close(number_);
-}
-
-int unique_descriptor::release() { return std::exchange(number_, -1); }
-
 namespace {
 
 constexpr std::size_t max_silent_clients = 64;

@@ -13,28 +13,12 @@
 #include <vector>
 
 #include "core/base/error.hpp"
+#include "core/base/system/unique_descriptor.hpp"
 #include "instrumentation/ring/protocol.hpp"
 #include "instrumentation/writer/private_folder.hpp"
 #include "instrumentation/writer/ring_reader.hpp"
 
 namespace sluice::writer {
-
-/// Owns a file descriptor and closes it in the destructor.
-class unique_descriptor {
- public:
-  unique_descriptor() = default;
-  explicit unique_descriptor(int number) : number_(number) {}
-  unique_descriptor(unique_descriptor&& other) noexcept : number_(other.release()) {}
-  unique_descriptor& operator=(unique_descriptor&& other) noexcept;
-  ~unique_descriptor();
-
-  [[nodiscard]] int get() const { return number_; }
-  [[nodiscard]] explicit operator bool() const { return number_ >= 0; }
-  int release();
-
- private:
-  int number_ = -1;
-};
 
 /// A ring that a client sent.
 struct arrival {

@@ -248,27 +248,37 @@ TEST(directions, includes_name_their_path_from_the_root) {
   }
 }
 
-// The limits of nlohmann's parser are not those of the project: see core/base/json/json_text.hpp.
-TEST(directions, json_is_made_into_trees_in_one_place_that_bounds_them) {
-  const std::map<std::string, std::set<std::string>> makers{
-      {"core/base/json/json_text.cpp", {"json::parse("}}, {"core/import/chrome/parse.cpp", {"simdjson::dom::parser"}}};
-  const std::vector<std::string> ways{
-      "json::parse(",     "json::sax_parse(",    "json::accept(",      "json::from_bjdata(",    "json::from_bson(",
-      "json::from_cbor(", "json::from_msgpack(", "json::from_ubjson(", "simdjson::dom::parser", "simdjson::ondemand"};
-  std::size_t seen = 0;
+/// Fails if a file contains one of `ways` that `makers` does not list for it, or does not contain one that is listed.
+void expect_only_in(const std::map<std::string, std::set<std::string>>& makers, const std::vector<std::string>& ways,
+                    const std::string& advice) {
+  std::map<std::string, std::set<std::string>> seen;
   for (const auto& source : sources()) {
     if (source.path.starts_with("tests/")) continue;
     std::ifstream in(fs::path(SLUICE_SOURCE_DIR) / source.path);
     const std::string text(std::istreambuf_iterator<char>(in), {});
-    const auto maker = makers.find(source.path);
-    for (const std::string& way : ways) {
-      if (text.find(way) == std::string::npos) continue;
-      const bool known = maker != makers.end() && maker->second.contains(way);
-      EXPECT_TRUE(known) << source.path << " has " << way << "...: use parse_json";
-      seen += known ? 1 : 0;
-    }
+    for (const std::string& way : ways)
+      if (text.find(way) != std::string::npos) seen[source.path].insert(way);
   }
-  EXPECT_EQ(seen, makers.size()) << "a listed parser is not in its file";
+  EXPECT_EQ(seen, makers) << advice;
+}
+
+// The limits of nlohmann's parser are not those of the project: see core/base/json/json_text.hpp.
+TEST(directions, json_is_made_into_trees_in_one_place_that_bounds_them) {
+  expect_only_in(
+      {{"core/base/json/json_text.cpp", {"json::parse("}}, {"core/import/chrome/parse.cpp", {"simdjson::dom::parser"}}},
+      {"json::parse(", "json::sax_parse(", "json::accept(", "json::from_bjdata(", "json::from_bson(",
+       "json::from_cbor(", "json::from_msgpack(", "json::from_ubjson(", "simdjson::dom::parser", "simdjson::ondemand"},
+      "use parse_json");
+}
+
+// A probe runs a function in a child, not a program. A demo on a GPU replaces its own process by `sluice record`.
+TEST(directions, programs_are_started_in_one_place) {
+  expect_only_in({{"core/base/system/child_process.cpp", {"vfork()", "execvpe("}},
+                  {"app/processes/probe.cpp", {" fork()"}},
+                  {"app/cli/demo.cpp", {"execv("}}},
+                 {" fork()", ":fork()", "vfork()", "execv(", "execve(", "execvp(", "execvpe(", "execl(", "execlp(",
+                  "posix_spawn(", "posix_spawnp(", "popen(", "std::system("},
+                 "use child_process");
 }
 
 TEST(tree, holds_the_known_folders_only) {

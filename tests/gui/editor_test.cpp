@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 #include "app/processes/command_line.hpp"
 
 namespace sluice::gui {
@@ -35,6 +37,17 @@ TEST(editor, opens_only_files_of_this_machine) {
   EXPECT_EQ(open_in_editor("train.py", 1).error().code, error_code::invalid_argument);
   EXPECT_EQ(open_in_editor("/no/such/train.py", 1).error().code, error_code::not_found);
   EXPECT_EQ(open_in_editor("/dev/null", 1).error().code, error_code::not_found) << "not a regular file";
+}
+
+TEST(editor, is_named_if_it_does_not_exist) {
+  const char* const before = std::getenv("VISUAL");
+  const std::string was = before == nullptr ? "" : before;
+  setenv("VISUAL", "/no/such/editor --wait", 1);
+  const auto opened = open_in_editor("/etc/passwd", 1);
+  setenv("VISUAL", was.c_str(), 1);  // Empty means the same as unset.
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, error_code::not_found);
+  EXPECT_EQ(opened.error().file, "/no/such/editor");
 }
 
 }  // namespace

@@ -14,9 +14,9 @@
 #include <sstream>
 
 #include "app/cli/doctor/checks.hpp"
-#include "app/processes/probe.hpp"
 #include "core/base/format.hpp"
 #include "core/base/printable.hpp"
+#include "core/base/system/child_process.hpp"
 #include "instrumentation/capture/own_memory.hpp"
 #include "instrumentation/capture/stacks/python_layout.hpp"
 #include "instrumentation/capture/start/python_places.hpp"
@@ -45,27 +45,20 @@ except Exception:
     pass
 )";
 
-/// Runs `python` with `python_query`, and redirects its output to the descriptor `output`. Call in a child process.
-std::string ask_python(const std::string& python, int output) {
-  if (dup2(output, 1) < 0 || chdir("/") != 0) _exit(3);  // Python must import nothing from the current folder.
-  execl(python.c_str(), python.c_str(), "-c", python_query, static_cast<char*>(nullptr));
-  _exit(4);
-}
-
 /// The NAME=VALUE lines that `python_query` prints; empty if `python` could not be run.
 std::map<std::string, std::string> get_results(const std::string& python, std::chrono::milliseconds timeout) {
   std::map<std::string, std::string> texts;
-  std::FILE* const file = std::tmpfile();
-  if (file == nullptr) return texts;
-  const auto ended = processes::probe([&] { return ask_python(python, fileno(file)); }, {.timeout = timeout});
-  std::rewind(file);
-  char line[512];
-  while (ended && std::fgets(line, sizeof line, file) != nullptr) {
-    const std::string text(line, std::min(std::string_view(line).find('\n'), sizeof line));
-    if (const auto equals = text.find('='); equals != std::string::npos)
-      texts[text.substr(0, equals)] = text.substr(equals + 1);
+  // Python must import nothing from the current folder.
+  auto started =
+      child_process::start({.words = {python, "-c", python_query}, .folder = "/", .output = child_stream::pipe});
+  if (!started) return texts;
+  const auto output = started->read_output({.timeout = timeout});
+  if (!output || !started->status().success()) return texts;
+  std::istringstream lines(*output);
+  for (std::string line; std::getline(lines, line);) {
+    if (const auto equals = line.find('='); equals != std::string::npos)
+      texts[line.substr(0, equals)] = line.substr(equals + 1);
   }
-  std::fclose(file);
   return texts;
 }
 

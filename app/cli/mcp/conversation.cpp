@@ -107,8 +107,8 @@ std::optional<json> conversation::ask_child(const tool& asked, const json& argum
     if (scratch) setenv("TMPDIR", scratch->path().c_str(), 1);
     return get_line(answer_tool_call(asked, arguments));
   };
-  const auto result = processes::probe(
-      query, {.timeout = asked.max_time, .result_bytes = max_result, .memory_bytes = memory_of_child()}, this);
+  const auto result =
+      processes::probe(query, {.timeout = asked.max_time, .bytes = max_result}, memory_of_child(), this);
   if (!result) {
     const error& why = result.error();
     if (why.code == error_code::cancelled) return std::nullopt;

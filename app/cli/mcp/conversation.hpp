@@ -18,7 +18,7 @@ namespace sluice::cli::mcp {
 /// The child is a fork without exec, which is safe only in a single-threaded process. Therefore this process starts no
 /// threads and opens no recordings; only children do. A child opens its recording for one call, and nothing is kept
 /// between calls, so that calls cannot disturb one another.
-class conversation final : processes::probe_watcher {
+class conversation final : output_watcher {
  public:
   explicit conversation(std::vector<tool> tools);
 

@@ -1,8 +1,4 @@
 // sluice serve: serves the window to a browser.
-#include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
-#include <unistd.h>
 #include <CLI/CLI.hpp>
 
 #include <cstdio>
@@ -21,8 +17,7 @@
 #include "app/cli/serve/site.hpp"
 #include "app/cli/verbs.hpp"
 #include "core/base/scratch_file.hpp"
-
-extern char** environ;
+#include "core/base/system/child_process.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -44,7 +39,7 @@ result<scratch_folder> open_in_browser(const std::string& address) {
     return fail(error_code::unavailable, "no display: open the address in a browser");
   auto folder = scratch_folder::make();
   if (!folder) return folder;
-  std::string file = folder->path() + "/sluice.html";
+  const std::string file = folder->path() + "/sluice.html";
   std::string quoted;
   for (const char c : address) quoted += c == '&' ? std::string("&amp;") : std::string(1, c);
   std::ofstream out(file);
@@ -52,18 +47,8 @@ result<scratch_folder> open_in_browser(const std::string& address) {
       << "\">Sluice</a>\n";
   out.close();
   if (!out) return fail(error_code::io, "cannot be written", file);
-  posix_spawn_file_actions_t files;
-  posix_spawn_file_actions_init(&files);
-  for (const int number : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
-    posix_spawn_file_actions_addopen(&files, number, "/dev/null", O_RDWR, 0);
-  std::string program = "xdg-open";
-  char* const words[] = {program.data(), file.data(), nullptr};
-  pid_t child = 0;
-  const int failed = posix_spawnp(&child, words[0], &files, nullptr, words, environ);
-  posix_spawn_file_actions_destroy(&files);
-  if (failed != 0)
-    return fail(error_code::unavailable,
-                "cannot start xdg-open: " + describe_errno(failed) + "; open the address in a browser");
+  if (auto started = child_process::start_detached({.words = {"xdg-open", file}}); !started)
+    return fail(error_code::unavailable, started.error().to_string() + "; open the address in a browser");
   return folder;
 }
 

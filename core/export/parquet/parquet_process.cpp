@@ -1,11 +1,6 @@
 #include "core/export/parquet/parquet_process.hpp"
 
-#include <fcntl.h>
-#include <signal.h>
-#include <spawn.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <fmt/format.h>
 
@@ -33,21 +28,6 @@ error unavailable(std::string subject) {
 
 }  // namespace
 
-parquet_process::parquet_process(parquet_process&& other) noexcept
-    : process_(std::exchange(other.process_, 0)),
-      stream_(std::exchange(other.stream_, -1)),
-      in_table_(other.in_table_),
-      heard_(std::move(other.heard_)),
-      errors_(std::move(other.errors_)) {}
-
-parquet_process::~parquet_process() {
-  if (stream_ >= 0) ::close(stream_);
-  if (process_ <= 0) return;
-  ::kill(process_, SIGKILL);
-  while (::waitpid(process_, nullptr, 0) < 0 && errno == EINTR) {
-  }
-}
-
 result<parquet_process> parquet_process::start(const std::string& folder) {
   parquet_process process;
   auto errors = scratch_file::make();
@@ -56,22 +36,16 @@ result<parquet_process> parquet_process::start(const std::string& folder) {
   int ends[2] = {-1, -1};
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
     return fail(error_code::unavailable, "cannot make a socket: " + describe_errno(errno), "--format parquet");
-  process.stream_ = ends[0];
-  posix_spawn_file_actions_t files;
-  posix_spawn_file_actions_init(&files);
-  posix_spawn_file_actions_adddup2(&files, ends[1], STDIN_FILENO);
-  posix_spawn_file_actions_adddup2(&files, ends[1], STDOUT_FILENO);
-  posix_spawn_file_actions_addopen(&files, STDERR_FILENO, process.errors_->path().c_str(), O_WRONLY | O_APPEND, 0);
-  std::string python = "python3", option = "-c", script(sluice_write_parquet, sluice_write_parquet_end), root = folder;
-  std::array<char*, 5> words = {python.data(), option.data(), script.data(), root.data(), nullptr};
-  const int failed = ::posix_spawnp(&process.process_, python.c_str(), &files, nullptr, words.data(), environ);
-  posix_spawn_file_actions_destroy(&files);
-  ::close(ends[1]);
-  if (failed != 0) {
-    process.process_ = 0;
-    return tl::unexpected(
-        unavailable("needs Python with pyarrow, and python3 cannot be started: " + describe_errno(failed)));
-  }
+  process.stream_ = unique_descriptor(ends[0]);
+  unique_descriptor of_child(ends[1]);
+  auto started = child_process::start(
+      {.words = {"python3", "-c", std::string(sluice_write_parquet, sluice_write_parquet_end), folder},
+       .input = ends[1],
+       .output = ends[1],
+       .errors = process.errors_->path()});
+  if (!started) return tl::unexpected(unavailable("needs Python with pyarrow: " + started.error().to_string()));
+  process.process_ = std::move(*started);
+  of_child = {};  // So that the end of the process ends the stream.
   const auto said = process.hear();
   if (said && said->starts_with("ready ")) return process;
   return tl::unexpected(
@@ -81,7 +55,7 @@ result<parquet_process> parquet_process::start(const std::string& folder) {
 
 result<void> parquet_process::send(std::span<const std::byte> bytes) {
   while (!bytes.empty()) {
-    const ssize_t sent = ::send(stream_, bytes.data(), bytes.size(), MSG_NOSIGNAL);
+    const ssize_t sent = ::send(stream_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL);
     if (sent < 0 && errno == EINTR) continue;
     if (sent < 0) return tl::unexpected(failure());
     bytes = bytes.subspan(static_cast<std::size_t>(sent));
@@ -95,7 +69,7 @@ std::optional<std::string> parquet_process::hear() {
   std::array<char, 4096> bytes;
   std::size_t end;
   while ((end = heard_.find('\n')) == std::string::npos) {
-    const ssize_t got = ::recv(stream_, bytes.data(), bytes.size(), 0);
+    const ssize_t got = ::recv(stream_.get(), bytes.data(), bytes.size(), 0);
     if (got < 0 && errno == EINTR) continue;
     if (got <= 0) return std::nullopt;
     heard_.append(bytes.data(), static_cast<std::size_t>(got));

@@ -1,7 +1,5 @@
 #pragma once
 
-#include <sys/types.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -12,6 +10,7 @@
 
 #include "core/base/error.hpp"
 #include "core/base/scratch_file.hpp"
+#include "core/base/system/child_process.hpp"
 
 /// Writes Parquet files with the library pyarrow in a Python process that runs `write_parquet.py`, which is embedded in
 /// this program. Thus neither building nor installing Sluice needs pyarrow, and any version of pyarrow works.
@@ -30,15 +29,13 @@ struct parquet_column {
   parquet_type type = parquet_type::integer;
 };
 
-/// A Python process that writes the files of one table after another. Not thread-safe.
+/// A Python process that writes the files of one table after another. The destructor kills it: files that `end` or
+/// `begin_table` did not close stay incomplete. Not thread-safe.
 class parquet_process {
  public:
   /// Starts the `python3` in PATH and waits until it has loaded pyarrow. Files are written below `folder`, which must
   /// exist. Errors: unavailable if Python or pyarrow is missing.
   [[nodiscard]] static result<parquet_process> start(const std::string& folder);
-  parquet_process(parquet_process&& other) noexcept;
-  parquet_process& operator=(parquet_process&&) = delete;
-  ~parquet_process();  ///< Ends the process. Files that `end` or `begin_table` did not close stay incomplete.
 
   /// Closes the files of the previous table and begins a new table. Column names must be plain words.
   [[nodiscard]] result<void> begin_table(std::span<const parquet_column> columns);
@@ -60,8 +57,8 @@ class parquet_process {
   [[nodiscard]] error failure();
   [[nodiscard]] error failure(std::string_view said);
 
-  pid_t process_ = 0;
-  int stream_ = -1;
+  child_process process_;
+  unique_descriptor stream_;
   bool in_table_ = false;
   std::string heard_;  ///< Output that was received but not returned yet.
   std::optional<scratch_file> errors_;

@@ -27,8 +27,9 @@ std::string never() {
 }
 
 /// Runs `query` in a child process and returns the error.
-std::string trouble_with(const std::function<std::string()>& query, probe_limits limits = {.timeout = long_enough}) {
-  const auto output = probe(query, limits);
+std::string trouble_with(const std::function<std::string()>& query, output_limits limits = {.timeout = long_enough},
+                         std::optional<std::size_t> memory_bytes = std::nullopt) {
+  const auto output = probe(query, limits, memory_bytes);
   if (output) return "it answered: " + *output;
   EXPECT_EQ(output.error().code, error_code::unavailable);
   return output.error().to_string();
@@ -68,7 +69,7 @@ TEST(probe, does_not_wait_for_ever) {
 }
 
 TEST(probe, takes_no_result_without_end) {
-  const probe_limits limits{.timeout = long_enough, .result_bytes = 1000};
+  const output_limits limits{.timeout = long_enough, .bytes = 1000};
   EXPECT_THAT(trouble_with([] { return std::string(100'000'000, 'x'); }, limits), HasSubstr("longer than 1000 B"));
   EXPECT_EQ(probe([] { return std::string(1000, 'x'); }, limits).value_or("").size(), 1000U);
 }
@@ -77,21 +78,22 @@ TEST(probe, bounds_the_childs_memory) {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
   GTEST_SKIP() << "the sanitizer's own memory counts towards the limit";
 #endif
-  const probe_limits limits{.timeout = long_enough, .memory_bytes = std::size_t{256} << 20};
+  constexpr output_limits limits{.timeout = long_enough};
+  constexpr std::size_t memory_bytes = std::size_t{256} << 20;
   const auto takes_memory = [] {
     std::vector<char> taken(std::size_t{1} << 30);
     return std::to_string(taken.size());
   };
-  EXPECT_THAT(trouble_with(takes_memory, limits), HasSubstr("needs more than 256 MiB of memory"));
+  EXPECT_THAT(trouble_with(takes_memory, limits, memory_bytes), HasSubstr("needs more than 256 MiB of memory"));
   // The same for an exception on a thread of the child, where nothing could catch it.
   EXPECT_THAT(trouble_with(
                   [&]() -> std::string {
                     std::thread(takes_memory).join();
                     return {};
                   },
-                  limits),
+                  limits, memory_bytes),
               HasSubstr("needs more than 256 MiB of memory"));
-  EXPECT_EQ(probe([] { return std::string("small"); }, limits).value_or(""), "small");
+  EXPECT_EQ(probe([] { return std::string("small"); }, limits, memory_bytes).value_or(""), "small");
 }
 
 TEST(probe, the_kernel_ends_the_child_first) {
@@ -104,7 +106,7 @@ TEST(probe, the_kernel_ends_the_child_first) {
   EXPECT_EQ(score(), before);
 }
 
-class pipe_watcher final : public probe_watcher {
+class pipe_watcher final : public output_watcher {
  public:
   pipe_watcher() { EXPECT_EQ(pipe(ends_.data()), 0); }
   ~pipe_watcher() override {
@@ -127,7 +129,7 @@ class pipe_watcher final : public probe_watcher {
 TEST(probe, can_be_given_up) {
   pipe_watcher watcher;
   for (const char word : {'a', 'b', 'x', 'c'}) watcher.say(word);
-  const auto output = probe(never, {.timeout = long_enough}, &watcher);
+  const auto output = probe(never, {.timeout = long_enough}, std::nullopt, &watcher);
   ASSERT_FALSE(output);
   EXPECT_EQ(output.error().code, error_code::cancelled);
   EXPECT_EQ(watcher.heard, "abx");

@@ -1,18 +1,14 @@
 #include "app/gui/shell/programs/editor.hpp"
 
-#include <fcntl.h>
-#include <sys/wait.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <filesystem>
 #include <string_view>
 
-#include "app/gui/shell/programs/spawn.hpp"
 #include "app/processes/command_line.hpp"
 #include "core/base/recorded_path.hpp"
+#include "core/base/system/child_process.hpp"
 
 namespace sluice::gui {
 namespace {
@@ -56,20 +52,11 @@ result<void> open_in_editor(const std::string& file, std::uint64_t line) {
     return fail(error_code::not_found, "no such file on this machine", file);
   const char* named = std::getenv("VISUAL");
   if (named == nullptr || *named == '\0') named = std::getenv("EDITOR");
-  std::vector<std::string> words = editor_command(named == nullptr ? "" : named, file, line);
+  const std::vector<std::string> words = editor_command(named == nullptr ? "" : named, file, line);
   if (words.empty())
     return fail(error_code::invalid_argument, "no editor is set", file, "set $VISUAL or $EDITOR, for example to code");
-  // The shell exits at once, so this process need not wait for the editor as for a child process.
-  words.insert(words.begin(), {"/bin/sh", "-c", "\"$@\" &", "sh"});
-  posix_spawn_file_actions_t files;
-  posix_spawn_file_actions_init(&files);
-  posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  pid_t child = 0;
-  const int error = spawn(words, files, child);
-  posix_spawn_file_actions_destroy(&files);
-  if (error != 0) return fail(error_code::io, "cannot start the editor: " + describe_errno(error), words[4]);
-  waitpid(child, nullptr, 0);
-  return {};
+  return child_process::start_detached(
+      {.words = words, .output = child_stream::inherited, .errors = child_stream::inherited});
 }
 
 }  // namespace sluice::gui

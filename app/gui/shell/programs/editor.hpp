@@ -15,8 +15,8 @@ namespace sluice::gui {
                                                       std::uint64_t line);
 
 /// Starts the editor from $VISUAL or $EDITOR at a source line, without waiting for the editor to exit. Errors:
-/// not_found if this machine has no such regular file; invalid_argument if the path is not absolute or no editor is
-/// set; io.
+/// not_found if this machine has no such regular file or no such editor; invalid_argument if the path is not absolute,
+/// no editor is set, or it cannot be executed; unavailable.
 [[nodiscard]] result<void> open_in_editor(const std::string& file, std::uint64_t line);
 
 }  // namespace sluice::gui

@@ -3,15 +3,14 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
-#include "app/gui/shell/programs/spawn.hpp"
 #include "app/processes/command_line.hpp"
 #include "core/base/user_folder.hpp"
 
@@ -98,22 +97,12 @@ std::vector<std::string> record_words(const record_request& request, const std::
 }
 
 recorder_process::~recorder_process() {
-  if (pid_ > 0) {
-    kill(pid_, SIGTERM);
-    // The process handles SIGTERM between two steps. The wait is limited in case the process does not end.
-    for (int i = 0; i < 100 && pid_ > 0; ++i) {
-      if (ended()) break;
-      usleep(20'000);
-    }
-    if (pid_ > 0) {
-      kill(pid_, SIGKILL);
-      waitpid(pid_, nullptr, 0);
-    }
-  }
+  // The process handles SIGTERM between two steps. The wait is limited in case the process does not end.
+  process_.end({}, std::chrono::seconds(2));
 }
 
 result<std::string> recorder_process::new_folder() {
-  if (pid_ > 0)
+  if (running())
     return fail(error_code::invalid_argument, is_demo_ ? "a demo is already running" : "a recording is already running",
                 name_, "stop it first");
   auto built = scratch_folder::make();
@@ -131,7 +120,7 @@ result<void> recorder_process::start_demo(const std::string& program, const std:
   errors_ = *folder + "/errors.txt";
   std::vector<std::string> words = {program, "demo", name, "--pace", "-o", recording_};
   if (!device.empty()) words.insert(words.end(), {"--device", device});
-  return start(words, {}, "/dev/null");
+  return start(std::move(words), {});
 }
 
 result<void> recorder_process::start_recording(const std::string& program, const record_request& request) {
@@ -153,49 +142,28 @@ result<void> recorder_process::start_recording(const std::string& program, const
   errors_ = *folder + "/output.txt";
   std::vector<std::string> words = record_words(request, recording_);
   words.insert(words.begin(), program);
-  return start(words, request.folder, nullptr);
+  return start(std::move(words), request.folder);
 }
 
-/// Starts the process. If `output` is null, standard output goes to the same file as standard error.
-result<void> recorder_process::start(const std::vector<std::string>& words, const std::string& folder,
-                                     const char* output) {
-  posix_spawn_file_actions_t files;
-  posix_spawn_file_actions_init(&files);
-  posix_spawn_file_actions_addopen(&files, STDIN_FILENO, "/dev/null", O_RDONLY, 0);
-  posix_spawn_file_actions_addopen(&files, STDERR_FILENO, errors_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_APPEND,
-                                   0600);
-  if (output != nullptr) {
-    posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, output, O_WRONLY, 0);
-  } else {
-    posix_spawn_file_actions_adddup2(&files, STDERR_FILENO, STDOUT_FILENO);
-  }
-  if (!folder.empty()) posix_spawn_file_actions_addchdir_np(&files, folder.c_str());
-  pid_t child = 0;
-  const int failed = spawn(words, files, child);
-  posix_spawn_file_actions_destroy(&files);
-  if (failed != 0)
-    return fail(error_code::io, name_ + " cannot be started: " + describe_errno(failed),
-                folder.empty() ? words.front() : folder);
-  pid_ = child;
+/// Starts the process. A demo's standard output is of no interest; that of a recording goes where its errors go.
+result<void> recorder_process::start(std::vector<std::string> words, const std::string& folder) {
+  auto started = child_process::start({.words = std::move(words),
+                                       .folder = folder,
+                                       .output = is_demo_ ? child_file(child_stream::null) : child_file(errors_),
+                                       .errors = errors_});
+  if (!started) return tl::unexpected(started.error());
+  process_ = std::move(*started);
   stopping_ = false;
-  status_ = 0;
   return {};
 }
 
 void recorder_process::stop() {
-  if (pid_ <= 0) return;
-  kill(pid_, SIGTERM);
+  if (!running()) return;
+  process_.send_signal(SIGTERM);
   stopping_ = true;
 }
 
-bool recorder_process::ended() {
-  if (pid_ <= 0) return false;
-  int status = 0;
-  if (waitpid(pid_, &status, WNOHANG) != pid_) return false;
-  status_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-  pid_ = 0;
-  return true;
-}
+bool recorder_process::ended() { return running() && process_.poll(); }
 
 std::string recorder_process::output() const {
   std::ifstream file(errors_, std::ios::binary | std::ios::ate);

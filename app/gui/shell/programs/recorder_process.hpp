@@ -1,13 +1,12 @@
 #pragma once
 
-#include <sys/types.h>
-
 #include <cstdint>
 #include <string>
 #include <vector>
 
 #include "core/base/error.hpp"
 #include "core/base/scratch_file.hpp"
+#include "core/base/system/child_process.hpp"
 
 namespace sluice::gui {
 
@@ -54,7 +53,7 @@ class recorder_process {
   /// Checks the process; returns true once, after the process has ended.
   bool ended();
 
-  [[nodiscard]] bool running() const { return pid_ > 0; }
+  [[nodiscard]] bool running() const { return process_.running(); }
   [[nodiscard]] bool stopping() const { return stopping_; }
   /// True if the process that was started last is a demo.
   [[nodiscard]] bool is_demo() const { return is_demo_; }
@@ -65,7 +64,7 @@ class recorder_process {
   /// True while the user's program, not a demo, is being recorded.
   [[nodiscard]] bool records_program() const { return running() && !is_demo_; }
   /// Exit status of the process that ended last: 0..255, or 128 + n for signal n.
-  [[nodiscard]] int exit_status() const { return status_; }
+  [[nodiscard]] int exit_status() const { return process_.status().of_shell(); }
   /// The last line that the process wrote to standard error; empty if it wrote none.
   [[nodiscard]] std::string last_words() const;
   /// The end of the process's standard output and standard error: at most `max_lines` lines and `max_output` bytes. A
@@ -76,14 +75,12 @@ class recorder_process {
   static constexpr std::size_t max_lines = 200;
 
  private:
-  [[nodiscard]] result<void> start(const std::vector<std::string>& words, const std::string& folder,
-                                   const char* output);
+  [[nodiscard]] result<void> start(std::vector<std::string> words, const std::string& folder);
   [[nodiscard]] result<std::string> new_folder();
 
-  pid_t pid_ = 0;
+  child_process process_;
   bool stopping_ = false;
   bool is_demo_ = false;
-  int status_ = 0;
   std::string name_;
   std::vector<scratch_folder> folders_;  ///< One per process. An earlier process's folder is kept because the window
                                          ///< may still show its recording.
