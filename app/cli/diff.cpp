@@ -19,6 +19,7 @@
 #include "app/cli/text_table.hpp"
 #include "app/cli/verbs.hpp"
 #include "core/base/format.hpp"
+#include "core/metrics/host_causes/describe.hpp"
 #include "core/trace/model/names.hpp"
 
 namespace sluice::cli {
@@ -76,6 +77,28 @@ bool differs(const stack_change& c) { return c.before.bytes != c.after.bytes || 
 bool appeared(const stack_change& c) { return c.appeared(); }
 bool vanished(const stack_change& c) { return c.vanished(); }
 
+/// The idle time of each device in one line, and then its causes that changed.
+std::string list_idle(const std::vector<metrics::idle_change>& devices) {
+  std::string text = "\nIdle time\n";
+  if (devices.empty()) text += "  none\n";
+  for (const metrics::idle_change& each : devices)
+    text += fmt::format("  {}: {}\n", device_name(each.device), metrics::describe_idle_change(each));
+  for (const metrics::idle_change& each : devices) {
+    const auto changed = static_cast<std::size_t>(
+        std::count_if(each.causes.begin(), each.causes.end(), [](const auto& c) { return c.change() != 0; }));
+    if (changed == 0) continue;
+    text_table table("rrll");
+    for (std::size_t i = 0; i < std::min(changed, max_lines); ++i) {
+      const metrics::idle_cause_change& c = each.causes[i];
+      table.row({metrics::format_time_change(c.before, c.after), format_time(c.before) + " -> " + format_time(c.after),
+                 std::string(metrics::describe_trend(c)), metrics::describe_cause_and_line(c)});
+    }
+    text += fmt::format("\n{}: changed causes of idle time\n{}", device_name(each.device), table.text(4));
+    if (changed > max_lines) text += fmt::format("    and {} more\n", changed - max_lines);
+  }
+  return text;
+}
+
 std::string to_text(const metrics::difference& found, const std::string& before, const std::string& after) {
   std::string text = fmt::format("before: {}\nafter:  {}\n", before, after);
   text += "\nMemory, peaks\n";
@@ -110,7 +133,7 @@ std::string to_text(const metrics::difference& found, const std::string& before,
       text += fmt::format("\n{}, {}: lines with changed copy volume\n{}", device_name(t.device), get_name(t.direction),
                           lines);
   }
-  return text;
+  return text + list_idle(found.idle);
 }
 
 json compute_metrics(const metrics::stack_metrics& f) {
@@ -127,6 +150,37 @@ json list_stacks(const std::vector<stack_change>& changes) {
                      {"after", compute_metrics(change.after)},
                      {"stack", std::move(stack)}});
   }
+  return array;
+}
+
+json list_idle_causes(const std::vector<metrics::idle_cause_change>& causes) {
+  json array = json::array();
+  for (const metrics::idle_cause_change& each : causes) {
+    const std::string line = metrics::describe_line(each.line);
+    array.push_back({{"cause", metrics::get_word(each.cause)},
+                     {"reason", each.reason ? json(metrics::get_name(*each.reason)) : json(nullptr)},
+                     {"library", each.library.empty() ? json(nullptr) : json(each.library)},
+                     {"line", line.empty() ? json(nullptr) : json(line)},
+                     {"words", metrics::describe_cause(each)},
+                     {"trend", metrics::describe_trend(each)},
+                     {"before_ns", each.before},
+                     {"after_ns", each.after}});
+  }
+  return array;
+}
+
+json idle_json(const std::vector<metrics::idle_change>& devices) {
+  const auto metrics = [](const metrics::device_idle& f) {
+    return json{{"span_ns", f.span.length()}, {"busy_ns", f.busy}, {"idle_ns", f.idle()}};
+  };
+  json array = json::array();
+  for (const metrics::idle_change& each : devices)
+    array.push_back({{"device", to_number(each.device.before)},
+                     {"device_after", to_number(each.device.after)},
+                     {"summary", metrics::describe_idle_change(each)},
+                     {"before", metrics(each.before)},
+                     {"after", metrics(each.after)},
+                     {"causes", list_idle_causes(each.causes)}});
   return array;
 }
 
@@ -162,6 +216,7 @@ std::string to_json(const metrics::difference& found, const std::string& before,
                                   {"after", metrics(t.after)},
                                   {"sites", list_stacks(t.sites)}});
   }
+  array["idle"] = idle_json(found.idle);
   return array.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
 }
 

@@ -84,6 +84,8 @@ action declare_generate(CLI::App& command) {
       ->check(CLI::IsMember({"none", "python", "all"}).description(""))
       ->type_name("none|python|all")
       ->capture_default_str();
+  command.add_flag("--host-samples", options->options.host_samples,
+                   "Also generate samples of host threads, which say why the GPU was idle");
   command
       .add_option("--rank", options->options.first_rank,
                   "Rank of the first process, as if the other ranks of the job were recorded elsewhere")

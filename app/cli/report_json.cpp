@@ -1,5 +1,6 @@
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "app/cli/json_values.hpp"
@@ -137,15 +138,21 @@ class json_writer {
     return nullptr;
   }
 
-  json host_cause(const metrics::host_cause_group& group, const metrics::program_traits& traits) const {
+  /// The share of the time between the device's first and last work.
+  static double share(trace::time_ns time, const metrics::device_idle& device) {
+    return static_cast<double>(time) / static_cast<double>(std::max<trace::time_ns>(device.span.length(), 1));
+  }
+
+  json host_cause(const metrics::host_cause_group& group, const metrics::device_idle& device) const {
     const std::string line = metrics::describe_line(group.cause, tables_);
-    const auto remedy = metrics::find_host_remedy(group.cause.reason, traits, group.recurs);
+    const auto remedy = metrics::find_host_remedy(group.cause.reason, device.traits, group.recurs);
     return {{"reason", metrics::get_name(group.cause.reason)},
             {"words", metrics::get_words(group.cause.reason)},
             {"named", !metrics::is_catch_all(group.cause.reason)},
             {"library", group.cause.library.empty() ? json(nullptr) : json(group.cause.library)},
             {"line", line.empty() ? json(nullptr) : json(line)},
             {"total_ns", group.total},
+            {"share", share(group.total, device)},
             {"gaps", group.gaps},
             {"longest_ns", group.longest},
             {"recurs", group.recurs},
@@ -162,15 +169,17 @@ class json_writer {
                           {"words", metrics::get_words(each.cause)},
                           {"count", each.count},
                           {"total_ns", each.total},
+                          {"share", share(each.total, device)},
                           {"longest_ns", each.longest}});
       json host = json::array();
-      for (const metrics::host_cause_group& each : device.host) host.push_back(host_cause(each, device.traits));
+      for (const metrics::host_cause_group& each : device.host) host.push_back(host_cause(each, device));
       const metrics::launch_rate& launches = device.launches;
       array.push_back({{"device", id_or_null(device.device)},
                        {"span", metrics(device.span)},
                        {"busy_ns", device.busy},
                        {"collectives_alone_ns", device.collectives_alone},
                        {"idle_ns", device.idle()},
+                       {"idle_share", share(device.idle(), device)},
                        {"causes", causes},
                        {"host", host},
                        {"launches",

@@ -39,6 +39,9 @@ struct operation {
   bool cached = false;       ///< True if the operation also uses the cache blocks of all active requests.
   bool collective = false;   ///< True if the operation ends at the same time in every process.
   bool waits = false;        ///< True if the host waits for the device after the operation.
+  /// The state of the host thread in samples, and its system call if it is blocked.
+  trace::host_state state = trace::host_state::running;
+  std::int64_t system_call = -1;
 };
 
 struct frame_model {
@@ -53,6 +56,10 @@ struct model {
                                                    ///< empty.
   std::vector<std::string> kernels;
   std::vector<operation> setup, forward, backward, update;
+  /// What the host of a sampled training does while the device is idle: in the first step, before each step, and after
+  /// some steps.
+  operation compile, load, save;
+  std::uint32_t autograd_stack = 0;  ///< The stack in samples of the thread of the backward pass.
   slot slots = 0;
   std::uint64_t cache_bytes = 0;  ///< The size of one cache block in bytes. A request has several cache blocks.
   std::uint64_t graph_nodes = 0;

@@ -50,6 +50,26 @@ std::uint32_t model_builder::stack(std::initializer_list<std::uint32_t> inner, b
   return static_cast<std::uint32_t>(built.stacks.size() - 1);
 }
 
+std::uint32_t model_builder::sampled_stack(std::initializer_list<std::uint32_t> inner,
+                                           const std::string& native_function, const std::string& module) {
+  std::vector<std::uint32_t> frames = python_;
+  frames.insert(frames.end(), inner.begin(), inner.end());
+  frames.push_back(native_frame(module, 0x1000));
+  built.frames.back().function = native_function;
+  built.stacks.push_back(std::move(frames));
+  return static_cast<std::uint32_t>(built.stacks.size() - 1);
+}
+
+operation model_builder::host_work(std::uint32_t gap, std::uint32_t stack, trace::host_state state,
+                                   std::int64_t system_call) {
+  operation output;
+  output.gap = gap;
+  output.stack = stack;
+  output.state = state;
+  output.system_call = system_call;
+  return output;
+}
+
 operation& model_builder::next(std::initializer_list<std::uint32_t> inner) {
   operation made_now;
   made_now.autograd = autograd;

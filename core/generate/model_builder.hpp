@@ -28,6 +28,13 @@ class model_builder {
   /// (no stack) for stack_choice::none, and also for stack_choice::python if the thread has no Python.
   std::uint32_t stack(std::initializer_list<std::uint32_t> inner, bool has_python = true);
 
+  /// Creates a stack as samples have it, whatever the stack_choice: the entered frames, `inner`, and a native function.
+  std::uint32_t sampled_stack(std::initializer_list<std::uint32_t> inner, const std::string& native_function,
+                              const std::string& module);
+  /// Returns an operation in which only the host works, for about `gap` ns.
+  static operation host_work(std::uint32_t gap, std::uint32_t stack,
+                             trace::host_state state = trace::host_state::running, std::int64_t system_call = -1);
+
   std::vector<operation>* into = nullptr;  ///< The list to which operations are appended.
   bool autograd = false;
   std::uint32_t gap = 12'000;

@@ -22,6 +22,11 @@ struct generate_options {
   /// If true, also records kernels and launches. If false, records only what the memory mode records.
   bool timeline = true;
   stack_choice stacks = stack_choice::python;
+  /// If true, and `timeline` is true, also records samples of the host threads that launch work. A training then
+  /// compiles kernels in its first step, waits for its data loader before each step, and saves weights from time to
+  /// time, so that its device is idle for known reasons. One row in some hundred is a sample.
+  bool host_samples = false;
+  [[nodiscard]] bool samples_hosts() const { return host_samples && timeline; }
   std::uint32_t processes = 1;  ///< The number of ranks, each with its own device.
   /// The rank of the first process, as if the other ranks of the job were recorded elsewhere. -1: the first process has
   /// rank 0, or no rank if there is only one process.

@@ -82,6 +82,7 @@ program::program(common_state& common, std::uint32_t index, std::int64_t number)
       stream_{index + 1},
       pool_{index + 1},
       graph_{index + 1},
+      samples_(common, process_, main_, autograd_),
       allocator_(0x7f10'0000'0000 + (std::uint64_t{index} << 37)),
       tensors_(common.described.slots) {
   now_ = first_moment();
@@ -176,9 +177,15 @@ void program::plan() {
 }
 
 void program::plan_training() {
-  range("forward", common_.described.forward);
-  range("backward", common_.described.backward);
-  range("update", common_.described.update);
+  const model& described = common_.described;
+  if (common_.options.samples_hosts()) {
+    todo_.push_back({action::run, &described.load});
+    if (steps_ == 1) todo_.push_back({action::run, &described.compile});
+    if (steps_ % 16 == 0) todo_.push_back({action::run, &described.save});
+  }
+  range("forward", described.forward);
+  range("backward", described.backward);
+  range("update", described.update);
   if (steps_ % 250 != 0) return;
   // From time to time, other data is evaluated, in larger batches.
   for (int batch = 0; batch < 4; ++batch) {

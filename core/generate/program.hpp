@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/generate/caching_allocator.hpp"
+#include "core/generate/host_samples.hpp"
 #include "core/generate/late_rows.hpp"
 #include "core/generate/model.hpp"
 #include "core/generate/random.hpp"
@@ -64,7 +65,7 @@ class program {
   /// Writes the rows that are due at `now`. Returns the result of `late_rows::advance`.
   bool deliver() { return common_.rows.advance(now_); }
 
-  /// Adds the samples that a recorder takes at each flush.
+  /// Adds the samples of counters, pools and memory that a recorder takes at each flush.
   void sample(time_ns time);
   /// The number of live blocks. `write_live` writes one row for each of them.
   std::uint64_t live_blocks() const { return live_.size(); }
@@ -146,6 +147,7 @@ class program {
   time_ns ready_ = 0;
   time_ns held_back_until_ = 0;  ///< No record arrives before this time, because a long kernel is running.
   time_ns last_device_sample_ = -1;
+  host_samples samples_;
   std::uint64_t correlation_ = 0;
   std::uint64_t steps_ = 0;
   bool waiting_ = false;
@@ -157,8 +159,7 @@ class program {
   std::vector<bool> lasting_;  ///< For each slot, true if its tensor is kept until the program ends.
   std::unordered_map<std::uint64_t, std::uint64_t> segments_;  ///< Maps the address of a segment to its block id.
   std::map<std::uint64_t, trace::alloc_event> live_;           ///< The live blocks, keyed by block id.
-  std::uint64_t pinned_ = 0;                                   ///< The address of the pinned staging buffer.
-  std::uint64_t pinned_block_ = 0;
+  held pinned_;                                                ///< The pinned staging buffer.
   std::uint64_t kept_ = 0;
   std::uint64_t pool_used_ = 0, pool_reserved_ = 0, next_cache_ = 0;
   std::vector<std::uint64_t> free_cache_;

@@ -42,6 +42,7 @@ time_ns program::delivery(time_ns end) {
 }
 
 void program::run(const operation& o, std::uint32_t scale) {
+  const time_ns begin = now_;
   now_ += chance_.around(o.gap, 70, 100);
   give_birth(o, scale);
   switch (o.work) {
@@ -73,6 +74,7 @@ void program::run(const operation& o, std::uint32_t scale) {
     }
   }
   if (o.waits) wait();
+  samples_.add(o, {begin, now_});
 }
 
 void program::give_birth(const operation& o, std::uint32_t scale) {
@@ -270,7 +272,7 @@ void program::fill(const operation& o) {
 }
 
 void program::copy(const operation& o, std::uint32_t scale) {
-  if (pinned_ == 0) add_staging(o);
+  if (pinned_.address == 0) add_staging(o);
   const bool in = o.work == work_kind::copy_in;
   const std::uint64_t bytes = scaled(o.bytes, scale);
   const time_ns begin = now_ += chance_.around(4'500, 80, 60);
@@ -286,10 +288,10 @@ void program::copy(const operation& o, std::uint32_t scale) {
   moved.source_kind = in ? trace::memory_kind::pinned : trace::memory_kind::device;
   moved.destination_kind = in ? trace::memory_kind::device : trace::memory_kind::pinned;
   moved.bytes = bytes;
-  moved.source_address = in ? pinned_ : tensor.address;
-  moved.destination_address = in ? tensor.address : pinned_;
-  moved.source_block = trace::block_id{in ? pinned_block_ : tensor.block};
-  moved.destination_block = trace::block_id{in ? tensor.block : pinned_block_};
+  moved.source_address = in ? pinned_.address : tensor.address;
+  moved.destination_address = in ? tensor.address : pinned_.address;
+  moved.source_block = trace::block_id{in ? pinned_.block : tensor.block};
+  moved.destination_block = trace::block_id{in ? tensor.block : pinned_.block};
   moved.device = device_;
   moved.context = context_;
   moved.stream = stream_;
@@ -316,8 +318,8 @@ void program::add_staging(const operation& o) {
   alloc.name = common_.rows.file().intern("cuMemHostAlloc");
   common_.rows.now(alloc);
   live_.emplace(common_.blocks, alloc);
-  pinned_ = alloc.address;
-  pinned_block_ = common_.blocks;
+  pinned_.address = alloc.address;
+  pinned_.block = common_.blocks;
 }
 
 void program::wait() {

@@ -58,6 +58,7 @@ class training_builder : public model_builder {
     forward();
     backward();
     update();
+    host_causes();
     return std::move(built);
   }
 
@@ -304,6 +305,28 @@ class training_builder : public model_builder {
     operation& end = plain();
     for (const parameter& p : all_) end.deaths.push_back(p.gradient);
     end.waits = true;
+  }
+
+  /// Adds what the host does while the device is idle (`generate_options::host_samples`).
+  void host_causes() {
+    const std::string torch = "/usr/lib/python3/dist-packages/torch/";
+    const std::string library = torch + "lib/libtorch_cpu.so";
+    const std::uint32_t forward = frame("forward", "train.py", 54);
+    built.compile = host_work(90'000'000, sampled_stack({frame("step", "train.py", 78), forward}, "nvrtcCompileProgram",
+                                                        "/usr/local/cuda/lib64/libnvrtc.so.12"));
+    const std::uint32_t next =
+        frame("_MultiProcessingDataLoaderIter._next_data", torch + "utils/data/dataloader.py", 1480);
+    constexpr std::int64_t futex = 202;  // x86-64
+    built.load = host_work(3'000'000,
+                           sampled_stack({frame("batches", "train.py", 90), next}, "pthread_cond_timedwait",
+                                         "/usr/lib/x86_64-linux-gnu/libc.so.6"),
+                           trace::host_state::blocked, futex);
+    const std::uint32_t save = frame("_save", torch + "serialization.py", 1250);
+    built.save = host_work(25'000'000, sampled_stack({frame("save", "train.py", 101), save},
+                                                     "caffe2::serialize::PyTorchStreamWriter::writeRecord", library));
+    leave();  // main
+    leave();  // <module>
+    built.autograd_stack = sampled_stack({}, "torch::autograd::Engine::thread_main", library);
   }
 
   std::uint32_t call_ = 0, linear_ = 0, norm_ = 0, gelu_ = 0;

@@ -11,8 +11,10 @@
 #include <unordered_map>
 
 #include "core/base/cancel.hpp"
+#include "core/base/format.hpp"
 #include "core/base/recorded_path.hpp"
 #include "core/index/event_store.hpp"
+#include "core/metrics/comparison/line_moves.hpp"
 #include "core/symbols/attribution.hpp"
 
 namespace sluice::metrics {
@@ -88,6 +90,7 @@ std::vector<trace::device_id> used_devices(const diff_side& side) {
     if (each.metrics.maximum > 0) use(each.metrics.device);
   for (const compared_transfers& each : side.metrics.transfers)
     if (each.metrics.count > 0) use(each.metrics.device);
+  for (const device_idle& each : side.metrics.idle) use(each.device);
   std::vector<trace::device_id> ids;
   for (const auto& [ordinal, device] : used) ids.push_back(device);
   return ids;
@@ -117,49 +120,6 @@ class device_matcher {
  private:
   const trace::tables* tables_[2];
   std::map<trace::device_id, matched_device> known_[2];
-};
-
-/// Determines by how many lines the code of each function moved between the recordings. This is the smallest distance
-/// that makes most of the function's lines match.
-class line_moves {
- public:
-  void add(const std::string& function, std::uint64_t line, bool is_after) {
-    if (line == 0) return;
-    lines& subject = functions_[function];
-    (is_after ? subject.after : subject.before).insert(line);
-  }
-  /// Computes the moves of the added lines. O(lines before * lines after) per function, at most `max_pairs`.
-  void find() {
-    for (auto& [function, subject] : functions_) subject.move = get_move(subject);
-  }
-  /// Maps a line number in `before` to the line number in `after`.
-  [[nodiscard]] std::uint64_t moved(const std::string& function, std::uint64_t line) const {
-    const auto found = functions_.find(function);
-    return found == functions_.end() || line == 0 ? line : line + static_cast<std::uint64_t>(found->second.move);
-  }
-
- private:
-  /// The maximum number of pairs of lines. A function with a thousand lines that all allocate reaches it.
-  static constexpr std::size_t max_pairs = 1'000'000;
-  struct lines {
-    std::set<std::uint64_t> before, after;
-    std::int64_t move = 0;
-  };
-  static std::int64_t get_move(const lines& subject) {
-    if (subject.before.size() > max_pairs / std::max<std::size_t>(subject.after.size(), 1)) return 0;
-    std::map<std::int64_t, std::size_t> meet;
-    for (const std::uint64_t a : subject.before)
-      for (const std::uint64_t b : subject.after) ++meet[static_cast<std::int64_t>(b - a)];
-    const auto distance = [](std::int64_t move) {
-      return move < 0 ? 0 - static_cast<std::uint64_t>(move) : static_cast<std::uint64_t>(move);
-    };
-    const auto best = std::max_element(meet.begin(), meet.end(), [&](const auto& a, const auto& b) {
-      return a.second != b.second ? a.second < b.second : distance(a.first) > distance(b.first);
-    });
-    return best == meet.end() ? 0 : best->first;
-  }
-
-  std::map<std::string, lines> functions_;
 };
 
 class stack_table {
@@ -210,10 +170,11 @@ class stack_table {
   line_moves moves_;
 };
 
-/// Keys of memory and transfers on both sides. Devices without an ordinal, or with equal ordinals in a merged
+/// Keys of memory, transfers and idle time on both sides. Devices without an ordinal, or with equal ordinals in a merged
 /// recording, are matched in order, so the last number of a key counts such devices.
 using memory_place = std::tuple<std::int64_t, std::int64_t, trace::layer, trace::memory_kind, int>;
 using transfer_place = std::tuple<std::int64_t, std::int64_t, trace::direction, int>;
+using idle_place = std::tuple<std::int64_t, std::int64_t, int>;
 
 void add_memory(side& subject, bool is_after, const device_matcher& devices,
                 std::map<memory_place, memory_change>& into,
@@ -250,6 +211,19 @@ void add_transfers(side& subject, bool is_after, const device_matcher& devices,
   }
 }
 
+void add_idle(const side& subject, bool is_after, const device_matcher& devices,
+              std::map<idle_place, idle_change>& into) {
+  std::map<idle_place, int> seen;
+  for (const device_idle& idle : subject.metrics().idle) {
+    const matched_device device = devices.of(idle.device, is_after);
+    idle_place key(device.before, device.after, 0);
+    std::get<2>(key) = seen[key]++;
+    idle_change& change = into[key];
+    change.device = device;
+    (is_after ? change.after : change.before) = idle;
+  }
+}
+
 }  // namespace
 
 std::string text_to_match(const symbols::frame_line& line) {
@@ -264,17 +238,29 @@ std::string percent_of_change(double before, double after) {
   return fmt::format(" ({:+.0f} %)", (after - before) / before * 100);
 }
 
+std::string describe_idle_change(const idle_change& change) {
+  std::string text = fmt::format("idle {} of {} -> {} of {}", format_time(change.before.idle()),
+                                 format_time(change.before.span.length()), format_time(change.after.idle()),
+                                 format_time(change.after.span.length()));
+  if (const idle_cause_change* most = find_main_change(change.causes))
+    text += fmt::format("; {}: {} ({})", describe_trend(*most), describe_cause_and_line(*most),
+                        format_time_change(most->before, most->after));
+  return text;
+}
+
 compared_metrics metrics_of_device(const compared_metrics& whole, trace::device_id device) {
   compared_metrics output;
   std::copy_if(whole.memory.begin(), whole.memory.end(), std::back_inserter(output.memory),
                [=](const compared_memory& each) { return each.metrics.device == device; });
   std::copy_if(whole.transfers.begin(), whole.transfers.end(), std::back_inserter(output.transfers),
                [=](const compared_transfers& each) { return each.metrics.device == device; });
+  std::copy_if(whole.idle.begin(), whole.idle.end(), std::back_inserter(output.idle),
+               [=](const device_idle& each) { return each.device == device; });
   return output;
 }
 
-compared_metrics metrics_to_compare(const index::event_store& store, const trace::tables& tables, time_range range) {
-  const range_statistics statistics = measure(store, tables, range);
+compared_metrics metrics_to_compare(const index::event_store& store, const trace::snapshot& trace, time_range range) {
+  const range_statistics statistics = measure(store, trace.tables(), range);
   compared_metrics output;
   for (const memory_statistics& metrics : statistics.memory) {
     const block_filter filter{metrics.layer, metrics.device, metrics.kind};
@@ -284,6 +270,10 @@ compared_metrics metrics_to_compare(const index::event_store& store, const trace
   for (const transfer_statistics& metrics : statistics.transfers)
     output.transfers.push_back(
         {metrics, copying_stacks(store, {metrics.device, metrics.direction}, range, never_cancelled)});
+  const metrics_scope scope{&trace, bounded(range)};
+  idle_gaps_builder gaps(scope);
+  gaps.add(store, scope.range);
+  output.idle = gaps.devices();
   return output;
 }
 
@@ -295,9 +285,11 @@ difference compare(const diff_side& before, frame_cache& names_before, const dif
   std::map<memory_place, std::pair<stack_table, stack_table>> memory_stacks;
   std::map<transfer_place, transfer_change> transfers;
   std::map<transfer_place, stack_table> transfer_stacks;
+  std::map<idle_place, idle_change> idle;
   for (const bool is_after : {false, true}) {
     add_memory(sides[is_after ? 1 : 0], is_after, devices, memory, memory_stacks);
     add_transfers(sides[is_after ? 1 : 0], is_after, devices, transfers, transfer_stacks);
+    add_idle(sides[is_after ? 1 : 0], is_after, devices, idle);
   }
   difference found;
   for (auto& [key, change] : memory) {
@@ -308,6 +300,10 @@ difference compare(const diff_side& before, frame_cache& names_before, const dif
   for (auto& [key, change] : transfers) {
     change.sites = transfer_stacks[key].take();
     found.transfers.push_back(std::move(change));
+  }
+  for (auto& [key, change] : idle) {
+    change.causes = compare_idle({change.before, before.tables}, {change.after, after.tables});
+    found.idle.push_back(std::move(change));
   }
   return found;
 }

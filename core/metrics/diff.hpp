@@ -5,9 +5,12 @@
 #include <string>
 #include <vector>
 
+#include "core/metrics/comparison/idle_changes.hpp"
+#include "core/metrics/idle/idle_gaps.hpp"
 #include "core/metrics/range_statistics.hpp"
 #include "core/metrics/stack_use.hpp"
 #include "core/symbols/frames.hpp"
+#include "core/trace/file/reader.hpp"
 #include "core/trace/model/tables.hpp"
 
 /// Computes the differences between two recordings, or between two time ranges of one recording.
@@ -34,6 +37,7 @@ struct compared_transfers {
 struct compared_metrics {
   std::vector<compared_memory> memory;        ///< Sorted by device, layer and kind.
   std::vector<compared_transfers> transfers;  ///< Sorted by device and direction.
+  std::vector<device_idle> idle;              ///< Sorted by device; only devices that ran kernels.
 };
 
 /// Returns the part of `whole` that belongs to `device`.
@@ -43,8 +47,9 @@ struct compared_metrics {
 /// code.
 [[nodiscard]] std::string text_to_match(const symbols::frame_line& line);
 
-/// Computes the metrics of `range` for `compare` from the events in `store`. O(blocks log blocks + copies).
-[[nodiscard]] compared_metrics metrics_to_compare(const index::event_store& store, const trace::tables& tables,
+/// Computes the metrics of `range` for `compare` from the events in `store`, which must have read all of `trace`.
+/// O(events log events).
+[[nodiscard]] compared_metrics metrics_to_compare(const index::event_store& store, const trace::snapshot& trace,
                                                   time_range range);
 
 /// Returns text such as " (+12 %)", to append to a difference; empty if `before` is zero or so small that the value
@@ -107,10 +112,22 @@ struct transfer_change {
   std::vector<stack_change> sites;  ///< Bytes copied, by requesting call stack; largest difference first.
 };
 
+/// The change of the time in which a device was idle.
+struct idle_change {
+  matched_device device;
+  device_idle before, after;              ///< All members are zero if the device ran no kernels on that side.
+  std::vector<idle_cause_change> causes;  ///< Largest change first; with those that did not change.
+};
+
+/// Returns the change in one line, such as "idle 12.0 s of 30.0 s -> 2.00 s of 20.1 s; went away: the host compiles CUDA
+/// C++ (NVRTC), at model.py:64 (forward) (-9.40 s)".
+[[nodiscard]] std::string describe_idle_change(const idle_change& change);
+
 /// The result of `compare`.
 struct difference {
   std::vector<memory_change> memory;       ///< Sorted by device, layer and kind.
   std::vector<transfer_change> transfers;  ///< Sorted by device and direction.
+  std::vector<idle_change> idle;           ///< Sorted by device.
 };
 
 /// Compares `before` with `after`. Because ids differ between recordings, stacks are matched by the text of their

@@ -368,7 +368,8 @@ std::vector<tool> all_tools(const tool_limits& limits) {
        findings_tool});
   add({"report",
        "Returns the metrics of a recording as text; with a section, that member of the JSON report (memory, transfers, "
-       "steps, kernels, pools, unfreed, devices, processes, marks, ...).",
+       "steps, kernels, pools, unfreed, devices, processes, marks, ...). The section idle says why each GPU was idle: "
+       "the causes, their shares, the program's lines, and remedies with code.",
        make_schema({{"file", string_property(file_about)},
                     {"section", string_property("Name of a member of the JSON report")},
                     {"range", string_property(range_about)}},
@@ -393,7 +394,7 @@ std::vector<tool> all_tools(const tool_limits& limits) {
             {"limit", integer_property("Maximum number of blocks, up to 200")}},
            {"file"}),
        blocks_at_tool});
-  add({"diff", "Compares memory and copies of two recordings, by line.",
+  add({"diff", "Compares memory, copies and causes of idle time of two recordings, by line.",
        make_schema({{"before", string_property("Path of the older recording")},
                     {"after", string_property("Path of the newer recording")}},
                    {"before", "after"}),

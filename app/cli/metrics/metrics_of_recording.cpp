@@ -40,7 +40,7 @@ metrics::compared_metrics metrics_of_recording::compared(std::optional<time_rang
     const auto stored = summary::find_stored_metrics(*snapshot_);
     if (auto kept = stored ? summary::metrics_to_compare(*stored) : std::nullopt) return std::move(*kept);
   }
-  return metrics::metrics_to_compare(index(), tables(), range.value_or(index::recorded_range(*snapshot_)));
+  return metrics::metrics_to_compare(index(), *snapshot_, range.value_or(index::recorded_range(*snapshot_)));
 }
 
 }  // namespace sluice::cli

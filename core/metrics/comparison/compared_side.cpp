@@ -72,7 +72,7 @@ compared_side make_side(const index::event_store& store, const trace::snapshot& 
                         trace::process_id process) {
   compared_side side;
   side.statistics = measure(store, trace.tables(), range);
-  side.metrics = metrics_to_compare(store, trace.tables(), range);
+  side.metrics = metrics_to_compare(store, trace, range);
   for (const memory_statistics& each : side.statistics.memory) {
     const index::memory_key key{each.device, each.layer, each.kind};
     if (auto found = get_composition(key, static_cast<double>(each.maximum), each.maximum_time, store, trace))
@@ -102,6 +102,8 @@ void compared_side_builder::add(const index::event_store& store, const trace::sn
     copies_[{key.device, key.direction}].join(
         copying_stacks(store, {key.device, key.direction}, range_, cancelled, part));
   }
+  scope_.trace = &trace;
+  gaps_.add(store, part);
 }
 
 compared_side compared_side_builder::side(const trace::tables& tables) const {
@@ -120,6 +122,7 @@ compared_side compared_side_builder::side(const trace::tables& tables) const {
     const auto found = copies_.find({metrics.device, metrics.direction});
     output.metrics.transfers.push_back({metrics, found == copies_.end() ? stack_use{} : found->second});
   }
+  output.metrics.idle = gaps_.devices();
   if (steps_ != nullptr) put_steps(*steps_, range_, output, process_);
   return output;
 }

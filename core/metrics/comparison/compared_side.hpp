@@ -9,6 +9,7 @@
 
 #include "core/index/tensor_facts.hpp"
 #include "core/metrics/diff.hpp"
+#include "core/metrics/metrics_scope.hpp"
 #include "core/metrics/range_statistics.hpp"
 #include "core/metrics/tensor_report.hpp"
 
@@ -46,7 +47,7 @@ void put_steps(const index::step_facts& facts, time_range range, compared_side& 
 void keep_device(compared_side& side, trace::device_id device);
 
 /// Computes a side from the events in `range`, which `store` must cover. If `process` is set, `store` must contain only
-/// this process. O(blocks log blocks + copies).
+/// this process. O(events log events).
 [[nodiscard]] compared_side make_side(const index::event_store& store, const trace::snapshot& trace, time_range range,
                                       trace::process_id process = trace::process_id::none);
 
@@ -56,10 +57,12 @@ class compared_side_builder {
  public:
   /// `process`: see `make_side`.
   explicit compared_side_builder(time_range range, trace::process_id process = trace::process_id::none)
-      : range_(range), process_(process), measured_(range) {}
+      : range_(range), process_(process), measured_(range), scope_{nullptr, bounded(range)} {}
+  compared_side_builder(const compared_side_builder&) = delete;
+  compared_side_builder& operator=(const compared_side_builder&) = delete;
 
-  /// Adds the events in `part`. Parts are consecutive, and the first part begins with the range. O(blocks log blocks +
-  /// copies) of `store`.
+  /// Adds the events in `part`. Parts are consecutive, and the first part begins with the range. `trace` must outlive
+  /// the next call of `side`. O(events log events) of `store`.
   void add(const index::event_store& store, const trace::snapshot& trace, time_range part,
            const std::atomic<bool>& cancelled);
   [[nodiscard]] compared_side side(const trace::tables& tables) const;
@@ -76,6 +79,8 @@ class compared_side_builder {
   range_measurer measured_;
   std::map<index::memory_key, highest_use> memory_;
   std::map<std::pair<trace::device_id, trace::direction>, stack_use> copies_;
+  metrics_scope scope_;
+  idle_gaps_builder gaps_{scope_};
   std::shared_ptr<const index::step_facts> steps_;
 };
 

@@ -202,6 +202,12 @@ std::vector<compared_value> list_values(const compared_side& before, const compa
       over_devices(before, [](const device_activity& given) { return static_cast<double>(given.copy_only); }),
       over_devices(after, [](const device_activity& item) { return static_cast<double>(item.copy_only); }));
   add("GPU idle in the active time", compared_unit::time, idle(before), idle(after));
+  for (const idle_change& device : found.idle)
+    for (std::size_t i = 0; i < std::min(device.causes.size(), max_idle_causes); ++i) {
+      const idle_cause_change& each = device.causes[i];
+      add(fmt::format("{} idle: {}", device_name(device.device), describe_cause_and_line(each)), compared_unit::time,
+          static_cast<double>(each.before), static_cast<double>(each.after));
+    }
   return values;
 }
 

@@ -23,6 +23,9 @@ struct compared_value {
   double after = 0;
 };
 
+/// The number of causes of idle time that a comparison lists for each device, largest change first.
+inline constexpr std::size_t max_idle_causes = 12;
+
 /// The name of the group of memory that no module allocated.
 inline constexpr const char* no_module = "no module";
 

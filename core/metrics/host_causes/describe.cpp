@@ -1,7 +1,5 @@
 #include "core/metrics/host_causes/describe.hpp"
 
-#include "core/symbols/frames.hpp"
-
 namespace sluice::metrics {
 
 std::string describe_reason(const host_cause& cause) {
@@ -10,10 +8,9 @@ std::string describe_reason(const host_cause& cause) {
   return text;
 }
 
-std::string describe_line(const host_cause& cause, const trace::tables& tables) {
-  if (cause.line == 0) return {};
-  const trace::frame_row* row = tables.frames.find(trace::frame_id{cause.line});
-  if (row == nullptr) return {};
+std::optional<symbols::frame_line> find_line(const host_cause& cause, const trace::tables& tables) {
+  const trace::frame_row* row = cause.line == 0 ? nullptr : tables.frames.find(trace::frame_id{cause.line});
+  if (row == nullptr) return std::nullopt;
   symbols::frame_line line;
   line.kind = row->kind;
   line.function = tables.text(row->function);
@@ -21,10 +18,20 @@ std::string describe_line(const host_cause& cause, const trace::tables& tables) 
   line.line = row->line;
   line.module = tables.text(row->module);
   line.address = row->address;
+  return line;
+}
+
+std::string describe_line(const symbols::frame_line& line) {
+  if (line == symbols::frame_line{}) return {};
   const std::string place = symbols::get_place(line);
   const std::string name = symbols::get_name(line);
   if (place.empty() || name.empty()) return place + name;
   return place + " (" + name + ")";
+}
+
+std::string describe_line(const host_cause& cause, const trace::tables& tables) {
+  const auto line = find_line(cause, tables);
+  return line ? describe_line(*line) : std::string();
 }
 
 }  // namespace sluice::metrics

@@ -122,6 +122,11 @@ std::optional<metrics::compared_metrics> metrics_to_compare(const stored_metrics
       if (each.device == metrics.device && each.direction == metrics.direction)
         compared_metrics.transfers.back().sites = each.use;
   }
+  const auto& devices = subject.metrics.whole.devices;
+  const bool any_kernels =
+      std::any_of(devices.begin(), devices.end(), [](const auto& device) { return device.kernels > 0; });
+  compared_metrics.idle = subject.metrics.waste.idle_times;
+  if (any_kernels && compared_metrics.idle.empty()) return std::nullopt;
   return compared_metrics;
 }
 

@@ -115,7 +115,8 @@ inline constexpr std::string_view stored_metrics_name = "digest";
                                                                  std::shared_ptr<const trace::snapshot> recording);
 
 /// Returns the metrics that `compare` needs. Returns nothing if some of these metrics are not stored. Not stored are
-/// the metrics of a kind of memory (device, layer, kind) whose allocations all have 0 bytes. O(stacks).
+/// the metrics of a kind of memory (device, layer, kind) whose allocations all have 0 bytes, and the causes of idle time
+/// before version 11. O(stacks).
 [[nodiscard]] std::optional<metrics::compared_metrics> metrics_to_compare(const stored_metrics& subject);
 
 }  // namespace sluice::summary

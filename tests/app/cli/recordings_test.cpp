@@ -95,5 +95,25 @@ TEST_F(recordings, are_compared) {
   EXPECT_EQ(sluice("diff " + leak + " " + leak + " " + leak).status, 2);
 }
 
+TEST_F(recordings, are_compared_by_causes_of_idle_time) {
+  const std::string sampled = file("sampled.sluice"), other = file("other.sluice");
+  EXPECT_EQ(sluice("generate --host-samples --events 20000 -o " + sampled).status, 0);
+  EXPECT_EQ(sluice("generate --host-samples --events 60000 --seed 2 -o " + other).status, 0);
+  const std::string text = sluice("diff " + sampled + " " + other).said;
+  EXPECT_THAT(text, HasSubstr("\nIdle time\n  GPU 0: idle "));
+  EXPECT_THAT(text, HasSubstr("GPU 0: changed causes of idle time\n"));
+  const auto idle = nlohmann::json::parse(sluice("diff --format json " + sampled + " " + other).said).at("idle").at(0);
+  std::int64_t before = 0, after = 0;
+  bool compiles = false;
+  for (const auto& cause : idle.at("causes")) {
+    before += cause.at("before_ns").get<std::int64_t>();
+    after += cause.at("after_ns").get<std::int64_t>();
+    compiles = compiles || cause.at("reason") == "nvrtc_compile";
+  }
+  EXPECT_TRUE(compiles) << idle.dump(1);
+  EXPECT_EQ(before, idle.at("before").at("idle_ns"));
+  EXPECT_EQ(after, idle.at("after").at("idle_ns"));
+}
+
 }  // namespace
 }  // namespace sluice

@@ -55,6 +55,9 @@ INSTANTIATE_TEST_SUITE_P(
         shape{"training", {.events = 150'000}}, shape{"memory", {.events = 100'000, .seed = 3, .timeline = false}},
         shape{"all-stacks", {.events = 50'000, .stacks = stack_choice::all}},
         shape{"no-stacks", {.events = 50'000, .stacks = stack_choice::none}},
+        shape{"samples", {.events = 50'000, .host_samples = true}},
+        shape{"samples-of-ranks",
+              {.events = 50'000, .stacks = stack_choice::none, .host_samples = true, .processes = 2}},
         shape{"ranks", {.events = 150'000, .processes = 3}},
         shape{"kept", {.events = 150'000, .kept_blocks = 9'000, .kept_stacks = 4'000}},
         shape{"inference", {.events = 150'000, .pattern = program_pattern::inference}},
@@ -175,6 +178,29 @@ TEST(generate, writes_device_work_late) {
   std::sort(late.begin(), late.end());
   EXPECT_GT(late[late.size() / 2], 5'000'000);
   EXPECT_LT(late[late.size() / 2], 100'000'000);
+}
+
+TEST(generate, samples_host_threads_on_request) {
+  const temporary file("samples");
+  ASSERT_TRUE(generate({.events = 100'000, .host_samples = true}, file.path()));
+  const auto now = read(file.path());
+  const auto samples = rows<trace::host_sample_event>(*now);
+  EXPECT_GT(samples.size(), 100U);
+  EXPECT_LT(samples.size(), 2'000U) << "one row in fifty at most";
+  std::set<trace::host_state> states;
+  std::set<std::uint64_t> threads;
+  time_ns until = 0;
+  for (const trace::host_sample_event& each : samples) {
+    EXPECT_GE(each.time, until) << "samples do not overlap";
+    EXPECT_GT(each.length, 0);
+    until = each.time + each.length;
+    states.insert(each.state);
+    threads.insert(raw(each.thread));
+  }
+  EXPECT_EQ(states, (std::set{trace::host_state::running, trace::host_state::blocked}));
+  EXPECT_EQ(threads.size(), 2U) << "the main thread and the one of the backward pass";
+  ASSERT_TRUE(generate({.events = 100'000, .timeline = false, .host_samples = true}, file.path()));
+  EXPECT_TRUE(rows<trace::host_sample_event>(*read(file.path())).empty()) << "no kernels, so no idle time to explain";
 }
 
 /// Compares the bytes per event of real recordings with those of generated traces that resemble them.

@@ -111,7 +111,7 @@ struct taken {
   [[nodiscard]] diff_side whole() { return range(index::recorded_range(*snapshot)); }
   [[nodiscard]] diff_side range(time_range span) {
     const trace::tables& tables = snapshot->tables();
-    return {metrics.emplace_back(metrics_to_compare(from, tables, span)), tables};
+    return {metrics.emplace_back(metrics_to_compare(from, *snapshot, span)), tables};
   }
   std::shared_ptr<trace::file> file;
   std::shared_ptr<const trace::snapshot> snapshot;
@@ -276,9 +276,9 @@ std::vector<matched_device> matched(std::initializer_list<std::uint64_t> before,
   std::vector<matched_device> devices;
   const auto whole = [](const taken& subject, std::list<compared_metrics>& metrics) {
     const trace::tables& tables = subject.snapshot->tables();
-    return diff_side{
-        metrics.emplace_back(metrics_to_compare(subject.from, tables, index::recorded_range(*subject.snapshot))),
-        tables};
+    return diff_side{metrics.emplace_back(
+                         metrics_to_compare(subject.from, *subject.snapshot, index::recorded_range(*subject.snapshot))),
+                     tables};
   };
   std::list<compared_metrics> metrics;
   for (const memory_change& each : compare(whole(a, metrics), names_a, whole(b, metrics), names_b, match).memory)
@@ -336,6 +336,11 @@ std::string to_text(const difference& found) {
     say_transfers(t.before), say_transfers(t.after);
     say_stacks(t.sites);
   }
+  for (const idle_change& idle : found.idle) {
+    out << idle.device.before << ' ' << idle.device.after << ' ' << describe_idle_change(idle) << '\n';
+    for (const idle_cause_change& each : idle.causes)
+      out << describe_cause_and_line(each) << ' ' << each.before << ' ' << each.after << '\n';
+  }
   return out.str();
 }
 
@@ -343,7 +348,7 @@ struct from_file {
   explicit from_file(const std::string& path) : file(trace::file::open(path).value()), snapshot(file->latest()) {
     while (!all.absorb(*snapshot, 1 << 20)) {
     }
-    by_index = metrics_to_compare(all, snapshot->tables(), index::recorded_range(*snapshot));
+    by_index = metrics_to_compare(all, *snapshot, index::recorded_range(*snapshot));
     auto kept = metrics_to_compare(summary::make_stored_metrics(all, *snapshot));
     EXPECT_TRUE(kept) << path;
     if (kept) by_stored_metrics = std::move(*kept);
@@ -373,7 +378,8 @@ TEST(diff, says_the_same_from_digests_as_from_all_events) {
   std::list<from_file> files;
   for (unsigned seed = 1; seed <= 4; ++seed) {
     const std::string path = ::testing::TempDir() + "diff-" + std::to_string(seed) + ".sluice";
-    generate::generate_options options{.events = 30'000, .seed = seed, .stacks = generate::stack_choice::all};
+    generate::generate_options options{
+        .events = 30'000, .seed = seed, .stacks = generate::stack_choice::all, .host_samples = seed > 2};
     if (seed % 2 == 0) options.pattern = generate::program_pattern::inference;
     ASSERT_TRUE(generate::generate(options, path));
     files.emplace_back(path);

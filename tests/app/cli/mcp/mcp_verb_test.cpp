@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <random>
@@ -100,6 +101,31 @@ TEST_F(mcp_verb, report_is_short_and_its_sections_are_those_of_the_json) {
   EXPECT_TRUE(json::parse(content[0]["text"].get<std::string>()).is_array());
   EXPECT_THAT(call("report", {{"file", training}, {"section", "cows"}}, true)[0]["text"].get<std::string>(),
               HasSubstr("choose one of"));
+}
+
+TEST_F(mcp_verb, says_why_the_gpu_was_idle) {
+  const std::string sampled = file("sampled.sluice");
+  ASSERT_EQ(run_sluice({"generate", "--host-samples", "--events", "60000", "-o", sampled}).status, 0);
+  const json device = read("report", {{"file", sampled}, {"section", "idle"}}).at(0);
+  double share = 0;
+  for (const json& cause : device["causes"]) share += cause["share"].get<double>();
+  EXPECT_NEAR(share, device["idle_share"].get<double>(), 1e-9) << "the causes explain all of it";
+  const auto find = [&](std::string_view reason) {
+    for (const json& cause : device["host"])
+      if (cause["reason"] == reason) return cause;
+    ADD_FAILURE() << reason << " is not in " << device["host"].dump(1);
+    return json();
+  };
+  const json loading = find("data_wait");
+  EXPECT_GT(loading["share"].get<double>(), 0);
+  EXPECT_THAT(loading["line"].get<std::string>(), HasSubstr("train.py:90"));
+  EXPECT_TRUE(loading["recurs"].get<bool>());
+  EXPECT_THAT(loading["code"].get<std::string>(), HasSubstr("num_workers"));
+  EXPECT_FALSE(find("nvrtc_compile")["recurs"].get<bool>());
+  const json findings = read("findings", {{"file", sampled}})["findings"];
+  EXPECT_TRUE(std::any_of(findings.begin(), findings.end(), [](const json& each) {
+    return each["kind"] == "idle_gaps" && each["advice"].get<std::string>().find("num_workers") != std::string::npos;
+  })) << findings.dump(1);
 }
 
 TEST_F(mcp_verb, query_results_at_most_200_rows) {

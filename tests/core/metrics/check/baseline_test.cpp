@@ -29,7 +29,7 @@ struct read_recording {
   explicit read_recording(recording& recorded)
       : all((recorded.close(), recorded.open())),
         subject(make_report(all.index, *all.snapshot)),
-        compared(metrics_to_compare(all.index, all.snapshot->tables(), index::recorded_range(*all.snapshot))),
+        compared(metrics_to_compare(all.index, *all.snapshot, index::recorded_range(*all.snapshot))),
         names(symbols::options_for(*all.snapshot)) {}
   baseline_side side() { return {subject, compared, all.snapshot->tables(), names}; }
 

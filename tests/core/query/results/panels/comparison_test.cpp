@@ -8,6 +8,7 @@
 #include <numeric>
 
 #include "core/export/recording/merge.hpp"
+#include "core/generate/generate.hpp"
 #include "core/metrics/diff.hpp"
 #include "core/query/engine/engine.hpp"
 #include "core/summary/passes/finalize.hpp"
@@ -60,6 +61,16 @@ void expect_equal(const metrics::compared_side& a, const metrics::compared_side&
     EXPECT_EQ(a.metrics.transfers[i].metrics.bytes, b.metrics.transfers[i].metrics.bytes);
     EXPECT_EQ(a.metrics.transfers[i].sites.bytes(), b.metrics.transfers[i].sites.bytes());
   }
+  ASSERT_EQ(a.metrics.idle.size(), b.metrics.idle.size());
+  for (std::size_t i = 0; i < a.metrics.idle.size(); ++i) {
+    EXPECT_EQ(a.metrics.idle[i].idle(), b.metrics.idle[i].idle());
+    EXPECT_EQ(a.metrics.idle[i].causes.size(), b.metrics.idle[i].causes.size());
+    ASSERT_EQ(a.metrics.idle[i].host.size(), b.metrics.idle[i].host.size());
+    for (std::size_t k = 0; k < a.metrics.idle[i].host.size(); ++k) {
+      EXPECT_EQ(a.metrics.idle[i].host[k].cause, b.metrics.idle[i].host[k].cause);
+      EXPECT_EQ(a.metrics.idle[i].host[k].total, b.metrics.idle[i].host[k].total);
+    }
+  }
   ASSERT_EQ(a.compositions.size(), b.compositions.size());
   for (std::size_t i = 0; i < a.compositions.size(); ++i) {
     EXPECT_EQ(a.compositions[i].bytes, b.compositions[i].bytes);
@@ -82,6 +93,33 @@ TEST(compared_side, is_the_same_from_sections_and_from_an_index_of_everything) {
   EXPECT_EQ(index.side(index.span())->step_count, 60U);
   EXPECT_EQ(index.side(index.span())->median_step, 10 * ms);
   EXPECT_EQ(index.side({100 * ms, 131 * ms})->step_count, 4U) << "that begin in the range";
+}
+
+TEST(compared_side, has_the_same_causes_of_idle_time_from_any_source) {
+  recording small, large;
+  const std::string path = small.path() + ".generated";
+  ASSERT_TRUE(generate::generate({.events = 6'000, .host_samples = true}, path));
+  const auto generated = trace::file::open(path).value()->latest();
+  for (recording* each : {&small, &large}) testing::copy_rows(*generated, each->writer());
+  std::filesystem::remove(path);
+  small.close();
+  close_in_sections(large);
+  opened index(small), stored(large);
+  const time_range span = index.span();
+  for (const time_range range : {span, time_range{span.begin + span.length() / 3, span.end - span.length() / 5}})
+    expect_equal(*stored.side(range), *index.side(range));
+  ASSERT_EQ(stored.side(span)->metrics.idle.size(), 1U);
+  EXPECT_GE(stored.side(span)->metrics.idle[0].host.size(), 3U);
+  const comparison_query query{{index.side(span), index.asked.snapshot()},
+                               {stored.side(span), stored.asked.snapshot()}};
+  const auto values = index.asked.ask_now(query).value()->values;
+  const auto compiles = std::find_if(values.begin(), values.end(), [](const metrics::compared_value& each) {
+    return each.label.starts_with("GPU 0 idle: the host compiles CUDA C++ (NVRTC), at ");
+  });
+  ASSERT_NE(compiles, values.end());
+  EXPECT_GT(compiles->before, 0);
+  EXPECT_EQ(compiles->before, compiles->after);
+  EXPECT_EQ(compiles->unit, metrics::compared_unit::time);
 }
 
 TEST(compared_side, of_one_device_leaves_the_others_out) {
