@@ -55,8 +55,8 @@ static inline void sluice_step(int64_t number) {
   typedef void (*type)(int64_t);
   SLUICE_CALL_("sluice_step", type, function(number))
 }
-/** Stops recording copies, kernels and waits, and sampling host threads, until `sluice_resume`. Allocations and frees are
- * still recorded. */
+/** Stops recording copies, kernels and waits, and sampling host threads, until `sluice_resume`. Allocations and frees
+ * are still recorded. */
 static inline void sluice_pause(void) {
   typedef void (*type)(void);
   SLUICE_CALL_("sluice_pause", type, function())

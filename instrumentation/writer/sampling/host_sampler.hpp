@@ -48,7 +48,7 @@ class host_sampler {
   /// Never samples these threads of the process (as it numbers them itself), such as those of a recorder.
   void leave_out(pid_t pid, std::vector<pid_t> tids);
 
-  /// Pauses or resumes the sampling of a process that is watched; of no effect if it already is so. Within a turn (10 ms),
+  /// Pauses or resumes the sampling of a process that is watched; nothing changes if it already is so. Within 10 ms,
   /// the events of its threads are closed, so that it runs as if it were not sampled, or opened again. The time in
   /// between has no samples. Its descendants that are watched are still sampled; others are looked for when it resumes.
   void pause(pid_t pid, bool paused);
