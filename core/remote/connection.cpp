@@ -12,12 +12,11 @@
 #include <map>
 #include <mutex>
 #include <string_view>
-#include <system_error>
-#include <thread>
 #include <utility>
 
 #include "core/base/printable.hpp"
 #include "core/base/system/child_process.hpp"
+#include "core/base/threads/worker_thread.hpp"
 #include "core/remote/socket_address.hpp"
 
 namespace sluice::remote {
@@ -101,11 +100,11 @@ struct connection::state {
   std::uint64_t last_id = 0;                                ///< Guarded by `mutex`.
   std::optional<error> over;                                ///< Why the connection ended. Guarded by `mutex`.
   std::atomic<bool> stopping{false};
-  std::thread thread;
+  worker_thread thread;
 
   ~state() {
     stop();
-    if (thread.joinable()) thread.join();
+    thread.join();
     ::close(wake_event);
     socket = {};
     // A program ends by itself when its input ends, unless it hangs.
@@ -257,13 +256,9 @@ result<std::shared_ptr<connection>> connection::greeted(std::unique_ptr<state> s
     s->recording.assign(reinterpret_cast<const char*>(path.data()), std::min(path.size(), longest_path));
     s->results = said->results == 1;
     std::shared_ptr<connection> output(new connection(std::move(s)));
-    try {
-      output->state_->thread =
-          std::thread([raw = output->state_.get(), held = std::move(came)]() mutable { raw->work(std::move(held)); });
-    } catch (const std::system_error& refused) {
-      return fail(error_code::unavailable, "cannot start a thread: " + describe_errno(refused.code().value()),
-                  output->name());
-    }
+    const auto work = [raw = output->state_.get(), held = std::move(came)]() mutable { raw->work(std::move(held)); };
+    if (auto started = output->state_->thread.start(work, output->name()); !started)
+      return tl::unexpected(started.error());
     return output;
   }
   return fail(error_code::cancelled, "the opening was cancelled", s->name);

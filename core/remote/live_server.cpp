@@ -14,11 +14,10 @@
 #include <list>
 #include <mutex>
 #include <optional>
-#include <system_error>
-#include <thread>
 #include <vector>
 
 #include "core/base/system/unique_descriptor.hpp"
+#include "core/base/threads/worker_thread.hpp"
 #include "core/remote/frames.hpp"
 #include "core/remote/served_recording.hpp"
 #include "core/remote/socket_address.hpp"
@@ -169,7 +168,7 @@ struct live_server::state {
   // Only the thread uses the members below.
   std::list<peer> peers;
   steady::time_point accepts_again{};  ///< The time to accept peers again, after the process ran out of descriptors.
-  std::thread thread;
+  worker_thread thread;
 
   void ring() const {
     const std::uint64_t one = 1;
@@ -249,11 +248,9 @@ result<std::unique_ptr<live_server>> live_server::start(const std::string& path,
   const auto listening = listen_at(socket);
   if (!listening) return tl::unexpected(listening.error());
   auto s = std::make_unique<state>(path, socket, *listening, ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK), limits);
-  try {
-    s->thread = std::thread([raw = s.get()] { raw->work(); });
-  } catch (const std::system_error& refused) {
+  if (auto started = s->thread.start([raw = s.get()] { raw->work(); }, socket); !started) {
     ::unlink(socket.c_str());
-    return fail(error_code::unavailable, "cannot start a thread: " + describe_errno(refused.code().value()), socket);
+    return tl::unexpected(started.error());
   }
   return std::unique_ptr<live_server>(new live_server(std::move(s)));
 }

@@ -10,12 +10,11 @@
 #include <condition_variable>
 #include <mutex>
 #include <optional>
-#include <system_error>
-#include <thread>
 #include <utility>
 
 #include "core/base/outputs/full_disk.hpp"
 #include "core/base/scratch_file.hpp"
+#include "core/base/threads/worker_thread.hpp"
 #include "core/remote/connection.hpp"
 #include "core/remote/frames.hpp"
 
@@ -110,13 +109,14 @@ class follower {
     stopping_ = true;
     from_->end();
     changed_.notify_all();
-    if (thread_.joinable()) thread_.join();
+    thread_.join();
   }
   follower(const follower&) = delete;
   follower& operator=(const follower&) = delete;
 
-  void start() {
-    thread_ = std::thread([this] { work(); });
+  /// Errors: those of `worker_thread::start`.
+  [[nodiscard]] result<void> start() {
+    return thread_.start([this] { work(); }, name_);
   }
 
   /// Waits until there is data to show. Errors: see `follow_live`.
@@ -252,7 +252,7 @@ class follower {
   bool has_all_ = false;                      ///< True once `shown_` has had all existing bytes.
   bool over_ = false;                         ///< There will be no more data.
   std::optional<error> failure_;  ///< Why the data ended although the recording had not. It is reported once.
-  std::thread thread_;
+  worker_thread thread_;
 };
 
 class live_source final : public trace::byte_source {
@@ -282,11 +282,7 @@ result<live_recording> follow_live(const std::string& socket, const std::string&
   auto reached = connection::to_socket(socket, name);
   if (!reached) return tl::unexpected(reached.error());
   const auto source = std::make_shared<follower>(*reached, name, limits);
-  try {
-    source->start();
-  } catch (const std::system_error& refused) {
-    return fail(error_code::unavailable, "cannot start a thread: " + describe_errno(refused.code().value()), name);
-  }
+  if (auto started = source->start(); !started) return tl::unexpected(started.error());
   auto shown = source->first(cancelled);
   if (!shown) return tl::unexpected(shown.error());
   return live_recording{std::make_shared<live_source>(name, source, std::move(*shown)), (*reached)->recording()};

@@ -1,6 +1,7 @@
 #include "instrumentation/ring/recorder_threads.hpp"
 
 #include <errno.h>
+#include <pthread.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -44,7 +45,24 @@ bool insert(std::uint64_t tid) noexcept {
   return false;
 }
 
+void* run_loop(void* given) noexcept {
+  join_recorder();
+  const recorder_loop& loop = *static_cast<const recorder_loop*>(given);
+  pthread_setname_np(pthread_self(), loop.name);
+  loop.run();
+  return nullptr;
+}
+
 }  // namespace
+
+bool start_recorder_thread(const recorder_loop& loop) noexcept {
+  // The thread inherits the signal mask, so it never receives a signal, not even at its start.
+  const detail::signals_held hold;
+  pthread_t thread;
+  if (pthread_create(&thread, nullptr, run_loop, const_cast<recorder_loop*>(&loop)) != 0) return false;
+  pthread_detach(thread);
+  return true;
+}
 
 void announce_recorder_threads() noexcept {
   if (!active() || version.load() == 0) return;

@@ -12,8 +12,19 @@
 /// belongs to one copy.
 namespace sluice::ring {
 
+/// What a thread of the recorder does: runs `run`, under `name` (at most 15 bytes).
+struct recorder_loop {
+  const char* name;
+  void (*run)() noexcept;
+};
+
+/// Starts a detached thread, which blocks all signals and is in the list. `loop` must live as long as the thread.
+/// Returns false if the system refuses.
+[[nodiscard]] bool start_recorder_thread(const recorder_loop& loop) noexcept;
+
 /// Marks the calling thread as one of the recorder's, and sends the new list. Call it first in each thread that the
-/// recorder starts: before the thread's first record and before its first wait. O(max_recorder_threads).
+/// recorder starts by other means: before the thread's first record and before its first wait.
+/// O(max_recorder_threads).
 void join_recorder() noexcept;
 
 /// Marks another thread of this process, and sends the new list. Returns false if the list is full.

@@ -90,7 +90,7 @@ result<void> document_loader::start(document_id id, const std::string& path, opt
     raw->finished = true;
     if (wake) wake();
   };
-  if (auto running = started->worker.start(work, path); !running) return running;
+  if (auto running = started->worker.start_or_run(work, path); !running) return running;
   loads_.push_back(std::move(started));
   return {};
 }

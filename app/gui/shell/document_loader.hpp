@@ -38,7 +38,7 @@ class document_loader {
     std::vector<std::string> sources_from;
     std::shared_ptr<trace::byte_source> bytes;  ///< The recording's bytes; null if they are in the file at the path.
   };
-  /// Starts to open `path`, or an address (core/remote/address.hpp). Errors: those of `worker_thread::start`.
+  /// Starts to open `path`, or an address (core/remote/address.hpp). Errors: those of `worker_thread::start_or_run`.
   [[nodiscard]] result<void> start(document_id id, const std::string& path, options with);
   /// Returns the recordings that have been opened since the last call, and the errors of those that could not be
   /// opened. Leaves out what the user has cancelled.

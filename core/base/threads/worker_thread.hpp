@@ -17,8 +17,8 @@ namespace sluice {
 /// Makes `has_threads` return false from now on. Call this before any thread is started.
 void do_without_threads();
 
-/// One thread that does one piece of work. The destructor waits until the work is done. Where threads are not
-/// available, `start` runs the work itself before it returns. Must be used from one thread only.
+/// One thread that does one piece of work, or a loop of its own. The destructor waits until the work is done. Must be
+/// used from one thread only.
 class worker_thread {
  public:
   worker_thread() = default;
@@ -27,8 +27,10 @@ class worker_thread {
   worker_thread& operator=(const worker_thread&) = delete;
 
   /// Starts `work`, which must not throw. `subject` names the work in error messages. Error `unavailable` if the system
-  /// cannot start a thread.
+  /// cannot start a thread, or if there are none (`has_threads`).
   [[nodiscard]] result<void> start(std::function<void()> work, const std::string& subject = {});
+  /// The same for work that waits for no other thread: if there are no threads, runs it before returning.
+  [[nodiscard]] result<void> start_or_run(std::function<void()> work, const std::string& subject = {});
   [[nodiscard]] bool started() const { return thread_.joinable(); }
   void join();
 

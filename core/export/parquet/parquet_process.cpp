@@ -10,6 +10,8 @@
 #include <fstream>
 #include <utility>
 
+#include "core/base/outputs/full_disk.hpp"
+
 extern "C" const char sluice_write_parquet[], sluice_write_parquet_end[];
 
 namespace sluice::exports {
@@ -96,9 +98,8 @@ error parquet_process::failure(std::string_view said) {
     const auto read = std::from_chars(said.data(), said.data() + said.size(), number);
     said.remove_prefix(std::min<std::size_t>(static_cast<std::size_t>(read.ptr - said.data()) + 1, said.size()));
   }
-  const bool full = number == ENOSPC || number == EDQUOT || number == EFBIG;
-  return {full ? error_code::no_space : error_code::io, "cannot write Parquet: " + std::string(said), "the data set",
-          error::no_offset, ""};
+  return {code_of_failed_write(number), "cannot write Parquet: " + std::string(said), "the data set", error::no_offset,
+          ""};
 }
 
 result<void> parquet_process::begin_table(std::span<const parquet_column> columns) {

@@ -1,7 +1,6 @@
 #include "core/import/chrome/pipeline.hpp"
 
 #include <new>
-#include <system_error>
 
 namespace sluice::importing {
 
@@ -10,14 +9,11 @@ chrome_pipeline::chrome_pipeline(input& source) : document_(source) {
     piece = std::make_unique<chrome_parsed>();
     free_.put(piece.get());
   }
-  try {
-    reading_ = std::thread([this] { read(); });
-    parsing_ = std::thread([this] { parse(); });
-  } catch (const std::system_error& refused) {
-    stop();
-    outcome_ = fail(error_code::unavailable, "cannot start a thread: " + describe_errno(refused.code().value()), {},
-                    "allow more processes and threads (ulimit -u)");
-  }
+  auto started = reading_.start([this] { read(); });
+  if (started) started = parsing_.start([this] { parse(); });
+  if (started) return;
+  stop();
+  outcome_ = started;
 }
 
 chrome_pipeline::~chrome_pipeline() { stop(); }
@@ -26,8 +22,8 @@ void chrome_pipeline::stop() {
   free_.close(true);
   read_.close(true);
   parsed_.close(true);
-  if (reading_.joinable()) reading_.join();
-  if (parsing_.joinable()) parsing_.join();
+  reading_.join();
+  parsing_.join();
 }
 
 void chrome_pipeline::read() {

@@ -4,9 +4,9 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
-#include <thread>
 
 #include "core/base/error.hpp"
+#include "core/base/threads/worker_thread.hpp"
 #include "core/import/channel.hpp"
 #include "core/import/chrome/document.hpp"
 #include "core/import/chrome/parse.hpp"
@@ -53,7 +53,7 @@ class chrome_pipeline {
   chrome_parsed* given_ = nullptr;
   result<void> outcome_;       ///< Owned by the reading thread until it is joined.
   bool memory_short_ = false;  ///< Owned by the parsing thread until it is joined.
-  std::thread reading_, parsing_;
+  worker_thread reading_, parsing_;
 };
 
 }  // namespace sluice::importing

@@ -7,7 +7,6 @@ namespace sluice::importing {
 nsys_reader::nsys_reader(const nsys_database& database, std::vector<nsys_plan> plans)
     : from_(database), plans_(std::move(plans)) {
   for (batch& each : batches_) free_.put(&each);
-  thread_ = std::thread([this] { run(); });
 }
 
 nsys_reader::~nsys_reader() { stop(); }
@@ -15,7 +14,7 @@ nsys_reader::~nsys_reader() { stop(); }
 void nsys_reader::stop() {
   free_.close(true);
   read_.close(true);
-  if (thread_.joinable()) thread_.join();
+  thread_.join();
 }
 
 void nsys_reader::run() {

@@ -5,9 +5,10 @@
 #include <memory>
 #include <span>
 #include <string_view>
-#include <thread>
 #include <vector>
 
+#include "core/base/error.hpp"
+#include "core/base/threads/worker_thread.hpp"
 #include "core/import/channel.hpp"
 #include "core/import/nsys/database.hpp"
 
@@ -36,12 +37,16 @@ class nsys_reader {
     nsys_rows rows;
   };
 
-  /// Starts the thread. `database` must not be used elsewhere while this object exists. `plans` must name existing
-  /// tables.
+  /// `database` must not be used elsewhere while this object exists. `plans` must name existing tables.
   nsys_reader(const nsys_database& database, std::vector<nsys_plan> plans);
   ~nsys_reader();
   nsys_reader(const nsys_reader&) = delete;
   nsys_reader& operator=(const nsys_reader&) = delete;
+
+  /// Starts the thread, once and before `next`. Errors: those of `worker_thread::start`.
+  [[nodiscard]] result<void> start() {
+    return thread_.start([this] { run(); });
+  }
 
   /// Waits for the next rows and returns them, or null at the end. Valid until the next call.
   [[nodiscard]] const batch* next();
@@ -63,7 +68,7 @@ class nsys_reader {
   channel<batch*> free_, read_;
   batch* given_ = nullptr;
   std::vector<broken_table> broken_;  ///< Owned by the thread until it is joined.
-  std::thread thread_;
+  worker_thread thread_;
 };
 
 }  // namespace sluice::importing

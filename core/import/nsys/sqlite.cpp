@@ -7,7 +7,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <system_error>
 #include <unordered_map>
 
 #include "core/base/format.hpp"
@@ -54,14 +53,9 @@ class nsys_importer {
       for (const auto& table : from_.tables())
         if (table.name == each.plan.table) total += table.rows;
     }
-    std::optional<nsys_reader> reader;
-    try {
-      reader.emplace(from_, std::move(plans));
-    } catch (const std::system_error& refused) {
-      return fail(error_code::unavailable, "cannot start a thread: " + describe_errno(refused.code().value()), {},
-                  "allow more processes and threads (ulimit -u)");
-    }
-    while (const nsys_reader::batch* batch = reader->next()) {
+    nsys_reader reader(from_, std::move(plans));
+    if (auto started = reader.start(); !started) return started;
+    while (const nsys_reader::batch* batch = reader.next()) {
       step& now = steps_[batch->plan];
       take_rows(batch->rows, now);
       now.rows += batch->rows.size();
@@ -69,7 +63,7 @@ class nsys_importer {
       if (auto on = work_.advance(static_cast<double>(done) / static_cast<double>(std::max(total, done + 1))); !on)
         return on;
     }
-    for (const auto& broken : reader->broken()) {
+    for (const auto& broken : reader.broken()) {
       const std::string_view name = steps_[broken.plan].plan.table;
       work_.not_understood("tables that cannot be read completely: " + std::string(name.substr(0, 60)));
       work_.say(trace::severity::warning, broken.why.to_string());

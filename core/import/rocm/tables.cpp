@@ -1,8 +1,6 @@
 #include "core/import/rocm/tables.hpp"
 
 #include <algorithm>
-#include <optional>
-#include <system_error>
 
 namespace sluice::importing::rocm {
 
@@ -38,21 +36,16 @@ result<void> read_tables(const nsys_database& database, const std::vector<table_
     for (const auto& table : database.tables())
       if (table.name == each.table) total += table.rows;
   }
-  std::optional<nsys_reader> reader;
-  try {
-    reader.emplace(database, std::move(plans));
-  } catch (const std::system_error& refused) {
-    return fail(error_code::unavailable, "cannot start a thread: " + describe_errno(refused.code().value()), {},
-                "allow more processes and threads (ulimit -u)");
-  }
-  while (const nsys_reader::batch* batch = reader->next()) {
+  nsys_reader reader(database, std::move(plans));
+  if (auto started = reader.start(); !started) return started;
+  while (const nsys_reader::batch* batch = reader.next()) {
     for (std::size_t i = 0; i < batch->rows.size(); ++i)
       taken[batch->plan]->take(cells{batch->rows, batch->rows.row(i)});
     done += batch->rows.size();
     const double share = static_cast<double>(done) / static_cast<double>(std::max(total, done + 1));
     if (auto ready = work.advance(share); !ready) return ready;
   }
-  for (const auto& broken : reader->broken()) {
+  for (const auto& broken : reader.broken()) {
     work.not_understood("tables that cannot be read completely: " + taken[broken.plan]->table.substr(0, 80));
     work.say(trace::severity::warning, broken.why.to_string());
   }

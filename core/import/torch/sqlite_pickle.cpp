@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cstring>
 #include <set>
-#include <system_error>
 
 #include "core/import/json/json_stream.hpp"
 #include "core/import/torch/json_pickle.hpp"
@@ -99,12 +98,8 @@ result<void> sqlite_as_pickle::begin() {
   for (const auto& table : from_.tables())
     if (table.name != "blocks" && table.name != "segments" && table.name != "device_traces" && table.rows != 0)
       work_.not_understood("rows of the table " + table.name.substr(0, 80), from_.count_rows(table.name));
-  try {
-    reader_.emplace(from_, std::move(plans));
-  } catch (const std::system_error& refused) {
-    return fail(error_code::unavailable, "cannot start a thread: " + describe_errno(refused.code().value()), {},
-                "allow more processes and threads (ulimit -u)");
-  }
+  reader_.emplace(from_, std::move(plans));
+  if (auto started = reader_->start(); !started) return started;
   out_.begin_dictionary();
   out_.text("segments");
   out_.begin_list();

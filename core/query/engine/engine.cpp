@@ -32,7 +32,7 @@ constexpr bool needs_recording = !std::is_same_v<Query, comparison_query>;
 
 engine::engine(std::shared_ptr<trace::file> file, engine_options options)
     : state_(std::make_shared<state>(std::move(file), std::move(options))) {
-  state_->pool.add([s = state_.get()] { s->load(); });
+  state_->pool.add(state::long_tasks, [s = state_.get()] { s->load(); });
 }
 
 engine::~engine() { state_->pool.stop(); }
@@ -41,7 +41,7 @@ std::shared_ptr<const trace::snapshot> engine::snapshot() const { return state_-
 
 void engine::refresh() {
   if (state_->refreshing.exchange(true)) return;
-  state_->pool.add([s = state_.get()] { s->poll(); });
+  state_->pool.add(state::long_tasks, [s = state_.get()] { s->poll(); });
 }
 
 void engine::work_here(std::chrono::steady_clock::time_point until) { state_->pool.work_here(until); }
@@ -136,9 +136,9 @@ struct slot<Query>::state {
   /// A drawing has a first result that needs no read, so its task is quick.
   static void queue(engine::state& origin, const std::shared_ptr<cell>& at) {
     if constexpr (draws<Query>)
-      origin.pool.add_quick([&origin, at] { run(origin, at); });
+      origin.pool.add(engine::state::quick_tasks, [&origin, at] { run(origin, at); });
     else
-      origin.pool.add([&origin, at] { run(origin, at); });
+      origin.pool.add(engine::state::long_tasks, [&origin, at] { run(origin, at); });
   }
 
   static void run(engine::state& origin, const std::shared_ptr<cell>& at) {
@@ -231,7 +231,7 @@ struct slot<Query>::state {
       if (ended && !provisional) at->going_on.reset();
       if (at->running) queue(origin, at);
     }
-    if (origin.frames.wants_work()) origin.pool.add([&origin] { origin.find_symbols(); });
+    if (origin.frames.wants_work()) origin.pool.add(engine::state::long_tasks, [&origin] { origin.find_symbols(); });
     if (publishes) origin.wake();
   }
 
@@ -264,7 +264,7 @@ struct slot<Query>::state {
   /// caller holds the cell's mutex.
   static void read(engine::state& origin, const std::shared_ptr<cell>& at) {
     at->reading = true;
-    origin.pool.add([&origin, at] { read_next(origin, at); });
+    origin.pool.add(engine::state::long_tasks, [&origin, at] { read_next(origin, at); });
   }
 
   /// Reads the tiles first. Thus the tiles of all tracks are shown before sections, which take longer, are read.
@@ -360,7 +360,7 @@ struct slot<Query>::state {
         if (!still_wanted && at->answered && *at->answered == at->wanted && !at->complete) read(origin, at);
       }
     }
-    if (origin.frames.wants_work()) origin.pool.add([&origin] { origin.find_symbols(); });
+    if (origin.frames.wants_work()) origin.pool.add(engine::state::long_tasks, [&origin] { origin.find_symbols(); });
     origin.wake();
   }
 

@@ -1,7 +1,11 @@
 #include "core/query/engine/engine_state.hpp"
+
+#include <algorithm>
+#include <thread>
+#include <vector>
+
 #include "core/index/growing_index.hpp"
 #include "core/query/elsewhere/answerer.hpp"
-
 #include "core/summary/passes/finalize.hpp"
 
 namespace sluice::query {
@@ -12,6 +16,15 @@ constexpr auto building_slice = std::chrono::milliseconds(10);
 
 std::atomic<std::uint64_t> next_serial{1};
 
+/// One thread runs only tasks of the queue `quick`. It is not the first, so that if the system allows only one thread,
+/// that thread runs all tasks.
+std::vector<thread_pool::served_queues> assign_queues(unsigned threads, std::size_t quick, std::size_t last) {
+  if (threads == 0) threads = std::max(2U, std::thread::hardware_concurrency()) - 1;
+  std::vector<thread_pool::served_queues> assigned(threads + 1, {quick, last});
+  assigned[1] = {quick, quick};
+  return assigned;
+}
+
 }  // namespace
 
 engine::state::state(std::shared_ptr<trace::file> f, engine_options o)
@@ -20,7 +33,7 @@ engine::state::state(std::shared_ptr<trace::file> f, engine_options o)
       opened(std::move(f)),
       target(opened->latest()),
       frames(symbols::options_for(*target)),
-      pool(options.threads),
+      pool(assign_queues(options.threads, quick_tasks, long_tasks)),
       sums(options.memory_bytes, options.live_settles_after,
            [this](live_summarizer::outcome output) { take(std::move(output)); }) {}
 
@@ -67,7 +80,7 @@ void engine::state::start_building() {
   complete = false;
   if (building) return;
   building = true;
-  pool.add([this] { build(); });
+  pool.add(long_tasks, [this] { build(); });
 }
 
 void engine::state::build() {
@@ -99,7 +112,7 @@ void engine::state::build() {
       changed.notify_all();
     }
   }
-  if (!finished) pool.add([this] { build(); });
+  if (!finished) pool.add(long_tasks, [this] { build(); });
   if (finished || steady::now() - woken >= refresh_interval) {
     woken = steady::now();
     wake();
@@ -180,18 +193,18 @@ void engine::state::take(live_summarizer::outcome output) {
 
 void engine::state::find_symbols() {
   const bool more = frames.work(steady::now() + refresh_interval);
-  if (more) pool.add([this] { find_symbols(); });
+  if (more) pool.add(long_tasks, [this] { find_symbols(); });
   wake();
 }
 
 void engine::state::read_ahead_of(time_range seen, std::uint32_t width) {
   const auto origin = stored();
   if (origin && origin->ahead && origin->ahead->prefetch(seen, width))
-    pool.add([this, ahead = origin->ahead] { read_on(ahead); });
+    pool.add(long_tasks, [this, ahead = origin->ahead] { read_on(ahead); });
 }
 
 void engine::state::read_on(const std::shared_ptr<prefetcher>& ahead) {
-  if (ahead->work()) pool.add([this, ahead] { read_on(ahead); });
+  if (ahead->work()) pool.add(long_tasks, [this, ahead] { read_on(ahead); });
 }
 
 }  // namespace sluice::query

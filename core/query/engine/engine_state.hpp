@@ -7,10 +7,10 @@
 #include <mutex>
 #include <shared_mutex>
 
+#include "core/base/threads/thread_pool.hpp"
 #include "core/index/growing_index.hpp"
 #include "core/query/engine/engine.hpp"
 #include "core/query/engine/live_summarizer.hpp"
-#include "core/query/engine/task_pool.hpp"
 #include "core/query/results/result_functions.hpp"
 
 namespace sluice::query {
@@ -62,7 +62,9 @@ struct engine::state {
 
   symbols::frame_cache frames;
 
-  task_pool pool;        ///< Its threads use the members above.
+  /// The queues of `pool`. A quick task takes less time than a frame; it has a thread that runs no long ones.
+  static constexpr std::size_t quick_tasks = 0, long_tasks = 1;
+  thread_pool pool;      ///< Its threads use the members above.
   live_summarizer sums;  ///< Its thread uses the members above.
 
   void wake() const {

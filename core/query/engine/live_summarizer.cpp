@@ -54,7 +54,7 @@ void live_summarizer::update(std::shared_ptr<const trace::snapshot> newest) {
     const std::scoped_lock lock(mutex_);
     wanted_ = std::move(newest);
     // Without a thread, the recording is read without summaries, and the next `update` tries again.
-    if (!has_threads() || (!thread_.started() && !thread_.start([this] { work(); }))) wanted_ = nullptr;
+    if (!thread_.started() && !thread_.start([this] { work(); })) wanted_ = nullptr;
   }
   changed_.notify_all();
 }

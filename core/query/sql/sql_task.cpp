@@ -25,7 +25,7 @@ std::uint64_t sql_result::id(std::uint64_t row, std::size_t column) const {
 
 sql_task::sql_task(std::shared_ptr<const trace::snapshot> trace, std::string text, sql_task_options options)
     : trace_(std::move(trace)), text_(std::move(text)), options_(std::move(options)) {
-  if (auto started = thread_.start([this] { work(); }, "query"); !started) {
+  if (auto started = thread_.start_or_run([this] { work(); }, "query"); !started) {
     made_.failure = started.error();
     publish(true);
   }

@@ -128,7 +128,7 @@ sql_track_task::sql_track_task(std::shared_ptr<const trace::snapshot> trace, std
     done_.store(true, std::memory_order_release);
     if (options_.wake) options_.wake();
   };
-  if (auto started = thread_.start(run, "query"); !started) {
+  if (auto started = thread_.start_or_run(run, "query"); !started) {
     failure_ = started.error();
     done_ = true;
   }

@@ -71,7 +71,7 @@ section_feed::section_feed(const section_reader& reader, const stored_metrics_op
       options_(options),
       goes_on_(goes_on),
       ahead_(get_ahead(reader, options)),
-      threads_(ahead_ + (options.several_cores ? stored_metrics_builder::pieces + 1 : 0)) {}
+      threads_(options.one_thread ? 0 : ahead_ + (options.several_cores ? stored_metrics_builder::pieces + 1 : 0)) {}
 
 std::size_t section_feed::compute_last(std::size_t first, std::size_t behind) const {
   std::size_t last = first;
@@ -105,9 +105,7 @@ result<void> section_feed::add(stored_metrics_builder& to, std::size_t first, st
       output.found = to.find(**output.store, from_.find_run(begin, last));
       return output;
     };
-    return coming_index{begin, last,
-                        options_.one_thread ? std::async(std::launch::deferred, std::move(work))
-                                            : threads_.start(reads++ % ahead_, std::move(work))};
+    return coming_index{begin, last, threads_.start(reads++ % ahead_, std::move(work))};
   };
   coming_indexes coming;
   std::size_t next = first;
@@ -131,11 +129,7 @@ result<void> section_feed::add(stored_metrics_builder& to, std::size_t first, st
       work.emplace_back([&, piece] { to.add_piece(piece, run, range); });
     work.emplace_back([&] { to.add_found(got.found, run, range); });
     if (also) work.emplace_back([&] { goes = also(run, now.first, now.last); });
-    if (options_.several_cores) {
-      threads_.do_at_once(ahead_, work);
-    } else {
-      for (const auto& piece : work) piece();
-    }
+    threads_.do_at_once(ahead_, work);
     if (!goes) return fail(error_code::cancelled, "cancelled", from_.snapshot().path());
   }
   return {};

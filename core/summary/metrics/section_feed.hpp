@@ -38,7 +38,7 @@ class section_feed {
   const std::function<bool()>& goes_on_;
   std::size_t ahead_;  ///< Number of event stores that are read ahead while the metrics of another are computed.
   /// The first threads read event stores and compute what does not depend on other event stores. The remaining threads
-  /// do the work that must happen in order.
+  /// do the work that must happen in order; without them, the calling thread does it.
   thread_pool threads_;
 };
 

@@ -130,7 +130,9 @@ class moved_events final : public moved_kind {
       const auto earlier = [](const Row& a, const Row& b) {
         return std::pair(bounded(a.time), raw(a.id)) < std::pair(bounded(b.time), raw(b.id));
       };
-      sort_runs(first_waiting(), rows_.end(), earlier);
+      rows_.erase(rows_.begin(), first_waiting());
+      written_ = 0;
+      sort_runs(rows_, earlier);
     }
   }
 

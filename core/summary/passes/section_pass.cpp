@@ -167,14 +167,10 @@ class section_pass::state {
     return known_.events() > large_section * begins_.size() ? 1 : max_read_ahead;
   }
 
-  /// Starts to read a section on other threads. With one core, the section is read when the result is requested.
+  /// Starts to read a section on other threads. Without threads, the section is read when the result is requested.
   [[nodiscard]] parts read(std::size_t section, thread_pool& threads) {
-    const auto start = [&](std::size_t thread, auto work) {
-      return options_.several_cores ? threads.start(thread, std::move(work))
-                                    : std::async(std::launch::deferred, std::move(work));
-    };
-    return {start(section % use_readers, [this, section] { return read_uses(section); }),
-            start(use_readers, [this, section] { return work_.go_through(section, *goes_on_); })};
+    return {threads.start(section % use_readers, [this, section] { return read_uses(section); }),
+            threads.start(use_readers, [this, section] { return work_.go_through(section, *goes_on_); })};
   }
 
   [[nodiscard]] std::unique_ptr<index::section_index> read_part(index::section_facts about) const {

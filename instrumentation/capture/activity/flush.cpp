@@ -1,10 +1,9 @@
 // The flush thread. Every 50 ms it collects finished activity records, writes the watermark (the time up to which
 // device times are complete), and samples the driver's memory use. It blocks all signals. The recording leaves it out
-// (`ring::join_recorder`), because it is no thread of the program.
+// (`ring::start_recorder_thread`), because it is no thread of the program.
 
 #include <errno.h>
 #include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <time.h>
 
@@ -303,9 +302,7 @@ void flush(bool last) {
   ring::emit(out);
 }
 
-void* loop(void*) {
-  ring::join_recorder();
-  pthread_setname_np(pthread_self(), "sluice-flush");
+void run_flushing() noexcept {
   if (driver.exchange_capture_mode != nullptr) {
     // Our queries must not end another thread's capture.
     CUstreamCaptureMode mode = CU_STREAM_CAPTURE_MODE_RELAXED;
@@ -342,8 +339,9 @@ void* loop(void*) {
     pthread_cond_broadcast(&flushed);
     pthread_mutex_unlock(&mutex);
   }
-  return nullptr;
 }
+
+constexpr ring::recorder_loop flush_loop{"sluice-flush", run_flushing};
 
 }  // namespace
 
@@ -355,12 +353,6 @@ void wake_flushing() noexcept {
 }
 
 bool start_flushing() noexcept {
-  sigset_t whole;
-  sigset_t before;
-  sigfillset(&whole);
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
   // The writer may not be the same as in the last recording.
   rival = {};
   has_flushed = false;
@@ -369,12 +361,7 @@ bool start_flushing() noexcept {
   running = true;
   finish = false;
   pthread_mutex_unlock(&mutex);
-  // The thread inherits the signal mask, so it never receives a signal, not even at its start.
-  pthread_sigmask(SIG_SETMASK, &whole, &before);
-  pthread_t thread;
-  const bool started = pthread_create(&thread, &attributes, loop, nullptr) == 0;
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  pthread_attr_destroy(&attributes);
+  const bool started = ring::start_recorder_thread(flush_loop);
   if (!started) forget_flushing();
   return started;
 }

@@ -1,8 +1,6 @@
 #include "instrumentation/capture/python_samples/python_sampler.hpp"
 
 #include <errno.h>
-#include <pthread.h>
-#include <signal.h>
 #include <stdio.h>
 #include <sys/mman.h>
 #include <time.h>
@@ -241,9 +239,7 @@ void summarize(const sampler& s) {
   ring::message(info, text);
 }
 
-void* loop(void*) {
-  ring::join_recorder();
-  pthread_setname_np(pthread_self(), "sluice-python");
+void run_sampling() noexcept {
   sampler& s = *memory;
   const std::uint64_t period = ns_per_s / options.sampling_hz;
   const bool can = s.list.prepare(s.python) && s.reader.prepare(*s.python.layout) && s.keys.prepare(s.python);
@@ -268,24 +264,9 @@ void* loop(void*) {
   memory = nullptr;
   munmap(&s, sizeof s);
   present.store(phase::idle, std::memory_order_release);
-  return nullptr;
 }
 
-bool start_thread() {
-  sigset_t whole;
-  sigset_t before;
-  sigfillset(&whole);
-  pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-  // The thread inherits the signal mask, so it never receives a signal, not even at its start.
-  pthread_sigmask(SIG_SETMASK, &whole, &before);
-  pthread_t thread;
-  const bool started = pthread_create(&thread, &attributes, loop, nullptr) == 0;
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  pthread_attr_destroy(&attributes);
-  return started;
-}
+constexpr ring::recorder_loop sampling_loop{"sluice-python", run_sampling};
 
 void refuse(const char* why) {
   if (!refused.exchange(true)) ring::message(warning, why);
@@ -308,7 +289,7 @@ void start_python_sampling() noexcept {
       mmap(nullptr, sizeof(sampler), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   memory = mapped == MAP_FAILED ? nullptr : static_cast<sampler*>(mapped);
   if (memory != nullptr) memory->python = *python;
-  if (memory != nullptr && start_thread()) return;
+  if (memory != nullptr && ring::start_recorder_thread(sampling_loop)) return;
   if (memory != nullptr) munmap(memory, sizeof(sampler));
   memory = nullptr;
   present.store(phase::idle);

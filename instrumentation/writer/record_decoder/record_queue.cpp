@@ -1,4 +1,5 @@
 #include "instrumentation/writer/record_decoder/record_queue.hpp"
+#include "core/base/sort_runs.hpp"
 
 #include <algorithm>
 #include <cstring>
@@ -6,7 +7,6 @@
 #include <utility>
 
 #include "instrumentation/writer/record_decoder/loss_log.hpp"
-#include "instrumentation/writer/sort_runs.hpp"
 
 namespace sluice::writer {
 
@@ -136,7 +136,7 @@ void record_queue::put_in_order(std::vector<pending>& records) {
     };
     if (std::none_of(records.begin(), records.end(), another)) return;
   }
-  sort_runs(records, spare_, [](const pending& p) { return p.time; });
+  sort_runs(records, spare_, [](const pending& a, const pending& b) { return a.time < b.time; });
 }
 
 void record_queue::end_turn() {

@@ -2,8 +2,12 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <barrier>
+#include <chrono>
+#include <future>
 #include <stdexcept>
+#include <string>
 #include <thread>
 #include <vector>
 
@@ -24,19 +28,91 @@ TEST(thread_pool, does_work_of_one_kind_on_one_thread_in_the_order_in_which_it_c
   EXPECT_NE(by.front(), std::this_thread::get_id());
 }
 
-TEST(thread_pool, ends_when_all_work_is_done) {
-  int done = 0;
+TEST(thread_pool, at_its_end_finishes_what_runs_and_drops_what_waits) {
+  std::promise<void> begun;
+  std::promise<void> release;
+  std::future<int> runs, waits;
+  std::jthread releases;
   {
     thread_pool pool(1);
-    for (int i = 0; i < 20; ++i) static_cast<void>(pool.start(0, [&done] { ++done; }));
+    runs = pool.start(0, [&] {
+      begun.set_value();
+      release.get_future().wait();
+      return 1;
+    });
+    waits = pool.start(0, [] { return 2; });
+    begun.get_future().wait();
+    releases = std::jthread([&] {
+      waits.wait();  // The pool has dropped it, and waits for the other.
+      release.set_value();
+    });
   }
-  EXPECT_EQ(done, 20);
+  EXPECT_EQ(runs.get(), 1);
+  EXPECT_THROW(waits.get(), std::future_error);
 }
 
 TEST(thread_pool, passes_on_what_work_throws) {
   thread_pool pool(1);
   auto result = pool.start(0, [] { throw std::runtime_error("thrown"); });
   EXPECT_THROW(result.get(), std::runtime_error);
+}
+
+TEST(thread_pool, without_a_thread_does_work_when_its_result_is_waited_for) {
+  thread_pool pool(0);
+  std::thread::id by;
+  auto result = pool.start(3, [&by] { by = std::this_thread::get_id(); });
+  EXPECT_EQ(by, std::thread::id());
+  result.wait();
+  EXPECT_EQ(by, std::this_thread::get_id());
+}
+
+/// A pool with the queues 0 and 1: one thread runs tasks of both, another only those of queue 0.
+class shared_queues : public ::testing::Test {
+ protected:
+  static constexpr std::array<thread_pool::served_queues, 2> served_{{{0, 1}, {0, 0}}};
+  thread_pool pool_{served_};
+};
+
+TEST_F(shared_queues, run_a_task_of_the_first_while_all_others_wait) {
+  std::promise<void> release;
+  std::promise<void> begun;
+  const std::shared_future<void> released = release.get_future().share();
+  pool_.add(1, [&] {
+    begun.set_value();
+    released.wait();
+  });
+  begun.get_future().wait();
+  std::promise<void> was_quick;
+  std::promise<void> was_queued;
+  pool_.add(1, [&] { was_queued.set_value(); });
+  pool_.add(0, [&] { was_quick.set_value(); });
+  was_quick.get_future().wait();
+  auto queued = was_queued.get_future();
+  EXPECT_NE(queued.wait_for(std::chrono::milliseconds(20)), std::future_status::ready);
+  release.set_value();
+  queued.wait();
+}
+
+TEST_F(shared_queues, run_tasks_of_one_queue_in_the_order_in_which_they_came) {
+  std::promise<void> done;
+  std::string order;
+  for (const char each : {'a', 'b', 'c'}) pool_.add(1, [&order, each] { order += each; });
+  pool_.add(1, [&] { done.set_value(); });
+  done.get_future().wait();
+  EXPECT_EQ(order, "abc");
+}
+
+TEST_F(shared_queues, are_busy_until_what_tasks_queue_is_done_too) {
+  std::promise<void> release;
+  const std::shared_future<void> released = release.get_future().share();
+  EXPECT_FALSE(pool_.busy());
+  pool_.add(0, [&] { pool_.add(1, [&] { released.wait(); }); });
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_TRUE(pool_.busy());
+    std::this_thread::yield();
+  }
+  release.set_value();
+  while (pool_.busy()) std::this_thread::yield();
 }
 
 TEST(work_at_once, is_done_when_the_call_returns) {

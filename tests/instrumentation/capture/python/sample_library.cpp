@@ -5,6 +5,7 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -27,7 +28,7 @@ struct sent {
   std::map<std::uint64_t, std::vector<std::uint64_t>> stacks;
   std::vector<python_sample_record> samples;
   std::string messages;
-  std::atomic<int> joined{0};  ///< Threads that said that they are the recorder's.
+  std::atomic<int> started{0};  ///< Threads of the recorder.
 };
 sent& kept() {
   static auto* const whole = new sent;  // The sampler may outlive destructors.
@@ -67,7 +68,11 @@ std::uint64_t introduce_stack(std::uint64_t key, const std::uint64_t* frames, st
   return key;
 }
 bool has_room(std::size_t) noexcept { return true; }
-void join_recorder() noexcept { ++kept().joined; }
+bool start_recorder_thread(const recorder_loop& loop) noexcept {
+  ++kept().started;
+  std::thread(loop.run).detach();
+  return true;
+}
 bool emit_bytes(record_header* record, record_type, std::size_t) noexcept {
   const std::lock_guard lock(kept().mutex);
   if (keeps_samples) kept().samples.push_back(*reinterpret_cast<const python_sample_record*>(record));
@@ -101,7 +106,7 @@ EXPORTED std::size_t sample_count() {
 }
 
 /// The number of the recorder's threads that were started.
-EXPORTED int sample_threads() { return kept().joined.load(); }
+EXPORTED int sample_threads() { return kept().started.load(); }
 
 /// The messages so far.
 EXPORTED const char* sample_messages() {
