@@ -73,9 +73,10 @@ class thread_pool {
  private:
   using tasks = std::deque<std::function<void()>>;
   struct member {
+    explicit member(served_queues queues) : serves(queues) {}
     served_queues serves;
-    std::condition_variable changed{};
-    worker_thread thread{};
+    std::condition_variable changed;
+    worker_thread thread;
   };
   /// Starts the threads that serve a queue. Returns false if there are none. The caller holds the lock.
   [[nodiscard]] bool begin_threads(std::size_t queue);

@@ -17,7 +17,7 @@ void sample_handler::define(recorded_process& process, const raw_module& module)
   record.begin = module.begin;
   record.end = module.end;
   record.build_id_bytes = std::min(module.build_id.size(), sizeof record.build_id);
-  std::memcpy(record.build_id, module.build_id.data(), record.build_id_bytes);
+  std::copy_n(module.build_id.begin(), record.build_id_bytes, record.build_id);
   // The process may know the same file with other limits: the loader's instead of those of the segments.
   const auto& known = process.stacks.modules.by_begin;
   auto after = known.upper_bound(record.begin);
