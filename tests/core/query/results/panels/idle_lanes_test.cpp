@@ -18,6 +18,18 @@ using trace::host_state;
 constexpr time_ns lane_us = 1000;
 constexpr time_range lane_time{0, 100'000 * lane_us};
 
+/// A kernel that was launched 10 lane_us before it begins.
+void write_launch(recording& to, time_ns begin, time_ns end) {
+  auto kernel = to.event<trace::kernel_event>(begin);
+  kernel.end = end;
+  kernel.enqueued = begin - 10 * lane_us;
+  kernel.name = to.text("gemm");
+  kernel.device = trace::device_id{1};
+  kernel.stream = trace::stream_id{1};
+  to.add_call(begin - 10 * lane_us, begin - 7 * lane_us, "cuLaunchKernel");
+  to.writer().add(kernel);
+}
+
 /// 100 kernels of 400 lane_us, a gap of 600 lane_us after each. In a gap, the thread builds a plan with cuDNN, and launches the
 /// next kernel 10 lane_us before it begins.
 void write_lanes(recording& to) {
@@ -26,14 +38,7 @@ void write_lanes(recording& to) {
   const auto plan =
       stacks({native("cudnnBackendFinalize", "/usr/lib/libcudnn.so.9"), python("step", "/home/me/train.py", 12)});
   for (time_ns at = 0; at < lane_time.end; at += 1000 * lane_us) {
-    auto kernel = to.event<trace::kernel_event>(at);
-    kernel.end = at + 400 * lane_us;
-    kernel.enqueued = at - 10 * lane_us;
-    kernel.name = to.text("gemm");
-    kernel.device = trace::device_id{1};
-    kernel.stream = trace::stream_id{1};
-    to.add_call(at - 10 * lane_us, at - 7 * lane_us, "cuLaunchKernel");
-    to.writer().add(kernel);
+    write_launch(to, at, at + 400 * lane_us);
     for (time_ns time = at + 400 * lane_us; time < at + 990 * lane_us; time += 100 * lane_us) {
       auto sample = to.event<trace::host_sample_event>(time);
       sample.length = std::min(100 * lane_us, at + 990 * lane_us - time);
@@ -142,9 +147,8 @@ void write_several_things(recording& to) {
       stacks({native("cudnnBackendFinalize", "/usr/lib/libcudnn.so.9"), python("step", "/home/me/train.py", 12)}),
       stacks({native("nvrtcCompileProgram", "/usr/lib/libnvrtc.so.13"), python("warm", "/home/me/train.py", 20)}),
       stacks({native("cuMemAlloc_v2", "/usr/lib/libcuda.so.1"), python("grow", "/home/me/train.py", 30)})};
-  to.add_kernel(0, 100 * lane_us);
-  to.add_kernel(400 * lane_us, 500 * lane_us);
-  to.add_call(390 * lane_us, 393 * lane_us, "cuLaunchKernel");
+  write_launch(to, 0, 100 * lane_us);
+  write_launch(to, 400 * lane_us, 500 * lane_us);
   for (int i = 0; i < 3; ++i) {
     auto sample = to.event<trace::host_sample_event>((100 + i * 90) * lane_us);
     sample.length = 90 * lane_us;
