@@ -36,7 +36,7 @@ std::string saving_in_words(const saving& subject) {
   const std::string share = format_share(subject.share);
   const std::string_view method = subject.basis == saving_basis::modelled ? ", estimated" : "";
   if (subject.time > 0)
-    return fmt::format("Saves up to {} ({} of the active time{}).", format_time(subject.time), share, method);
+    return fmt::format("Saves up to {} ({} of the time after start-up{}).", format_time(subject.time), share, method);
   if (subject.peak_bytes > 0)
     return fmt::format("Saves up to {} of the peak ({}{}).", format_bytes(subject.peak_bytes), share, method);
   if (subject.reserved_bytes > 0 && subject.bytes_error > 0)
