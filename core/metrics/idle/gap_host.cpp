@@ -1,5 +1,6 @@
 #include "core/metrics/idle/gap_host.hpp"
 
+#include <cstddef>
 #include <string_view>
 
 #include "core/index/event_store.hpp"
@@ -69,6 +70,15 @@ void process_timeline::forget(time_ns before) {
     if (each.size() > max_kept) old = std::max(old, each.size() - max_kept);
     drop(each, old == 0 ? 0 : old - 1);
   }
+}
+
+bool process_timeline::has_call(time_range call, std::uint32_t thread) const {
+  const auto end = calls_.begin() + static_cast<std::ptrdiff_t>(settled_calls_);
+  auto found =
+      std::partition_point(calls_.begin(), end, [&](const host_call& each) { return each.begin < call.begin; });
+  for (; found != end && found->begin == call.begin; ++found)
+    if (found->end == call.end && found->thread == thread) return true;
+  return false;
 }
 
 const host_call* process_timeline::find_enqueuing(time_ns enqueued) const {
@@ -198,10 +208,12 @@ void host_timeline::add_ranges(const index::thread_key& key, const index::thread
 
 void host_timeline::add_memory(const index::event_store& store, time_range here) {
   for (const index::driver_call& each : store.driver_calls().calls()) {
-    if (!here.holds(each.call.begin)) continue;
+    const bool began_earlier = each.call.begin < here.begin && here.holds(each.call.end);
+    if (!began_earlier && !here.holds(each.call.begin)) continue;
+    process_timeline& process = processes_[each.process];
+    if (began_earlier && process.has_call(each.call, process.get_index(each.thread))) continue;
     const index::block_record* block = store.memory().find(each.block);
     const bool freed = each.frees && block != nullptr;
-    process_timeline& process = processes_[each.process];
     const host_call one{each.call.begin,
                         each.call.end,
                         freed ? block->name : each.name,

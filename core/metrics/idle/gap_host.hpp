@@ -101,6 +101,8 @@ class process_timeline {
  private:
   friend class host_timeline;
   std::uint32_t get_index(trace::thread_id thread);
+  /// True if an earlier section had this call. O(log calls).
+  [[nodiscard]] bool has_call(time_range call, std::uint32_t thread) const;
   void settle();
   void forget(time_ns before);
 
@@ -116,7 +118,8 @@ class process_timeline {
 };
 
 /// Collects the host activity of all processes, section by section in order of time, and forgets what no gap needs any
-/// more. Results do not depend on the cut into sections: an event belongs to the section in which it begins.
+/// more. Results do not depend on the cut into sections: an event belongs to the section in which it begins. The row of
+/// an allocation is in the section in which its call ended, which is added with what began earlier.
 class host_timeline {
  public:
   explicit host_timeline(const metrics_scope& scope) : scope_(scope) {}  ///< `scope` must outlive this object.
