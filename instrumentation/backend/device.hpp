@@ -153,7 +153,7 @@ class device {
                                                    kernel_arguments arguments, stream_handle stream) = 0;
   /// Calls `function(data)` on a driver thread when the stream reaches this point; later work on the stream waits for
   /// the call. The simulated device calls it on the thread that advances the clock past that point. `data` must stay
-  /// alive until the call.
+  /// alive until the call. `function` ends with `host_function_ended`.
   [[nodiscard]] virtual device_result<void> launch_host(host_function function, void* data, stream_handle stream) = 0;
 
   // Graphs. Between `begin_capture` and `end_capture`, work on the stream becomes graph nodes instead of running. A

@@ -8,6 +8,7 @@
 
 #include "instrumentation/backend/cuda/native.hpp"
 #include "instrumentation/backend/cuda/open.hpp"
+#include "instrumentation/backend/host_function_order.hpp"
 #include "instrumentation/ring/producer.hpp"
 
 // Opening, streams and events. The rest of the class is in memory.cpp, pools.cpp, sharing.cpp, work.cpp and graphs.cpp.
@@ -197,6 +198,7 @@ device_result<void> cuda_device::sync_stream(stream_handle stream) {
   const entered here = enter();
   CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.stream_sync(native(stream));
+  if (result == CUDA_SUCCESS) see_host_functions();
   if (logging()) {
     log_->synced(c.begin, ring::now(), trace_stream(stream), trace::sync_kind::stream);
     harvest(false);
@@ -208,6 +210,7 @@ device_result<bool> cuda_device::stream_idle(stream_handle stream) {
   const entered here = enter();
   CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.stream_query(native(stream));
+  if (result == CUDA_SUCCESS) see_host_functions();
   if (result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_READY) return result == CUDA_SUCCESS;
   return driver_.fail(result, "cuStreamQuery");
 }
@@ -287,6 +290,7 @@ device_result<void> cuda_device::sync_event(event_handle event) {
   const entered here = enter();
   CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.event_sync(native(event));
+  if (result == CUDA_SUCCESS) see_host_functions();
   if (logging()) log_->synced(c.begin, ring::now(), 0, trace::sync_kind::event);
   return check(result, "cuEventSynchronize");
 }
@@ -295,6 +299,7 @@ device_result<bool> cuda_device::event_done(event_handle event) {
   const entered here = enter();
   CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.event_query(native(event));
+  if (result == CUDA_SUCCESS) see_host_functions();
   if (result == CUDA_SUCCESS || result == CUDA_ERROR_NOT_READY) return result == CUDA_SUCCESS;
   return driver_.fail(result, "cuEventQuery");
 }
@@ -313,6 +318,7 @@ device_result<void> cuda_device::synchronize() {
   const entered here = enter();
   CUresult result = here.result();
   if (result == CUDA_SUCCESS) result = driver_.context_sync();
+  if (result == CUDA_SUCCESS) see_host_functions();
   if (logging()) {
     log_->synced(c.begin, ring::now(), 0, trace::sync_kind::context);
     harvest(result == CUDA_SUCCESS);

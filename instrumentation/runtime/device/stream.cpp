@@ -4,6 +4,7 @@
 #include <map>
 #include <utility>
 
+#include "instrumentation/backend/host_function_order.hpp"
 #include "instrumentation/runtime/device/device_state.hpp"
 #include "instrumentation/runtime/graph.hpp"
 
@@ -97,7 +98,11 @@ void launch_host_func(const stream_ref& stream, std::function<void()> function) 
   if (const auto capture = find_capture(stream)) {
     const auto kept = std::make_shared<callable>(std::move(function));
     capture->keep(kept);
-    value_or_throw(device.launch_host([](void* f) { (*static_cast<callable*>(f))(); }, kept.get(), stream.handle()));
+    const auto call = [](void* f) {
+      (*static_cast<callable*>(f))();
+      backend::host_function_ended();
+    };
+    value_or_throw(device.launch_host(call, kept.get(), stream.handle()));
     return;
   }
   if (value_or_throw(device.stream_capture(stream.handle())).status != backend::capture_status::none) {
@@ -106,8 +111,10 @@ void launch_host_func(const stream_ref& stream, std::function<void()> function) 
   }
   auto once = std::make_unique<callable>(std::move(function));
   const auto call = [](void* f) {
-    const std::unique_ptr<callable> owned(static_cast<callable*>(f));
+    std::unique_ptr<callable> owned(static_cast<callable*>(f));
     (*owned)();
+    owned.reset();
+    backend::host_function_ended();
   };
   value_or_throw(device.launch_host(call, once.get(), stream.handle()));
   (void)once.release();

@@ -1,6 +1,7 @@
 #include <cstring>
 #include <vector>
 
+#include "instrumentation/backend/host_function_order.hpp"
 #include "tests/instrumentation/backend/on_each_backend.hpp"
 #include "tests/instrumentation/sizes.hpp"
 
@@ -125,6 +126,7 @@ TEST_P(device_facts, a_host_function_runs_between_the_work_around_it) {
         auto* state = static_cast<seen*>(data);
         state->before = state->host[mib - 1];
         state->host[0] = 9;
+        host_function_ended();
       },
       &about, s));
   done(dev().copy_async(there, about.host, mib, s));

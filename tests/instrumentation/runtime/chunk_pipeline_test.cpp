@@ -349,6 +349,9 @@ TEST_P(a_pipeline, is_several_times_as_fast_as_the_plain_loop) {
 }
 
 TEST_P(a_pipeline, shows_copies_both_ways_and_the_kernel_at_once) {
+#if defined(__SANITIZE_THREAD__)
+  if (!simulated()) GTEST_SKIP() << "the thread sanitizer makes the host slower than the device";
+#endif
   const auto in = make("in", 32 * mib), out = make("out", 32 * mib);
   const auto path = folder / "pipeline.sluice";
   {

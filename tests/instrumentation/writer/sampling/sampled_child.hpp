@@ -40,6 +40,14 @@ class sampled_child {
   pid_t pid_;
 };
 
+// For tests that count the threads of a child, that sum up what they do, or that start threads in a child of a process
+// with threads. ThreadSanitizer adds a sleeping thread to each process, ends such a child, and slows system calls down.
+#if defined(__SANITIZE_THREAD__)
+#define SLUICE_SKIP_IF_CHILDREN_ARE_CHANGED() GTEST_SKIP() << "the thread sanitizer changes the child's threads"
+#else
+#define SLUICE_SKIP_IF_CHILDREN_ARE_CHANGED() static_cast<void>(0)
+#endif
+
 /// What a sampler found.
 struct sampled {
   host_sampler::batch batch;
