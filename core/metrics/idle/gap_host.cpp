@@ -9,15 +9,6 @@ namespace {
 
 constexpr std::size_t max_kept = open_list<host_call>::max_kept;
 
-/// Sorts the elements from `settled` on by `key` and sets `settled` to the end. The earlier ones begin earlier.
-template <class Element, class Key>
-void sort_tail(std::vector<Element>& elements, std::size_t& settled, Key&& key) {
-  const auto tail = elements.begin() + static_cast<std::ptrdiff_t>(settled);
-  const auto earlier = [&](const Element& a, const Element& b) { return key(a) < key(b); };
-  if (!std::is_sorted(tail, elements.end(), earlier)) std::stable_sort(tail, elements.end(), earlier);
-  settled = elements.size();
-}
-
 /// Removes the first `count` elements.
 template <class Element>
 void drop(std::vector<Element>& elements, std::size_t count) {
@@ -39,6 +30,8 @@ std::uint32_t process_timeline::get_index(trace::thread_id thread) {
 void process_timeline::settle() {
   sort_tail(calls_, settled_calls_, [](const host_call& each) { return each.begin; });
   sort_tail(stacks_, settled_stacks_, [](const placed_stack& each) { return each.time; });
+  settled_calls_ = calls_.size();
+  settled_stacks_ = stacks_.size();
   for (std::vector<time_ns>& each : launches_)
     if (!std::is_sorted(each.begin(), each.end())) std::sort(each.begin(), each.end());
   blocking_.settle();
@@ -198,7 +191,7 @@ void host_timeline::add_ranges(const index::thread_key& key, const index::thread
 
 void host_timeline::add_memory(const index::event_store& store, time_range here) {
   for (const index::driver_call& each : store.driver_calls().calls()) {
-    if (!here.holds(each.call.begin)) continue;
+    if (!here.holds(each.get_row_time())) continue;
     const index::block_record* block = store.memory().find(each.block);
     const bool freed = each.frees && block != nullptr;
     process_timeline& process = processes_[each.process];
