@@ -37,7 +37,11 @@ class statuses : public sluice_program {
   /// Waits until `process` handles `signal` and has used 0.1 s of CPU time, or has ended.
   static void wait_until_at_work(pid_t process, int signal) {
     const std::string text = "/proc/" + std::to_string(process);
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    const long wanted = sysconf(_SC_CLK_TCK);  // The start takes longer, too.
+#else
     const long wanted = sysconf(_SC_CLK_TCK) / 10;
+#endif
     for (int tries = 0; tries < 60'000; ++tries, usleep(1000)) {
       const std::string status = make_content(text + "/status");
       const std::size_t caught = status.find("SigCgt:");

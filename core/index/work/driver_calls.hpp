@@ -18,6 +18,9 @@ struct driver_call {
                             ///< then shows where the block was allocated.
   time_range call;
   bool frees = false;
+
+  /// The time of the row that reports the call, by which a section holds it: allocations are reported at their end.
+  [[nodiscard]] time_ns get_row_time() const { return frees ? call.begin : call.end; }
 };
 
 /// Collects synchronous driver calls, in any order. Not thread-safe.

@@ -9,7 +9,7 @@ namespace sluice::metrics {
 
 void driver_call_groups::add(const index::event_store& store, time_range here) {
   for (const index::driver_call& each : store.driver_calls().calls()) {
-    if (!here.holds(each.call.begin)) continue;
+    if (!here.holds(each.get_row_time())) continue;
     const index::block_record* block = store.memory().find(each.block);
     const bool freed = each.frees && block != nullptr;
     const trace::stack_id stack = freed ? block->stack : each.stack;

@@ -1,6 +1,5 @@
 #include "core/metrics/idle/gap_host.hpp"
 
-#include <cstddef>
 #include <string_view>
 
 #include "core/index/event_store.hpp"
@@ -9,15 +8,6 @@ namespace sluice::metrics {
 namespace {
 
 constexpr std::size_t max_kept = open_list<host_call>::max_kept;
-
-/// Sorts the elements from `settled` on by `key` and sets `settled` to the end. The earlier ones begin earlier.
-template <class Element, class Key>
-void sort_tail(std::vector<Element>& elements, std::size_t& settled, Key&& key) {
-  const auto tail = elements.begin() + static_cast<std::ptrdiff_t>(settled);
-  const auto earlier = [&](const Element& a, const Element& b) { return key(a) < key(b); };
-  if (!std::is_sorted(tail, elements.end(), earlier)) std::stable_sort(tail, elements.end(), earlier);
-  settled = elements.size();
-}
 
 /// Removes the first `count` elements.
 template <class Element>
@@ -40,6 +30,8 @@ std::uint32_t process_timeline::get_index(trace::thread_id thread) {
 void process_timeline::settle() {
   sort_tail(calls_, settled_calls_, [](const host_call& each) { return each.begin; });
   sort_tail(stacks_, settled_stacks_, [](const placed_stack& each) { return each.time; });
+  settled_calls_ = calls_.size();
+  settled_stacks_ = stacks_.size();
   for (std::vector<time_ns>& each : launches_)
     if (!std::is_sorted(each.begin(), each.end())) std::sort(each.begin(), each.end());
   blocking_.settle();
@@ -70,15 +62,6 @@ void process_timeline::forget(time_ns before) {
     if (each.size() > max_kept) old = std::max(old, each.size() - max_kept);
     drop(each, old == 0 ? 0 : old - 1);
   }
-}
-
-bool process_timeline::has_call(time_range call, std::uint32_t thread) const {
-  const auto end = calls_.begin() + static_cast<std::ptrdiff_t>(settled_calls_);
-  auto found =
-      std::partition_point(calls_.begin(), end, [&](const host_call& each) { return each.begin < call.begin; });
-  for (; found != end && found->begin == call.begin; ++found)
-    if (found->end == call.end && found->thread == thread) return true;
-  return false;
 }
 
 const host_call* process_timeline::find_enqueuing(time_ns enqueued) const {
@@ -208,12 +191,10 @@ void host_timeline::add_ranges(const index::thread_key& key, const index::thread
 
 void host_timeline::add_memory(const index::event_store& store, time_range here) {
   for (const index::driver_call& each : store.driver_calls().calls()) {
-    const bool began_earlier = each.call.begin < here.begin && here.holds(each.call.end);
-    if (!began_earlier && !here.holds(each.call.begin)) continue;
-    process_timeline& process = processes_[each.process];
-    if (began_earlier && process.has_call(each.call, process.get_index(each.thread))) continue;
+    if (!here.holds(each.get_row_time())) continue;
     const index::block_record* block = store.memory().find(each.block);
     const bool freed = each.frees && block != nullptr;
+    process_timeline& process = processes_[each.process];
     const host_call one{each.call.begin,
                         each.call.end,
                         freed ? block->name : each.name,

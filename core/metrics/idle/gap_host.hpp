@@ -44,6 +44,19 @@ struct placed_stack {
   trace::stack_id stack{};
 };
 
+/// Sorts elements by `key` of which the first `settled` are in order. Returns the number of those that keep their
+/// places. O(n log n) for n elements that are new or belong after the first new one.
+template <class Element, class Key>
+std::size_t sort_tail(std::vector<Element>& elements, std::size_t settled, Key&& key) {
+  const auto earlier = [&](const Element& a, const Element& b) { return key(a) < key(b); };
+  const auto tail = elements.begin() + static_cast<std::ptrdiff_t>(settled);
+  if (tail == elements.end()) return settled;
+  if (!std::is_sorted(tail, elements.end(), earlier)) std::stable_sort(tail, elements.end(), earlier);
+  const auto moved = std::upper_bound(elements.begin(), tail, *tail, earlier);
+  if (moved != tail) std::inplace_merge(moved, tail, elements.end(), earlier);
+  return static_cast<std::size_t>(moved - elements.begin());
+}
+
 /// A list in order of `begin` that finds the entries that are open at a time without reading the whole list.
 template <class Entry>
 class open_list {
@@ -101,8 +114,6 @@ class process_timeline {
  private:
   friend class host_timeline;
   std::uint32_t get_index(trace::thread_id thread);
-  /// True if an earlier section had this call. O(log calls).
-  [[nodiscard]] bool has_call(time_range call, std::uint32_t thread) const;
   void settle();
   void forget(time_ns before);
 
@@ -118,13 +129,14 @@ class process_timeline {
 };
 
 /// Collects the host activity of all processes, section by section in order of time, and forgets what no gap needs any
-/// more. Results do not depend on the cut into sections: an event belongs to the section in which it begins. The row of
-/// an allocation is in the section in which its call ended, which is added with what began earlier.
+/// more. An event belongs to the section in which its row lies, which is where it begins, except that an allocation's
+/// call lies where it ends. So results do not depend on the cut into sections, except for gaps that end while another
+/// thread's allocation runs across the cut.
 class host_timeline {
  public:
   explicit host_timeline(const metrics_scope& scope) : scope_(scope) {}  ///< `scope` must outlive this object.
 
-  /// Adds what begins in `here`, and, if `first`, what is running at its begin. O(n log n) for n host events.
+  /// Adds what lies in `here`, and, if `first`, what is running at its begin. O(n log n) for n host events.
   void add(const index::event_store& store, time_range here, bool first);
   /// Forgets what ended before `time`. The last stack and the last launches are kept.
   void forget(time_ns time);
@@ -154,10 +166,7 @@ class host_timeline {
 
 template <class Entry>
 void open_list<Entry>::settle() {
-  const auto earlier = [](const Entry& a, const Entry& b) { return a.begin < b.begin; };
-  const auto added = entries_.begin() + static_cast<std::ptrdiff_t>(reach_.size());
-  if (added == entries_.end()) return;
-  std::stable_sort(added, entries_.end(), earlier);
+  reach_.resize(sort_tail(entries_, reach_.size(), [](const Entry& each) { return each.begin; }));
   for (std::size_t i = reach_.size(); i < entries_.size(); ++i)
     reach_.push_back(i == 0 ? entries_[i].end : std::max(reach_.back(), entries_[i].end));
 }

@@ -125,5 +125,26 @@ TEST(gap_parts, of_files_count_on_the_thread_that_launches) {
   EXPECT_EQ(get_idle(builder, gap_cause::host), 100 + 100);
 }
 
+TEST(gap_parts, of_an_allocation_that_runs_across_a_cut_are_the_same) {
+  idle_program program;
+  program.launch(0, 5, 100);
+  auto row = program.recorded.event<trace::alloc_event>(300 * idle_program::us);
+  row.block = trace::block_id{1};
+  row.bytes = 100;
+  row.kind = trace::memory_kind::device;
+  row.device = trace::device_id{1};
+  row.layer = trace::layer::driver;
+  row.name = program.recorded.text("cuMemAlloc_v2");
+  row.call_begin = 120 * idle_program::us;
+  program.recorded.writer().add(row);
+  program.call(150, 160, "cuMemFree_v2", 2);
+  program.launch(400, 405, 500);
+  for (const std::vector<time_ns>& cuts : {std::vector<time_ns>{}, {200}, {155, 300}}) {
+    const auto builder = program.build(cuts);
+    EXPECT_EQ(get_idle(builder, gap_cause::allocation), 180) << "what began first counts";
+    EXPECT_EQ(get_idle(builder, gap_cause::host), 20 + 100);
+  }
+}
+
 }  // namespace
 }  // namespace sluice::metrics

@@ -38,12 +38,12 @@ CUresult begin(CUstream stream, CUstreamCaptureMode mode) {
 /// Call with the lock held. True if every node leads to the end of the first stream.
 bool joined(const capture& c) {
   const auto& last = c.streams.at(c.origin);
-  for (graph_node* node : c.into->nodes) {
-    const auto leads_to = [&](const graph_node* other) {
-      return std::find(other->after.begin(), other->after.end(), node) != other->after.end();
+  for (const auto& node : c.into->nodes) {
+    const auto leads_to = [&](const auto& other) {
+      return std::find(other->after.begin(), other->after.end(), node.get()) != other->after.end();
     };
     const bool leads_on = std::any_of(c.into->nodes.begin(), c.into->nodes.end(), leads_to);
-    if (!leads_on && std::find(last.begin(), last.end(), node) == last.end()) return false;
+    if (!leads_on && std::find(last.begin(), last.end(), node.get()) == last.end()) return false;
   }
   return true;
 }
@@ -66,17 +66,18 @@ CUresult end(CUstream stream, CUgraph* graph_handle) {
 }
 
 void run(const graph& which) {
-  for (const graph_node* node : which.nodes) {
+  for (const auto& node : which.nodes) {
     if (node->run) node->run();
   }
 }
 
 /// A copy of the graph with its own nodes.
-graph* clone(const graph& source) {
-  auto* const output = new graph;
+graph clone(const graph& source) {
+  graph output;
   std::map<const graph_node*, graph_node*> twin;
-  for (const graph_node* node : source.nodes) output->nodes.push_back(twin[node] = new graph_node(*node));
-  for (graph_node* node : output->nodes) {
+  for (const auto& node : source.nodes)
+    twin[node.get()] = output.nodes.emplace_back(std::make_shared<graph_node>(*node)).get();
+  for (const auto& node : output.nodes) {
     for (graph_node*& before : node->after) before = twin[before];
   }
   return output;
@@ -149,7 +150,7 @@ CUresult cuGraphGetNodes(CUgraph which, CUgraphNode* handles, std::size_t* count
   if (!state().graphs.contains(reinterpret_cast<graph*>(which))) return CUDA_ERROR_INVALID_VALUE;
   const auto& nodes = reinterpret_cast<graph*>(which)->nodes;
   for (std::size_t i = 0; handles != nullptr && i < nodes.size() && i < *count; ++i)
-    handles[i] = reinterpret_cast<CUgraphNode>(nodes[i]);
+    handles[i] = reinterpret_cast<CUgraphNode>(nodes[i].get());
   *count = nodes.size();
   return CUDA_SUCCESS;
 }
@@ -161,11 +162,11 @@ CUresult cuGraphGetEdges(CUgraph which, CUgraphNode* sources, CUgraphNode* to, s
   std::lock_guard lock(state().mutex);
   if (!state().graphs.contains(reinterpret_cast<graph*>(which))) return CUDA_ERROR_INVALID_VALUE;
   std::size_t found = 0;
-  for (graph_node* node : reinterpret_cast<graph*>(which)->nodes) {
+  for (const auto& node : reinterpret_cast<graph*>(which)->nodes) {
     for (graph_node* before : node->after) {
       if (sources != nullptr && found < *count) {
         sources[found] = reinterpret_cast<CUgraphNode>(before);
-        to[found] = reinterpret_cast<CUgraphNode>(node);
+        to[found] = reinterpret_cast<CUgraphNode>(node.get());
       }
       ++found;
     }
@@ -177,8 +178,8 @@ CUresult cuGraphDebugDotPrint(CUgraph which, const char* path, unsigned) {
   std::FILE* const file = std::fopen(path, "w");
   if (file == nullptr) return CUDA_ERROR_OPERATING_SYSTEM;
   std::fprintf(file, "digraph dot {\n");
-  for (const graph_node* node : reinterpret_cast<graph*>(which)->nodes) {
-    std::fprintf(file, "\"%p\"[label=\"%s\"];\n", static_cast<const void*>(node), node->name.c_str());
+  for (const auto& node : reinterpret_cast<graph*>(which)->nodes) {
+    std::fprintf(file, "\"%p\"[label=\"%s\"];\n", static_cast<const void*>(node.get()), node->name.c_str());
   }
   std::fprintf(file, "}\n");
   std::fclose(file);
@@ -211,7 +212,7 @@ CUresult cuGraphAddChildGraphNode(CUgraphNode* node, CUgraph which, const CUgrap
   for (std::size_t i = 0; i < count; ++i) output->after.push_back(reinterpret_cast<graph_node*>(after[i]));
   // The node gets a copy of the child in the child's present state.
   if (child != nullptr && state().graphs.contains(reinterpret_cast<graph*>(child))) {
-    output->run = [inside = clone(*reinterpret_cast<graph*>(child))] { run(*inside); };
+    output->run = [inside = clone(*reinterpret_cast<graph*>(child))] { run(inside); };
   }
   return the_call.leave(CUDA_SUCCESS);
 }

@@ -30,7 +30,7 @@ struct function {
   CUmodule module = nullptr;
   mutable bool loaded = false;
 };
-/// A node of a graph. Its address is its handle, even in executable graphs that are made from the graph.
+/// A node of a graph. Its address is its handle, even in executable graphs that are made from the graph and share it.
 struct graph_node {
   std::string name;
   CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY;
@@ -38,10 +38,10 @@ struct graph_node {
   std::vector<graph_node*> after;
 };
 struct graph {
-  std::vector<graph_node*> nodes;
-  CUgraphNode last() const { return nodes.empty() ? nullptr : reinterpret_cast<CUgraphNode>(nodes.back()); }
+  std::vector<std::shared_ptr<graph_node>> nodes;
+  CUgraphNode last() const { return nodes.empty() ? nullptr : reinterpret_cast<CUgraphNode>(nodes.back().get()); }
   CUgraphNode add(const std::string& name, CUgraphNodeType type = CU_GRAPH_NODE_TYPE_EMPTY) {
-    nodes.push_back(new graph_node{name, type, {}, {}});
+    nodes.push_back(std::make_shared<graph_node>(graph_node{name, type, {}, {}}));
     return last();
   }
 };
