@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <mutex>
@@ -23,6 +22,7 @@ namespace {
 /// Limits for the cost of a corrupt file. Real units nest and overlap less.
 constexpr std::size_t max_places = 64;
 constexpr std::size_t max_units_back = 16;
+constexpr std::size_t max_nested_scopes = 4096;
 
 std::string hexadecimal(const unsigned char* bytes, std::size_t count) {
   std::string text;
@@ -124,6 +124,28 @@ std::uint64_t number(Dwarf_Die* die, unsigned which) {
   Dwarf_Attribute attribute;
   Dwarf_Word value = 0;
   return dwarf_attr(die, which, &attribute) != nullptr && dwarf_formudata(&attribute, &value) == 0 ? value : 0;
+}
+
+/// Returns the functions around an address, innermost first: inlined functions, then the function that contains them.
+/// libdw's dwarf_getscopes (0.188) does the same, but leaks memory and recurses without a limit if a file is
+/// damaged.
+std::vector<Dwarf_Die> functions_at(Dwarf_Die* unit, std::uint64_t address) {
+  std::vector<Dwarf_Die> found;
+  Dwarf_Die scope;
+  int end = dwarf_child(unit, &scope);
+  for (std::size_t depth = 0; end == 0 && depth < max_nested_scopes;) {
+    if (dwarf_haspc(&scope, address) <= 0) {
+      end = dwarf_siblingof(&scope, &scope);
+      continue;
+    }
+    const int tag = dwarf_tag(&scope);
+    if (tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine) found.push_back(scope);
+    Dwarf_Die parent = scope;
+    end = dwarf_child(&parent, &scope);
+    ++depth;
+  }
+  std::reverse(found.begin(), found.end());
+  return found;
 }
 
 /// Returns the absolute path of a file, because in a unit, file names are relative to its compilation directory.
@@ -295,33 +317,21 @@ std::vector<code_location> symbol_file::find_lines(std::uint64_t address) {
     if (dwarf_lineno(line, &row) == 0 && row > 0) at.line = static_cast<std::uint64_t>(row);
     at.file = absolute(dwarf_linesrc(line, nullptr, nullptr), &whole);
   }
-  Dwarf_Die* scopes = nullptr;
-  int count = dwarf_getscopes(of_functions, address, &scopes);
-  if (count > 0) {
-    // If scopes are looked up by address, the outer scopes of an inlined function are the scopes of its definition. If
-    // they are looked up by DIE, they are the scopes of its callers.
-    Dwarf_Die innermost = scopes[0];
-    std::free(scopes);
-    scopes = nullptr;
-    count = dwarf_getscopes_die(&innermost, &scopes);
-  }
   Dwarf_Files* files = nullptr;
   std::size_t file_count = 0;
-  for (int i = 0; i < count && places.size() < max_places; ++i) {
-    const int tag = dwarf_tag(&scopes[i]);
-    if (tag != DW_TAG_inlined_subroutine && tag != DW_TAG_subprogram) continue;
-    at.function = get_name(&scopes[i]);
-    at.inlined = tag == DW_TAG_inlined_subroutine;
+  for (Dwarf_Die& function : functions_at(of_functions, address)) {
+    if (places.size() == max_places) break;
+    at.function = get_name(&function);
+    at.inlined = dwarf_tag(&function) == DW_TAG_inlined_subroutine;
     places.push_back(at);
     if (!at.inlined) break;
     at = {};
-    at.line = number(&scopes[i], DW_AT_call_line);
-    const std::uint64_t called_from = number(&scopes[i], DW_AT_call_file);
+    at.line = number(&function, DW_AT_call_line);
+    const std::uint64_t called_from = number(&function, DW_AT_call_file);
     if (files == nullptr && dwarf_getsrcfiles(of_functions, &files, &file_count) != 0) files = nullptr;
     if (files != nullptr && called_from < file_count)
       at.file = absolute(dwarf_filesrc(files, called_from, nullptr, nullptr), &whole);
   }
-  std::free(scopes);
   if (places.empty() && at.line > 0) places.push_back(at);
   return places;
 }

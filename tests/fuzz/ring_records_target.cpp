@@ -13,6 +13,7 @@
 #include "instrumentation/ring/producer_state.hpp"
 #include "instrumentation/writer/record_decoder/record_decoder.hpp"
 #include "instrumentation/writer/ring_reader.hpp"
+#include "tests/fuzz/memory_file.hpp"
 #include "tests/fuzz/target.hpp"
 
 namespace sluice::fuzz::ring_records {
@@ -52,7 +53,9 @@ void run(std::span<const std::uint8_t> input) {
   auto reader = writer::ring_reader::adopt(ring_file(about, input.subspan(sizeof about)));
   if (!reader) return;
 
-  auto file = trace::file_writer::create("/dev/null");
+  // Not /dev/null: the writer locks its file, and fuzzers that run at the same time need one each.
+  const memory_file recording;
+  auto file = trace::file_writer::create(recording.path());
   if (!file) __builtin_trap();
   const writer::clock_anchor start{1'000, 1'000, 1'000};
   const writer::clock_anchor later{2'000'000, 1'000'000, 1'000'000};

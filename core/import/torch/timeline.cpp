@@ -6,7 +6,6 @@
 // coalesced format has only totals.
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <map>
 #include <optional>
 #include <utility>
@@ -29,8 +28,10 @@ constexpr std::array<std::string_view, 8> timeline_categories = {
 constexpr std::int64_t action_preexisting = 1, action_new_version = 3, action_destroy = 4;
 
 constexpr std::int64_t max_bytes_at_once = std::int64_t{1} << 50;
-/// Times since 1970 above this number are in ns, others in us. It is the year 1973 in ns and the year 5138 in us.
-constexpr std::int64_t surely_ns = 100'000'000'000'000'000;
+/// Times above this number are in ns, others in us. In us, it is the year 2262, the last that a recording can have.
+constexpr std::int64_t surely_ns = INT64_MAX / 1000;
+/// The year 1973 in ns. Earlier times are not since 1970.
+constexpr std::int64_t surely_since_1970 = 100'000'000'000'000'000;
 constexpr const char* timeline_hint =
     "export it again: prof.export_memory_timeline(\"memory.raw.json.gz\"), or open the trace of export_chrome_trace";
 
@@ -126,7 +127,7 @@ class timeline_importer {
 
   result<void> take_raw(const numbers& event) {
     const bool good = event.size() == 4 && event[1] >= action_preexisting && event[1] <= action_destroy &&
-                      event[2] != 0 && std::abs(event[2]) < max_bytes_at_once && event[3] >= 0 &&
+                      event[2] != 0 && event[2] > -max_bytes_at_once && event[2] < max_bytes_at_once && event[3] >= 0 &&
                       event[3] < static_cast<std::int64_t>(timeline_categories.size());
     if (!good) {
       work_.not_understood("timeline events that are not four valid numbers", 1, tokens_.offset());
@@ -219,8 +220,8 @@ class timeline_importer {
     if (work_.began()) return {};
     first_ = first < 0 ? 0 : first;
     scale_ = first_ > surely_ns ? 1 : 1000;
-    const bool since_1970 = first_ > surely_ns / 1000;
-    if (auto begun = work_.begin(since_1970 ? first_ * scale_ : 0); !begun) return begun;
+    const std::int64_t first_ns = first_ * scale_;
+    if (auto begun = work_.begin(first_ns > surely_since_1970 ? first_ns : 0); !begun) return begun;
     trace::process_row process;
     process.id = process_;
     process.command = work_.out().intern("recorded by torch.profiler");

@@ -88,6 +88,18 @@ class pprof_importer {
     return protozero::pbf_reader{(*bytes)->data(), (*bytes)->size()};
   }
 
+  // A field with another wire type is not the field of the format, and protozero would return nonsense for it.
+  static bool is_number(const protozero::pbf_reader& at, std::uint32_t field) {
+    return at.tag() == field && at.has_wire_type(protozero::pbf_wire_type::varint);
+  }
+  static bool is_message(const protozero::pbf_reader& at, std::uint32_t field) {
+    return at.tag() == field && at.has_wire_type(protozero::pbf_wire_type::length_delimited);
+  }
+  /// True for numbers that are in one field each or packed into one field.
+  static bool is_numbers(const protozero::pbf_reader& at, std::uint32_t field) {
+    return is_number(at, field) || is_message(at, field);
+  }
+
   result<void> hold(std::size_t bytes) {
     held_ += bytes;
     if (held_ <= std::min<std::size_t>(work_.memory_bytes(), std::size_t{300} << 20)) return {};
@@ -122,9 +134,9 @@ class pprof_importer {
   void read_type(protozero::pbf_reader reader) {
     std::pair<std::uint64_t, std::uint64_t> pair;
     while (reader.next()) {
-      if (reader.tag() == 1) {
+      if (is_number(reader, 1)) {
         pair.first = reader.get_uint64();
-      } else if (reader.tag() == 2) {
+      } else if (is_number(reader, 2)) {
         pair.second = reader.get_uint64();
       } else {
         reader.skip();
@@ -137,11 +149,11 @@ class pprof_importer {
     std::uint64_t id = 0;
     pprof_function function;
     while (reader.next()) {
-      if (reader.tag() == 1) {
+      if (is_number(reader, 1)) {
         id = reader.get_uint64();
-      } else if (reader.tag() == 2) {
+      } else if (is_number(reader, 2)) {
         function.name = reader.get_uint64();
-      } else if (reader.tag() == 4) {
+      } else if (is_number(reader, 4)) {
         function.file = reader.get_uint64();
       } else {
         reader.skip();
@@ -154,15 +166,15 @@ class pprof_importer {
     std::uint64_t id = 0;
     std::vector<pprof_line> lines;
     while (reader.next()) {
-      if (reader.tag() == 1) {
+      if (is_number(reader, 1)) {
         id = reader.get_uint64();
-      } else if (reader.tag() == 4) {
+      } else if (is_message(reader, 4)) {
         protozero::pbf_reader inner = reader.get_message();
         pprof_line line;
         while (inner.next()) {
-          if (inner.tag() == 1) {
+          if (is_number(inner, 1)) {
             line.function = inner.get_uint64();
-          } else if (inner.tag() == 2) {
+          } else if (is_number(inner, 2)) {
             line.line = inner.get_uint64();
           } else {
             inner.skip();
@@ -212,11 +224,11 @@ class pprof_importer {
     std::vector<std::int64_t> values;
     std::string_view kind, device;
     while (read->next()) {
-      if (read->tag() == 1) {
+      if (is_numbers(*read, 1)) {
         get_numbers(*read, places);
-      } else if (read->tag() == 2) {
+      } else if (is_numbers(*read, 2)) {
         get_numbers(*read, values);
-      } else if (read->tag() == 3) {
+      } else if (is_message(*read, 3)) {
         read_label(read->get_message(), kind, device);
       } else {
         read->skip();
@@ -233,7 +245,6 @@ class pprof_importer {
     return {};
   }
 
-  /// Reads numbers that are in one field each or packed into one field.
   template <class Number>
   static void get_numbers(protozero::pbf_reader& reader, std::vector<Number>& into) {
     if (reader.wire_type() == protozero::pbf_wire_type::varint) {
@@ -246,9 +257,9 @@ class pprof_importer {
   void read_label(protozero::pbf_reader reader, std::string_view& kind, std::string_view& device) const {
     std::uint64_t key = 0, value = 0;
     while (reader.next()) {
-      if (reader.tag() == 1) {
+      if (is_number(reader, 1)) {
         key = reader.get_uint64();
-      } else if (reader.tag() == 2) {
+      } else if (is_number(reader, 2)) {
         value = reader.get_uint64();
       } else {
         reader.skip();

@@ -31,6 +31,8 @@ constexpr std::array<std::string_view, 11> used_values = {
     "kernel_details",   "memcpy_details", "Memset_details",  "correlation_id", "context_id", "allocator_name",
     "allocation_bytes", "addr",           "bytes_allocated", "bytes_reserved", "device_id"};
 
+using protozero::tag_and_type;
+using wire = protozero::pbf_wire_type;
 using wire_of = proto_stream::wire;
 
 }  // namespace
@@ -124,13 +126,13 @@ result<void> xplane_as_json::read_line(proto_stream& stream, plane& into) {
     if (!field) return tl::unexpected<error>(field.error());
     if (!*field) break;
     result<void> read;
-    const bool is_number = (*field)->stored == wire_of::varint;
+    const bool is_number = (*field)->stored == wire_of::varint, is_text = (*field)->stored == wire_of::length;
     if ((*field)->number == line_field::id && is_number) output.id = static_cast<std::int64_t>((*field)->value);
     if ((*field)->number == line_field::timestamp && is_number) {
       output.timestamp = static_cast<std::int64_t>((*field)->value);
     }
-    if ((*field)->number == line_field::name && !is_number) read = read_text(stream, name);
-    if ((*field)->number == line_field::display_name && !is_number) read = read_text(stream, display_name);
+    if ((*field)->number == line_field::name && is_text) read = read_text(stream, name);
+    if ((*field)->number == line_field::display_name && is_text) read = read_text(stream, display_name);
     if (!read) return read;
   }
   stream.leave();
@@ -262,21 +264,21 @@ void xplane_as_json::write_event(std::string_view message) {
   bool is_sum = false;
   std::string arguments;
   while (reader.next()) {
-    switch (reader.tag()) {
-      case metadata:
+    switch (reader.tag_and_type()) {
+      case tag_and_type(metadata, wire::varint):
         id = reader.get_int64();
         break;
-      case offset:
+      case tag_and_type(offset, wire::varint):
         offset_ps = reader.get_int64();
         break;
-      case duration:
+      case tag_and_type(duration, wire::varint):
         duration_ps = reader.get_int64();
         break;
-      case occurrences:
+      case tag_and_type(occurrences, wire::varint):
         is_sum = true;
         reader.skip();
         break;
-      case values: {
+      case tag_and_type(values, wire::length_delimited): {
         const auto value = reader.get_view();
         add_argument(arguments, {value.data(), value.size()}, in);
         break;
@@ -308,27 +310,27 @@ void xplane_as_json::add_argument(std::string& to, std::string_view message, con
   std::string_view name;
   std::string written;
   while (reader.next()) {
-    switch (reader.tag()) {
-      case metadata: {
+    switch (reader.tag_and_type()) {
+      case tag_and_type(metadata, wire::varint): {
         const auto known = in.stats.find(reader.get_int64());
         if (known != in.stats.end()) name = known->second;
         break;
       }
-      case real:
+      case tag_and_type(real, wire::fixed64):
         written = fmt::format("{}", reader.get_double());
         break;
-      case natural:
+      case tag_and_type(natural, wire::varint):
         written = std::to_string(reader.get_uint64());
         break;
-      case integer:
+      case tag_and_type(integer, wire::varint):
         written = std::to_string(reader.get_int64());
         break;
-      case text: {
+      case tag_and_type(text, wire::length_delimited): {
         const auto view = reader.get_view();
         written.assign(view.data(), view.size());
         break;
       }
-      case reference: {
+      case tag_and_type(reference, wire::varint): {
         const auto known = in.stats.find(static_cast<std::int64_t>(reader.get_uint64()));
         if (known != in.stats.end()) written = known->second;
         break;

@@ -1,6 +1,7 @@
 // Imports heap profiles of pprof, as JAX writes them.
 #include <gmock/gmock.h>
 
+#include <functional>
 #include <protozero/pbf_writer.hpp>
 
 #include "tests/core/import/brought_file.hpp"
@@ -128,6 +129,39 @@ TEST(pprof_heap, counts_what_is_wrong) {
   EXPECT_EQ(to_number(counts, "samples without a valid size"), 2U);
   EXPECT_EQ(to_number(counts, "samples of very many blocks, which are shown as one"), 1U);
   EXPECT_EQ(to_number(counts, "fields with the number 99"), 1U);
+}
+
+TEST(pprof_heap, ignores_fields_of_another_wire_type) {
+  std::string bytes = small_profile(true);
+  const auto add = [&](std::uint32_t table, const std::function<void(pbf_writer&)>& fields) {
+    pbf_writer out(bytes);
+    pbf_writer inner(out, table);
+    fields(inner);
+  };
+  const auto add_unlike = [](pbf_writer& to) {
+    for (const std::uint32_t field : {1, 2, 3, 4}) to.add_fixed64(field, 3);
+  };
+  add(1, add_unlike);
+  add(2, [&](pbf_writer& sample) {
+    for (const std::int64_t value : {1, 64}) sample.add_int64(2, value);
+    add_unlike(sample);
+    pbf_writer label(sample, 3);
+    label.add_int64(1, 7);
+    label.add_int64(2, 8);
+    add_unlike(label);
+  });
+  add(4, [&](pbf_writer& place) {
+    add_unlike(place);
+    place.add_string(1, "1");
+    place.add_uint64(4, 7);
+    pbf_writer line(place, 4);
+    add_unlike(line);
+  });
+  add(5, add_unlike);
+  const brought_file file("memory.prof", bytes);
+  ASSERT_TRUE(file.is_read()) << file.refusal();
+  EXPECT_EQ(file.framework().maximum, 6291457U + 4096U + 64U);
+  EXPECT_TRUE(file.imported().not_understood.empty());
 }
 
 TEST(pprof_heap, that_is_cut_off_is_an_error_with_its_offset) {

@@ -167,6 +167,22 @@ TEST(memory_timeline, raw_has_blocks_with_categories) {
   EXPECT_EQ(to_number(file.imported().not_understood, "timeline events that are not four valid numbers"), 2U);
 }
 
+/// Times that are too large for us are in ns. They are too small to be since 1970, so the start is unknown.
+TEST(memory_timeline, of_times_beyond_the_year_2262_in_us_is_in_ns) {
+  const brought_file file("a.json", "[[17000000000000003,2,512,5],[17000000000000053,4,-512,5]]");
+  ASSERT_TRUE(file.is_read()) << file.refusal();
+  EXPECT_EQ(file.file().latest()->realtime_origin(), 0);
+  const auto frees = file.rows<trace::free_event>();
+  ASSERT_EQ(frees.size(), 1U);
+  EXPECT_EQ(frees[0].time, 50);
+}
+
+TEST(memory_timeline, counts_a_size_whose_opposite_is_not_a_number) {
+  const brought_file file("a.json", "[[1700000000000000,2,512,5],[1700000000000001,4,-9223372036854775808,5]]");
+  ASSERT_TRUE(file.is_read()) << file.refusal();
+  EXPECT_EQ(to_number(file.imported().not_understood, "timeline events that are not four valid numbers"), 1U);
+}
+
 TEST(memory_timeline, coalesced_has_the_sums_of_categories) {
   const brought_file file("a.json",
                           "[[1700000000000000,1700000000000010,1700000000000020,1700000000000030],"

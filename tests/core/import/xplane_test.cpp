@@ -151,6 +151,38 @@ TEST(xplane_file, counts_what_is_wrong) {
   EXPECT_THAT(file.messages(), HasSubstr("the buffer was full"));
 }
 
+TEST(xplane_file, ignores_fields_of_another_wire_type) {
+  std::string bytes;
+  {
+    pbf_writer space(bytes);
+    pbf_writer plane(space, 1);
+    plane.add_string(2, "/device:GPU:0");
+    add_line(plane, 1, "Stream #1", [](pbf_writer& line) {
+      line.add_fixed64(2, 9);
+      line.add_fixed64(11, 9);
+      pbf_writer event(line, 4);
+      event.add_int64(1, 1);
+      event.add_int64(2, 1'000);
+      event.add_int64(3, 5'000);
+      for (const std::uint32_t field : {1, 2, 3, 4, 5}) event.add_fixed64(field, 9);
+      pbf_writer value(event, 4);
+      value.add_int64(1, 1);
+      value.add_string(5, "7");
+      for (const std::uint32_t field : {1, 3, 4, 5, 7}) value.add_fixed64(field, 9);
+      value.add_int64(2, 9);
+    });
+    add_name(plane, 4, 1, "bare");
+    add_name(plane, 5, 1, "correlation_id");
+  }
+  const brought_file file("a.xplane.pb", bytes);
+  ASSERT_TRUE(file.is_read()) << file.refusal();
+  const auto kernels = file.rows<trace::kernel_event>();
+  ASSERT_EQ(kernels.size(), 1U);
+  EXPECT_EQ(file.text(kernels[0].name), "bare");
+  EXPECT_EQ(kernels[0].end - kernels[0].time, 5);
+  EXPECT_EQ(file.imported().not_understood.size(), 1U) << "only the missing call";
+}
+
 TEST(xplane_file, that_is_cut_off_is_an_error_with_its_offset) {
   const std::string whole = small_space();
   const brought_file cut("a.xplane.pb", whole.substr(0, whole.size() - 20));
