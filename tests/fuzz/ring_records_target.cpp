@@ -9,11 +9,11 @@
 #include <random>
 #include <string>
 
+#include "core/base/scratch_file.hpp"
 #include "core/trace/file/writer.hpp"
 #include "instrumentation/ring/producer_state.hpp"
 #include "instrumentation/writer/record_decoder/record_decoder.hpp"
 #include "instrumentation/writer/ring_reader.hpp"
-#include "tests/fuzz/memory_file.hpp"
 #include "tests/fuzz/target.hpp"
 
 namespace sluice::fuzz::ring_records {
@@ -54,8 +54,9 @@ void run(std::span<const std::uint8_t> input) {
   if (!reader) return;
 
   // Not /dev/null: the writer locks its file, and fuzzers that run at the same time need one each.
-  const memory_file recording;
-  auto file = trace::file_writer::create(recording.path());
+  const auto scratch = scratch_file::make();
+  if (!scratch) __builtin_trap();
+  auto file = trace::file_writer::create(*scratch);
   if (!file) __builtin_trap();
   const writer::clock_anchor start{1'000, 1'000, 1'000};
   const writer::clock_anchor later{2'000'000, 1'000'000, 1'000'000};
