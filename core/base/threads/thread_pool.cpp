@@ -81,8 +81,8 @@ void thread_pool::work_here(std::chrono::steady_clock::time_point until) {
 }
 
 void thread_pool::stop() {
-  std::vector<tasks> dropped(
-      queues_.size());  // Destroyed without the lock, because a task may own objects that lock it.
+  // Destroyed without the lock, because a task may own objects that lock it.
+  std::vector<tasks> dropped(queues_.size());
   {
     const std::scoped_lock lock(mutex_);
     stopping_ = true;

@@ -1,7 +1,6 @@
 #include "instrumentation/writer/handlers/sample_handler.hpp"
 
 #include <algorithm>
-#include <cstring>
 
 #include "instrumentation/ring/producer_state.hpp"
 #include "instrumentation/unwind/merge_frames.hpp"
@@ -87,9 +86,10 @@ thread_id sample_handler::find_thread(recorded_process& process, const raw_sampl
 /// begin to end.
 stack_id sample_handler::find_stack(recorded_process& process, const raw_sample& sample, host_sample_event& row) {
   const auto tid = static_cast<std::uint64_t>(sample.tid);
-  if (const std::uint64_t call = process.library_calls.find(tid, row.time + row.length / 2); call != 0) {
+  const std::uint64_t call = process.library_calls.find(tid, row.time + row.length / 2);
+  if (const stack_id stack = stacks_.stack(process.stacks, call); stack != stack_id::none) {
     row.python_distance = 0;
-    return stacks_.stack(process.stacks, call);
+    return stack;
   }
   const bool waits = row.state == host_state::blocked || row.state == host_state::runnable;
   const time_ns end = row.time + row.length;

@@ -11,8 +11,8 @@ constexpr trace::time_ns still_open = std::numeric_limits<trace::time_ns>::max()
 
 /// True if `end` is more than `max_age` before `time`; a hostile process may have chosen both.
 bool is_old(trace::time_ns end, trace::time_ns time) {
-  return end<time&& static_cast<std::uint64_t>(time) - static_cast<std::uint64_t>(end)> std::uint64_t{
-      recent_library_calls::max_age};
+  const std::uint64_t age = static_cast<std::uint64_t>(time) - static_cast<std::uint64_t>(end);
+  return time > end && age > std::uint64_t{recent_library_calls::max_age};
 }
 
 }  // namespace
