@@ -60,7 +60,8 @@ constexpr auto terms = std::to_array<term>({
      "A thread of the program: its ranges and its CUDA calls, nested. Calls that wait for the GPU are drawn as "
      "waits."},
     {"idle gap",
-     "A time between two pieces of GPU work in which the GPU ran nothing. Each part has one cause, shown by its colour: "
+     "A time between two pieces of GPU work in which the GPU ran nothing. Each part has one cause, shown by its "
+     "colour: "
      "host code, launches, a dependency, a wait or copy, allocation, loading, input, locks."},
     {"inferred",
      "Determined by Sluice from call stacks, lifetimes and use, not specified by the program. Tags set by the program "

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <chrono>
+#include <regex>
 
 namespace sluice::remote {
 namespace {
@@ -30,9 +31,10 @@ TEST(connection, cuts_a_line_without_an_end_and_shows_no_control_characters) {
 }
 
 TEST(connection, bears_complaints_without_an_end) {
-  const error failed = get_failure("yes 'warning: and so on' >&2", std::chrono::milliseconds(500));
+  const error failed = get_failure("yes 'warning: and so on' >&2", std::chrono::seconds(1));
   EXPECT_EQ(failed.code, error_code::io);
-  EXPECT_EQ(failed.message.find("no reply (wa"), 0U) << failed.message;
+  // Where the last line was cut depends on how far the pipe was read when time was up.
+  EXPECT_TRUE(std::regex_match(failed.message, std::regex("no reply \\([a-z :]+\\)"))) << failed.message;
 }
 
 TEST(connection, does_without_a_standard_error_that_its_program_closes) {
