@@ -258,7 +258,7 @@ std::uint16_t http_server::port() const {
   return state_->listener.local_endpoint(failed).port();
 }
 
-int http_server::serve(const answerer& result) {
+int http_server::serve(const answerer& result, const std::function<void()>& ready) {
   for (const int number : {SIGINT, SIGTERM, SIGHUP}) {
     struct sigaction before {};
     ::sigaction(number, nullptr, &before);
@@ -271,6 +271,7 @@ int http_server::serve(const answerer& result) {
   });
   state_->with.result = &result;
   state_->accept();
+  ready();
   state_->context.run();
   return state_->signal;
 }

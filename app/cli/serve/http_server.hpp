@@ -56,8 +56,9 @@ class http_server {
 
   [[nodiscard]] std::uint16_t port() const;
   /// Serves requests until SIGINT, SIGTERM or SIGHUP arrives (unless the signal was ignored before), and returns the
-  /// signal's number.
-  int serve(const answerer& result);
+  /// signal's number. `ready` is called once, when these signals are handled and before the first request is served.
+  int serve(
+      const answerer& result, const std::function<void()>& ready = [] {});
 
   static constexpr std::uint32_t max_header_bytes = 16 << 10;  ///< Browsers send about 1 KB.
   static constexpr std::size_t max_connections = 128;          ///< Browsers open 6 per site.

@@ -63,14 +63,16 @@ result<int> serve_until_signal(const serve_options& wanted) {
   say("Anyone with this address can read these recordings. Ctrl+C ends the server.");
   if (std::fflush(stdout) != 0) return fail(error_code::io, "standard output was closed or is full");
   std::optional<scratch_folder> shown;
-  if (wanted.open) {
+  // Only now: the folder holds the secret address, and a signal that is not handled would leave it behind.
+  const auto show = [&] {
+    if (!wanted.open) return;
     if (auto opened = open_in_browser(site->address()); opened) {
       shown.emplace(std::move(*opened));
     } else {
       complain("note: " + opened.error().to_string());
     }
-  }
-  return server->serve([&](const serve::http_request& request) { return site->respond(request); });
+  };
+  return server->serve([&](const serve::http_request& request) { return site->respond(request); }, show);
 }
 
 }  // namespace

@@ -100,21 +100,23 @@ void recording_scan::take_chunk(std::size_t chunk) {
 void recording_scan::take(const trace::alloc_event& row) {
   take_block(row, row.time);
   allocated_.insert(raw(row.block));
+  if (!in_checkpoints_.contains(raw(row.block))) take_birth(row, row.time);
+}
+
+void recording_scan::take_birth(const trace::alloc_event& row, time_ns born) {
   if (row.block == trace::block_id::none || (row.flags & trace::born_before) != 0) return;
   births_of_process& process = births_[row.process];
   births& subject = process.layers[row.layer];
-  subject.last.push_back({bounded(row.time), subject.count++, row.block, row.stack, row.thread, row.bytes});
+  subject.last.push_back({bounded(born), subject.count++, row.block, row.stack, row.thread, row.bytes});
   process.highest = std::max(process.highest, raw(row.block));
-  newest_birth_ = std::max(newest_birth_, bounded(row.time));
+  newest_birth_ = std::max(newest_birth_, bounded(born));
   ++births_kept_;
   infer_steps_of(row.process, process, subject);
   if (births_kept_ > max_births_) keep_births_within_bounds();
 }
 
 void recording_scan::take(const trace::free_event& row) {
-  const auto known = births_.find(row.process);
-  if (known == births_.end()) return;
-  births_of_process& of_process = known->second;
+  births_of_process& of_process = births_[row.process];
   of_process.frees.emplace_back(row.block, bounded(row.time));
   if (of_process.frees.size() >= 2 * std::max(window_.due(), max_early_frees)) of_process.settle();
   if (++frees_kept_ < max_frees) return;
@@ -232,6 +234,7 @@ void recording_scan::take(const trace::live_block_event& row) {
     return;
   in_checkpoints_.insert(raw(row.block));
   only_in_checkpoints_.push_back(row);
+  take_birth(row, row.born);
 }
 
 std::vector<recording_scan::loss_checkpoint> recording_scan::loss_checkpoints() const {

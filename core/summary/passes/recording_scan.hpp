@@ -176,6 +176,8 @@ class recording_scan {
   void take(const trace::attribute_event& row);
   void take(const trace::link_event& row);
   void take_block(const trace::alloc_event& row, time_ns born);
+  /// Keeps an allocation from which steps may be inferred: of an allocation row or, if that is lost, of a checkpoint.
+  void take_birth(const trace::alloc_event& row, time_ns born);
   template <class Fill>
   void take_sample(trace::sampled_thing thing, std::uint64_t id, const trace::event_base& event, Fill&& fill);
   void infer_deaths(trace::process_id process, std::span<const loss_checkpoint> checkpoints,
