@@ -53,8 +53,7 @@ install(FILES instrumentation/capture/sluice.h instrumentation/runtime/pool_libr
 file(GLOB public_headers CONFIGURE_DEPENDS instrumentation/runtime/*.hpp instrumentation/runtime/*.h)
 install(FILES ${public_headers} DESTINATION include/sluice/instrumentation/runtime)
 foreach(header core/trace/model/ids.hpp core/trace/model/kinds.hpp core/trace/model/model.hpp instrumentation/backend/device.hpp
-               instrumentation/backend/device_types.hpp instrumentation/backend/kernel.hpp instrumentation/backend/device_result.hpp
-               instrumentation/runtime/arrays/shape.hpp)
+               instrumentation/backend/device_types.hpp instrumentation/backend/kernel.hpp instrumentation/backend/device_result.hpp)
   cmake_path(GET header PARENT_PATH folder)
   install(FILES ${header} DESTINATION include/sluice/${folder})
 endforeach()

@@ -23,7 +23,7 @@ int sluice_has_threads();
 void sluice_offer_recordings();
 /// Shows the browser's file dialog, and opens the chosen files.
 void sluice_choose_file();
-/// Downloads all files of a folder, and then removes them, except those still being written (core/base/replacement).
+/// Downloads all files of a folder, and then removes them, except those still being written (core/base/files/replacement).
 void sluice_give_files(const char* folder);
 /// Downloads a part of the canvas as a PNG; the part is given in pixels. Call in the frame in which the canvas was
 /// drawn.

@@ -12,8 +12,8 @@
 #include "app/cli/output_file.hpp"
 #include "app/cli/recording_file.hpp"
 #include "app/cli/verbs.hpp"
+#include "core/base/files/privacy.hpp"
 #include "core/base/format.hpp"
-#include "core/base/outputs/privacy.hpp"
 #include "core/generate/tile.hpp"
 
 namespace sluice::cli {

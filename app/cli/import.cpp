@@ -10,7 +10,7 @@
 #include "app/cli/output_file.hpp"
 #include "app/cli/recording_file.hpp"
 #include "app/cli/verbs.hpp"
-#include "core/base/outputs/privacy.hpp"
+#include "core/base/files/privacy.hpp"
 
 namespace sluice::cli {
 namespace {

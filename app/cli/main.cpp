@@ -12,8 +12,8 @@
 
 #include "app/cli/standard_files.hpp"
 #include "app/cli/verbs.hpp"
+#include "core/base/files/unfinished.hpp"
 #include "core/base/freed_memory.hpp"
-#include "core/base/unfinished.hpp"
 #include "core/base/version.hpp"
 
 namespace sluice::cli {

@@ -5,7 +5,7 @@
 #include <cerrno>
 #include <filesystem>
 
-#include "core/base/regular_file.hpp"
+#include "core/base/files/regular_file.hpp"
 #include "core/trace/file/byte_source.hpp"
 #include "core/trace/file/writer.hpp"
 #include "instrumentation/ring/process_identity.hpp"

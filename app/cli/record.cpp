@@ -21,7 +21,7 @@
 #include "core/trace/file/reader.hpp"
 #include "instrumentation/capture/start/launch_environment.hpp"
 #include "instrumentation/ring/producer.hpp"
-#include "instrumentation/writer/session.hpp"
+#include "instrumentation/writer/session/session.hpp"
 
 namespace sluice::cli {
 namespace {

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "app/cli/verbs.hpp"
-#include "core/base/outputs/privacy.hpp"
+#include "core/base/files/privacy.hpp"
 #include "core/base/printable.hpp"
 #include "core/symbols/frames.hpp"
 

@@ -54,8 +54,8 @@ class long_work {
 enum class wanted_of_recording { rows, metrics };
 
 /// Opens `path`, whichever tool wrote the file. `sources_from`: folders with the sources of an untrusted recording
-/// (core/base/local_files.hpp); null: hides all sources. Prints one note if sources are hidden. `cache_bytes`: size of
-/// the cache of decoded chunks. The verb's later outputs are as private as `path` (core/base/outputs/privacy.hpp).
+/// (core/base/files/local_files.hpp); null: hides all sources. Prints one note if sources are hidden. `cache_bytes`: size of
+/// the cache of decoded chunks. The verb's later outputs are as private as `path` (core/base/files/privacy.hpp).
 /// Errors: those of `importing::open_any`.
 [[nodiscard]] result<std::shared_ptr<trace::file>> open_recording(
     const std::string& path, wanted_of_recording wanted = wanted_of_recording::rows,

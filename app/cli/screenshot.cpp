@@ -28,8 +28,8 @@
 #include "app/gui/gl/png.hpp"
 #include "app/gui/window/picture.hpp"
 #include "app/gui/window/tour.hpp"
+#include "core/base/files/privacy.hpp"
 #include "core/base/freed_memory.hpp"
-#include "core/base/outputs/privacy.hpp"
 
 namespace sluice::cli {
 namespace {

@@ -7,7 +7,7 @@
 
 #include "app/demos/affine.hpp"
 #include "app/demos/demo.hpp"
-#include "core/base/scratch_file.hpp"
+#include "core/base/files/scratch_file.hpp"
 #include "instrumentation/runtime/chunk_pipeline.hpp"
 
 namespace sluice::demos {

@@ -4,7 +4,7 @@
 #include <optional>
 #include <stdexcept>
 
-#include "instrumentation/backend/simulated/device.hpp"
+#include "instrumentation/backend/simulated/device/device.hpp"
 #include "instrumentation/runtime/recording.hpp"
 
 namespace sluice::demos {

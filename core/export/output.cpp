@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/outputs/full_disk.hpp"
+#include "core/base/files/full_disk.hpp"
 
 namespace sluice::exports {
 namespace {

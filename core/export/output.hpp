@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "core/base/error.hpp"
-#include "core/base/replacement.hpp"
-#include "core/base/scratch_file.hpp"
+#include "core/base/files/replacement.hpp"
+#include "core/base/files/scratch_file.hpp"
 
 /// The destination of an export. Data is written to a temporary file, which is renamed when it is complete, so that an
 /// incomplete export is never visible.

@@ -4,7 +4,7 @@
 
 #include <memory>
 
-#include "core/base/outputs/full_disk.hpp"
+#include "core/base/files/full_disk.hpp"
 #include "core/export/formats.hpp"
 #include "core/export/table_rows.hpp"
 #include "core/query/sql/metric_tables.hpp"

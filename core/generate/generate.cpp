@@ -4,7 +4,7 @@
 #include <deque>
 #include <optional>
 
-#include "core/base/scratch_file.hpp"
+#include "core/base/files/scratch_file.hpp"
 #include "core/generate/program.hpp"
 #include "core/summary/passes/finalize.hpp"
 #include "core/trace/file/writer.hpp"

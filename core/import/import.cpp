@@ -4,7 +4,7 @@
 #include <cstring>
 #include <filesystem>
 
-#include "core/base/scratch_file.hpp"
+#include "core/base/files/scratch_file.hpp"
 #include "core/import/importers.hpp"
 #include "core/import/job.hpp"
 #include "core/import/unread_formats.hpp"

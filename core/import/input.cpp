@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/base/regular_file.hpp"
+#include "core/base/files/regular_file.hpp"
 
 namespace sluice::importing {
 namespace {

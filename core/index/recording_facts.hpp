@@ -5,9 +5,9 @@
 #include <memory>
 #include <vector>
 
-#include "core/index/memory/categories.hpp"
 #include "core/index/memory/memory_use.hpp"
 #include "core/index/memory/touches.hpp"
+#include "core/index/tensors/categories.hpp"
 #include "core/index/work/device_work.hpp"
 #include "core/index/work/host_activity.hpp"
 #include "core/index/work/steps.hpp"

@@ -5,7 +5,7 @@
 
 #include "core/index/event_store.hpp"
 #include "core/index/recording_facts.hpp"
-#include "core/index/work/training_steps.hpp"
+#include "core/index/tensors/training_steps.hpp"
 
 namespace sluice::index {
 namespace {

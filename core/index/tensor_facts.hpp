@@ -8,8 +8,8 @@
 #include <span>
 #include <vector>
 
-#include "core/index/memory/categories.hpp"
 #include "core/index/memory/memory_use.hpp"
+#include "core/index/tensors/categories.hpp"
 #include "core/index/work/steps.hpp"
 #include "core/timeline/slice_set.hpp"
 #include "core/trace/file/reader.hpp"

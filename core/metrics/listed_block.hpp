@@ -1,8 +1,8 @@
 #pragma once
 
-#include "core/index/memory/categories.hpp"
 #include "core/index/memory/memory_use.hpp"
 #include "core/index/memory/touches.hpp"
+#include "core/index/tensors/categories.hpp"
 
 namespace sluice::metrics {
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "core/base/time/time_range.hpp"
-#include "core/index/memory/categories.hpp"
 #include "core/index/memory/memory_use.hpp"
 #include "core/index/memory/touches.hpp"
+#include "core/index/tensors/categories.hpp"
 #include "core/index/work/steps.hpp"
 #include "core/metrics/metrics_scope.hpp"
 #include "core/symbols/frames.hpp"

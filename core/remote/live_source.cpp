@@ -12,8 +12,8 @@
 #include <optional>
 #include <utility>
 
-#include "core/base/outputs/full_disk.hpp"
-#include "core/base/scratch_file.hpp"
+#include "core/base/files/full_disk.hpp"
+#include "core/base/files/scratch_file.hpp"
 #include "core/base/threads/worker_thread.hpp"
 #include "core/remote/connection.hpp"
 #include "core/remote/frames.hpp"

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "core/base/regular_file.hpp"
+#include "core/base/files/regular_file.hpp"
 #include "core/trace/file/byte_source.hpp"
 #include "core/trace/file/same_file.hpp"
 

@@ -7,8 +7,8 @@
 #include <span>
 #include <vector>
 
-#include "core/index/memory/categories.hpp"
 #include "core/index/memory/memory_use.hpp"
+#include "core/index/tensors/categories.hpp"
 #include "core/replay/requests.hpp"
 
 /// Computes the requests that a program would make to PyTorch's allocator with another batch size.

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/local_files.hpp"
+#include "core/base/files/local_files.hpp"
 #include "core/symbols/symbol_file.hpp"
 
 namespace sluice::symbols {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/base/error.hpp"
-#include "core/base/regular_file.hpp"
+#include "core/base/files/regular_file.hpp"
 
 /// Reads the functions and source lines of native code from the files that contain the code. The recorder never uses
 /// this code.

@@ -6,8 +6,8 @@
 #include <type_traits>
 #include <utility>
 
-#include "instrumentation/runtime/arrays/shape.hpp"
 #include "instrumentation/runtime/buffer.hpp"
+#include "instrumentation/runtime/shape.hpp"
 
 // Spans with shared ownership of their memory. A span remains valid after the buffer that it was created from, and
 // other spans of that memory, are destroyed. Copying a span increments one reference count. Spans are thread-safe like

@@ -5,7 +5,7 @@
 #include <type_traits>
 #include <utility>
 
-#include "instrumentation/runtime/arrays/shape.hpp"
+#include "instrumentation/runtime/shape.hpp"
 
 namespace sluice::runtime {
 

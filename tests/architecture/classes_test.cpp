@@ -579,7 +579,7 @@ const std::vector<known_class>& known_classes() {
       {"core/trace/file/writer.hpp", "file_writer", 0, 42},
       {"instrumentation/backend/device.hpp", "device", 0, 82},
       {"instrumentation/backend/simulated/cost_model.hpp", "cost_model", 54, 0},
-      {"instrumentation/capture/start/cuda_api.hpp", "driver_functions", 33, 0},
+      {"instrumentation/capture/process/cuda_api.hpp", "driver_functions", 33, 0},
       {"instrumentation/runtime/files/chunk_run.hpp", "chunk_run", 29, 0},
   };
   return list;

@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "instrumentation/ring/clock.hpp"
-#include "instrumentation/writer/session.hpp"
+#include "instrumentation/writer/session/session.hpp"
 #include "tests/bench/cold_subject.hpp"
 
 namespace {

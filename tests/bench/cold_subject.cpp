@@ -1,10 +1,10 @@
-#include "instrumentation/capture/calls/calls.hpp"
 #include "instrumentation/capture/intercept/entry_points.hpp"
+#include "instrumentation/capture/process/calls.hpp"
+#include "instrumentation/capture/process/cuda_api.hpp"
+#include "instrumentation/capture/process/options.hpp"
+#include "instrumentation/capture/process/state.hpp"
 #include "instrumentation/capture/stacks/python_stack.hpp"
 #include "instrumentation/capture/stacks/stacks.hpp"
-#include "instrumentation/capture/start/cuda_api.hpp"
-#include "instrumentation/capture/start/options.hpp"
-#include "instrumentation/capture/state.hpp"
 #include "instrumentation/ring/producer.hpp"
 
 #define EXPORTED extern "C" __attribute__((visibility("default")))

@@ -11,7 +11,7 @@
 #include "instrumentation/ring/clock.hpp"
 #include "instrumentation/ring/producer.hpp"
 #include "instrumentation/ring/ring.hpp"
-#include "instrumentation/writer/session.hpp"
+#include "instrumentation/writer/session/session.hpp"
 
 namespace {
 

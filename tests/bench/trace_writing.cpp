@@ -28,9 +28,9 @@
 #include "instrumentation/ring/producer_emit.hpp"
 #include "instrumentation/ring/producer_state.hpp"
 #include "instrumentation/ring/ring.hpp"
-#include "instrumentation/writer/record_decoder/record_decoder.hpp"
-#include "instrumentation/writer/ring_reader.hpp"
-#include "instrumentation/writer/session.hpp"
+#include "instrumentation/writer/decoder/record_decoder.hpp"
+#include "instrumentation/writer/rings/ring_reader.hpp"
+#include "instrumentation/writer/session/session.hpp"
 #include "tests/bench/processor_time.hpp"
 
 namespace sluice {

@@ -6,7 +6,7 @@
 
 #include "app/cli/report_output.hpp"
 #include "core/index/growing_index.hpp"
-#include "core/summary/metrics/stored_metrics.hpp"
+#include "core/summary/stored/stored_metrics.hpp"
 #include "core/trace/file/writer.hpp"
 #include "tests/core/recordings/whole_sections.hpp"
 #include "tests/fuzz/target.hpp"

@@ -6,7 +6,7 @@
 #include <random>
 #include <thread>
 
-#include "core/base/scratch_file.hpp"
+#include "core/base/files/scratch_file.hpp"
 #include "core/query/engine/engine.hpp"
 #include "core/trace/file/reader.hpp"
 #include "core/trace/file/writer.hpp"

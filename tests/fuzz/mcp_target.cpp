@@ -19,7 +19,7 @@
 #include "app/cli/mcp/results.hpp"
 #include "app/cli/mcp/server.hpp"
 #include "app/cli/mcp/tools.hpp"
-#include "core/base/scratch_file.hpp"
+#include "core/base/files/scratch_file.hpp"
 #include "core/trace/file/writer.hpp"
 #include "tests/core/trace/random_rows.hpp"
 #include "tests/fuzz/target.hpp"

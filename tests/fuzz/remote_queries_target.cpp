@@ -5,7 +5,7 @@
 #include <cstring>
 #include <thread>
 
-#include "core/base/scratch_file.hpp"
+#include "core/base/files/scratch_file.hpp"
 #include "core/generate/generate.hpp"
 #include "core/query/elsewhere/queries.hpp"
 #include "core/query/elsewhere/question_desk.hpp"

@@ -9,11 +9,11 @@
 #include <random>
 #include <string>
 
-#include "core/base/scratch_file.hpp"
+#include "core/base/files/scratch_file.hpp"
 #include "core/trace/file/writer.hpp"
 #include "instrumentation/ring/producer_state.hpp"
-#include "instrumentation/writer/record_decoder/record_decoder.hpp"
-#include "instrumentation/writer/ring_reader.hpp"
+#include "instrumentation/writer/decoder/record_decoder.hpp"
+#include "instrumentation/writer/rings/ring_reader.hpp"
 #include "tests/fuzz/target.hpp"
 
 namespace sluice::fuzz::ring_records {

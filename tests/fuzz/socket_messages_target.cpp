@@ -12,7 +12,7 @@
 
 #include "instrumentation/ring/protocol.hpp"
 #include "instrumentation/ring/ring.hpp"
-#include "instrumentation/writer/listener.hpp"
+#include "instrumentation/writer/session/listener.hpp"
 #include "tests/fuzz/target.hpp"
 
 namespace sluice::fuzz::socket_messages {

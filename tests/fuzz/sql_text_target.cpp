@@ -4,7 +4,7 @@
 #include <random>
 #include <thread>
 
-#include "core/base/scratch_file.hpp"
+#include "core/base/files/scratch_file.hpp"
 #include "core/query/sql/sql.hpp"
 #include "core/query/sql/sql_text.hpp"
 #include "core/trace/file/writer.hpp"

@@ -1,6 +1,6 @@
 // Opens bytes as a recording with summaries, with corrected checksums, and makes a window's queries: the results come
 // from the file's own summaries, which may contain anything.
-#include "core/base/scratch_file.hpp"
+#include "core/base/files/scratch_file.hpp"
 #include "core/query/engine/engine.hpp"
 #include "core/query/results/memory_map.hpp"
 #include "core/summary/passes/finalize.hpp"

@@ -2,7 +2,7 @@
 // hardly any input would pass them.
 #include <random>
 
-#include "core/base/scratch_file.hpp"
+#include "core/base/files/scratch_file.hpp"
 #include "core/trace/file/reader.hpp"
 #include "core/trace/file/writer.hpp"
 #include "tests/core/trace/random_rows.hpp"

@@ -12,8 +12,8 @@
 
 #include "app/cli/doctor/checks.hpp"
 #include "app/processes/probe.hpp"
-#include "instrumentation/capture/activity/activity_layout.hpp"
-#include "instrumentation/capture/start/cupti_names.hpp"
+#include "instrumentation/capture/process/activity_layout.hpp"
+#include "instrumentation/capture/process/cupti_names.hpp"
 #include "instrumentation/ring/producer.hpp"
 
 namespace sluice::cli {

@@ -10,8 +10,8 @@
 #include <utility>
 
 #include "app/cli/mcp/results.hpp"
+#include "core/base/files/scratch_file.hpp"
 #include "core/base/json/json_text.hpp"
-#include "core/base/scratch_file.hpp"
 
 namespace sluice::cli::mcp {
 namespace {

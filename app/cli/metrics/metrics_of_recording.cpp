@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "core/summary/metrics/stored_metrics.hpp"
+#include "core/summary/stored/stored_metrics.hpp"
 
 namespace sluice::cli {
 

@@ -9,10 +9,10 @@
 
 #include "app/cli/page/page_folder.hpp"
 #include "app/cli/page/web_text.hpp"
+#include "core/base/files/regular_file.hpp"
+#include "core/base/files/scratch_file.hpp"
 #include "core/base/format.hpp"
 #include "core/base/printable.hpp"
-#include "core/base/regular_file.hpp"
-#include "core/base/scratch_file.hpp"
 #include "core/export/recording/trim.hpp"
 #include "core/import/import.hpp"
 

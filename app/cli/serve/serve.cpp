@@ -16,7 +16,7 @@
 #include "app/cli/serve/http_server.hpp"
 #include "app/cli/serve/site.hpp"
 #include "app/cli/verbs.hpp"
-#include "core/base/scratch_file.hpp"
+#include "core/base/files/scratch_file.hpp"
 #include "core/base/system/child_process.hpp"
 
 namespace sluice::cli {

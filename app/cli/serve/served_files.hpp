@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/base/error.hpp"
-#include "core/base/regular_file.hpp"
+#include "core/base/files/regular_file.hpp"
 #include "core/trace/file/byte_source.hpp"
 
 namespace sluice::cli::serve {

@@ -6,8 +6,8 @@
 #include <cerrno>
 #include <cstdio>
 
-#include "core/base/outputs/full_disk.hpp"
-#include "core/base/replacement.hpp"
+#include "core/base/files/full_disk.hpp"
+#include "core/base/files/replacement.hpp"
 
 namespace sluice::gui::gl {
 

@@ -7,9 +7,9 @@
 #include <sstream>
 #include <string_view>
 
-#include "core/base/regular_file.hpp"
-#include "core/base/replacement.hpp"
-#include "core/base/user_folder.hpp"
+#include "core/base/files/regular_file.hpp"
+#include "core/base/files/replacement.hpp"
+#include "core/base/files/user_folder.hpp"
 
 namespace sluice::gui {
 namespace {

@@ -9,9 +9,9 @@
 #include <nlohmann/json.hpp>
 
 #include "app/gui/shell/kept_view_json.hpp"
+#include "core/base/files/regular_file.hpp"
+#include "core/base/files/replacement.hpp"
 #include "core/base/json/json_text.hpp"
-#include "core/base/regular_file.hpp"
-#include "core/base/replacement.hpp"
 
 namespace sluice::gui {
 namespace {

@@ -6,8 +6,8 @@
 #include <sstream>
 
 #include "app/gui/views/widgets.hpp"
+#include "core/base/files/regular_file.hpp"
 #include "core/base/printable.hpp"
-#include "core/base/regular_file.hpp"
 #include "imgui_internal.h"
 
 namespace sluice::gui {

@@ -3,7 +3,7 @@
 #include <span>
 #include <string_view>
 
-#include "core/index/memory/categories.hpp"
+#include "core/index/tensors/categories.hpp"
 #include "core/trace/model/model.hpp"
 
 /// The terms used in the window, with two sentences that explain each. A tooltip shows one term; the glossary in the

@@ -4,7 +4,7 @@
 #include <cstdint>
 
 #include "app/gui/window/theme_kind.hpp"
-#include "core/index/memory/categories.hpp"
+#include "core/index/tensors/categories.hpp"
 #include "core/metrics/idle/gap_causes.hpp"
 #include "core/query/results/result_types.hpp"
 #include "imgui.h"

@@ -1,5 +1,5 @@
 // In a browser, no recording counts as made by this user on this machine.
-#include "core/base/origin.hpp"
+#include "core/base/files/origin.hpp"
 
 namespace sluice::origin {
 

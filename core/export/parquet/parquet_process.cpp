@@ -10,7 +10,7 @@
 #include <fstream>
 #include <utility>
 
-#include "core/base/outputs/full_disk.hpp"
+#include "core/base/files/full_disk.hpp"
 
 extern "C" const char sluice_write_parquet[], sluice_write_parquet_end[];
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "core/base/error.hpp"
-#include "core/base/scratch_file.hpp"
+#include "core/base/files/scratch_file.hpp"
 #include "core/base/system/child_process.hpp"
 
 /// Writes Parquet files with the library pyarrow in a Python process that runs `write_parquet.py`, which is embedded in

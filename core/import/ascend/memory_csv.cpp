@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/import/chrome/number.hpp"
+#include "core/import/common/number.hpp"
 #include "core/import/grown_memory.hpp"
 #include "core/import/importers.hpp"
 #include "core/import/lines.hpp"

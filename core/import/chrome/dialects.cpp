@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <array>
 
-#include "core/import/chrome/number.hpp"
+#include "core/import/common/number.hpp"
 
 namespace sluice::importing {
 namespace {

@@ -9,9 +9,9 @@
 #include <string_view>
 #include <utility>
 
-#include "core/import/chrome/event.hpp"
-#include "core/import/chrome/tracks.hpp"
 #include "core/import/torch/kineto_devices.hpp"
+#include "core/import/trace_events/event.hpp"
+#include "core/import/trace_events/tracks.hpp"
 
 /// Reads device work (kernels, copies, memsets) in the Chrome traces of tools other than torch.profiler. Each tool has
 /// its own words for this work, and this file converts them to those of torch.profiler. Private to core/import.

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <vector>
 
-#include "core/import/chrome/number.hpp"
 #include "core/import/chrome/parse.hpp"
+#include "core/import/common/number.hpp"
 
 namespace sluice::importing {
 namespace {

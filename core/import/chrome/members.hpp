@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "core/import/chrome/document.hpp"
-#include "core/import/chrome/tracks.hpp"
 #include "core/import/torch/kineto_devices.hpp"
+#include "core/import/trace_events/tracks.hpp"
 #include "core/import/unread_formats.hpp"
 #include "core/trace/file/writer.hpp"
 

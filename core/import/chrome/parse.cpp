@@ -7,9 +7,9 @@
 
 #include "core/base/json/json_text.hpp"
 #include "core/import/chrome/json_walk.hpp"
-#include "core/import/chrome/number.hpp"
 #include "core/import/chrome/resume.hpp"
 #include "core/import/chrome/scan.hpp"
+#include "core/import/common/number.hpp"
 
 namespace sluice::importing {
 namespace {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/import/chrome/document.hpp"
-#include "core/import/chrome/event.hpp"
+#include "core/import/trace_events/event.hpp"
 
 /// Parses pieces of a Chrome trace with simdjson. Private to core/import.
 namespace sluice::importing {

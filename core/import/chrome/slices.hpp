@@ -6,8 +6,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/import/chrome/event.hpp"
-#include "core/import/chrome/tracks.hpp"
+#include "core/import/trace_events/event.hpp"
+#include "core/import/trace_events/tracks.hpp"
 #include "core/trace/file/writer.hpp"
 
 namespace sluice::importing {

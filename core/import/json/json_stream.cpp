@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "core/import/chrome/number.hpp"
+#include "core/import/common/number.hpp"
 
 namespace sluice::importing {
 namespace {

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/import/chrome/number.hpp"
+#include "core/import/common/number.hpp"
 #include "core/import/importers.hpp"
 #include "core/import/json/json_stream.hpp"
 #include "core/import/rocm/rows.hpp"

@@ -8,7 +8,7 @@
 #include <tuple>
 #include <unordered_map>
 
-#include "core/import/chrome/tracks.hpp"
+#include "core/import/trace_events/tracks.hpp"
 #include "core/trace/file/writer.hpp"
 
 namespace sluice::importing {

@@ -9,9 +9,9 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/import/chrome/event.hpp"
 #include "core/import/torch/kineto_devices.hpp"
 #include "core/import/torch/python_calls.hpp"
+#include "core/import/trace_events/event.hpp"
 #include "core/trace/file/writer.hpp"
 
 namespace sluice::importing {

@@ -11,10 +11,10 @@
 #include <vector>
 
 #include "core/import/call_table.hpp"
-#include "core/import/chrome/tracks.hpp"
 #include "core/import/graph_parts.hpp"
 #include "core/import/kernel_overruns.hpp"
 #include "core/import/torch/kineto_devices.hpp"
+#include "core/import/trace_events/tracks.hpp"
 #include "core/trace/file/writer.hpp"
 
 namespace sluice::importing {

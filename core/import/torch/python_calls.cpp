@@ -4,7 +4,7 @@
 #include <limits>
 #include <string>
 
-#include "core/import/chrome/number.hpp"
+#include "core/import/common/number.hpp"
 #include "core/trace/model/inferred_frames.hpp"
 
 namespace sluice::importing {

@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/import/chrome/number.hpp"
+#include "core/import/common/number.hpp"
 #include "core/import/importers.hpp"
 #include "core/import/proto/proto_stream.hpp"
 

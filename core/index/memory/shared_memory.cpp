@@ -4,8 +4,6 @@
 #include <map>
 #include <tuple>
 
-#include "core/index/event_store.hpp"
-
 namespace sluice::index {
 
 imported_memory_builder::imported_memory_builder(const import_owners& links) {

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "core/base/time/time_range.hpp"
-#include "core/index/memory/categories.hpp"
 #include "core/index/memory/memory_use.hpp"
 #include "core/index/memory/touches.hpp"
+#include "core/index/tensors/categories.hpp"
 #include "core/metrics/metrics_scope.hpp"
 
 /// Finds memory that is held while no kernel or copy needs it, and computes how much lower the peak would be without

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "core/base/time/time_range.hpp"
-#include "core/index/memory/categories.hpp"
 #include "core/index/memory/memory_use.hpp"
+#include "core/index/tensors/categories.hpp"
 #include "core/metrics/metrics_scope.hpp"
 
 /// Analyzes the first allocation that failed because memory ran out: the request, the available memory, the owners of

@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cerrno>
 
-#include "core/base/outputs/full_disk.hpp"
-#include "core/base/scratch_file.hpp"
+#include "core/base/files/full_disk.hpp"
+#include "core/base/files/scratch_file.hpp"
 #include "core/base/thread_scratch.hpp"
 #include "core/index/tensor_facts.hpp"
 #include "core/metrics/unfreed.hpp"

@@ -7,8 +7,8 @@
 #include "core/index/tensor_facts.hpp"
 #include "core/query/engine/block_list.hpp"
 #include "core/query/engine/prefetcher.hpp"
-#include "core/summary/metrics/stored_metrics.hpp"
 #include "core/summary/sections/section_cache.hpp"
+#include "core/summary/stored/stored_metrics.hpp"
 #include "core/summary/tiles/stored_tiles.hpp"
 
 namespace sluice::query {

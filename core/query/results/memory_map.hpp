@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/base/time/time_range.hpp"
-#include "core/index/memory/categories.hpp"
+#include "core/index/tensors/categories.hpp"
 #include "core/trace/model/model.hpp"
 
 /// The memory layout at one time: the segments, and the blocks in them. A segment is a block that a pool or framework

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/base/time/time_range.hpp"
-#include "core/index/memory/categories.hpp"
+#include "core/index/tensors/categories.hpp"
 #include "core/metrics/listed_block.hpp"
 #include "core/metrics/stack_tree.hpp"
 #include "core/query/results/memory_choices.hpp"

@@ -11,7 +11,7 @@
 #include "core/index/growing_index.hpp"
 #include "core/query/sql/columns.hpp"
 #include "core/query/sql/sql.hpp"
-#include "core/summary/metrics/stored_metrics.hpp"
+#include "core/summary/stored/stored_metrics.hpp"
 #include "core/symbols/frames.hpp"
 
 /// The state shared by the virtual tables of one database. Private to core/query and core/export.

@@ -5,8 +5,8 @@
 
 #include "core/base/error.hpp"
 #include "core/metrics/metrics_builder.hpp"
-#include "core/summary/metrics/stored_metrics.hpp"
 #include "core/summary/sections/section_reader.hpp"
+#include "core/summary/stored/stored_metrics.hpp"
 
 namespace sluice::summary {
 

@@ -6,7 +6,7 @@
 
 #include "core/index/tensor_facts.hpp"
 #include "core/metrics/metrics_builder.hpp"
-#include "core/summary/metrics/stored_metrics.hpp"
+#include "core/summary/stored/stored_metrics.hpp"
 
 namespace sluice::summary {
 

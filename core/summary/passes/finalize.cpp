@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/scratch_file.hpp"
+#include "core/base/files/scratch_file.hpp"
 #include "core/summary/passes/planned_sections.hpp"
 #include "core/summary/passes/recording_scan.hpp"
 #include "core/summary/passes/reordered_copy.hpp"

@@ -3,7 +3,7 @@
 #include <memory>
 #include <utility>
 
-#include "core/base/scratch_file.hpp"
+#include "core/base/files/scratch_file.hpp"
 #include "core/summary/memory_limit.hpp"
 #include "core/trace/file/reader.hpp"
 #include "core/trace/file/writer.hpp"

@@ -6,8 +6,8 @@
 
 #include "core/base/error.hpp"
 #include "core/summary/metrics/build_stored_metrics.hpp"
-#include "core/summary/metrics/stored_metrics.hpp"
 #include "core/summary/passes/growing_summary.hpp"
+#include "core/summary/stored/stored_metrics.hpp"
 
 namespace sluice::summary {
 

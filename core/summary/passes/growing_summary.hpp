@@ -7,9 +7,9 @@
 
 #include "core/base/error.hpp"
 #include "core/metrics/metrics_builder.hpp"
-#include "core/summary/metrics/stored_metrics.hpp"
 #include "core/summary/passes/finalize.hpp"
 #include "core/summary/sections/section_reader.hpp"
+#include "core/summary/stored/stored_metrics.hpp"
 #include "core/trace/file/reader.hpp"
 
 /// Builds the summary of a recording that is still being written, for a live view. Each call takes time only for new

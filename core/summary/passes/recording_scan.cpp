@@ -1,6 +1,6 @@
 #include "core/summary/passes/recording_scan.hpp"
 
-#include "core/index/work/training_steps.hpp"
+#include "core/index/tensors/training_steps.hpp"
 
 #include <algorithm>
 #include <cmath>

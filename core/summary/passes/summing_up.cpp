@@ -7,7 +7,6 @@
 
 #include "core/metrics/metrics_builder.hpp"
 #include "core/summary/metrics/section_feed.hpp"
-#include "core/summary/metrics/stored_metrics.hpp"
 #include "core/summary/metrics/stored_metrics_builder.hpp"
 #include "core/summary/passes/growing_file.hpp"
 #include "core/summary/passes/planned_sections.hpp"
@@ -15,6 +14,7 @@
 #include "core/summary/passes/settling.hpp"
 #include "core/summary/sections/section_reader.hpp"
 #include "core/summary/sections/section_writer.hpp"
+#include "core/summary/stored/stored_metrics.hpp"
 #include "core/summary/tiles/tile_maker.hpp"
 
 namespace sluice::summary {

@@ -7,9 +7,9 @@
 
 #include "core/index/columns_needed.hpp"
 #include "core/index/tensor_facts.hpp"
-#include "core/summary/metrics/recording_facts_format.hpp"
 #include "core/summary/sections/boundary_blocks.hpp"
 #include "core/summary/sections/section_writer.hpp"
+#include "core/summary/stored/recording_facts_format.hpp"
 
 namespace sluice::summary {
 namespace {

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "core/index/tensor_facts.hpp"
-#include "core/summary/metrics/recording_facts_format.hpp"
-#include "core/summary/metrics/serialize.hpp"
 #include "core/summary/sections/boundary_blocks.hpp"
+#include "core/summary/stored/recording_facts_format.hpp"
+#include "core/summary/stored/serialize.hpp"
 
 namespace sluice::summary {
 namespace {

@@ -8,9 +8,9 @@
 #include <cerrno>
 #include <vector>
 
-#include "core/base/origin.hpp"
-#include "core/base/outputs/full_disk.hpp"
-#include "core/base/replacement.hpp"
+#include "core/base/files/full_disk.hpp"
+#include "core/base/files/origin.hpp"
+#include "core/base/files/replacement.hpp"
 #include "core/trace/file/same_file.hpp"
 
 namespace sluice::trace {

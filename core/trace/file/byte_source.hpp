@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "core/base/error.hpp"
-#include "core/base/regular_file.hpp"
+#include "core/base/files/regular_file.hpp"
 
 namespace sluice::trace {
 
@@ -36,7 +36,7 @@ class byte_source {
   [[nodiscard]] virtual result<extent> poll() = 0;
   /// Reads `into.size()` bytes from `offset` on, or fewer if the recording ends earlier. Errors: io.
   [[nodiscard]] virtual result<std::size_t> read_at(std::uint64_t offset, std::span<std::byte> into) const = 0;
-  /// True if this user made the recording on this machine (core/base/origin.hpp). `header`: its first 64 bytes.
+  /// True if this user made the recording on this machine (core/base/files/origin.hpp). `header`: its first 64 bytes.
   [[nodiscard]] virtual bool is_recorded_here(std::span<const std::byte> /*header*/) const { return false; }
   /// Returns the recording that has replaced this one; null if none has. Errors: those of opening that recording.
   [[nodiscard]] virtual result<std::shared_ptr<byte_source>> successor() const { return nullptr; }

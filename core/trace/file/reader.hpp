@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/base/error.hpp"
-#include "core/base/local_files.hpp"
+#include "core/base/files/local_files.hpp"
 #include "core/trace/columns/column_set.hpp"
 #include "core/trace/file/chunk_list.hpp"
 #include "core/trace/model/model.hpp"
@@ -97,7 +97,7 @@ class snapshot {
   [[nodiscard]] std::vector<std::string> warnings() const;
   [[nodiscard]] const std::string& path() const;
   [[nodiscard]] std::uint64_t file_bytes() const { return file_bytes_; }
-  /// True if this user made the recording on this machine (core/base/origin.hpp).
+  /// True if this user made the recording on this machine (core/base/files/origin.hpp).
   [[nodiscard]] bool recorded_here() const { return recorded_here_; }
   /// Which local files may be read to show the recording's sources and symbols.
   [[nodiscard]] const local_files& local() const { return *local_; }

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/regular_file.hpp"
+#include "core/base/files/regular_file.hpp"
 #include "core/trace/file/byte_source.hpp"
 #include "core/trace/file/same_file.hpp"
 #include "core/trace/file/writer_state.hpp"

@@ -10,7 +10,7 @@
 #include <utility>
 
 #include "core/base/error.hpp"
-#include "core/base/scratch_file.hpp"
+#include "core/base/files/scratch_file.hpp"
 #include "core/trace/columns/row_columns.hpp"
 #include "core/trace/file/dropped_rows.hpp"
 #include "core/trace/model/model.hpp"
@@ -23,7 +23,7 @@ struct writer_options {
   std::int64_t realtime_origin = 0;   ///< CLOCK_REALTIME ns at time 0; 0: unknown.
   std::size_t rows_per_chunk = 8192;  ///< A chunk is written once this many rows of one kind are waiting.
   int compression_level = 1;          ///< The compression level of zstd.
-  /// Marks the file as recorded by this user on this machine (core/base/origin.hpp). Only the recorder sets this.
+  /// Marks the file as recorded by this user on this machine (core/base/files/origin.hpp). Only the recorder sets this.
   bool recorded_here = false;
   /// If true and a write fails (because of a full disk, a limit or a disk error), the writer counts the rows that it
   /// drops, and continues once writes succeed again: see `resume`.
@@ -61,7 +61,7 @@ class file_writer {
   [[nodiscard]] static result<file_writer> create(const std::string& path, const writer_options& options = {});
   /// Creates a file next to `path`, which `publish` then moves to `path`. If `publish` is not called, the file is
   /// removed. Until then, an existing file stays and is claimed: no other writer can replace it. Errors: io, no_space;
-  /// invalid_argument if `path` is not a regular file (core/base/replacement.hpp), or if it exists and must not be
+  /// invalid_argument if `path` is not a regular file (core/base/files/replacement.hpp), or if it exists and must not be
   /// replaced; also io if another writer writes or claims it.
   [[nodiscard]] static result<file_writer> create_unpublished(const std::string& path,
                                                               const writer_options& options = {});

@@ -6,7 +6,7 @@
 #include <cerrno>
 #include <cstring>
 
-#include "core/base/outputs/full_disk.hpp"
+#include "core/base/files/full_disk.hpp"
 #include "core/trace/file/index_pages.hpp"
 
 namespace sluice::trace {

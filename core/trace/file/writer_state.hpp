@@ -14,8 +14,8 @@
 #include <utility>
 #include <vector>
 
-#include "core/base/origin.hpp"
-#include "core/base/replacement.hpp"
+#include "core/base/files/origin.hpp"
+#include "core/base/files/replacement.hpp"
 #include "core/trace/columns/codec.hpp"
 #include "core/trace/file/checksum.hpp"
 #include "core/trace/file/dropped_rows.hpp"
@@ -65,7 +65,7 @@ struct file_writer::state : file_writer::waiting_rows {
 
   bool write_file_header();
 
-  /// Marks the file as recorded by this user (core/base/origin.hpp), or else removes an existing mark.
+  /// Marks the file as recorded by this user (core/base/files/origin.hpp), or else removes an existing mark.
   void say_origin(origin::stage now) const;
 
   [[nodiscard]] bool is_shorter_than_written() const;

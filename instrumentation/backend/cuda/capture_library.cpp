@@ -5,7 +5,7 @@
 #include <atomic>
 #include <cstdlib>
 
-#include "instrumentation/capture/start/cupti_names.hpp"
+#include "instrumentation/capture/process/cupti_names.hpp"
 #include "instrumentation/capture/start/launch_environment.hpp"
 #include "instrumentation/ring/producer.hpp"
 

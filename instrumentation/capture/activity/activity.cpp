@@ -6,13 +6,13 @@
 #include <string.h>
 #include <sys/mman.h>
 
-#include "instrumentation/capture/activity/activity_layout.hpp"
 #include "instrumentation/capture/activity/delivery.hpp"
 #include "instrumentation/capture/activity/devices.hpp"
 #include "instrumentation/capture/intercept/entry_points.hpp"
-#include "instrumentation/capture/start/cupti_threads.hpp"
-#include "instrumentation/capture/start/options.hpp"
-#include "instrumentation/capture/state.hpp"
+#include "instrumentation/capture/process/activity_layout.hpp"
+#include "instrumentation/capture/process/cupti_threads.hpp"
+#include "instrumentation/capture/process/options.hpp"
+#include "instrumentation/capture/process/state.hpp"
 #include "instrumentation/ring/producer.hpp"
 
 namespace sluice::capture {

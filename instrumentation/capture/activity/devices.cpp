@@ -9,7 +9,7 @@
 #include <atomic>
 
 #include "instrumentation/capture/activity/delivery.hpp"
-#include "instrumentation/capture/state.hpp"
+#include "instrumentation/capture/process/state.hpp"
 
 namespace sluice::capture {
 

@@ -2,7 +2,7 @@
 
 #include <cuda.h>
 
-#include "instrumentation/capture/activity/activity_layout.hpp"
+#include "instrumentation/capture/process/activity_layout.hpp"
 
 /// Functions that describe the GPUs visible to this process to the writer. The properties come from CUPTI's records, or
 /// from the driver if CUPTI is not used. A GPU's record is sent when its properties arrive, and again when the

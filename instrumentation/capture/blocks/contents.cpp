@@ -6,10 +6,10 @@
 
 #include <atomic>
 
-#include "instrumentation/capture/blocks/content_hash.hpp"
 #include "instrumentation/capture/own_memory.hpp"
-#include "instrumentation/capture/start/options.hpp"
-#include "instrumentation/capture/state.hpp"
+#include "instrumentation/capture/process/content_hash.hpp"
+#include "instrumentation/capture/process/options.hpp"
+#include "instrumentation/capture/process/state.hpp"
 #include "instrumentation/capture/time_budget.hpp"
 #include "instrumentation/ring/hot.hpp"
 #include "instrumentation/ring/producer.hpp"

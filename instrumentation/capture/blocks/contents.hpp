@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "instrumentation/capture/calls/calls.hpp"
+#include "instrumentation/capture/process/calls.hpp"
 
 /// Hashes the data that copies to and from the host move, to find copies of the same content
 /// (`options.duplicates_percent`; if that is 0, call no function of this file). Hashing stays within the thread's time

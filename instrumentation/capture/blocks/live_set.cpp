@@ -3,7 +3,7 @@
 #include <time.h>
 
 #include "instrumentation/capture/blocks/live_blocks.hpp"
-#include "instrumentation/capture/state.hpp"
+#include "instrumentation/capture/process/state.hpp"
 #include "instrumentation/ring/producer.hpp"
 #include "instrumentation/ring/producer_losses.hpp"
 

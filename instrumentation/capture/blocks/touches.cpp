@@ -6,10 +6,10 @@
 
 #include <atomic>
 
-#include "instrumentation/capture/activity/faults.hpp"
+#include "instrumentation/capture/blocks/faults.hpp"
 #include "instrumentation/capture/blocks/live_blocks.hpp"
-#include "instrumentation/capture/start/options.hpp"
-#include "instrumentation/capture/state.hpp"
+#include "instrumentation/capture/process/options.hpp"
+#include "instrumentation/capture/process/state.hpp"
 #include "instrumentation/ring/hot.hpp"
 #include "instrumentation/ring/producer.hpp"
 #include "instrumentation/ring/producer_emit.hpp"

@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "instrumentation/capture/calls/calls.hpp"
+#include "instrumentation/capture/process/calls.hpp"
 
 /// Finds the live blocks that a launch can reach through its parameters: the blocks into which parameter words point.
 /// This only estimates what the kernel uses: a kernel may follow pointers stored in memory, and may ignore parameters.

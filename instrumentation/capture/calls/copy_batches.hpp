@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "instrumentation/capture/calls/calls.hpp"
+#include "instrumentation/capture/process/calls.hpp"
 
 /// Records the calls that make many copies, cuMemcpyBatchAsync and cuMemcpy3DBatchAsync. CUPTI reports a batch as one
 /// record (13.0) or as one record per copy, without addresses. The addresses are known only from the call's parameters.

@@ -1,7 +1,7 @@
 #include "instrumentation/capture/calls/graph_calls.hpp"
 
 #include "instrumentation/capture/calls/copy_shapes.hpp"
-#include "instrumentation/capture/start/options.hpp"
+#include "instrumentation/capture/process/options.hpp"
 #include "instrumentation/ring/producer.hpp"
 
 namespace sluice::capture {

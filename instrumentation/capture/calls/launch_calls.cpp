@@ -1,12 +1,12 @@
 // Calls that launch kernels and graphs, and calls that define graphs: by stream capture, or node by node.
 
-#include "instrumentation/capture/activity/faults.hpp"
+#include "instrumentation/capture/blocks/faults.hpp"
 #include "instrumentation/capture/blocks/touches.hpp"
-#include "instrumentation/capture/calls/calls.hpp"
 #include "instrumentation/capture/calls/graph_calls.hpp"
+#include "instrumentation/capture/process/calls.hpp"
+#include "instrumentation/capture/process/options.hpp"
+#include "instrumentation/capture/process/state.hpp"
 #include "instrumentation/capture/stacks/stacks.hpp"
-#include "instrumentation/capture/start/options.hpp"
-#include "instrumentation/capture/state.hpp"
 #include "instrumentation/ring/hot.hpp"
 #include "instrumentation/ring/producer.hpp"
 

@@ -1,17 +1,17 @@
 // Allocations and frees. An allocation gets the time of its exit edge, a free the time of its entry edge, because
 // another thread may get the same address during a free.
 
-#include "instrumentation/capture/activity/faults.hpp"
 #include "instrumentation/capture/blocks/contents.hpp"
+#include "instrumentation/capture/blocks/faults.hpp"
 #include "instrumentation/capture/blocks/live_blocks.hpp"
 #include "instrumentation/capture/blocks/touches.hpp"
-#include "instrumentation/capture/calls/calls.hpp"
+#include "instrumentation/capture/calls/bypass_check.hpp"
 #include "instrumentation/capture/calls/graph_calls.hpp"
 #include "instrumentation/capture/calls/shared_memory.hpp"
-#include "instrumentation/capture/intercept/bypass_check.hpp"
 #include "instrumentation/capture/intercept/entry_points.hpp"
+#include "instrumentation/capture/process/calls.hpp"
+#include "instrumentation/capture/process/state.hpp"
 #include "instrumentation/capture/stacks/stacks.hpp"
-#include "instrumentation/capture/state.hpp"
 #include "instrumentation/ring/hot.hpp"
 #include "instrumentation/ring/producer.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "instrumentation/capture/calls/calls.hpp"
+#include "instrumentation/capture/process/calls.hpp"
 
 /// Records memory that processes share. For each shared handle, records a key that is the same in the owner and the
 /// importer, so that the writer finds an imported block's owner. For handles made of bytes (cuIpcGetMemHandle, fabric

@@ -1,16 +1,16 @@
 // Calls that copy or set memory, and calls that wait for the device.
 
-#include "instrumentation/capture/activity/copy_times.hpp"
-#include "instrumentation/capture/activity/faults.hpp"
 #include "instrumentation/capture/blocks/contents.hpp"
+#include "instrumentation/capture/blocks/faults.hpp"
 #include "instrumentation/capture/blocks/touches.hpp"
-#include "instrumentation/capture/calls/calls.hpp"
 #include "instrumentation/capture/calls/copy_batches.hpp"
 #include "instrumentation/capture/calls/copy_shapes.hpp"
+#include "instrumentation/capture/calls/copy_times.hpp"
 #include "instrumentation/capture/intercept/entry_points.hpp"
+#include "instrumentation/capture/process/calls.hpp"
+#include "instrumentation/capture/process/options.hpp"
+#include "instrumentation/capture/process/state.hpp"
 #include "instrumentation/capture/stacks/stacks.hpp"
-#include "instrumentation/capture/start/options.hpp"
-#include "instrumentation/capture/state.hpp"
 #include "instrumentation/ring/hot.hpp"
 #include "instrumentation/ring/producer.hpp"
 

@@ -4,10 +4,10 @@
 
 #include "instrumentation/capture/blocks/contents.hpp"
 #include "instrumentation/capture/frameworks/torch.hpp"
+#include "instrumentation/capture/process/other_profilers.hpp"
+#include "instrumentation/capture/process/recording.hpp"
+#include "instrumentation/capture/process/state.hpp"
 #include "instrumentation/capture/python_samples/python_sampler.hpp"
-#include "instrumentation/capture/start/other_profilers.hpp"
-#include "instrumentation/capture/start/recording.hpp"
-#include "instrumentation/capture/state.hpp"
 
 namespace sluice::capture::annotations {
 

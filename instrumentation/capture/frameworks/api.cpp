@@ -6,9 +6,9 @@
 
 #include "instrumentation/capture/blocks/live_blocks.hpp"
 #include "instrumentation/capture/frameworks/annotations.hpp"
+#include "instrumentation/capture/process/recording.hpp"
+#include "instrumentation/capture/process/state.hpp"
 #include "instrumentation/capture/stacks/stacks.hpp"
-#include "instrumentation/capture/start/recording.hpp"
-#include "instrumentation/capture/state.hpp"
 
 using namespace sluice;
 using namespace sluice::capture;

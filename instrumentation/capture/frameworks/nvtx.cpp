@@ -16,9 +16,9 @@
 #include <nvtx3/nvToolsExt.h>
 
 #include "instrumentation/capture/frameworks/annotations.hpp"
-#include "instrumentation/capture/start/options.hpp"
-#include "instrumentation/capture/start/recording.hpp"
-#include "instrumentation/capture/state.hpp"
+#include "instrumentation/capture/process/options.hpp"
+#include "instrumentation/capture/process/recording.hpp"
+#include "instrumentation/capture/process/state.hpp"
 
 namespace sluice::capture {
 

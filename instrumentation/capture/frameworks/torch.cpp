@@ -18,10 +18,10 @@
 #include <cstdint>
 
 #include "instrumentation/capture/blocks/live_blocks.hpp"
-#include "instrumentation/capture/frameworks/autograd.hpp"
+#include "instrumentation/capture/process/recording.hpp"
+#include "instrumentation/capture/process/state.hpp"
+#include "instrumentation/capture/stacks/autograd.hpp"
 #include "instrumentation/capture/stacks/stacks.hpp"
-#include "instrumentation/capture/start/recording.hpp"
-#include "instrumentation/capture/state.hpp"
 #include "instrumentation/ring/hot.hpp"
 #include "instrumentation/ring/producer_emit.hpp"
 

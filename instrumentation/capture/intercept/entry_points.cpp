@@ -8,8 +8,9 @@
 
 #include "instrumentation/capture/blocks/touches.hpp"
 #include "instrumentation/capture/intercept/library_calls.hpp"
-#include "instrumentation/capture/start/options.hpp"
-#include "instrumentation/capture/state.hpp"
+#include "instrumentation/capture/process/options.hpp"
+#include "instrumentation/capture/process/real_symbol.hpp"
+#include "instrumentation/capture/process/state.hpp"
 #include "instrumentation/ring/hot.hpp"
 #include "instrumentation/ring/producer.hpp"
 
@@ -270,23 +271,17 @@ __asm__(
     ".globl cuGetProcAddress_v2\n.type cuGetProcAddress_v2, @function\n"
     ".set cuGetProcAddress_v2, sluice_entry_get_address_v2\n");
 
-/// glibc's dlsym. Hidden, for the assembly code below.
-__attribute__((visibility("hidden"))) void* sluice_real_dlsym = nullptr;
-
 /// The result of `dlsym(library, name)`; null: call the real dlsym. A sanitizer's runtime may call this very early.
 __attribute__((visibility("hidden"), used, no_sanitize("address", "thread", "undefined"))) void* sluice_found(
     void* library, const char* name) {
-  if (sluice_real_dlsym == nullptr) {
-    // This is the oldest version, which every glibc for this processor has.
-    sluice_real_dlsym = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
-  }
+  sluice::capture::find_real_dlsym();
   if (name != nullptr && library != RTLD_NEXT && sluice::capture::library_calls::has(name))
-    return sluice::capture::library_calls::wrap(entry::real_symbol(library, name));
+    return sluice::capture::library_calls::wrap(sluice::capture::real_symbol(library, name));
   // Driver names start with "cu" and a capital letter. Other interposers use RTLD_NEXT, and they want the driver's own
   // function.
   const bool may_be_drivers = name != nullptr && name[0] == 'c' && name[1] == 'u' && name[2] >= 'A' && name[2] <= 'Z';
   if (!may_be_drivers || library == RTLD_NEXT || !sluice::capture::may_use_entry_points()) return nullptr;
-  void* theirs = entry::real_symbol(library, name);
+  void* theirs = sluice::capture::real_symbol(library, name);
   return theirs == nullptr || !entry::learn() ? nullptr : entry::ours_for(theirs);
 }
 
@@ -318,10 +313,3 @@ __asm__(
     "1: ret\n"
     "  .cfi_endproc\n"
     ".size dlsym, .-dlsym\n");
-
-void* sluice::capture::entry_points::real_symbol(void* library, const char* name) noexcept {
-  if (sluice_real_dlsym == nullptr) sluice_real_dlsym = dlvsym(RTLD_NEXT, "dlsym", "GLIBC_2.2.5");
-  return sluice_real_dlsym == nullptr
-             ? nullptr
-             : reinterpret_cast<void* (*)(void*, const char*)>(sluice_real_dlsym)(library, name);
-}

@@ -34,10 +34,6 @@ void start() noexcept;
 /// lock-free.
 [[nodiscard]] const char* name_of_drivers(const void* function) noexcept;
 
-/// Function `name` of `library`, found by the C library's dlsym rather than our replacement for dlsym. Null if there is
-/// none.
-[[nodiscard]] void* real_symbol(void* library, const char* name) noexcept;
-
 // --- for the replacement functions ("wrappers") ---------------------------------------------------------------------
 
 /// One call in progress, with the data that CUPTI would give to the call's entry and exit handlers.

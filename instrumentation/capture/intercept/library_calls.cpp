@@ -10,9 +10,9 @@
 #include <cstdint>
 
 #include "core/trace/model/recorded_names.hpp"
-#include "instrumentation/capture/intercept/entry_points.hpp"
+#include "instrumentation/capture/process/options.hpp"
+#include "instrumentation/capture/process/real_symbol.hpp"
 #include "instrumentation/capture/stacks/stacks.hpp"
-#include "instrumentation/capture/start/options.hpp"
 #include "instrumentation/ring/producer.hpp"
 
 // nvrtc.h's nvrtcCompileProgram: a program, the number of its options, its options. Not declared by that header,
@@ -85,13 +85,13 @@ int find_nvrtc(dl_phdr_info* file, std::size_t, void* found) {
 
 /// The function of the library that the program is linked with.
 void* find_linked() noexcept {
-  void* const next = entry_points::real_symbol(RTLD_NEXT, names::nvrtc_compile);
+  void* const next = real_symbol(RTLD_NEXT, names::nvrtc_compile);
   if (next != nullptr) return next;
   // The dependencies of a library that was loaded with local scope, as Python loads all, are not found by RTLD_NEXT.
   const char* path = nullptr;
   dl_iterate_phdr(find_nvrtc, &path);
   void* const library = path == nullptr ? nullptr : dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
-  return library == nullptr ? nullptr : entry_points::real_symbol(library, names::nvrtc_compile);
+  return library == nullptr ? nullptr : real_symbol(library, names::nvrtc_compile);
 }
 
 }  // namespace

@@ -14,9 +14,9 @@
 #include <atomic>
 
 #include "core/trace/model/recorded_names.hpp"
-#include "instrumentation/capture/intercept/entry_points.hpp"
+#include "instrumentation/capture/process/options.hpp"
+#include "instrumentation/capture/process/real_symbol.hpp"
 #include "instrumentation/capture/stacks/python_stack.hpp"
-#include "instrumentation/capture/start/options.hpp"
 #include "instrumentation/ring/producer.hpp"
 #include "instrumentation/ring/recorder_threads.hpp"
 
@@ -47,7 +47,7 @@ class real_function {
   /// pthread_cond_wait has an old version with another layout of its condition; plain dlsym may return that one.
   [[nodiscard]] void* look_up() const noexcept {
     void* const found = version_ == nullptr ? nullptr : dlvsym(RTLD_NEXT, name_, version_);
-    return found != nullptr ? found : entry_points::real_symbol(RTLD_NEXT, name_);
+    return found != nullptr ? found : real_symbol(RTLD_NEXT, name_);
   }
 
   const char* name_;

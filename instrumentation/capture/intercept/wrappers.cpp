@@ -6,7 +6,7 @@
 #include <generated_cuda_meta.h>
 
 #include "instrumentation/capture/intercept/entry_points.hpp"
-#include "instrumentation/capture/start/options.hpp"
+#include "instrumentation/capture/process/options.hpp"
 
 /// CUPTI has no such struct, because the call has no parameters.
 struct cuCtxSynchronize_params {};

@@ -10,12 +10,12 @@
 #include <cstdint>
 
 #include "instrumentation/capture/own_memory.hpp"
+#include "instrumentation/capture/process/options.hpp"
 #include "instrumentation/capture/python_samples/frame_keys.hpp"
 #include "instrumentation/capture/python_samples/sampled_stack.hpp"
 #include "instrumentation/capture/python_samples/thread_list.hpp"
 #include "instrumentation/capture/stacks/python_keys.hpp"
 #include "instrumentation/capture/stacks/python_stack.hpp"
-#include "instrumentation/capture/start/options.hpp"
 #include "instrumentation/ring/producer.hpp"
 #include "instrumentation/ring/recorder_threads.hpp"
 

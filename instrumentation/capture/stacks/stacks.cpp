@@ -2,12 +2,12 @@
 
 #include <atomic>
 
-#include "instrumentation/capture/frameworks/autograd.hpp"
+#include "instrumentation/capture/process/options.hpp"
+#include "instrumentation/capture/stacks/autograd.hpp"
 #include "instrumentation/capture/stacks/driver_caller.hpp"
 #include "instrumentation/capture/stacks/modules.hpp"
 #include "instrumentation/capture/stacks/native_stack.hpp"
 #include "instrumentation/capture/stacks/python_stack.hpp"
-#include "instrumentation/capture/start/options.hpp"
 #include "instrumentation/ring/hot.hpp"
 #include "instrumentation/ring/producer.hpp"
 #include "instrumentation/unwind/merge_frames.hpp"

@@ -7,21 +7,21 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "instrumentation/capture/activity/faults.hpp"
 #include "instrumentation/capture/blocks/contents.hpp"
+#include "instrumentation/capture/blocks/faults.hpp"
 #include "instrumentation/capture/blocks/touches.hpp"
 #include "instrumentation/capture/frameworks/annotations.hpp"
 #include "instrumentation/capture/frameworks/torch.hpp"
-#include "instrumentation/capture/in_process.h"
 #include "instrumentation/capture/intercept/entry_points.hpp"
+#include "instrumentation/capture/process/cupti_threads.hpp"
+#include "instrumentation/capture/process/options.hpp"
+#include "instrumentation/capture/process/other_profilers.hpp"
+#include "instrumentation/capture/process/recording.hpp"
+#include "instrumentation/capture/process/state.hpp"
 #include "instrumentation/capture/python_samples/python_sampler.hpp"
 #include "instrumentation/capture/stacks/native_stack.hpp"
 #include "instrumentation/capture/stacks/stacks.hpp"
-#include "instrumentation/capture/start/cupti_threads.hpp"
-#include "instrumentation/capture/start/options.hpp"
-#include "instrumentation/capture/start/other_profilers.hpp"
-#include "instrumentation/capture/start/recording.hpp"
-#include "instrumentation/capture/state.hpp"
+#include "instrumentation/capture/start/in_process.h"
 #include "instrumentation/ring/producer.hpp"
 #include "instrumentation/ring/recorder_threads.hpp"
 

@@ -7,7 +7,7 @@
 #include <optional>
 #include <sstream>
 
-#include "core/base/regular_file.hpp"
+#include "core/base/files/regular_file.hpp"
 
 namespace sluice::capture {
 namespace {

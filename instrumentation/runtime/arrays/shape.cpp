@@ -1,4 +1,4 @@
-#include "instrumentation/runtime/arrays/shape.hpp"
+#include "instrumentation/runtime/shape.hpp"
 
 #include <fmt/format.h>
 

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "instrumentation/backend/cuda/open.hpp"
-#include "instrumentation/backend/simulated/device.hpp"
-#include "instrumentation/runtime/device/device_state.hpp"
-#include "instrumentation/runtime/pool/live_sets.hpp"
+#include "instrumentation/backend/simulated/device/device.hpp"
 #include "instrumentation/runtime/recording.hpp"
+#include "instrumentation/runtime/recording/live_sets.hpp"
+#include "instrumentation/runtime/state/device_state.hpp"
 
 namespace sluice::runtime {
 

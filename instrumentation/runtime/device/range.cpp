@@ -1,6 +1,6 @@
 #include "instrumentation/runtime/range.hpp"
 
-#include "instrumentation/runtime/recording/layer_log.hpp"
+#include "instrumentation/runtime/state/layer_log.hpp"
 
 namespace sluice::runtime {
 

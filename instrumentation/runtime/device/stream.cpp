@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "instrumentation/backend/host_function_order.hpp"
-#include "instrumentation/runtime/device/device_state.hpp"
 #include "instrumentation/runtime/graph.hpp"
+#include "instrumentation/runtime/state/device_state.hpp"
 
 namespace sluice::runtime {
 

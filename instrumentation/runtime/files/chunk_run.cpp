@@ -12,7 +12,7 @@
 #include <utility>
 
 #include "instrumentation/runtime/copy.hpp"
-#include "instrumentation/runtime/recording/layer_log.hpp"
+#include "instrumentation/runtime/state/layer_log.hpp"
 
 namespace sluice::runtime {
 

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "core/base/error.hpp"
-#include "instrumentation/runtime/recording/layer_log.hpp"
+#include "instrumentation/runtime/state/layer_log.hpp"
 
 namespace sluice::runtime {
 

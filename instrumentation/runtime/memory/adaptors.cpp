@@ -7,7 +7,7 @@
 #include <fstream>
 #include <utility>
 
-#include "instrumentation/runtime/recording/layer_log.hpp"
+#include "instrumentation/runtime/state/layer_log.hpp"
 
 namespace sluice::runtime {
 

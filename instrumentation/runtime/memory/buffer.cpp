@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "instrumentation/runtime/graph/past_capture.hpp"
-#include "instrumentation/runtime/recording/layer_log.hpp"
+#include "instrumentation/runtime/state/layer_log.hpp"
 
 namespace sluice::runtime {
 

@@ -2,8 +2,8 @@
 #include <mutex>
 #include <utility>
 
-#include "instrumentation/runtime/device/device_state.hpp"
 #include "instrumentation/runtime/pool_memory_resource.hpp"
+#include "instrumentation/runtime/state/device_state.hpp"
 
 // The resources that are used by default.
 

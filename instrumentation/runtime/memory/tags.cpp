@@ -1,7 +1,7 @@
 #include "instrumentation/runtime/tags.hpp"
 
 #include "instrumentation/ring/producer.hpp"
-#include "instrumentation/runtime/recording/layer_log.hpp"
+#include "instrumentation/runtime/state/layer_log.hpp"
 
 namespace sluice::runtime {
 

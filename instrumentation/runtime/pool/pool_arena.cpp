@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "instrumentation/runtime/device/device_state.hpp"
 #include "instrumentation/runtime/graph.hpp"
 #include "instrumentation/runtime/graph/capture_list.hpp"
 #include "instrumentation/runtime/pool/pool_core.hpp"
+#include "instrumentation/runtime/state/device_state.hpp"
 
 namespace sluice::runtime::pooling {
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "instrumentation/backend/simulated/clock.hpp"
-#include "instrumentation/runtime/device/device_state.hpp"
-#include "instrumentation/runtime/recording/layer_log.hpp"
+#include "instrumentation/runtime/state/device_state.hpp"
+#include "instrumentation/runtime/state/layer_log.hpp"
 
 namespace sluice::runtime::pooling {
 

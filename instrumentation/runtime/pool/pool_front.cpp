@@ -5,7 +5,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include "instrumentation/runtime/pool/live_sets.hpp"
+#include "instrumentation/runtime/recording/live_sets.hpp"
 
 namespace sluice::runtime::pooling {
 

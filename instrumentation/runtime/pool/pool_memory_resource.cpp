@@ -5,11 +5,11 @@
 #include <algorithm>
 
 #include "instrumentation/backend/simulated/clock.hpp"
-#include "instrumentation/runtime/device/device_state.hpp"
 #include "instrumentation/runtime/graph.hpp"
-#include "instrumentation/runtime/pool/live_sets.hpp"
 #include "instrumentation/runtime/pool/pool_core.hpp"
-#include "instrumentation/runtime/recording/layer_log.hpp"
+#include "instrumentation/runtime/recording/live_sets.hpp"
+#include "instrumentation/runtime/state/device_state.hpp"
+#include "instrumentation/runtime/state/layer_log.hpp"
 
 namespace sluice::runtime {
 

@@ -6,7 +6,7 @@
 
 #include "instrumentation/backend/driver_log.hpp"
 #include "instrumentation/ring/producer_emit.hpp"
-#include "instrumentation/runtime/recording/layer_log.hpp"
+#include "instrumentation/runtime/state/layer_log.hpp"
 #include "instrumentation/runtime/tags.hpp"
 
 namespace sluice::runtime::pooling {

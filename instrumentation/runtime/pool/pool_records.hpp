@@ -7,9 +7,9 @@
 
 #include "core/trace/model/model.hpp"
 #include "instrumentation/runtime/device.hpp"
-#include "instrumentation/runtime/pool/live_sets.hpp"
 #include "instrumentation/runtime/pool/pool_fronts.hpp"
 #include "instrumentation/runtime/pool/pool_heap.hpp"
+#include "instrumentation/runtime/recording/live_sets.hpp"
 
 // The records of a pool. This header is internal. A pool_stream is what a thread caches of the pool for one stream
 // (pool_front.hpp). The properties that its blocks share (pool, stream, device) are sent once, so the record of an

@@ -4,9 +4,9 @@
 #include <utility>
 #include <vector>
 
-#include "instrumentation/runtime/device/device_state.hpp"
-#include "instrumentation/runtime/pool/live_sets.hpp"
 #include "instrumentation/runtime/pool/pool_core.hpp"
+#include "instrumentation/runtime/recording/live_sets.hpp"
+#include "instrumentation/runtime/state/device_state.hpp"
 
 // Connects threads and pools: a thread's fronts, and their release at thread exit.
 

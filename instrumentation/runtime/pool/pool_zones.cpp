@@ -2,9 +2,9 @@
 
 #include <new>
 
-#include "instrumentation/runtime/device/device_state.hpp"
 #include "instrumentation/runtime/graph.hpp"
 #include "instrumentation/runtime/graph/capture_list.hpp"
+#include "instrumentation/runtime/state/device_state.hpp"
 
 namespace sluice::runtime::pooling {
 

@@ -13,12 +13,12 @@
 #include <utility>
 #include <vector>
 
-#include "instrumentation/runtime/device/device_state.hpp"
 #include "instrumentation/runtime/graph.hpp"
 #include "instrumentation/runtime/graph/capture_list.hpp"
 #include "instrumentation/runtime/memory/c_boundary.hpp"
 #include "instrumentation/runtime/pool_library/sluice_pool.h"
 #include "instrumentation/runtime/pool_memory_resource.hpp"
+#include "instrumentation/runtime/state/device_state.hpp"
 
 #define SLUICE_EXPORT extern "C" __attribute__((visibility("default")))
 

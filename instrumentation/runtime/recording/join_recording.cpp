@@ -3,10 +3,10 @@
 #include <cstdlib>
 
 #include "instrumentation/ring/producer.hpp"
-#include "instrumentation/runtime/device/device_state.hpp"
-#include "instrumentation/runtime/pool/live_sets.hpp"
 #include "instrumentation/runtime/recording.hpp"
-#include "instrumentation/runtime/recording/layer_log.hpp"
+#include "instrumentation/runtime/recording/live_sets.hpp"
+#include "instrumentation/runtime/state/device_state.hpp"
+#include "instrumentation/runtime/state/layer_log.hpp"
 
 // Not in recording.cpp, because shared libraries can join a recording but contain no writer.
 

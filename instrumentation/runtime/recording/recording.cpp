@@ -4,10 +4,10 @@
 #include <vector>
 
 #include "instrumentation/ring/producer.hpp"
-#include "instrumentation/runtime/device/device_state.hpp"
-#include "instrumentation/runtime/pool/live_sets.hpp"
-#include "instrumentation/runtime/recording/layer_log.hpp"
-#include "instrumentation/writer/session.hpp"
+#include "instrumentation/runtime/recording/live_sets.hpp"
+#include "instrumentation/runtime/state/device_state.hpp"
+#include "instrumentation/runtime/state/layer_log.hpp"
+#include "instrumentation/writer/session/session.hpp"
 
 namespace sluice::runtime {
 

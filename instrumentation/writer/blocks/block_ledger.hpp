@@ -15,7 +15,7 @@
 #include "instrumentation/writer/blocks/live_block_tables.hpp"
 #include "instrumentation/writer/blocks/physical_memory.hpp"
 #include "instrumentation/writer/blocks/unmatched_frees.hpp"
-#include "instrumentation/writer/turn_clock.hpp"
+#include "instrumentation/writer/rings/turn_clock.hpp"
 
 namespace sluice::writer {
 

@@ -9,7 +9,7 @@
 #include "core/trace/model/model.hpp"
 #include "instrumentation/writer/blocks/block_rows.hpp"
 #include "instrumentation/writer/blocks/free_completions.hpp"
-#include "instrumentation/writer/turn_clock.hpp"
+#include "instrumentation/writer/rings/turn_clock.hpp"
 
 namespace sluice::writer {
 

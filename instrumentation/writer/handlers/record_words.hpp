@@ -7,7 +7,7 @@
 #include <cstring>
 #include <span>
 
-#include "instrumentation/writer/ring_reader.hpp"
+#include "instrumentation/writer/rings/ring_reader.hpp"
 
 /// The data that follows the struct in a record of variable length.
 namespace sluice::writer {

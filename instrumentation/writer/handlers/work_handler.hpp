@@ -6,8 +6,8 @@
 #include "instrumentation/writer/record_decoder/catalogue.hpp"
 #include "instrumentation/writer/record_decoder/record_context.hpp"
 #include "instrumentation/writer/record_decoder/trace_clock.hpp"
-#include "instrumentation/writer/ring_reader.hpp"
-#include "instrumentation/writer/turn_clock.hpp"
+#include "instrumentation/writer/rings/ring_reader.hpp"
+#include "instrumentation/writer/rings/turn_clock.hpp"
 
 namespace sluice::writer {
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "instrumentation/ring/producer.hpp"
-#include "instrumentation/writer/clock_line.hpp"
+#include "instrumentation/writer/rings/clock_line.hpp"
 
 namespace sluice::writer {
 

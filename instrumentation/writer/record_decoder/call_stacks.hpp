@@ -13,7 +13,7 @@
 #include "instrumentation/ring/records.hpp"
 #include "instrumentation/writer/record_decoder/catalogue.hpp"
 #include "instrumentation/writer/record_decoder/module_map.hpp"
-#include "instrumentation/writer/source_text.hpp"
+#include "instrumentation/writer/rings/source_text.hpp"
 
 namespace sluice::writer {
 

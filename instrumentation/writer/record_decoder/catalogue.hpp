@@ -13,9 +13,9 @@
 #include "core/trace/model/model.hpp"
 #include "instrumentation/ring/records.hpp"
 #include "instrumentation/writer/blocks/key_map.hpp"
-#include "instrumentation/writer/nvml.hpp"
-#include "instrumentation/writer/ring_reader.hpp"
-#include "instrumentation/writer/table_budget.hpp"
+#include "instrumentation/writer/rings/nvml.hpp"
+#include "instrumentation/writer/rings/ring_reader.hpp"
+#include "instrumentation/writer/rings/table_budget.hpp"
 
 namespace sluice::writer {
 

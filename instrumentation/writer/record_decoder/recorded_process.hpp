@@ -18,10 +18,10 @@
 #include "instrumentation/writer/record_decoder/inexact_spans.hpp"
 #include "instrumentation/writer/record_decoder/open_ranges.hpp"
 #include "instrumentation/writer/record_decoder/work_joiner.hpp"
-#include "instrumentation/writer/ring_reader.hpp"
+#include "instrumentation/writer/rings/ring_reader.hpp"
+#include "instrumentation/writer/rings/turn_clock.hpp"
 #include "instrumentation/writer/sampling/recent_library_calls.hpp"
 #include "instrumentation/writer/sampling/recent_python_stacks.hpp"
-#include "instrumentation/writer/turn_clock.hpp"
 
 namespace sluice::writer {
 

@@ -5,8 +5,8 @@
 
 #include "core/trace/model/model.hpp"
 #include "instrumentation/ring/records.hpp"
-#include "instrumentation/writer/clock_line.hpp"
 #include "instrumentation/writer/record_decoder/record_context.hpp"
+#include "instrumentation/writer/rings/clock_line.hpp"
 
 namespace sluice::writer {
 

@@ -11,7 +11,7 @@
 #include "instrumentation/ring/records.hpp"
 #include "instrumentation/writer/blocks/block_ledger.hpp"
 #include "instrumentation/writer/blocks/key_map.hpp"
-#include "instrumentation/writer/turn_clock.hpp"
+#include "instrumentation/writer/rings/turn_clock.hpp"
 
 namespace sluice::writer {
 

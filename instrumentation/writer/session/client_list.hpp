@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "instrumentation/writer/listener.hpp"
-#include "instrumentation/writer/record_decoder/record_decoder.hpp"
-#include "instrumentation/writer/ring_reader.hpp"
+#include "instrumentation/writer/decoder/record_decoder.hpp"
+#include "instrumentation/writer/rings/ring_reader.hpp"
+#include "instrumentation/writer/session/listener.hpp"
 #include "instrumentation/writer/session/warning_list.hpp"
 
 namespace sluice::writer {

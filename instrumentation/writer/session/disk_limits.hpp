@@ -4,7 +4,7 @@
 
 #include "core/base/error.hpp"
 #include "core/trace/file/writer.hpp"
-#include "instrumentation/writer/record_decoder/record_decoder.hpp"
+#include "instrumentation/writer/decoder/record_decoder.hpp"
 #include "instrumentation/writer/session/warning_list.hpp"
 
 namespace sluice::writer {

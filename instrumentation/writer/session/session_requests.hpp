@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/base/error.hpp"
-#include "instrumentation/writer/listener.hpp"
+#include "instrumentation/writer/session/listener.hpp"
 
 namespace sluice::writer {
 

@@ -6,7 +6,7 @@
 #include <memory>
 #include <vector>
 
-#include "instrumentation/writer/record_decoder/record_decoder.hpp"
+#include "instrumentation/writer/decoder/record_decoder.hpp"
 #include "instrumentation/writer/sampling/host_sampler.hpp"
 #include "instrumentation/writer/session/client_list.hpp"
 #include "instrumentation/writer/session/warning_list.hpp"

@@ -6,12 +6,12 @@
 #include <thread>
 
 #include "core/summary/passes/reorder_thread.hpp"
-#include "instrumentation/writer/listener.hpp"
-#include "instrumentation/writer/record_decoder/record_decoder.hpp"
-#include "instrumentation/writer/session.hpp"
+#include "instrumentation/writer/decoder/record_decoder.hpp"
 #include "instrumentation/writer/session/client_list.hpp"
 #include "instrumentation/writer/session/disk_limits.hpp"
+#include "instrumentation/writer/session/listener.hpp"
 #include "instrumentation/writer/session/recording_dumps.hpp"
+#include "instrumentation/writer/session/session.hpp"
 #include "instrumentation/writer/session/session_requests.hpp"
 #include "instrumentation/writer/session/session_sampling.hpp"
 #include "instrumentation/writer/session/warning_list.hpp"

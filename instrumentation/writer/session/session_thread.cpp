@@ -14,9 +14,9 @@
 
 #include "core/base/format.hpp"
 #include "core/summary/passes/finalize.hpp"
-#include "instrumentation/writer/recovery.hpp"
+#include "instrumentation/writer/rings/source_text.hpp"
+#include "instrumentation/writer/session/recovery.hpp"
 #include "instrumentation/writer/session/session_state.hpp"
-#include "instrumentation/writer/source_text.hpp"
 
 namespace sluice::writer {
 

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/trace/model/kinds.hpp"
-#include "instrumentation/writer/record_decoder/record_decoder.hpp"
+#include "instrumentation/writer/decoder/record_decoder.hpp"
 
 namespace sluice::writer {
 

@@ -15,7 +15,7 @@
 #include "app/cli/report_output.hpp"
 #include "app/cli/text_table.hpp"
 #include "core/metrics/finding_rules.hpp"
-#include "core/summary/metrics/stored_metrics.hpp"
+#include "core/summary/stored/stored_metrics.hpp"
 #include "core/trace/file/layout.hpp"
 #include "tests/core/recordings/recording.hpp"
 #include "tests/core/recordings/stacks.hpp"

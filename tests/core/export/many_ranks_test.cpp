@@ -9,7 +9,7 @@
 #include "core/index/growing_index.hpp"
 #include "core/metrics/range_statistics.hpp"
 #include "core/metrics/report.hpp"
-#include "core/summary/metrics/stored_metrics.hpp"
+#include "core/summary/stored/stored_metrics.hpp"
 #include "tests/core/generate/replay.hpp"
 
 namespace sluice::exports {

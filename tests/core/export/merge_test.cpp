@@ -10,7 +10,7 @@
 #include "core/generate/generate.hpp"
 #include "core/index/growing_index.hpp"
 #include "core/metrics/range_statistics.hpp"
-#include "core/summary/metrics/stored_metrics.hpp"
+#include "core/summary/stored/stored_metrics.hpp"
 #include "core/trace/file/writer.hpp"
 #include "tests/core/generate/replay.hpp"
 

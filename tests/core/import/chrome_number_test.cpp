@@ -1,4 +1,4 @@
-#include "core/import/chrome/number.hpp"
+#include "core/import/common/number.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // Categories of blocks with little information: no steps, no threads, or no uses. See also tensor_report_test.cpp.
 
-#include "core/index/memory/categories.hpp"
+#include "core/index/tensors/categories.hpp"
 
 #include <gtest/gtest.h>
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "core/index/memory/categories.hpp"
-#include "core/index/work/training_steps.hpp"
+#include "core/index/tensors/categories.hpp"
+#include "core/index/tensors/training_steps.hpp"
 #include "core/trace/file/reader.hpp"
 #include "tests/core/recordings/recording.hpp"
 

@@ -1,4 +1,4 @@
-#include "core/index/work/training_steps.hpp"
+#include "core/index/tensors/training_steps.hpp"
 
 #include <gtest/gtest.h>
 

@@ -8,7 +8,7 @@
 
 #include "core/generate/generate.hpp"
 #include "core/index/growing_index.hpp"
-#include "core/summary/metrics/stored_metrics.hpp"
+#include "core/summary/stored/stored_metrics.hpp"
 #include "tests/core/recordings/recording.hpp"
 #include "tests/core/recordings/whole_sections.hpp"
 

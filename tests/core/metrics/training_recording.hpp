@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/index/memory/categories.hpp"
+#include "core/index/tensors/categories.hpp"
 #include "tests/core/recordings/recording.hpp"
 
 /// A small synthetic training run, as PyTorch would execute it: a model of a few layers, Adam, and a batch copied in at

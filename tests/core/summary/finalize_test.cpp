@@ -12,7 +12,7 @@
 #include <fstream>
 #include <random>
 
-#include "core/base/scratch_file.hpp"
+#include "core/base/files/scratch_file.hpp"
 #include "core/trace/file/layout.hpp"
 #include "tests/core/base/named_files.hpp"
 #include "tests/core/recordings/copied_rows.hpp"

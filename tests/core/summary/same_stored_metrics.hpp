@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "core/summary/metrics/stored_metrics_format.hpp"
+#include "core/summary/stored/stored_metrics_format.hpp"
 
 /// Compares stored metrics value by value.
 namespace sluice::summary {

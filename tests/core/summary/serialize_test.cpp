@@ -1,4 +1,4 @@
-#include "core/summary/metrics/serialize.hpp"
+#include "core/summary/stored/serialize.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "core/summary/metrics/stored_metrics.hpp"
+#include "core/summary/stored/stored_metrics.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 
 #include "core/generate/generate.hpp"
 #include "core/index/tensor_facts.hpp"
-#include "core/summary/metrics/stored_metrics_format.hpp"
+#include "core/summary/stored/stored_metrics_format.hpp"
 #include "tests/core/recordings/eventful_recording.hpp"
 #include "tests/core/recordings/recording.hpp"
 #include "tests/core/recordings/whole_sections.hpp"

@@ -13,9 +13,9 @@
 #include <random>
 
 #include "core/index/tensor_facts.hpp"
-#include "core/summary/metrics/stored_metrics.hpp"
 #include "core/summary/passes/finalize.hpp"
 #include "core/summary/sections/section_reader.hpp"
+#include "core/summary/stored/stored_metrics.hpp"
 #include "core/trace/columns/codec.hpp"
 #include "core/trace/file/layout.hpp"
 #include "tests/core/recordings/each_seed.hpp"

@@ -4,7 +4,7 @@
 
 #include <thread>
 
-#include "instrumentation/backend/simulated/streams/timeline.hpp"
+#include "instrumentation/backend/simulated/state/timeline.hpp"
 
 namespace sluice::backend {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "instrumentation/backend/cuda/open.hpp"
-#include "instrumentation/backend/simulated/device.hpp"
+#include "instrumentation/backend/simulated/device/device.hpp"
 
 namespace sluice::backend {
 

@@ -2,7 +2,7 @@
 
 #include <cstring>
 
-#include "instrumentation/backend/simulated/device.hpp"
+#include "instrumentation/backend/simulated/device/device.hpp"
 #include "tests/instrumentation/backend/other_process.hpp"
 #include "tests/instrumentation/backend/roles/sharing.hpp"
 #include "tests/instrumentation/sizes.hpp"

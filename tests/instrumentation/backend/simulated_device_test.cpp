@@ -1,4 +1,4 @@
-#include "instrumentation/backend/simulated/device.hpp"
+#include "instrumentation/backend/simulated/device/device.hpp"
 #include "tests/instrumentation/sizes.hpp"
 
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // Hashes of the bytes that copies are about to move, compared with the bytes themselves.
-#include "instrumentation/capture/blocks/content_hash.hpp"
+#include "instrumentation/capture/process/content_hash.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // A watch finds the threads that its own thread starts, and no other thread.
-#include "instrumentation/capture/start/cupti_threads.hpp"
+#include "instrumentation/capture/process/cupti_threads.hpp"
 
 #include <gtest/gtest.h>
 #include <signal.h>

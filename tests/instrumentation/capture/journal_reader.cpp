@@ -4,7 +4,7 @@
 
 #include <stdexcept>
 
-#include "instrumentation/capture/activity/activity_layout.hpp"
+#include "instrumentation/capture/process/activity_layout.hpp"
 
 namespace sluice::journal {
 namespace {

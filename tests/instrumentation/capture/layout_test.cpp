@@ -1,5 +1,5 @@
 // Compares our prefixes of CUPTI's records with the CUPTI header of this build.
-#include "instrumentation/capture/activity/activity_layout.hpp"
+#include "instrumentation/capture/process/activity_layout.hpp"
 
 #include <cupti.h>
 #include <gtest/gtest.h>

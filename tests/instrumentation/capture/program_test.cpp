@@ -8,7 +8,7 @@
 #include <numeric>
 #include <set>
 
-#include "instrumentation/capture/activity/activity_layout.hpp"
+#include "instrumentation/capture/process/activity_layout.hpp"
 #include "tests/instrumentation/capture/journal_reader.hpp"
 #include "tests/instrumentation/capture/recording.hpp"
 

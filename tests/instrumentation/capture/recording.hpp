@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/trace/file/reader.hpp"
-#include "instrumentation/writer/session.hpp"
+#include "instrumentation/writer/session/session.hpp"
 
 namespace sluice::test {
 

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "instrumentation/writer/ring_reader.hpp"
+#include "instrumentation/writer/rings/ring_reader.hpp"
 
 namespace sluice::ring {
 

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #include "instrumentation/ring/ring.hpp"
-#include "instrumentation/writer/ring_reader.hpp"
+#include "instrumentation/writer/rings/ring_reader.hpp"
 
 namespace sluice::ring {
 

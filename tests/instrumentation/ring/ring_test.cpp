@@ -13,7 +13,7 @@
 #include <thread>
 #include <vector>
 
-#include "instrumentation/writer/ring_reader.hpp"
+#include "instrumentation/writer/rings/ring_reader.hpp"
 #include "tests/instrumentation/ring/each_record.hpp"
 #include "tests/instrumentation/ring/ring_pair.hpp"
 

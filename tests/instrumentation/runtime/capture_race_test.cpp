@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "instrumentation/backend/simulated/device.hpp"
+#include "instrumentation/backend/simulated/device/device.hpp"
 #include "instrumentation/runtime/copy.hpp"
 #include "instrumentation/runtime/graph.hpp"
 #include "instrumentation/runtime/pool_memory_resource.hpp"

@@ -8,13 +8,13 @@
 #include <thread>
 #include <vector>
 
-#include "instrumentation/backend/simulated/device.hpp"
+#include "instrumentation/backend/simulated/device/device.hpp"
 #include "instrumentation/ring/producer.hpp"
 #include "instrumentation/ring/producer_losses.hpp"
-#include "instrumentation/runtime/pool/live_sets.hpp"
 #include "instrumentation/runtime/pool_memory_resource.hpp"
-#include "instrumentation/runtime/recording/layer_log.hpp"
-#include "instrumentation/writer/listener.hpp"
+#include "instrumentation/runtime/recording/live_sets.hpp"
+#include "instrumentation/runtime/state/layer_log.hpp"
+#include "instrumentation/writer/session/listener.hpp"
 #include "tests/instrumentation/sizes.hpp"
 
 // Program exit sends the last live sets and waits for them, but not forever if a thread blocks.

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/trace/file/reader.hpp"
-#include "instrumentation/backend/simulated/device.hpp"
+#include "instrumentation/backend/simulated/device/device.hpp"
 #include "instrumentation/ring/producer_losses.hpp"
 #include "instrumentation/runtime/buffer.hpp"
 #include "instrumentation/runtime/pool_memory_resource.hpp"

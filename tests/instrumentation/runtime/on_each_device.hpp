@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "instrumentation/backend/simulated/device.hpp"
+#include "instrumentation/backend/simulated/device/device.hpp"
 #include "instrumentation/runtime/device.hpp"
 
 namespace sluice::runtime {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <utility>
 
-#include "instrumentation/backend/simulated/device.hpp"
+#include "instrumentation/backend/simulated/device/device.hpp"
 #include "instrumentation/runtime/buffer.hpp"
 #include "instrumentation/runtime/callback_memory_resource.hpp"
 #include "instrumentation/runtime/pool_memory_resource.hpp"

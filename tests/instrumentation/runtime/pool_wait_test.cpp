@@ -7,7 +7,7 @@
 #include <optional>
 #include <thread>
 
-#include "instrumentation/backend/simulated/device.hpp"
+#include "instrumentation/backend/simulated/device/device.hpp"
 #include "instrumentation/runtime/copy.hpp"
 #include "instrumentation/runtime/pool_memory_resource.hpp"
 #include "tests/instrumentation/sizes.hpp"

@@ -12,7 +12,7 @@
 
 #include "core/trace/file/reader.hpp"
 #include "instrumentation/ring/producer.hpp"
-#include "instrumentation/writer/session.hpp"
+#include "instrumentation/writer/session/session.hpp"
 #include "tests/instrumentation/runtime/roles/recorded.hpp"
 
 namespace sluice::runtime {

@@ -1,5 +1,5 @@
 // Links between GPUs: queried from NVIDIA's management library and stored with a recording's devices.
-#include "instrumentation/writer/nvml.hpp"
+#include "instrumentation/writer/rings/nvml.hpp"
 
 #include <gtest/gtest.h>
 

@@ -4,7 +4,7 @@
 #include <cstddef>
 
 #include "instrumentation/ring/producer_emit.hpp"
-#include "instrumentation/writer/listener.hpp"
+#include "instrumentation/writer/session/listener.hpp"
 #include "tests/instrumentation/ring/each_record.hpp"
 #include "tests/instrumentation/writer/record_decoder_fixture.hpp"
 

@@ -7,7 +7,7 @@
 #include <set>
 
 #include "instrumentation/ring/producer_state.hpp"
-#include "instrumentation/writer/record_decoder/record_decoder.hpp"
+#include "instrumentation/writer/decoder/record_decoder.hpp"
 #include "tests/instrumentation/ring/ring_pair.hpp"
 #include "tests/instrumentation/writer/recording.hpp"
 

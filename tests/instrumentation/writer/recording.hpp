@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "core/trace/file/reader.hpp"
-#include "instrumentation/writer/session.hpp"
+#include "instrumentation/writer/session/session.hpp"
 
 /// Helpers shared by tests of recordings.
 namespace sluice::writer {

@@ -1,5 +1,5 @@
 // A recording continues regardless of what its clients do and what happens to its disk.
-#include "instrumentation/writer/session.hpp"
+#include "instrumentation/writer/session/session.hpp"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -18,8 +18,8 @@
 #include "instrumentation/ring/producer.hpp"
 #include "instrumentation/ring/producer_losses.hpp"
 #include "instrumentation/ring/protocol.hpp"
-#include "instrumentation/writer/clock_line.hpp"
-#include "instrumentation/writer/listener.hpp"
+#include "instrumentation/writer/rings/clock_line.hpp"
+#include "instrumentation/writer/session/listener.hpp"
 #include "tests/instrumentation/ring/ring_pair.hpp"
 #include "tests/instrumentation/writer/recording.hpp"
 

@@ -1,5 +1,5 @@
 // Source text around recorded lines, from the files that a recorded process names.
-#include "instrumentation/writer/source_text.hpp"
+#include "instrumentation/writer/rings/source_text.hpp"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "core/base/replacement.hpp"
+#include "core/base/files/replacement.hpp"
 #include "imgui_internal.h"
 
 namespace sluice::gui {

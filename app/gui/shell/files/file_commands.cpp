@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "app/gui/shell/programs/editor.hpp"
-#include "core/base/replacement.hpp"
+#include "core/base/files/replacement.hpp"
 #include "core/trace/file/byte_source.hpp"
 
 namespace sluice::gui {

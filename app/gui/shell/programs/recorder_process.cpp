@@ -12,7 +12,7 @@
 #include <fstream>
 
 #include "app/processes/command_line.hpp"
-#include "core/base/user_folder.hpp"
+#include "core/base/files/user_folder.hpp"
 
 namespace sluice::gui {
 namespace {

@@ -7,7 +7,7 @@
 #include <iterator>
 #include <utility>
 
-#include "instrumentation/backend/simulated/numbers.hpp"
+#include "instrumentation/backend/simulated/state/numbers.hpp"
 
 namespace sluice::backend::simulated {
 

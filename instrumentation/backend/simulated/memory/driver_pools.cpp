@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <iterator>
 
-#include "instrumentation/backend/simulated/numbers.hpp"
+#include "instrumentation/backend/simulated/state/numbers.hpp"
 
 namespace sluice::backend::simulated {
 

@@ -4,13 +4,13 @@
 #include <map>
 
 #include "instrumentation/backend/device_result.hpp"
-#include "instrumentation/backend/simulated/driver_call.hpp"
-#include "instrumentation/backend/simulated/graphs/captures.hpp"
-#include "instrumentation/backend/simulated/graphs/graph_memory.hpp"
-#include "instrumentation/backend/simulated/memory/address_space.hpp"
-#include "instrumentation/backend/simulated/memory/memory_budget.hpp"
-#include "instrumentation/backend/simulated/numbers.hpp"
-#include "instrumentation/backend/simulated/streams/stream_table.hpp"
+#include "instrumentation/backend/simulated/state/address_space.hpp"
+#include "instrumentation/backend/simulated/state/captures.hpp"
+#include "instrumentation/backend/simulated/state/driver_call.hpp"
+#include "instrumentation/backend/simulated/state/graph_memory.hpp"
+#include "instrumentation/backend/simulated/state/memory_budget.hpp"
+#include "instrumentation/backend/simulated/state/numbers.hpp"
+#include "instrumentation/backend/simulated/state/stream_table.hpp"
 #include "instrumentation/backend/suballocator.hpp"
 
 namespace sluice::backend::simulated {

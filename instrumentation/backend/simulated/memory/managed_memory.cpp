@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "instrumentation/backend/simulated/numbers.hpp"
+#include "instrumentation/backend/simulated/state/numbers.hpp"
 
 namespace sluice::backend::simulated {
 

@@ -5,12 +5,12 @@
 #include <vector>
 
 #include "instrumentation/backend/device_result.hpp"
-#include "instrumentation/backend/simulated/driver_call.hpp"
-#include "instrumentation/backend/simulated/memory/address_map.hpp"
-#include "instrumentation/backend/simulated/memory/address_space.hpp"
-#include "instrumentation/backend/simulated/memory/memory_budget.hpp"
-#include "instrumentation/backend/simulated/streams/engines.hpp"
-#include "instrumentation/backend/simulated/streams/stream_table.hpp"
+#include "instrumentation/backend/simulated/state/address_map.hpp"
+#include "instrumentation/backend/simulated/state/address_space.hpp"
+#include "instrumentation/backend/simulated/state/driver_call.hpp"
+#include "instrumentation/backend/simulated/state/engines.hpp"
+#include "instrumentation/backend/simulated/state/memory_budget.hpp"
+#include "instrumentation/backend/simulated/state/stream_table.hpp"
 
 namespace sluice::backend::simulated {
 

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "instrumentation/backend/simulated/numbers.hpp"
+#include "instrumentation/backend/simulated/state/numbers.hpp"
 
 namespace sluice::backend::simulated {
 

@@ -4,10 +4,10 @@
 #include <map>
 
 #include "instrumentation/backend/device_result.hpp"
-#include "instrumentation/backend/simulated/driver_call.hpp"
-#include "instrumentation/backend/simulated/memory/address_space.hpp"
-#include "instrumentation/backend/simulated/memory/memory_budget.hpp"
 #include "instrumentation/backend/simulated/memory/physical_memory.hpp"
+#include "instrumentation/backend/simulated/state/address_space.hpp"
+#include "instrumentation/backend/simulated/state/driver_call.hpp"
+#include "instrumentation/backend/simulated/state/memory_budget.hpp"
 
 namespace sluice::backend::simulated {
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "instrumentation/backend/simulated/numbers.hpp"
+#include "instrumentation/backend/simulated/state/numbers.hpp"
 
 namespace sluice::backend::simulated {
 

@@ -4,9 +4,9 @@
 #include <map>
 
 #include "instrumentation/backend/device_result.hpp"
-#include "instrumentation/backend/simulated/driver_call.hpp"
-#include "instrumentation/backend/simulated/graphs/captures.hpp"
-#include "instrumentation/backend/simulated/streams/stream_table.hpp"
+#include "instrumentation/backend/simulated/state/captures.hpp"
+#include "instrumentation/backend/simulated/state/driver_call.hpp"
+#include "instrumentation/backend/simulated/state/stream_table.hpp"
 
 namespace sluice::backend::simulated {
 

@@ -3,14 +3,14 @@
 #include <cstdint>
 
 #include "instrumentation/backend/device_result.hpp"
-#include "instrumentation/backend/simulated/driver_call.hpp"
-#include "instrumentation/backend/simulated/graphs/captures.hpp"
-#include "instrumentation/backend/simulated/memory/address_map.hpp"
 #include "instrumentation/backend/simulated/memory/managed_memory.hpp"
-#include "instrumentation/backend/simulated/memory/memory_budget.hpp"
-#include "instrumentation/backend/simulated/streams/engines.hpp"
-#include "instrumentation/backend/simulated/streams/stream_table.hpp"
-#include "instrumentation/backend/simulated/streams/work_item.hpp"
+#include "instrumentation/backend/simulated/state/address_map.hpp"
+#include "instrumentation/backend/simulated/state/captures.hpp"
+#include "instrumentation/backend/simulated/state/driver_call.hpp"
+#include "instrumentation/backend/simulated/state/engines.hpp"
+#include "instrumentation/backend/simulated/state/memory_budget.hpp"
+#include "instrumentation/backend/simulated/state/stream_table.hpp"
+#include "instrumentation/backend/simulated/state/work_item.hpp"
 
 namespace sluice::backend::simulated {
 

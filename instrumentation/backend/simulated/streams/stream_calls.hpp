@@ -1,11 +1,11 @@
 #pragma once
 
 #include "instrumentation/backend/device_result.hpp"
-#include "instrumentation/backend/simulated/driver_call.hpp"
-#include "instrumentation/backend/simulated/graphs/captures.hpp"
 #include "instrumentation/backend/simulated/memory/driver_pools.hpp"
+#include "instrumentation/backend/simulated/state/captures.hpp"
+#include "instrumentation/backend/simulated/state/driver_call.hpp"
+#include "instrumentation/backend/simulated/state/stream_table.hpp"
 #include "instrumentation/backend/simulated/streams/scheduler.hpp"
-#include "instrumentation/backend/simulated/streams/stream_table.hpp"
 
 namespace sluice::backend::simulated {
 

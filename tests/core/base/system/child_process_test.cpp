@@ -21,7 +21,7 @@
 #include <thread>
 #include <vector>
 
-#include "core/base/scratch_file.hpp"
+#include "core/base/files/scratch_file.hpp"
 
 namespace sluice {
 namespace {

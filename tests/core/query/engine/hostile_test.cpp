@@ -5,8 +5,8 @@
 
 #include "core/index/growing_index.hpp"
 #include "core/query/engine/engine.hpp"
-#include "core/summary/metrics/stored_metrics.hpp"
 #include "core/summary/passes/finalize.hpp"
+#include "core/summary/stored/stored_metrics.hpp"
 #include "core/timeline/tile_grid.hpp"
 #include "tests/core/recordings/recording.hpp"
 #include "tests/core/recordings/whole_sections.hpp"

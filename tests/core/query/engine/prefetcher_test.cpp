@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "core/summary/metrics/stored_metrics.hpp"
 #include "core/summary/passes/finalize.hpp"
+#include "core/summary/stored/stored_metrics.hpp"
 #include "tests/core/recordings/recording.hpp"
 
 namespace sluice::query {

@@ -15,8 +15,8 @@
 
 #include "core/generate/generate.hpp"
 #include "core/index/tensor_facts.hpp"
-#include "core/summary/metrics/recording_facts_format.hpp"
 #include "core/summary/sections/section_reader.hpp"
+#include "core/summary/stored/recording_facts_format.hpp"
 #include "core/trace/model/row_references.hpp"
 #include "tests/core/metrics/training_recording.hpp"
 #include "tests/core/recordings/copied_rows.hpp"

@@ -128,7 +128,7 @@ const std::map<row_type, summary_words>& words_of_summaries() {
          "As of alloc",
          "Not freed in any event, but gone from a checkpoint after a loss",
          "0 none, 1 weight, 2 gradient, 3 optimizer state, 4 activation, 5 input, 6 workspace",
-         "What led to the category: core/index/memory/categories.hpp"}}},
+         "What led to the category: core/index/tensors/categories.hpp"}}},
       {row_type::block_category,
        {"What blocks are for that cross no boundary; a chunk holds those of one section",
         {"The block", "As of boundary_block", "As of boundary_block"}}},

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "instrumentation/backend/cuda/open.hpp"
-#include "instrumentation/backend/simulated/device.hpp"
+#include "instrumentation/backend/simulated/device/device.hpp"
 #include "tests/instrumentation/backend/roles/role.hpp"
 #include "tests/instrumentation/sizes.hpp"
 

@@ -9,9 +9,9 @@
 #include <utility>
 #include <vector>
 
+#include "instrumentation/capture/process/options.hpp"
 #include "instrumentation/capture/python_samples/python_sampler.hpp"
 #include "instrumentation/capture/stacks/python_stack.hpp"
-#include "instrumentation/capture/start/options.hpp"
 #include "instrumentation/ring/producer.hpp"
 #include "instrumentation/ring/recorder_threads.hpp"
 

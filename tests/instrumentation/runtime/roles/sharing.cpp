@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "instrumentation/backend/simulated/device.hpp"
+#include "instrumentation/backend/simulated/device/device.hpp"
 #include "instrumentation/runtime/buffer.hpp"
 #include "instrumentation/runtime/copy.hpp"
 #include "instrumentation/runtime/device.hpp"
