@@ -79,7 +79,7 @@ function(sluice_cuda_fatbin target source)
   add_custom_command(
     OUTPUT "${fatbin}"
     COMMAND "${SLUICE_NVCC}" -fatbin -O3 -std=c++17 -gencode arch=compute_90,code=sm_90 -gencode arch=compute_80,code=compute_80
-            -I "${CMAKE_SOURCE_DIR}" -o "${fatbin}" "${CMAKE_CURRENT_SOURCE_DIR}/${source}"
+            -I "${SLUICE_ROOT}" -o "${fatbin}" "${CMAKE_CURRENT_SOURCE_DIR}/${source}"
     DEPENDS "${CMAKE_CURRENT_SOURCE_DIR}/${source}"
     COMMENT "Compiling ${source} for the GPU"
     VERBATIM)

@@ -3,7 +3,7 @@
 #
 #   bin/sluice                   the program
 #   lib/sluice/                  files that it loads: the capture library, Python modules, shared libraries of the runtime
-#   include/sluice, lib/libsluice_runtime.a, lib/cmake/sluice    the runtime, for find_package(sluice)
+#   include/sluice, lib/libsluice_*.a, lib/cmake/sluice    the runtime, for find_package(sluice)
 #   share/                       desktop entry, file type, icon, man page, completions, licences, the window as a page
 #
 # Build the target `installable` first.
@@ -24,18 +24,25 @@ foreach(form man bash zsh fish)
   list(APPEND manuals "${made}/sluice.${form}")
 endforeach()
 
-# One archive contains the runtime and all of Sluice's code that it needs, without debug information.
-set(parts sluice_runtime sluice_backend sluice_capture_setup sluice_writer sluice_unwind sluice_core fmt sluice_ring)
-set(script "create ${made}/libsluice_runtime.a\n")
-foreach(part ${parts})
-  string(APPEND script "addlib $<TARGET_FILE:${part}>\n")
-endforeach()
-file(GENERATE OUTPUT "${made}/runtime.mri" CONTENT "${script}save\nend\n")
-add_custom_command(OUTPUT "${made}/libsluice_runtime.a" DEPENDS ${parts} "${made}/runtime.mri" VERBATIM
-  COMMAND "${CMAKE_COMMAND}" -E rm -f "${made}/libsluice_runtime.a"
-  COMMAND sh -c "\"$1\" -M < \"$2\"" sh "${CMAKE_AR}" "${made}/runtime.mri"
-  COMMAND "${CMAKE_OBJCOPY}" --strip-debug "${made}/libsluice_runtime.a")
-add_custom_target(installable DEPENDS program sluice_pool sluice_interchange ${manuals} "${made}/libsluice_runtime.a")
+# sluice_archive(NAME part...)
+# Makes lib<NAME>.a of the static libraries `part`, without debug information.
+function(sluice_archive name)
+  set(archive "${made}/lib${name}.a")
+  set(script "create ${archive}\n")
+  foreach(part ${ARGN})
+    string(APPEND script "addlib $<TARGET_FILE:${part}>\n")
+  endforeach()
+  file(GENERATE OUTPUT "${made}/${name}.mri" CONTENT "${script}save\nend\n")
+  add_custom_command(OUTPUT "${archive}" DEPENDS ${ARGN} "${made}/${name}.mri" VERBATIM
+    COMMAND "${CMAKE_COMMAND}" -E rm -f "${archive}"
+    COMMAND sh -c "\"$1\" -M < \"$2\"" sh "${CMAKE_AR}" "${made}/${name}.mri"
+    COMMAND "${CMAKE_OBJCOPY}" --strip-debug "${archive}")
+endfunction()
+# Two archives contain the runtime, what it needs, and what a program needs to record itself.
+sluice_archive(sluice_runtime sluice_runtime sluice_backend sluice_capture_setup sluice_base fmt sluice_ring)
+sluice_archive(sluice_recording sluice_recording sluice_writer sluice_unwind sluice_core)
+set(archives "${made}/libsluice_runtime.a" "${made}/libsluice_recording.a")
+add_custom_target(installable DEPENDS program sluice_pool sluice_interchange ${manuals} ${archives})
 
 install(TARGETS sluice RUNTIME DESTINATION bin)
 if(TARGET sluice_capture)
@@ -58,7 +65,7 @@ foreach(header core/trace/model/ids.hpp core/trace/model/kinds.hpp core/trace/mo
   install(FILES ${header} DESTINATION include/sluice/${folder})
 endforeach()
 install(FILES "${SLUICE_EXPECTED_INCLUDE}/tl/expected.hpp" DESTINATION include/sluice/tl)
-install(FILES "${made}/libsluice_runtime.a" DESTINATION lib)
+install(FILES ${archives} DESTINATION lib)
 install(FILES "${SLUICE_zstd_ARCHIVE}" "${SLUICE_elfutils_ARCHIVE}" "${SLUICE_elf_ARCHIVE}" "${SLUICE_zlib_ARCHIVE}"
               "${SLUICE_iberty_ARCHIVE}" DESTINATION lib/sluice/static)
 write_basic_package_version_file("${made}/sluiceConfigVersion.cmake" COMPATIBILITY SameMinorVersion)

@@ -5,12 +5,7 @@
 # These variables name other copies: SLUICE_SIMDJSON_DIR, SLUICE_IMGUI_DIR, SLUICE_IMPLOT_DIR,
 # SLUICE_IMGUI_TEST_ENGINE_DIR, SLUICE_GLFW_DIR, SLUICE_PFD_DIR.
 
-find_package(Threads REQUIRED)
-
-function(third_party_library name)
-  add_library(${name} STATIC ${ARGN})
-  target_compile_options(${name} PRIVATE -w $<$<CONFIG:Debug>:-O2>)
-endfunction()
+include(third_party_base)
 
 # Finds one of the system's library archives and its header. The archive is linked statically, so that the program runs
 # on systems without the library.
@@ -33,11 +28,6 @@ system_archive(sqlite libsqlite3.a sqlite3.h Threads::Threads m)
 # Only this library's demangler of C++ names is used.
 system_archive(iberty libiberty.a libiberty/demangle.h)
 
-# Debian's libfmt has no archive, but ships the implementation as a header. One file instantiates it.
-find_path(SLUICE_FMT_INCLUDE fmt/format-inl.h REQUIRED)
-third_party_library(fmt "${CMAKE_SOURCE_DIR}/cmake/fmt.cpp")
-target_include_directories(fmt SYSTEM PUBLIC "${SLUICE_FMT_INCLUDE}")
-
 # xxHash is used as inline functions. Hot loops inline them, and nothing is linked.
 find_path(SLUICE_XXHASH_INCLUDE xxhash.h REQUIRED)
 add_library(xxhash INTERFACE)
@@ -48,10 +38,6 @@ target_compile_definitions(xxhash INTERFACE XXH_INLINE_ALL)
 find_path(SLUICE_PROTOZERO_INCLUDE protozero/pbf_writer.hpp REQUIRED)
 add_library(protozero INTERFACE)
 target_include_directories(protozero SYSTEM INTERFACE "${SLUICE_PROTOZERO_INCLUDE}")
-
-find_path(SLUICE_EXPECTED_INCLUDE tl/expected.hpp REQUIRED)
-add_library(expected INTERFACE)
-target_include_directories(expected SYSTEM INTERFACE "${SLUICE_EXPECTED_INCLUDE}")
 
 find_path(SLUICE_CLI11_INCLUDE CLI/CLI.hpp REQUIRED)
 add_library(cli11 INTERFACE)
@@ -79,7 +65,6 @@ third_party_library(simdjson "${SLUICE_SIMDJSON_DIR}/simdjson.cpp")
 target_include_directories(simdjson SYSTEM PUBLIC "${SLUICE_SIMDJSON_DIR}")
 
 if(SLUICE_TESTS)
-  find_package(GTest REQUIRED)
   find_package(benchmark REQUIRED)
 endif()
 

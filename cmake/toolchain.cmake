@@ -19,7 +19,7 @@ if(EMSCRIPTEN)
   # JavaScript's exceptions are used, because this compiler's libraries lack WebAssembly's exceptions. Threads would
   # need a page that is isolated.
   add_compile_options(-fexceptions -pthread)
-  add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:SHELL:-include ${CMAKE_SOURCE_DIR}/cmake/web/library_shim.hpp>")
+  add_compile_options("$<$<COMPILE_LANGUAGE:CXX>:SHELL:-include ${SLUICE_ROOT}/cmake/web/library_shim.hpp>")
   add_link_options(-fexceptions -pthread)
 elseif(SLUICE_LLD)
   add_link_options(-fuse-ld=lld)
@@ -55,7 +55,7 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # memory.
   target_compile_options(sluice_options INTERFACE --param=ggc-min-heapsize=700000)
 endif()
-target_include_directories(sluice_options INTERFACE "${CMAKE_SOURCE_DIR}")
+target_include_directories(sluice_options INTERFACE "${SLUICE_ROOT}")
 
 if(NOT SLUICE_SANITIZE STREQUAL "")
   # The standard library checks indices, and front() of an empty container. The sanitizers miss most of these errors.

@@ -1,7 +1,8 @@
 # CMake reads this file for find_package(sluice). It defines these targets:
 #
-#   sluice::runtime      the C++ runtime as static libraries: devices, streams, buffers, pools, copies, recordings; for
-#                        programs only: a shared library uses sluice::pool, because these are not position independent
+#   sluice::runtime      the C++ runtime as a static library: devices, streams, buffers, pools, copies; for programs only:
+#                        a shared library uses sluice::pool, because this one is not position independent
+#   sluice::recording    the same, for a program that records itself (recording.hpp)
 #   sluice::pool         the runtime's memory pool as C functions (sluice_pool.h), a shared library
 #   sluice::annotations  only sluice.h, with which a program annotates its recording; links nothing
 #
@@ -21,23 +22,27 @@ if(NOT TARGET sluice::annotations)
     IMPORTED_NO_SONAME TRUE
     INTERFACE_INCLUDE_DIRECTORIES "${_sluice_prefix}/include/sluice")
 
-  # The libraries that the runtime contains, in the versions with which it was built.
+  foreach(_sluice_part runtime recording)
+    add_library(sluice::${_sluice_part} STATIC IMPORTED)
+    set_target_properties(sluice::${_sluice_part} PROPERTIES
+      IMPORTED_LOCATION "${_sluice_prefix}/lib/libsluice_${_sluice_part}.a"
+      INTERFACE_INCLUDE_DIRECTORIES "${_sluice_prefix}/include/sluice"
+      INTERFACE_COMPILE_FEATURES cxx_std_20)
+  endforeach()
+  # A recorded program finds the capture library through this run path. The linker drops the code that the program does
+  # not use, which is most of the archives.
+  set_target_properties(sluice::runtime PROPERTIES
+    INTERFACE_LINK_LIBRARIES "Threads::Threads;m;${CMAKE_DL_LIBS}"
+    INTERFACE_LINK_OPTIONS "LINKER:-rpath,${_sluice_prefix}/lib/sluice;LINKER:--gc-sections")
+  # The libraries that the writer contains, in the versions with which it was built.
   set(_sluice_parts "")
   foreach(_sluice_part zstd dw elf z iberty)
     list(APPEND _sluice_parts "${_sluice_prefix}/lib/sluice/static/lib${_sluice_part}.a")
   endforeach()
-  add_library(sluice::runtime STATIC IMPORTED)
-  set_target_properties(sluice::runtime PROPERTIES
-    IMPORTED_LOCATION "${_sluice_prefix}/lib/libsluice_runtime.a"
-    INTERFACE_INCLUDE_DIRECTORIES "${_sluice_prefix}/include/sluice"
-    INTERFACE_COMPILE_FEATURES cxx_std_20
-    INTERFACE_LINK_LIBRARIES "${_sluice_parts};Threads::Threads;m;${CMAKE_DL_LIBS}"
-    # A program that records itself finds the capture library through this run path. The linker drops the code that the
-    # program does not use, which is most of the archives.
-    INTERFACE_LINK_OPTIONS "LINKER:-rpath,${_sluice_prefix}/lib/sluice;LINKER:--gc-sections")
+  set_property(TARGET sluice::recording PROPERTY INTERFACE_LINK_LIBRARIES "sluice::runtime;${_sluice_parts}")
 endif()
 
-foreach(_sluice_file lib/libsluice_runtime.a include/sluice/instrumentation/runtime/device.hpp)
+foreach(_sluice_file lib/libsluice_runtime.a lib/libsluice_recording.a include/sluice/instrumentation/runtime/device.hpp)
   if(NOT EXISTS "${_sluice_prefix}/${_sluice_file}")
     set(sluice_FOUND FALSE)
     set(sluice_NOT_FOUND_MESSAGE "${_sluice_prefix}/${_sluice_file} is missing: install Sluice again")

@@ -7,11 +7,8 @@
 #include <sys/wait.h>
 
 #include <csignal>
-#include <set>
 #include <tuple>
 
-#include "core/trace/file/reader.hpp"
-#include "instrumentation/runtime/recording.hpp"
 #include "instrumentation/runtime/transfer.hpp"
 #include "tests/instrumentation/runtime/complains.hpp"
 #include "tests/instrumentation/runtime/scratch_files.hpp"
@@ -329,7 +326,7 @@ TEST_P(a_pipeline, ends_with_an_error_where_the_disk_is_full) {
   EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
-// --- speed, and the recording of a pipeline ----------------------------------------------------------------
+// --- speed ----------------------------------------------------------------
 
 TEST_P(a_pipeline, is_several_times_as_fast_as_the_plain_loop) {
   if (!simulated()) GTEST_SKIP() << "concerns simulated time; the benchmarks measure real devices";
@@ -346,59 +343,6 @@ TEST_P(a_pipeline, is_several_times_as_fast_as_the_plain_loop) {
   const auto plain = time(false), overlapped = time(true);
   EXPECT_GT(plain, 4 * overlapped) << plain << " ns plain, " << overlapped << " ns overlapped";
   EXPECT_EQ(time(true), overlapped) << "and takes the same time in every run, whatever the reader threads do";
-}
-
-TEST_P(a_pipeline, shows_copies_both_ways_and_the_kernel_at_once) {
-#if defined(__SANITIZE_THREAD__)
-  if (!simulated()) GTEST_SKIP() << "the thread sanitizer makes the host slower than the device";
-#endif
-  const auto in = make("in", 32 * mib), out = make("out", 32 * mib);
-  const auto path = folder / "pipeline.sluice";
-  {
-    const mapped_file source(in);
-    mapped_file target(out, file_access::read_write);
-    const chunk_pipeline pipeline({.chunk_bytes = mib, .depth = 8, .readers = 4}, device());
-    recording r(path.string(), device());
-    (void)pipeline.run(source, &target, [](const chunk& c, const stream_ref& s) {
-      launch(kernels::affine_u32, launch_config::for_size(c.device.size() / 4), s,
-             reinterpret_cast<std::uint32_t*>(c.device.data()), std::uint64_t{c.device.size() / 4}, 3u, 1u, 512u);
-    });
-    EXPECT_EQ(r.finish().lost, 0u);
-  }
-  const auto file = trace::file::open(path.string());
-  ASSERT_TRUE(file);
-  const auto s = (*file)->latest();
-  struct interval {
-    trace::time_ns begin, end;
-  };
-  std::vector<interval> up, down, kernels;
-  (void)s->for_each<trace::transfer_event>([&](const auto& t) {
-    (t.direction == trace::direction::h2d ? up : down).push_back({t.time, t.end});
-    EXPECT_TRUE(t.asynchronous);
-  });
-  (void)s->for_each<trace::kernel_event>([&](const auto& k) { kernels.push_back({k.time, k.end}); });
-  const auto together = [](const std::vector<interval>& a, const std::vector<interval>& b) {
-    std::size_t pairs = 0;
-    for (const interval& x : a) {
-      for (const interval& y : b) pairs += x.begin < y.end && y.begin < x.end;
-    }
-    return pairs;
-  };
-  EXPECT_EQ(up.size(), 32u);
-  EXPECT_EQ(down.size(), 32u);
-  if (device().name() == "Fake GPU") GTEST_SKIP() << "the fake driver's streams execute immediately";
-  EXPECT_GT(together(up, down), 8u) << "both directions of the link";
-  EXPECT_GT(together(up, kernels), 4u) << "piece k+1 arrives while piece k computes";
-  EXPECT_GT(together(down, kernels), 4u) << "piece k-1 leaves while piece k computes";
-  std::set<trace::thread_id> readers;
-  std::uint64_t read = 0, written = 0;
-  (void)s->for_each<trace::file_io_event>([&](const auto& io) {
-    readers.insert(io.thread);
-    (io.operation == trace::file_operation::write ? written : read) += io.bytes;
-  });
-  EXPECT_EQ(readers.size(), 4u);
-  EXPECT_EQ(read, 32 * mib) << "each byte of the file, once";
-  EXPECT_EQ(written, 32 * mib);
 }
 
 }  // namespace

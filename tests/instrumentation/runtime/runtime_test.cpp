@@ -20,8 +20,8 @@ static_assert(kernel_argument<float*> && kernel_argument<std::uint64_t> && kerne
 static_assert(!kernel_argument<std::string> && !kernel_argument<std::vector<int>> && !kernel_argument<int[4]>);
 static_assert(!kernel_argument<device_buffer> && !kernel_argument<int&>);
 
-using runtime = on_each_device;
-SLUICE_ON_EACH_DEVICE(runtime);
+using a_device_in_use = on_each_device;
+SLUICE_ON_EACH_DEVICE(a_device_in_use);
 
 std::vector<std::uint32_t> random_words(std::size_t count, unsigned seed = 1) {
   std::mt19937 random(seed);
@@ -30,7 +30,7 @@ std::vector<std::uint32_t> random_words(std::size_t count, unsigned seed = 1) {
   return out;
 }
 
-TEST_P(runtime, describes_the_device) {
+TEST_P(a_device_in_use, describes_the_device) {
   EXPECT_FALSE(device().name().empty());
   EXPECT_GT(device().memory().total_bytes, 0u);
   EXPECT_LE(device().memory().free_bytes, device().memory().total_bytes);
@@ -38,7 +38,7 @@ TEST_P(runtime, describes_the_device) {
   EXPECT_EQ(current_device(), device());
 }
 
-TEST_P(runtime, restores_the_device_that_a_guard_replaced) {
+TEST_P(a_device_in_use, restores_the_device_that_a_guard_replaced) {
   const device_ref other(backend::make_simulated_device());
   {
     const device_guard guard(other);
@@ -48,7 +48,7 @@ TEST_P(runtime, restores_the_device_that_a_guard_replaced) {
   EXPECT_EQ(current_device(), device());
 }
 
-TEST_P(runtime, restores_the_stream_that_a_guard_replaced) {
+TEST_P(a_device_in_use, restores_the_stream_that_a_guard_replaced) {
   const stream s;
   EXPECT_EQ(current_stream(), default_stream());
   {
@@ -58,7 +58,7 @@ TEST_P(runtime, restores_the_stream_that_a_guard_replaced) {
   EXPECT_EQ(current_stream(), default_stream());
 }
 
-TEST_P(runtime, copies_pageable_memory_there_and_back) {
+TEST_P(a_device_in_use, copies_pageable_memory_there_and_back) {
   const auto in = random_words(3 * mib / 4 + 17);
   std::vector<std::uint32_t> out(in.size());
   const device_buffer there(in.size() * 4);
@@ -67,7 +67,7 @@ TEST_P(runtime, copies_pageable_memory_there_and_back) {
   EXPECT_EQ(in, out);
 }
 
-TEST_P(runtime, copies_pinned_memory_on_two_streams_at_once) {
+TEST_P(a_device_in_use, copies_pinned_memory_on_two_streams_at_once) {
   const stream up, down;
   const auto in = random_words(mib), back = random_words(mib, 2);
   pinned_buffer a(4 * mib, up), b(4 * mib, down);
@@ -104,7 +104,7 @@ TEST_P(runtime, copies_pinned_memory_on_two_streams_at_once) {
   EXPECT_TRUE(std::equal(in.begin(), in.end(), b.as<std::uint32_t>().begin()));
 }
 
-TEST_P(runtime, copies_within_the_device) {
+TEST_P(a_device_in_use, copies_within_the_device) {
   const auto in = random_words(mib);
   std::vector<std::uint32_t> out(in.size());
   const device_buffer a(4 * mib), b(4 * mib);
@@ -114,7 +114,7 @@ TEST_P(runtime, copies_within_the_device) {
   EXPECT_EQ(in, out);
 }
 
-TEST_P(runtime, sets_bytes) {
+TEST_P(a_device_in_use, sets_bytes) {
   const device_buffer a(mib + 3);
   std::vector<unsigned char> out(a.size_bytes());
   set_async(a.data(), 0xAB, a.size_bytes(), current_stream());
@@ -122,13 +122,13 @@ TEST_P(runtime, sets_bytes) {
   EXPECT_TRUE(std::all_of(out.begin(), out.end(), [](auto c) { return c == 0xAB; }));
 }
 
-TEST_P(runtime, refuses_a_span_that_is_too_short) {
+TEST_P(a_device_in_use, refuses_a_span_that_is_too_short) {
   std::vector<int> in(4);
   const device_buffer a(8);
   EXPECT_THROW(copy_async(a.as<int>(), std::span<const int>(in), current_stream()), error);
 }
 
-TEST_P(runtime, runs_kernels_with_the_result_the_host_computes) {
+TEST_P(a_device_in_use, runs_kernels_with_the_result_the_host_computes) {
   auto values = random_words(100'003);
   const device_buffer a(values.size() * 4);
   const stream s;
@@ -144,7 +144,7 @@ TEST_P(runtime, runs_kernels_with_the_result_the_host_computes) {
   EXPECT_EQ(kernels::affine(5, 3, 1, 2), (5u * 3 + 1) * 3 + 1);
 }
 
-TEST_P(runtime, adds_on_the_device) {
+TEST_P(a_device_in_use, adds_on_the_device) {
   const auto a = random_words(5000), b = random_words(5000, 2);
   const device_buffer x(20000), y(20000), sum(20000);
   copy(x.data(), a.data(), 20000);
@@ -156,7 +156,7 @@ TEST_P(runtime, adds_on_the_device) {
   for (std::size_t i = 0; i < out.size(); ++i) ASSERT_EQ(out[i], a[i] + b[i]);
 }
 
-TEST_P(runtime, orders_two_streams_by_an_event) {
+TEST_P(a_device_in_use, orders_two_streams_by_an_event) {
   const stream first, second;
   const auto in = random_words(4 * mib);
   pinned_buffer host(16 * mib, first), out(16 * mib, second);
@@ -172,7 +172,7 @@ TEST_P(runtime, orders_two_streams_by_an_event) {
   EXPECT_TRUE(std::equal(in.begin(), in.end(), out.as<std::uint32_t>().begin()));
 }
 
-TEST_P(runtime, measures_time_between_timed_events) {
+TEST_P(a_device_in_use, measures_time_between_timed_events) {
   const stream s;
   timed_event row, to;
   const pinned_buffer host(64 * mib, s);
@@ -185,7 +185,7 @@ TEST_P(runtime, measures_time_between_timed_events) {
   EXPECT_LT(elapsed(row, to).count(), 1000.0F);
 }
 
-TEST_P(runtime, knows_memory_spaces) {
+TEST_P(a_device_in_use, knows_memory_spaces) {
   int local = 0;
   EXPECT_EQ(device().find_memory_space(&local), memory_space::pageable);
   EXPECT_EQ(device().find_memory_space(device_buffer(64).data()), memory_space::device);
@@ -193,7 +193,7 @@ TEST_P(runtime, knows_memory_spaces) {
   EXPECT_EQ(device().find_memory_space(managed_buffer(64).data()), memory_space::managed);
 }
 
-TEST_P(runtime, registers_host_memory_for_a_scope) {
+TEST_P(a_device_in_use, registers_host_memory_for_a_scope) {
   std::vector<std::uint32_t> in = random_words(mib);
   const device_buffer there(4 * mib);
   {
@@ -208,7 +208,7 @@ TEST_P(runtime, registers_host_memory_for_a_scope) {
   EXPECT_EQ(in, out);
 }
 
-TEST_P(runtime, shares_managed_memory_between_host_and_device) {
+TEST_P(a_device_in_use, shares_managed_memory_between_host_and_device) {
   const stream s;
   const managed_buffer m(8 * mib, s);
   auto values = m.host_view<std::uint32_t>();
@@ -224,7 +224,7 @@ TEST_P(runtime, shares_managed_memory_between_host_and_device) {
   m.advise(backend::memory_advice::set_read_mostly);
 }
 
-TEST_P(runtime, moves_buffers_and_frees_each_once) {
+TEST_P(a_device_in_use, moves_buffers_and_frees_each_once) {
   device_buffer a(mib);
   void* const address = a.data();
   device_buffer b(std::move(a));
@@ -238,7 +238,7 @@ TEST_P(runtime, moves_buffers_and_frees_each_once) {
   EXPECT_EQ(device_buffer(0).data(), nullptr);
 }
 
-TEST_P(runtime, keeps_a_stream_alive_for_the_memory_that_must_be_freed_on_it) {
+TEST_P(a_device_in_use, keeps_a_stream_alive_for_the_memory_that_must_be_freed_on_it) {
   const auto used = [&] { return value_or_throw(device().backend().pool_info(backend::pool_handle::null)).used_bytes; };
   const auto used_before = used();
   async_buffer kept;
@@ -253,7 +253,7 @@ TEST_P(runtime, keeps_a_stream_alive_for_the_memory_that_must_be_freed_on_it) {
   EXPECT_EQ(used(), used_before);
 }
 
-TEST_P(runtime, throws_a_typed_error_when_memory_runs_out) {
+TEST_P(a_device_in_use, throws_a_typed_error_when_memory_runs_out) {
   const auto total = device().memory().total_bytes;
   try {
     const device_buffer too_big(total * 2);

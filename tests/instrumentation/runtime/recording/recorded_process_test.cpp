@@ -13,7 +13,7 @@
 #include "core/trace/file/reader.hpp"
 #include "instrumentation/ring/producer.hpp"
 #include "instrumentation/writer/session/session.hpp"
-#include "tests/instrumentation/runtime/roles/recorded.hpp"
+#include "tests/instrumentation/runtime/recording/roles/recorded.hpp"
 
 namespace sluice::runtime {
 namespace {
@@ -37,7 +37,7 @@ class recorded_process : public ::testing::Test {
       setenv(ring::socket_variable, session->socket_name().c_str(), 1);
       setenv("SLUICE_RING_BYTES", ring_bytes.c_str(), 1);
       setenv("LD_LIBRARY_PATH", SLUICE_BINARY_DIR "/tests/instrumentation/capture/fake", 1);
-      const char* const program = SLUICE_BINARY_DIR "/tests/instrumentation/runtime/recorded_roles";
+      const char* const program = SLUICE_BINARY_DIR "/tests/instrumentation/runtime/recording/recorded_roles";
       execl(program, program, role.c_str(), nullptr);
       _exit(127);
     }

@@ -1,5 +1,5 @@
 // The programs of recorded_process_test.cpp. The command line selects one by name.
-#include "tests/instrumentation/runtime/roles/recorded.hpp"
+#include "tests/instrumentation/runtime/recording/roles/recorded.hpp"
 
 #include <dlfcn.h>
 
