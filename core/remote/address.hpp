@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "core/base/error.hpp"
-#include "core/query/elsewhere/answerer.hpp"
+#include "core/query/remote/sql_host.hpp"
 #include "core/remote/ssh_address.hpp"
 #include "core/trace/file/byte_source.hpp"
 #include "core/trace/file/reader.hpp"
@@ -28,14 +28,14 @@ inline constexpr std::string_view live_scheme = "live:";
 struct opened_address {
   std::shared_ptr<trace::file> file;
   std::string title;  ///< The recording's file name on the other host. Not trusted.
-  /// Provides all bytes of the recording; null if only the other host has them.
+  /// Provides the bytes of the recording for a copy of it; null if another host has them.
   std::shared_ptr<trace::byte_source> source;
-  std::shared_ptr<query::answerer> answerer;  ///< Computes the results if `file` has no rows; otherwise null.
+  std::shared_ptr<query::sql_host> host;  ///< The other host that has the recording; null if there is none.
 };
 
 /// Opens the recording at an address. For ssh:// addresses, the program "ssh" must be in the local PATH and the program
 /// "sluice" in the remote PATH; the environment variable SLUICE_REMOTE_PROGRAM can name another remote program. Errors:
-/// those of `follow_live`, `trace::file::open`, `parse_ssh_address`, `connection::to_program` and `get_results`;
+/// those of `follow_live`, `trace::file::open`, `parse_ssh_address`, `connection::to_program` and `open_remote`;
 /// cancelled.
 [[nodiscard]] result<opened_address> open_address(const std::string& address, const trace::reader_options& options,
                                                   const std::function<bool()>& cancelled);

@@ -9,11 +9,14 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
+#include <map>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "core/base/system/unique_descriptor.hpp"
-#include "core/query/elsewhere/queries.hpp"
-#include "core/query/elsewhere/question_desk.hpp"
+#include "core/query/remote/sql_rows.hpp"
+#include "core/query/sql/sql_task.hpp"
 #include "core/remote/frames.hpp"
 #include "core/remote/served_recording.hpp"
 
@@ -24,11 +27,8 @@ using steady = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds max_greeting{60};
 constexpr std::size_t asked_at_once = std::size_t{64} << 10;
-/// While more bytes than this are queued, no results are computed, because their queries may be withdrawn before the
-/// bytes are sent.
-constexpr std::size_t max_queued = std::size_t{96} << 10;
-/// The interval for checking for partial results.
-constexpr int ring_every = 100;  // ms
+/// The most SQL queries that run at the same time. A window has one.
+constexpr std::size_t max_running = 16;
 
 /// Wakes a thread that polls.
 class wake_event {
@@ -49,12 +49,8 @@ class wake_event {
 
 class answering {
  public:
-  answering(int in, int out, const std::shared_ptr<trace::file>& recording)
-      : in_(in),
-        out_(out),
-        recording_(recording->path()),
-        engine_(recording, {.wake = [this] { wake_event_.ring(); }}),
-        desk_(engine_) {}
+  answering(int in, int out, std::shared_ptr<trace::file> recording)
+      : in_(in), out_(out), file_(std::move(recording)), bytes_(file_->source()) {}
   result<void> run() {
     const auto begin = steady::now();
     for (;;) {
@@ -62,8 +58,7 @@ class answering {
       std::array<pollfd, 3> watched{{{in_, static_cast<short>(takes_requests() ? POLLIN : 0), 0},
                                      {out_, static_cast<short>(sends ? POLLOUT : 0), 0},
                                      {wake_event_.descriptor(), POLLIN, 0}}};
-      const int wait = desk_.empty() ? 1'000 : ring_every;
-      if (::poll(watched.data(), watched.size(), wait) < 0 && errno != EINTR)
+      if (::poll(watched.data(), watched.size(), 1'000) < 0 && errno != EINTR)
         return fail(error_code::io, "cannot wait: " + describe_errno(errno));
       if ((watched[2].revents & POLLIN) != 0) wake_event_.silence();
       if ((watched[0].revents & (POLLIN | POLLHUP | POLLERR)) != 0) {
@@ -76,7 +71,7 @@ class answering {
       if (!greeted_ && steady::now() - begin > max_greeting)
         return fail(error_code::foreign, "no requests on standard input", {},
                     "`sluice open ssh://HOST/PATH` starts this command itself");
-      serve_query();
+      send_rows();
       if (!send()) return {};
     }
   }
@@ -111,53 +106,47 @@ class answering {
       const auto said = message_in<hello_message>(request.payload);
       if (request.kind != frame_kind::hello || !said || said->magic != protocol_magic) return false;
       greeted_ = true;
-      hello_message reply;
-      reply.results = 1;
-      put_frame(queued_, frame_kind::hello, request.id, get_bytes(reply), std::as_bytes(std::span(recording_.path())));
+      put_frame(queued_, frame_kind::hello, request.id, get_bytes(hello_message{}),
+                std::as_bytes(std::span(bytes_.path())));
       return true;
     }
     switch (request.kind) {
-      case frame_kind::outline:
-        reply_with_outline(request);
-        return true;
-      case frame_kind::query:
-        if (auto opened = desk_.ask(request.id, request.payload); !opened)
-          put_failure(queued_, request.id, opened.error());
+      case frame_kind::sql:
+        start(request);
         return true;
       case frame_kind::withdraw:
-        desk_.withdraw(request.id);
+        running_.erase(request.id);
         return true;
       default:
-        return recording_.reply(request, queued_);
+        return bytes_.reply(request, queued_);
     }
   }
 
-  void reply_with_outline(const frame& request) {
-    const auto layout = message_in<std::uint64_t>(request.payload);
-    if (layout != query::layout_of_queries())
+  void start(const frame& request) {
+    if (running_.size() >= max_running || running_.contains(request.id))
       return put_failure(queued_, request.id,
-                         {error_code::unavailable,
-                          "the remote version of Sluice is different",
-                          {},
-                          error::no_offset,
-                          "install the same version on both machines"});
-    engine_.refresh();
-    put_frame(queued_, frame_kind::outline, request.id, query::encode_outline(engine_.snapshot()->about()));
+                         {error_code::invalid_argument, "too many queries are running", {}, error::no_offset, {}});
+    if (auto next = file_->successor(); next && *next) file_ = std::move(*next);
+    static_cast<void>(file_->refresh());
+    const query::sql_task_options options{
+        .rows = query::max_sent_rows, .bytes = query::max_sent_bytes, .wake = [this] { wake_event_.ring(); }};
+    std::string text(reinterpret_cast<const char*>(request.payload.data()), request.payload.size());
+    running_.emplace(request.id, std::make_unique<query::sql_task>(file_->latest(), std::move(text), options));
   }
 
-  void serve_query() {
-    while (queued_.size() - sent_ < max_queued) {
-      const auto next = desk_.next();
-      if (!next) return;
-      if (next->failure) {
-        put_failure(queued_, next->id, *next->failure);
-        continue;
+  /// Queues the rows of queries that are done.
+  void send_rows() {
+    std::erase_if(running_, [this](const auto& each) {
+      const auto& [id, task] = each;
+      if (!task->done()) return false;
+      const auto found = task->found();
+      if (found->failure) {
+        put_failure(queued_, id, *found->failure);
+      } else {
+        put_frame(queued_, frame_kind::rows, id, query::encode_rows(*found));
       }
-      result_message head;
-      head.last = next->last ? 1 : 0;
-      head.progress = next->progress;
-      put_frame(queued_, frame_kind::result, next->id, get_bytes(head), next->bytes);
-    }
+      return true;
+    });
   }
 
   /// Sends queued bytes. Returns false if the peer has closed the connection.
@@ -175,14 +164,14 @@ class answering {
 
   const int in_;
   const int out_;
-  const wake_event wake_event_;  ///< Signalled by the engine's threads.
-  served_recording recording_;
+  const wake_event wake_event_;  ///< Signalled by the threads of queries.
+  std::shared_ptr<trace::file> file_;
+  served_recording bytes_;
   frame_buffer came_{max_request};
   std::vector<std::byte> queued_;
   std::size_t sent_ = 0;
   bool greeted_ = false;
-  query::engine engine_;
-  query::question_desk desk_;  ///< Declared after the engine, so that it is destroyed first.
+  std::map<std::uint64_t, std::unique_ptr<query::sql_task>> running_;  ///< SQL queries, by the id of their request.
 };
 
 }  // namespace
@@ -190,7 +179,7 @@ class answering {
 result<void> result_on(int in, int out, std::shared_ptr<trace::file> recording) {
   ::signal(SIGPIPE, SIG_IGN);  // Writing detects that a peer is gone.
   ::fcntl(out, F_SETFL, ::fcntl(out, F_GETFL) | O_NONBLOCK);
-  return answering(in, out, recording).run();
+  return answering(in, out, std::move(recording)).run();
 }
 
 }  // namespace sluice::remote

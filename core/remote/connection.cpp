@@ -91,14 +91,13 @@ struct connection::state {
   mutable complaints said;   ///< The standard error of `program`.
   int wake_event = ::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   std::string recording;
-  bool results = false;
 
   std::mutex sending;  ///< Held while a frame is sent.
   mutable std::mutex mutex;
   std::condition_variable changed;
-  std::map<std::uint64_t, std::shared_ptr<on_reply>> open;  ///< The open requests, by id. Guarded by `mutex`.
-  std::uint64_t last_id = 0;                                ///< Guarded by `mutex`.
-  std::optional<error> over;                                ///< Why the connection ended. Guarded by `mutex`.
+  std::map<std::uint64_t, on_reply> open;  ///< The open requests, by id. Guarded by `mutex`.
+  std::uint64_t last_id = 0;               ///< Guarded by `mutex`.
+  std::optional<error> over;               ///< Why the connection ended. Guarded by `mutex`.
   std::atomic<bool> stopping{false};
   worker_thread thread;
 
@@ -174,30 +173,27 @@ struct connection::state {
   }
 
   void end_with(const error& why) {
-    std::map<std::uint64_t, std::shared_ptr<on_reply>> left;
+    std::map<std::uint64_t, on_reply> left;
     {
       const std::scoped_lock lock(mutex);
       if (!over) over = why;
       left.swap(open);
     }
-    for (const auto& [id, then] : left) static_cast<void>((*then)(tl::unexpected(why)));
+    for (const auto& [id, then] : left) then(tl::unexpected(why));
     changed.notify_all();
   }
 
   void hand_out(frame&& came) {
-    std::shared_ptr<on_reply> then;
+    on_reply then;
     {
       const std::scoped_lock lock(mutex);
       const auto found = open.find(came.id);
       if (found == open.end()) return;  // The request was withdrawn.
-      then = found->second;
+      then = std::move(found->second);
+      open.erase(found);
     }
-    const std::uint64_t id = came.id;
-    const bool failed = came.kind == frame_kind::failure;
-    const bool more = failed ? (*then)(tl::unexpected(failure_in(came.payload, name))) : (*then)(std::move(came));
-    if (more && !failed) return;
-    const std::scoped_lock lock(mutex);
-    open.erase(id);
+    if (came.kind == frame_kind::failure) return then(tl::unexpected(failure_in(came.payload, name)));
+    then(std::move(came));
   }
 
   /// Reads frames until the connection ends. `held` contains the bytes after the greeting.
@@ -219,7 +215,6 @@ connection::connection(std::unique_ptr<state> s) : state_(std::move(s)) {}
 connection::~connection() = default;
 const std::string& connection::name() const { return state_->name; }
 const std::string& connection::recording() const { return state_->recording; }
-bool connection::results() const { return state_->results; }
 
 bool connection::alive() const {
   const std::scoped_lock lock(state_->mutex);
@@ -254,7 +249,6 @@ result<std::shared_ptr<connection>> connection::greeted(std::unique_ptr<state> s
     constexpr std::size_t longest_path = 4096;
     const auto path = std::span<const std::byte>((*next)->payload).subspan(sizeof *said);
     s->recording.assign(reinterpret_cast<const char*>(path.data()), std::min(path.size(), longest_path));
-    s->results = said->results == 1;
     std::shared_ptr<connection> output(new connection(std::move(s)));
     const auto work = [raw = output->state_.get(), held = std::move(came)]() mutable { raw->work(std::move(held)); };
     if (auto started = output->state_->thread.start(work, output->name()); !started)
@@ -307,10 +301,10 @@ std::uint64_t connection::begin(frame_kind kind, std::span<const std::byte> payl
     const std::scoped_lock lock(state_->mutex);
     id = ++state_->last_id;
     over = state_->over;
-    if (!over) state_->open.emplace(id, std::make_shared<on_reply>(std::move(then)));
+    if (!over) state_->open.emplace(id, std::move(then));
   }
   if (over) {
-    static_cast<void>(then(tl::unexpected(*over)));
+    then(tl::unexpected(*over));
     return id;
   }
   if (auto sent = state_->send_frame(kind, id, payload); !sent) {
@@ -328,11 +322,6 @@ void connection::withdraw(std::uint64_t id) {
   static_cast<void>(state_->send_frame(frame_kind::withdraw, id, {}));
 }
 
-bool connection::waits() const {
-  const std::scoped_lock lock(state_->mutex);
-  return !state_->open.empty();
-}
-
 result<frame> connection::ask(frame_kind kind, std::span<const std::byte> payload, frame_kind wanted,
                               milliseconds most) {
   struct waiting {
@@ -345,7 +334,6 @@ result<frame> connection::ask(frame_kind kind, std::span<const std::byte> payloa
     const std::scoped_lock lock(shared->mutex);
     shared->reply = std::move(reply);
     shared->came.notify_all();
-    return false;
   });
   std::unique_lock lock(shared->mutex);
   if (!shared->came.wait_for(lock, most, [&] { return shared->reply.has_value(); })) {

@@ -20,9 +20,9 @@ namespace sluice::remote {
 /// Thread-safe.
 class connection {
  public:
-  /// A function that is called with a reply, or with the error that ended the connection, and returns true if it
-  /// expects more replies. It is called on the connection's thread and must not wait for another reply.
-  using on_reply = std::function<bool(result<frame>)>;
+  /// A function that is called once, with the reply or with the error that ended the connection. It is called on the
+  /// connection's thread and must not wait for another reply.
+  using on_reply = std::function<void(result<frame>)>;
 
   /// Connects to the socket at `path`. Errors name the peer `name`: not_found, io, foreign (another program listens on
   /// the socket).
@@ -42,19 +42,15 @@ class connection {
   [[nodiscard]] const std::string& name() const;
   /// The path of the recording on the peer's host. Not trusted.
   [[nodiscard]] const std::string& recording() const;
-  /// True if the peer computes the results of queries.
-  [[nodiscard]] bool results() const;
   /// True until the connection has ended.
   [[nodiscard]] bool alive() const;
 
-  /// Sends a request and returns its id without waiting for replies. `then` is called with each reply. If the
+  /// Sends a request and returns its id without waiting for the reply. `then` is called with the reply. If the
   /// connection has ended, calls `then` before returning. Blocks only while the peer does not read, at most for ten
   /// seconds; after that, the connection ends.
   std::uint64_t begin(frame_kind kind, std::span<const std::byte> payload, on_reply then);
-  /// Ignores further replies to a request, and tells the peer that they are not needed.
+  /// Ignores the reply to a request, and tells the peer that it is not needed.
   void withdraw(std::uint64_t id);
-  /// True while any request waits for its last reply.
-  [[nodiscard]] bool waits() const;
   /// Sends a request and waits for its reply, which must be of the kind `wanted`. Errors: io, also if there is no reply
   /// within `most`; the errors that the peer replies with.
   [[nodiscard]] result<frame> ask(frame_kind kind, std::span<const std::byte> payload, frame_kind wanted,

@@ -53,6 +53,15 @@ error failure_in(std::span<const std::byte> payload, const std::string& source) 
           {}};
 }
 
+result<extent_message> extent_in(const frame& reply, std::uint64_t generation, const std::string& source) {
+  const auto said = message_in<extent_message>(reply.payload);
+  const bool makes_sense = said && reply.kind == frame_kind::extent &&
+                           (generation == 0 || said->generation == generation) && said->growing <= 1 &&
+                           said->newest >= said->generation && said->bytes <= static_cast<std::uint64_t>(INT64_MAX);
+  if (!makes_sense) return fail(error_code::corrupt, "received an invalid reply", source);
+  return *said;
+}
+
 void frame_buffer::add(std::span<const std::byte> bytes) {
   if (begin_ == held_.size()) {
     held_.clear();

@@ -16,27 +16,26 @@
 /// payload.
 namespace sluice::remote {
 
-inline constexpr std::uint32_t protocol_version = 1;
+inline constexpr std::uint32_t protocol_version = 2;
 inline constexpr std::uint64_t protocol_magic = 0x4556494c43554c53;  ///< "SLUCLIVE", as bytes of the stream.
 
 /// The most bytes that one `read` can request.
 inline constexpr std::uint32_t max_read = std::uint32_t{1} << 20;
-/// The longest payload that a server accepts. Queries contain texts that users type.
+/// The longest payload that a server accepts. SQL contains texts that users type.
 inline constexpr std::size_t max_request = std::size_t{64} << 10;
 /// The longest payload that a client accepts.
 inline constexpr std::size_t max_reply = std::size_t{64} << 20;
 
 enum class frame_kind : std::uint16_t {
-  hello = 1,     ///< The first frame in each direction.
-  look = 2,      ///< Requests the size of the recording.
-  extent = 3,    ///< Reply to `look`.
-  read = 4,      ///< Requests bytes of the recording.
-  bytes = 5,     ///< Reply to `read`.
-  failure = 6,   ///< Reply to any request that fails: a code, then one line of text.
-  outline = 7,   ///< Requests the data of a recording other than its rows. The reply has the same kind.
-  query = 8,     ///< Requests the result of a query of core/query.
-  result = 9,    ///< Reply to `query`: the result so far. The last reply is marked.
-  withdraw = 10  ///< Cancels a query.
+  hello = 1,    ///< The first frame in each direction.
+  look = 2,     ///< Requests the size of the recording.
+  extent = 3,   ///< Reply to `look`.
+  read = 4,     ///< Requests bytes of the recording.
+  bytes = 5,    ///< Reply to `read`.
+  failure = 6,  ///< Reply to any request that fails: a code, then one line of text.
+  sql = 7,      ///< Runs an SQL query. The payload is its text.
+  rows = 8,     ///< Reply to `sql`: the first rows of the result.
+  withdraw = 9  ///< Cancels an SQL query.
 };
 
 /// The header before each payload. All numbers of the protocol are little-endian.
@@ -51,7 +50,7 @@ static_assert(sizeof(frame_header) == 16);
 struct hello_message {
   std::uint64_t magic = protocol_magic;
   std::uint32_t version = protocol_version;
-  std::uint32_t results = 0;  ///< From a server: 1 if it computes results. The path of the recording follows.
+  std::uint32_t zero = 0;  ///< The path of the recording follows in the server's frame.
 };
 static_assert(sizeof(hello_message) == 16);
 
@@ -75,12 +74,6 @@ struct read_message {
   std::uint32_t zero = 0;
 };
 static_assert(sizeof(read_message) == 24);
-
-struct result_message {
-  std::uint32_t last = 0;  ///< 1 if the result is complete; otherwise 0. The result follows this struct.
-  float progress = 0;
-};
-static_assert(sizeof(result_message) == 8);
 
 /// A frame that has been received.
 struct frame {
@@ -114,6 +107,10 @@ void put_failure(std::vector<std::byte>& out, std::uint64_t id, const error& why
 /// Returns the error in the payload of a `failure` frame that `source` sent. The error's message is the first line of
 /// the text, made printable and truncated after 1000 bytes; its code is never `cancelled`.
 [[nodiscard]] error failure_in(std::span<const std::byte> payload, const std::string& source);
+
+/// Returns the extent in the reply to a `look` at the file `generation`, or at the newest file if that is 0. `source`
+/// sent the reply. Errors: corrupt.
+[[nodiscard]] result<extent_message> extent_in(const frame& reply, std::uint64_t generation, const std::string& source);
 
 /// Splits a stream of untrusted bytes into frames.
 class frame_buffer {

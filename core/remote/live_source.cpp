@@ -1,21 +1,16 @@
 #include "core/remote/live_source.hpp"
 
-#include <fcntl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <atomic>
-#include <cerrno>
 #include <chrono>
 #include <condition_variable>
 #include <mutex>
 #include <optional>
 #include <utility>
 
-#include "core/base/files/full_disk.hpp"
-#include "core/base/files/scratch_file.hpp"
 #include "core/base/threads/worker_thread.hpp"
 #include "core/remote/connection.hpp"
+#include "core/remote/copied_file.hpp"
 #include "core/remote/frames.hpp"
 
 namespace sluice::remote {
@@ -31,73 +26,6 @@ constexpr milliseconds most_waiting{60'000};
 constexpr milliseconds first_fetch{1'000};
 constexpr milliseconds max_silence{5'000};
 constexpr std::uint64_t header_bytes = 64;
-
-/// The copy of one file. Its size is the number of bytes received so far.
-class copied_file {
- public:
-  [[nodiscard]] static result<std::shared_ptr<copied_file>> make(std::uint64_t generation,
-                                                                 std::shared_ptr<copy_room> room) {
-    auto scratch = scratch_file::make();
-    if (!scratch) return tl::unexpected(scratch.error());
-    const int opened = ::open(scratch->path().c_str(), O_RDWR | O_CLOEXEC);
-    if (opened < 0) return fail(error_code::io, "cannot open a scratch file: " + describe_errno(errno));
-    return std::shared_ptr<copied_file>(new copied_file(generation, opened, std::move(room)));
-  }
-  ~copied_file() {
-    ::close(descriptor_);
-    room_->give_back(bytes_);
-  }
-  copied_file(const copied_file&) = delete;
-  copied_file& operator=(const copied_file&) = delete;
-
-  [[nodiscard]] std::uint64_t generation() const { return generation_; }
-  [[nodiscard]] std::uint64_t bytes() const { return bytes_; }
-
-  /// Appends bytes. Only one thread at a time may call it. Errors: no_space, io. Bytes written before an error stay.
-  result<void> add(std::span<const std::byte> more) {
-    if (auto taken = room_->take(descriptor_, more.size()); !taken) return taken;
-    while (!more.empty()) {
-      const ssize_t went = ::pwrite(descriptor_, more.data(), more.size(), static_cast<off_t>(bytes_.load()));
-      if (went < 0 && errno == EINTR) continue;
-      if (went <= 0) {
-        const int why = went < 0 ? errno : ENOSPC;
-        room_->give_back(more.size());
-        return fail(code_of_failed_write(why), "cannot write to a scratch file: " + describe_errno(why), {},
-                    "set TMPDIR to a folder with more space");
-      }
-      bytes_ += static_cast<std::uint64_t>(went);
-      more = more.subspan(static_cast<std::size_t>(went));
-    }
-    return {};
-  }
-
-  /// Truncates the copy. Call it when the recorder removed the file's last bytes because its disk was full.
-  void cut(std::uint64_t to) {
-    if (::ftruncate(descriptor_, static_cast<off_t>(to)) == 0) room_->give_back(bytes_.exchange(to) - to);
-  }
-
-  [[nodiscard]] result<std::size_t> read_at(std::uint64_t offset, std::span<std::byte> into) const {
-    std::size_t done = 0;
-    while (done < into.size()) {
-      const ssize_t got =
-          ::pread(descriptor_, into.data() + done, into.size() - done, static_cast<off_t>(offset + done));
-      if (got < 0 && errno == EINTR) continue;
-      if (got < 0) return fail(error_code::io, "cannot read a scratch file: " + describe_errno(errno));
-      if (got == 0) break;
-      done += static_cast<std::size_t>(got);
-    }
-    return done;
-  }
-
- private:
-  copied_file(std::uint64_t generation, int descriptor, std::shared_ptr<copy_room> room)
-      : generation_(generation), descriptor_(descriptor), room_(std::move(room)) {}
-
-  const std::uint64_t generation_;
-  const int descriptor_;
-  const std::shared_ptr<copy_room> room_;
-  std::atomic<std::uint64_t> bytes_{0};
-};
 
 /// Fetches a recording in a thread of its own: first one file, then each file that replaces it. All sources that show
 /// these files share one follower.
@@ -215,11 +143,7 @@ class follower {
     const auto reply =
         from_->ask(frame_kind::look, get_bytes(look_message{generation}), frame_kind::extent, most_waiting);
     if (!reply) return tl::unexpected(reply.error());
-    const auto said = message_in<extent_message>(reply->payload);
-    const bool makes_sense = said && (generation == 0 || said->generation == generation) && said->growing <= 1 &&
-                             said->newest >= said->generation && said->bytes <= static_cast<std::uint64_t>(INT64_MAX);
-    if (!makes_sense) return fail(error_code::corrupt, "received an invalid reply", name_);
-    return *said;
+    return extent_in(*reply, generation, name_);
   }
 
   result<void> fetch(copied_file& into, std::uint64_t to) {

@@ -1,21 +1,18 @@
 #include "core/remote/served_recording.hpp"
 
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-
-#include "core/base/files/regular_file.hpp"
-#include "core/trace/file/byte_source.hpp"
-#include "core/trace/file/same_file.hpp"
+#include <utility>
 
 namespace sluice::remote {
+namespace {
 
-served_recording::~served_recording() {
-  for (const open_file& each : files_)
-    if (each.descriptor >= 0) ::close(each.descriptor);
-}
+/// A file has no bytes from here on.
+constexpr auto max_offset = static_cast<std::uint64_t>(INT64_MAX) - max_read;
+
+}  // namespace
+
+served_recording::served_recording(std::shared_ptr<trace::byte_source> first)
+    : path_(first->name()), files_{{{}, {1, std::move(first), 0}, {}}}, newest_(1) {}
 
 served_recording::open_file* served_recording::find(std::uint64_t generation) {
   const auto found =
@@ -26,12 +23,10 @@ served_recording::open_file* served_recording::find(std::uint64_t generation) {
 /// Opens the file at the path if it has been replaced.
 void served_recording::follow_path() {
   const open_file* const now = find(newest_);
-  if (now != nullptr && trace::finds_same_file(path_, now->descriptor).value_or(true)) return;
-  auto found = regular_file::open(path_);
-  if (!found) return;
-  open_file& place = files_[(newest_ + 1) % files_.size()];
-  if (place.descriptor >= 0) ::close(place.descriptor);
-  place = {++newest_, found->release(), 0};
+  auto next = now != nullptr ? now->bytes->successor() : trace::open_local_source(path_);
+  if (!next || *next == nullptr) return;
+  ++newest_;
+  files_[newest_ % files_.size()] = {newest_, std::move(*next), 0};
 }
 
 result<extent_message> served_recording::poll(std::uint64_t generation) {
@@ -40,16 +35,14 @@ result<extent_message> served_recording::poll(std::uint64_t generation) {
   const open_file* const which = find(generation == 0 ? newest_ : generation);
   if (which == nullptr)
     return fail(error_code::not_found, "the recording was replaced, and the old file is gone", path_);
-  extent_message message{.generation = which->generation};
+  const auto there = which->bytes->poll();
+  if (!there) return tl::unexpected(there.error());
+  extent_message message{.generation = which->generation, .bytes = there->bytes, .growing = there->growing ? 1U : 0U};
   // Keep the order of these checks, so that the last writes of a writer that ends are seen.
-  message.growing = trace::has_writer(which->descriptor) ? 1 : 0;
-  struct stat status {};
-  if (::fstat(which->descriptor, &status) != 0)
-    return fail(error_code::io, "cannot stat: " + describe_errno(errno), path_);
-  message.bytes = static_cast<std::uint64_t>(status.st_size);
+  const open_file seen = *which;
   follow_path();
   message.newest = newest_;
-  note_rest(*which);
+  note_rest(seen);
   return message;
 }
 
@@ -64,27 +57,17 @@ void served_recording::reply_with_bytes(const frame& request, std::vector<std::b
         out, request.id,
         {error_code::not_found, "the recording was replaced, and the old file is gone", path_, error::no_offset, {}});
   std::vector<std::byte> bytes(asked->bytes);
-  std::size_t done = 0;
-  const auto most = static_cast<std::uint64_t>(INT64_MAX) - max_read;
-  while (done < bytes.size() && asked->offset < most) {
-    const ssize_t got =
-        ::pread(which->descriptor, bytes.data() + done, bytes.size() - done, static_cast<off_t>(asked->offset + done));
-    if (got < 0 && errno == EINTR) continue;
-    if (got < 0)
-      return put_failure(out, request.id,
-                         {error_code::io, "cannot read: " + describe_errno(errno), path_, asked->offset, {}});
-    if (got == 0) break;
-    done += static_cast<std::size_t>(got);
-  }
-  put_frame(out, frame_kind::bytes, request.id, std::span(bytes).first(done));
-  which->read_to = asked->offset + done;
+  const auto got = which->bytes->read_at(std::min(asked->offset, max_offset), bytes);
+  if (!got) return put_failure(out, request.id, got.error());
+  put_frame(out, frame_kind::bytes, request.id, std::span(bytes).first(*got));
+  which->read_to = asked->offset + *got;
   note_rest(*which);
 }
 
 void served_recording::note_rest(const open_file& file) {
-  struct stat status {};
-  has_all_ = ended_ && file.generation == newest_ && ::fstat(file.descriptor, &status) == 0 &&
-             file.read_to >= static_cast<std::uint64_t>(status.st_size);
+  if (!ended_ || file.generation != newest_) return;
+  const auto there = file.bytes->poll();
+  has_all_ = there && file.read_to >= there->bytes;
 }
 
 bool served_recording::reply(const frame& request, std::vector<std::byte>& out) {

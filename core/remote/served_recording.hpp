@@ -2,10 +2,12 @@
 
 #include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "core/remote/frames.hpp"
+#include "core/trace/file/byte_source.hpp"
 
 namespace sluice::remote {
 
@@ -16,9 +18,10 @@ class served_recording {
  public:
   /// `path` need not exist yet.
   explicit served_recording(std::string path) : path_(std::move(path)) {}
+  /// Serves a file that is open, and the files that replace it.
+  explicit served_recording(std::shared_ptr<trace::byte_source> first);
   served_recording(const served_recording&) = delete;
   served_recording& operator=(const served_recording&) = delete;
-  ~served_recording();
 
   [[nodiscard]] const std::string& path() const { return path_; }
   /// Call when the file at the path is complete and will not be replaced.
@@ -33,7 +36,7 @@ class served_recording {
  private:
   struct open_file {
     std::uint64_t generation = 0;
-    int descriptor = -1;
+    std::shared_ptr<trace::byte_source> bytes;
     std::uint64_t read_to = 0;  ///< The end of the last range that the peer read.
   };
   [[nodiscard]] result<extent_message> poll(std::uint64_t generation);

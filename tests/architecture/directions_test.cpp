@@ -184,7 +184,6 @@ TEST(directions, no_two_folders_include_each_other) {
                                                            {"core/metrics", "core/metrics/out_of_memory"},
                                                            {"core/metrics/analyzers", "core/metrics/findings"},
                                                            {"core/metrics/analyzers", "core/metrics/idle"},
-                                                           {"core/query/elsewhere", "core/query/engine"},
                                                            {"core/query/engine", "core/query/results"},
                                                            {"core/query/engine", "core/query/results/panels"},
                                                            {"core/query/results", "core/query/results/panels"}};

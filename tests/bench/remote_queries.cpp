@@ -72,9 +72,8 @@ int main(int count, char** words) {
     std::fprintf(stderr, "%s\n", opened.error().to_string().c_str());
     return 1;
   }
-  const double outlined = ms_since(begin);
-  query::engine engine(opened->file,
-                       {.threads = 1, .wake = [&] { changed.notify_all(); }, .elsewhere = opened->answerer});
+  const double connected = ms_since(begin);
+  query::engine engine(opened->file, {.threads = 1, .wake = [&] { changed.notify_all(); }});
   const auto tracks = engine.ask_now(query::tracks_query{});
   if (!tracks) return 1;
   const double listed = ms_since(begin);
@@ -86,7 +85,7 @@ int main(int count, char** words) {
     return ms_since(since);
   };
   wait_for((*tracks)->span);
-  std::printf("outline %.0f ms, tracks %.0f ms, first picture %.0f ms\n", outlined, listed, ms_since(begin));
+  std::printf("open %.0f ms, tracks %.0f ms, first picture %.0f ms\n", connected, listed, ms_since(begin));
   std::vector<double> zooms;
   time_range range = (*tracks)->span;
   while (range.length() > 100'000 && zooms.size() < 30) {

@@ -105,10 +105,10 @@ INSTANTIATE_TEST_SUITE_P(all, fuzz_target,
                                            nsys_sqlite_target(), rmm_csv_target(), torch_snapshot_target(),
                                            pickle_target(), gz_input_target(), live_file_target(), mcp_target(),
                                            symbol_file_target(), sql_text_target(), socket_messages_target(),
-                                           settings_target(), options_text_target(), remote_results_target(),
-                                           remote_frames_target(), remote_queries_target(), notes_target(),
-                                           redaction_target(), torch_forms_target(), xla_files_target(),
-                                           rocm_files_target(), whatif_target()),
+                                           settings_target(), options_text_target(), remote_rows_target(),
+                                           remote_frames_target(), notes_target(), redaction_target(),
+                                           torch_forms_target(), xla_files_target(), rocm_files_target(),
+                                           whatif_target()),
                          [](const auto& chosen) { return chosen.param.name; });
 
 }  // namespace

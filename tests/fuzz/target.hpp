@@ -42,9 +42,8 @@ target sql_text_target();
 target socket_messages_target();
 target settings_target();
 target options_text_target();
-target remote_results_target();
 target remote_frames_target();
-target remote_queries_target();
+target remote_rows_target();
 target whatif_target();
 target redaction_target();
 

@@ -17,7 +17,7 @@ int serve_stdio(const std::string& file, const std::vector<std::string>& sources
     return status_usage;
   }
   keep_freed_memory();
-  auto opened = open_recording(file, wanted_of_recording::metrics, &sources_from);
+  auto opened = open_recording(file, wanted_of_recording::rows, &sources_from);
   if (!opened) {
     complain(opened.error().to_string());
     return get_status(opened.error());

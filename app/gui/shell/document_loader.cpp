@@ -2,12 +2,12 @@
 
 #include <atomic>
 #include <filesystem>
+#include <mutex>
 #include <utility>
 
 #include "core/base/printable.hpp"
 #include "core/base/threads/worker_thread.hpp"
 #include "core/import/import.hpp"
-#include "core/query/elsewhere/answerer.hpp"
 #include "core/remote/address.hpp"
 #include "core/summary/passes/finalize.hpp"
 
@@ -27,7 +27,15 @@ struct document_loader::load {
   std::atomic<float> progress = 0;
   std::atomic<const char*> unfinished = nullptr;  ///< Why the recording is summarized; null if it is not.
   result<std::shared_ptr<trace::file>> opened = nullptr;
+  std::mutex mutex;
+  std::shared_ptr<query::sql_host> host;  ///< Guarded by `mutex`.
   worker_thread worker;
+
+  void cancel() {
+    cancelled = true;
+    const std::scoped_lock lock(mutex);
+    if (host && !finished) host->end();  // The worker may be waiting for bytes.
+  }
 
   result<std::shared_ptr<trace::file>> open_by_address(const trace::reader_options& reading) {
     progress = 0.01F;  // Makes the window show a progress bar, and a button to cancel.
@@ -35,7 +43,9 @@ struct document_loader::load {
     if (!reached) return tl::unexpected(reached.error());
     recording.title = reached->title;
     recording.source = reached->source;
-    recording.answerer = reached->answerer;
+    recording.host = reached->host;
+    const std::scoped_lock lock(mutex);
+    host = reached->host;
     return reached->file;
   }
 
@@ -55,7 +65,7 @@ struct document_loader::load {
     } else {
       opened = importing::open_any(recording.path, with, reading);
     }
-    if (!opened || recording.answerer) return;
+    if (!opened) return;
     const auto trace = (*opened)->latest();
     const summary::unfinished_options summing{
         .memory_bytes = memory_bytes, .cancelled = [this] { return cancelled.load(); }, .progress = tell};
@@ -71,7 +81,7 @@ struct document_loader::load {
   }
 
   ~load() {
-    cancelled = true;
+    cancel();
     worker.join();
   }
 };
@@ -102,7 +112,7 @@ std::vector<result<loaded_recording>> document_loader::take_finished() {
     if (each->opened) {
       each->recording.file = *each->opened;
       finished.emplace_back(std::move(each->recording));
-    } else if (each->opened.error().code != error_code::cancelled) {
+    } else if (!each->cancelled && each->opened.error().code != error_code::cancelled) {
       finished.emplace_back(tl::unexpected(each->opened.error()));
     }
     each.reset();
@@ -112,7 +122,7 @@ std::vector<result<loaded_recording>> document_loader::take_finished() {
 }
 
 void document_loader::cancel() {
-  for (const auto& each : loads_) each->cancelled = true;
+  for (const auto& each : loads_) each->cancel();
 }
 
 void document_loader::stop() { loads_.clear(); }

@@ -8,6 +8,7 @@
 
 #include "app/gui/shell/selection.hpp"
 #include "core/query/engine/engine.hpp"
+#include "core/query/remote/sql_host.hpp"
 
 namespace sluice::gui {
 
@@ -19,7 +20,7 @@ struct loaded_recording {
   std::string title;  ///< Set only for an address; otherwise empty.
   // For a recording opened by an address: see `document`.
   std::shared_ptr<trace::byte_source> source;
-  std::shared_ptr<query::answerer> answerer;
+  std::shared_ptr<query::sql_host> host;
 };
 
 /// Opens recordings in the background, each on its own thread. First imports a foreign file, or summarizes a large

@@ -8,7 +8,6 @@
 #include "app/gui/views/shown_range.hpp"
 #include "core/base/printable.hpp"
 #include "core/index/event_store.hpp"
-#include "core/query/elsewhere/answerer.hpp"
 
 namespace sluice::gui {
 namespace {
@@ -80,10 +79,9 @@ void documents::add_loaded() {
     added->title =
         printable(!loaded->title.empty() ? loaded->title : std::filesystem::path(loaded->path).filename().string());
     added->source = loaded->source;
-    added->answerer = loaded->answerer;
-    added->engine = std::make_unique<query::engine>(
-        loaded->file,
-        query::engine_options{.wake = wake_, .memory_bytes = memory_bytes, .elsewhere = loaded->answerer});
+    added->host = loaded->host;
+    added->engine = std::make_unique<query::engine>(loaded->file,
+                                                    query::engine_options{.wake = wake_, .memory_bytes = memory_bytes});
     added->live = added->engine->snapshot()->growing();
     added->span = index::recorded_range(*added->engine->snapshot());
     added->active = added->span;
@@ -95,7 +93,7 @@ void documents::add_loaded() {
 }
 
 void documents::follow(document& which) {
-  if (which.answerer && !which.cut_off && !which.answerer->alive()) {
+  if (which.host && !which.cut_off && !which.host->alive()) {
     which.cut_off = true;
     failures_.push_back({error_code::io, "the connection was lost; only data received before that is shown", which.path,
                          error::no_offset, "open it again"});

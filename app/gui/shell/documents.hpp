@@ -31,10 +31,10 @@ struct document {
   bool removed_at_close = false;  ///< The file is a demo's scratch file, which is deleted when the document is closed.
   bool copied = false;            ///< The user has saved a copy.
   // For a recording opened by an address (core/remote/address.hpp):
-  std::shared_ptr<trace::byte_source> source;  ///< The recording's bytes; null if they are in the file `path`, or not
-                                               ///< on this machine.
-  std::shared_ptr<query::answerer> answerer;   ///< Answers queries if the rows are not on this machine; otherwise null.
-  bool cut_off = false;                        ///< The connection of `answerer` is lost.
+  std::shared_ptr<trace::byte_source> source;  ///< The recording's bytes; null if they are in the file `path`, or on
+                                               ///< another host.
+  std::shared_ptr<query::sql_host> host;       ///< The other host that has the recording; null if there is none.
+  bool cut_off = false;                        ///< The connection to `host` is lost.
   std::unique_ptr<query::engine> engine;
   time_range span;     ///< Time range of the whole recording; empty until known.
   time_range active;   ///< From the first to the last device work or allocation; `span` until known.
@@ -46,6 +46,13 @@ struct document {
   /// grouping does not change unless the user chooses "automatic" again. None until known. The first panel that is
   /// drawn sets it (`choose_grouping`).
   mutable std::optional<symbols::attribution> grouping;
+
+  document() = default;
+  ~document() {
+    if (host) host->end();  // The engine's tasks may be waiting for bytes.
+  }
+  document(const document&) = delete;
+  document& operator=(const document&) = delete;
 
   [[nodiscard]] bool ready() const { return engine != nullptr && span.length() > 0; }
 };

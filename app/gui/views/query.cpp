@@ -12,7 +12,6 @@
 #include "core/base/printable.hpp"
 #include "core/base/threads/worker_thread.hpp"
 #include "core/export/result.hpp"
-#include "core/query/elsewhere/queries.hpp"
 #include "core/query/sql/sql_track.hpp"
 #include "imgui_internal.h"
 #include "imgui_stdlib.h"
@@ -93,7 +92,7 @@ void query_view::add_commands(const command_home& home) {
   const auto ready = [&state = home.state] { return state.ready(); };
   const auto rows_shown = [this, ready] { return ready() && has_rows(); };
   // Operations on all rows, not only on visible ones, require a recording on this machine.
-  const auto rows_here = [rows_shown, &state = home.state] { return rows_shown() && !state.active()->answerer; };
+  const auto rows_here = [rows_shown, &state = home.state] { return rows_shown() && !state.active()->host; };
   home.commands.add({.id = "query.run",
                      .title = "Run query",
                      .group = "Query",
@@ -213,8 +212,9 @@ void query_view::begin(const view_context& with) {
   with.commands.invoke("query.remember", text_);
   place_ = 0;
   trace_ = with.state.active()->engine->snapshot();
-  if (const auto& by = with.state.active()->answerer) {
-    task_ = std::make_unique<query::sql_task>(text_, query::make_sql_asker(by), wake_);
+  if (const auto& host = with.state.active()->host) {
+    const auto ask = [&](const std::string& text, auto then) { return host->ask(text, std::move(then)); };
+    task_ = std::make_unique<query::sql_task>(text_, ask, wake_);
     return;
   }
   query::sql_task_options options;

@@ -4,7 +4,6 @@
 #include <chrono>
 
 #include "core/base/cancel.hpp"
-#include "core/query/engine/asked_elsewhere.hpp"
 #include "core/query/engine/engine_state.hpp"
 #include "core/query/engine/find_result.hpp"
 #include "core/query/results/panels/long_panels.hpp"
@@ -24,10 +23,6 @@ constexpr int live_share = 4;
 constexpr auto long_slice = std::chrono::milliseconds(20);
 constexpr auto long_interval = std::chrono::milliseconds(200);
 
-/// False for a comparison, which needs only its two sides.
-template <class Query>
-constexpr bool needs_recording = !std::is_same_v<Query, comparison_query>;
-
 }  // namespace
 
 engine::engine(std::shared_ptr<trace::file> file, engine_options options)
@@ -46,16 +41,11 @@ void engine::refresh() {
 
 void engine::work_here(std::chrono::steady_clock::time_point until) { state_->pool.work_here(until); }
 
-bool engine::busy() const {
-  const auto& elsewhere = state_->options.elsewhere;
-  return state_->pool.busy() || state_->sums.busy() || (elsewhere && elsewhere->busy());
-}
+bool engine::busy() const { return state_->pool.busy() || state_->sums.busy(); }
 
 template <class Query>
 result<std::shared_ptr<const typename Query::result_type>> engine::ask_now(const Query& query) {
   using value_type = typename Query::result_type;
-  if constexpr (needs_recording<Query>)
-    if (const auto& elsewhere = state_->options.elsewhere) return ask_elsewhere_now(*elsewhere, query);
   const auto shared = [](result<value_type>&& found) -> result<std::shared_ptr<const value_type>> {
     if (!found) return tl::unexpected<error>(found.error());
     return std::make_shared<const value_type>(std::move(*found));
@@ -129,7 +119,6 @@ struct slot<Query>::state {
   };
   std::shared_ptr<cell> current = std::make_shared<cell>();
   std::uint64_t serial = 0;  ///< The number of the engine that `current` queries.
-  std::optional<asked_elsewhere<Query>> elsewhere;
 
   ~state() { current->cancelled = true; }
 
@@ -369,10 +358,7 @@ struct slot<Query>::state {
       current->cancelled = true;
       current = std::make_shared<cell>();
       serial = origin.serial;
-      elsewhere.reset();
-      if (needs_recording<Query> && origin.options.elsewhere) elsewhere.emplace(origin.options.elsewhere);
     }
-    if (elsewhere) return elsewhere->ask(query, origin.generation.load(), origin.options.wake);
     cell& at = *current;
     const std::scoped_lock lock(at.mutex);
     const bool same = at.answered && *at.answered == query;

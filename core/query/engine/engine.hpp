@@ -161,9 +161,6 @@ struct what_if_query {
   using result_type = what_if_curves;
 };
 
-/// Computes results in another process. ../elsewhere/answerer.hpp defines this class.
-class answerer;
-
 struct engine_options {
   unsigned threads = 0;        ///< 0: one less than the number of cores, at least 1. Threads run at lower priority.
   std::function<void()> wake;  ///< Called from a task's thread when a better result is ready.
@@ -176,8 +173,6 @@ struct engine_options {
   std::size_t memory_bytes = summary::usual_memory_limit;
   /// For a recording that grows beyond `memory_bytes`: see `growing_summary_options::settles_after`.
   trace::time_ns live_settles_after = 1'000'000'000;
-  /// Computes the results if this process does not have the recording's rows (`trace::file::without_rows`).
-  std::shared_ptr<answerer> elsewhere{};
 };
 
 /// Computes the results of queries about one open trace; each document has one engine. Holds the index of the snapshot

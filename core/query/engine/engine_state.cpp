@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "core/index/growing_index.hpp"
-#include "core/query/elsewhere/answerer.hpp"
 #include "core/summary/passes/finalize.hpp"
 
 namespace sluice::query {
@@ -43,14 +42,6 @@ engine::state::view engine::state::seen() {
 }
 
 void engine::state::load() {
-  if (options.elsewhere) {  // There is nothing to read in this process.
-    const std::scoped_lock lock(mutex);
-    loaded = built = true;
-    complete = true;
-    progress = 1;
-    changed.notify_all();
-    return;
-  }
   std::shared_ptr<const stored_sources> found = open_stored_sources(current(), options.memory_bytes);
   {
     const std::scoped_lock lock(mutex);
@@ -126,7 +117,6 @@ void engine::state::poll() {
     const std::scoped_lock lock(mutex);
     origin = opened;
   }
-  if (options.elsewhere) return look_elsewhere();
   const auto found = origin->refresh();
   if (!found) return;  // If the file vanished, keep its last state.
   // The successor is checked last, because a writer creates it before it ends the old file.
@@ -141,18 +131,6 @@ void engine::state::poll() {
   } else {
     unseen = opened->latest();
   }
-}
-
-void engine::state::look_elsewhere() {
-  const auto newer = options.elsewhere->newer_than(*current());
-  if (!newer) return;
-  {
-    const std::scoped_lock lock(mutex);
-    opened = newer;
-    target = newer->latest();
-    generation.fetch_add(1);
-  }
-  wake();
 }
 
 void engine::state::follow(std::shared_ptr<const trace::snapshot> newest) {

@@ -82,8 +82,6 @@ struct engine::state {
   void want_index();
   /// Checks for data appended to the file, and for a new file that replaced it.
   void poll();
-  /// Like `poll`, for a recording whose rows are in another process: requests its newer state.
-  void look_elsewhere();
   /// Resolves the names of native functions for a short time, then queues itself again if some are left.
   void find_symbols();
   /// Starts reading the data that a view of `seen`, `width` pixels wide, will need.

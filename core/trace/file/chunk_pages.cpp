@@ -102,7 +102,12 @@ std::string chunk_pages::damage() const {
   return damage_;
 }
 
-chunk_pages::page chunk_pages::found_by_walk(std::size_t number) const {
+chunk_pages::page chunk_pages::without_index(std::size_t number, const error& why) const {
+  if (why.code == error_code::io) {  // The other chunks cannot be read either, such as after a connection has ended.
+    const std::scoped_lock lock(mutex_);
+    damage_ = why.message + ": some data is missing";
+    return std::vector<chunk_info>(pages_[number].rows);
+  }
   std::call_once(walked_, [this] { walk(); });
   return {walked_chunks_.begin() + static_cast<std::ptrdiff_t>(first_[number]),
           walked_chunks_.begin() + static_cast<std::ptrdiff_t>(first_[number + 1])};
@@ -115,7 +120,7 @@ std::shared_ptr<const chunk_pages::page> chunk_pages::read(std::size_t number) c
   }
   page output;
   output.reserve(pages_[number].rows);
-  if (!decode(number, output)) output = found_by_walk(number);
+  if (const auto got = decode(number, output); !got) output = without_index(number, got.error());
   auto shared = std::make_shared<const page>(std::move(output));
   const std::scoped_lock lock(mutex_);
   if (!kept_[number]) kept_[number] = std::move(shared);
@@ -126,10 +131,11 @@ void chunk_pages::read_all(std::size_t first, std::size_t end, std::vector<chunk
   infos.reserve(infos.size() + first_[end] - first_[first]);
   for (std::size_t number = first; number < end; ++number) {
     const std::size_t before = infos.size();
-    if (decode(number, infos)) continue;
+    const auto got = decode(number, infos);
+    if (got) continue;
     infos.resize(before);
-    const page walked = found_by_walk(number);
-    infos.insert(infos.end(), walked.begin(), walked.end());
+    const page others = without_index(number, got.error());
+    infos.insert(infos.end(), others.begin(), others.end());
   }
 }
 

@@ -41,7 +41,8 @@ class chunk_pages {
   chunk_pages(const chunk_source& source, std::uint64_t file_size) : from_(source), file_size_(file_size) {}
   [[nodiscard]] bool load();
   [[nodiscard]] result<void> decode(std::size_t number, page& into) const;
-  [[nodiscard]] page found_by_walk(std::size_t number) const;
+  /// Returns the chunks of a page that could not be read. If the file can be read, a walk finds them.
+  [[nodiscard]] page without_index(std::size_t number, const error& why) const;
   void walk() const;
 
   const chunk_source from_;

@@ -29,6 +29,7 @@ class chunk_source {
   explicit chunk_source(std::shared_ptr<byte_source> bytes) : bytes_(std::move(bytes)) {}
 
   [[nodiscard]] byte_source& bytes() const { return *bytes_; }
+  [[nodiscard]] const std::shared_ptr<byte_source>& shared_bytes() const { return bytes_; }
   [[nodiscard]] const std::string& path() const { return bytes_->name(); }
 
   /// Fills `bytes` from the file. Error `corrupt` if the file ends earlier.

@@ -20,19 +20,6 @@ namespace {
 /// This bit is set in the offset of a summary chunk that is in the second of two files. No file is that long.
 constexpr std::uint64_t in_rest = std::uint64_t{1} << 63U;
 
-/// The source of a recording whose rows are stored elsewhere.
-class no_rows final : public byte_source {
- public:
-  explicit no_rows(const outline& about) : byte_source(about.path), there_{about.file_bytes, about.growing, {}} {}
-  result<extent> poll() override { return there_; }
-  result<std::size_t> read_at(std::uint64_t /*offset*/, std::span<std::byte> /*into*/) const override {
-    return fail(error_code::unavailable, "the rows of the recording are not available on this machine", name());
-  }
-
- private:
-  const extent there_;
-};
-
 template <class Row>
 auto& get_table(tables& all_tables) {
   if constexpr (std::is_same_v<Row, string_row>)
@@ -343,13 +330,10 @@ std::shared_ptr<const snapshot> snapshot::with_warning(std::string line) const {
   return output;
 }
 
-outline snapshot::about() const {
-  return {path(), tables_, warnings(), file_bytes_, begin_, end_, realtime_origin_, complete_, growing_, simulated_};
-}
-
 file::file(std::unique_ptr<state> s) : state_(std::move(s)) {}
 file::~file() = default;
 const std::string& file::path() const { return state_->path; }
+std::shared_ptr<byte_source> file::source() const { return state_->source.shared_bytes(); }
 
 result<std::shared_ptr<file>> file::open(const std::string& path, const reader_options& options) {
   auto source = open_local_source(path);
@@ -390,26 +374,6 @@ result<std::shared_ptr<file>> file::open(std::shared_ptr<byte_source> source, co
   const std::scoped_lock lock(opened->state_->mutex);
   opened->state_->latest = opened->state_->grow(*there);
   return opened;
-}
-
-std::shared_ptr<file> file::without_rows(outline about) {
-  auto s = std::make_unique<state>(std::make_shared<no_rows>(about), reader_options{});
-  s->local = std::make_shared<const local_files>();
-  auto only = std::make_shared<snapshot>();
-  only->tables_ = std::move(about.tables);
-  only->chunks_ = only->summaries_ = std::make_shared<const chunk_list>();
-  only->warnings_ = std::make_shared<const std::vector<std::string>>(std::move(about.warnings));
-  only->version_ = 1;
-  only->file_bytes_ = about.file_bytes;
-  only->begin_ = about.begin;
-  only->end_ = about.end;
-  only->complete_ = about.complete;
-  only->growing_ = about.growing;
-  only->simulated_ = about.simulated;
-  only->local_ = s->local;
-  only->realtime_origin_ = about.realtime_origin;
-  s->latest = std::move(only);
-  return std::shared_ptr<file>(new file(std::move(s)));
 }
 
 std::shared_ptr<const snapshot> file::latest() const {

@@ -38,20 +38,6 @@ struct reader_options {
 
 class file;
 
-/// Everything in a snapshot except the rows of events. Used to show a recording whose rows are stored elsewhere.
-struct outline {
-  std::string path;
-  std::shared_ptr<const trace::tables> tables;
-  std::vector<std::string> warnings;
-  std::uint64_t file_bytes = 0;
-  time_ns begin = 0;
-  time_ns end = -1;
-  std::int64_t realtime_origin = 0;
-  bool complete = false;
-  bool growing = false;
-  bool simulated = false;
-};
-
 /// A recording as it was at one moment: immutable, cheap to hold, and readable from any thread. Data that a later
 /// refresh finds is only in a later snapshot.
 class snapshot {
@@ -117,8 +103,6 @@ class snapshot {
   [[nodiscard]] bool are_settled(std::span<const chunk_info> summaries) const;
   /// Returns a copy of this snapshot with the additional warning `line`.
   [[nodiscard]] std::shared_ptr<const snapshot> with_warning(std::string line) const;
-
-  [[nodiscard]] outline about() const;
 
   /// Returns the rows of chunk number `index`, from the cache if possible. `Row` must match the type of the chunk.
   /// Thread-safe. May read from disk. Errors: io, corrupt (with file and offset).
@@ -201,8 +185,6 @@ class file : public std::enable_shared_from_this<file> {
   /// Opens the recording that `source` provides. Errors as above, except not_found.
   [[nodiscard]] static result<std::shared_ptr<file>> open(std::shared_ptr<byte_source> source,
                                                           const reader_options& options = {});
-  /// Returns a recording of which only `about` is available. Its snapshot has no chunks, and `refresh` finds nothing.
-  [[nodiscard]] static std::shared_ptr<file> without_rows(outline about);
   ~file();
 
   /// Returns the newest snapshot. Thread-safe.
@@ -220,6 +202,8 @@ class file : public std::enable_shared_from_this<file> {
   bool adopt(const std::shared_ptr<const snapshot>& amended);
 
   [[nodiscard]] const std::string& path() const;
+  /// The source of the recording's bytes.
+  [[nodiscard]] std::shared_ptr<byte_source> source() const;
 
  private:
   friend class snapshot;

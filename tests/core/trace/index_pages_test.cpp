@@ -26,6 +26,7 @@ class counted_bytes final : public byte_source {
   explicit counted_bytes(std::vector<char> content) : byte_source("memory"), content_(std::move(content)) {}
   result<extent> poll() override { return extent{content_.size(), false, {}}; }
   result<std::size_t> read_at(std::uint64_t offset, std::span<std::byte> into) const override {
+    if (lost_) return fail(error_code::io, "the connection has ended", name());
     const std::size_t begin = std::min<std::size_t>(offset, content_.size());
     const std::size_t bytes = std::min(into.size(), content_.size() - begin);
     std::memcpy(into.data(), content_.data() + begin, bytes);
@@ -33,10 +34,12 @@ class counted_bytes final : public byte_source {
     return bytes;
   }
   [[nodiscard]] std::size_t read() const { return read_; }
+  void lose() { lost_ = true; }
 
  private:
   std::vector<char> content_;
   mutable std::size_t read_ = 0;
+  bool lost_ = false;
 };
 
 std::vector<char> make_content(const std::string& path) {
@@ -254,7 +257,17 @@ TEST(index_pages, that_are_damaged_are_reported_in_one_line) {
   static_cast<void>(now->chunks());
   const std::vector<std::string> expected = {"the index of the file is damaged; its chunks were found without it"};
   EXPECT_EQ(now->warnings(), expected);
-  EXPECT_EQ(now->about().warnings, expected);
+  EXPECT_EQ(now->warnings(), expected);
+}
+
+TEST(index_pages, that_can_no_longer_be_read_are_not_called_damaged) {
+  const auto bytes = std::make_shared<counted_bytes>(recording(kernels, tiles));
+  const auto now = file::open(bytes).value()->latest();
+  bytes->lose();
+  const std::size_t count = now->chunk_count();
+  EXPECT_EQ(now->chunks().size(), count);
+  const std::vector<std::string> expected = {"the connection has ended: some data is missing"};
+  EXPECT_EQ(now->warnings(), expected);
 }
 
 TEST(index_pages, that_are_damaged_say_how_many_chunks_are_lost) {

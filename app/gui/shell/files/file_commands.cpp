@@ -87,7 +87,7 @@ void file_commands::add_closing_commands(command_registry& commands) {
                 .enabled =
                     [this] {
                       const document* shown = home_.session.active();
-                      return home_.session.ready() && !shown->live && !shown->answerer;
+                      return home_.session.ready() && !shown->live && !shown->host;
                     }});
   commands.add({.id = "file.sources_from",
                 .title = "Add source folder...",

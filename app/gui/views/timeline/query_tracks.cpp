@@ -32,7 +32,7 @@ std::string name_of_query(const std::string& text) {
 
 void query_tracks::add(const document& subject, std::string text, std::function<void()> wake) {
   const std::uint64_t id = XXH3_64bits_withSeed(text.data(), text.size(), id_seed);
-  if (find(id) != nullptr || all_.size() >= most || subject.answerer) return;
+  if (find(id) != nullptr || all_.size() >= most || subject.host) return;
   one output;
   output.id = id;
   output.about.id = id;

@@ -10,7 +10,7 @@
 #include "core/query/engine/engine.hpp"
 #include "core/remote/address.hpp"
 #include "core/remote/connection.hpp"
-#include "core/remote/remote_results.hpp"
+#include "core/remote/remote_source.hpp"
 #include "tests/app/cli/sluice_program.hpp"
 
 namespace sluice {
@@ -44,8 +44,8 @@ TEST_F(serve_test, results_as_the_file_itself_does) {
   EXPECT_EQ(opened->title, "pytorch-training.sluice");
   const auto here = trace::file::open(training).value();
   EXPECT_EQ(opened->file->latest()->end(), here->latest()->end());
-  EXPECT_TRUE(opened->file->latest()->chunks().empty());
-  query::engine there(opened->file, {.threads = 1, .wake = {}, .elsewhere = opened->answerer});
+  EXPECT_FALSE(opened->file->latest()->recorded_here());
+  query::engine there(opened->file, {.threads = 1, .wake = {}});
   query::engine local(here);
   const auto a = there.ask_now(query::report_query{}).value();
   const auto b = local.ask_now(query::report_query{}).value();
@@ -56,6 +56,21 @@ TEST_F(serve_test, results_as_the_file_itself_does) {
   }
   const auto tracks = there.ask_now(query::tracks_query{}).value();
   EXPECT_EQ(tracks->tracks.size(), local.ask_now(query::tracks_query{}).value()->tracks.size());
+  const query::sql_task counted("SELECT count(*) FROM alloc", [&](const std::string& text, auto then) {
+    return opened->host->ask(text, std::move(then));
+  });
+  for (int i = 0; i < 2'000 && !counted.done(); ++i) ::usleep(10'000);
+  ASSERT_EQ(counted.found()->rows, 1U);
+  EXPECT_NE(counted.found()->text(0, 0), "0");
+}
+
+TEST_F(serve_test, another_tools_file_is_imported_there) {
+  write("copies.json", R"([{"ph": "X", "cat": "kernel", "name": "gemm", "ts": 1, "dur": 2, "pid": 0, "tid": 7}])");
+  const auto opened =
+      remote::open_address("ssh://host" + std::filesystem::absolute(file("copies.json")).string(), {}, {});
+  ASSERT_TRUE(opened) << opened.error().to_string();
+  EXPECT_EQ(opened->title, "copies.json");
+  EXPECT_GT(opened->file->latest()->chunk_count(), 0U);
 }
 
 TEST_F(serve_test, a_path_reaches_the_other_side_whatever_is_in_it) {
@@ -108,8 +123,8 @@ TEST_F(serve_test, what_came_stays_when_the_other_side_dies) {
   const auto by = remote::connection::to_program({SLUICE_BINARY_DIR "/sluice", "serve", "--stdio", training}, "host",
                                                  seconds(60), {})
                       .value();
-  const auto opened = remote::get_results(by).value();
-  query::engine asks(opened.file, {.threads = 1, .wake = {}, .elsewhere = opened.answerer});
+  const auto opened = remote::open_remote(by).value();
+  query::engine asks(opened, {.threads = 1, .wake = {}});
   query::slot<query::report_query> shown;
   for (int i = 0; i < 2'000 && !shown.ask(asks, {}).complete; ++i) ::usleep(10'000);
   ASSERT_TRUE(shown.ask(asks, {}).complete);
@@ -117,7 +132,7 @@ TEST_F(serve_test, what_came_stays_when_the_other_side_dies) {
   for (int i = 0; i < 500 && by->alive(); ++i) ::usleep(10'000);
   EXPECT_FALSE(by->alive());
   EXPECT_TRUE(shown.ask(asks, {}));
-  EXPECT_FALSE(asks.ask_now(query::messages_query{}));
+  EXPECT_TRUE(asks.ask_now(query::messages_query{}));
 }
 
 }  // namespace
