@@ -237,11 +237,11 @@ result<std::string> difference_text(const diff_wanted& wanted) {
                 "name a second recording, or two ranges with --range and --against");
   }
   const std::string& text_after = wanted.against.empty() ? wanted.range : wanted.against;
-  auto first = metrics_of_recording::open(wanted.files[0], wanted.range.empty(), &wanted.sources_from);
+  auto first = metrics_of_recording::open(wanted.files[0], &wanted.sources_from);
   if (!first) return tl::unexpected(first.error());
   std::optional<metrics_of_recording> second;
   if (wanted.files.size() == 2) {
-    auto opened = metrics_of_recording::open(wanted.files[1], text_after.empty(), &wanted.sources_from);
+    auto opened = metrics_of_recording::open(wanted.files[1], &wanted.sources_from);
     if (!opened) return tl::unexpected(opened.error());
     second.emplace(*std::move(opened));
   }
@@ -252,10 +252,12 @@ result<std::string> difference_text(const diff_wanted& wanted) {
   if (!after) return tl::unexpected(after.error());
   symbols::frame_cache names_after(symbols::options_for(other.snapshot()));
   const auto metrics_before = first->compared(*before);
+  if (!metrics_before) return tl::unexpected(metrics_before.error());
   const auto metrics_after = other.compared(*after);
+  if (!metrics_after) return tl::unexpected(metrics_after.error());
   const auto devices = second ? metrics::device_match::by_role : metrics::device_match::by_ordinal;
-  const auto found = metrics::compare({metrics_before, first->tables()}, first->names(),
-                                      {metrics_after, other.tables()}, names_after, devices);
+  const auto found = metrics::compare({*metrics_before, first->tables()}, first->names(),
+                                      {*metrics_after, other.tables()}, names_after, devices);
   const auto title = [](const metrics_of_recording& recording, const std::optional<time_range>& range) {
     if (!range) return recording.path();
     return fmt::format("{}, {} to {}", recording.path(), format_moment(range->begin), format_moment(range->end));

@@ -52,14 +52,13 @@ int print(const report_options& options) {
     complain("no recording given; expected: sluice report FILE");
     return status_usage;
   }
-  const bool of_all = options.range.empty();
-  auto opened = metrics_of_recording::open(options.file, of_all, &options.sources_from);
+  auto opened = metrics_of_recording::open(options.file, &options.sources_from);
   if (!opened) {
     complain(opened.error().to_string());
     return get_status(opened.error());
   }
   std::optional<time_range> range;
-  if (!of_all) {
+  if (!options.range.empty()) {
     const auto parsed = parse_range(options.range, index::recorded_range(opened->snapshot()));
     if (!parsed) {
       complain(parsed.error().to_string());
@@ -67,7 +66,12 @@ int print(const report_options& options) {
     }
     range = *parsed;
   }
-  metrics::report whole_report = opened->report(range, symbols::attribution_named(options.by));
+  auto found = opened->report(range, symbols::attribution_named(options.by));
+  if (!found) {
+    complain(found.error().to_string());
+    return get_status(found.error());
+  }
+  metrics::report& whole_report = *found;
   const bool json = options.format == "json";
   std::optional<metrics::one_rank> only;
   if (const auto rank = options.rank || json ? options.rank : metrics::rank_to_show(whole_report)) {

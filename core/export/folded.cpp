@@ -7,8 +7,8 @@
 #include <optional>
 
 #include "core/export/formats.hpp"
-#include "core/index/growing_index.hpp"
-#include "core/query/results/result_functions.hpp"
+#include "core/query/engine/section_result.hpp"
+#include "core/summary/passes/recording_sections.hpp"
 
 namespace sluice::exports {
 namespace {
@@ -48,12 +48,42 @@ std::string frame_text(const symbols::frame_line& line, job& export_job) {
   return text;
 }
 
+/// Sums up the stacks over the sections of the recording.
+result<query::stack_view> sum_up(job& export_job, const query::stacks_query& query) {
+  const std::shared_ptr<const trace::snapshot> trace(std::shared_ptr<void>(), &export_job.trace());
+  const auto sections =
+      summary::recording_sections::open(trace, [&export_job] { return !export_job.cancelled().load(); });
+  if (!sections) return tl::unexpected(sections.error());
+  symbols::frame_cache frames(symbols::options_for(*trace));
+  bool provisional = false;
+  const auto sum = query::gather(query);
+  result<query::stack_view> view;
+  const auto chunks = trace->chunks();
+  std::size_t chunks_done = 0;
+  const auto add = [&](const index::event_store& store, time_range part) -> result<void> {
+    const query::sources source{.index = store,
+                                .trace = *trace,
+                                .cancelled = export_job.cancelled(),
+                                .frames = frames,
+                                .provisional = provisional};
+    if (auto added = sum->add(source, part); !added) return added;
+    for (; chunks_done < chunks.size() && chunks[chunks_done].min_time < part.end; ++chunks_done)
+      if (auto on = export_job.chunk_done(chunks[chunks_done]); !on) return on;
+    if (part.end >= query.range.end) view = sum->evaluate(source);
+    return {};
+  };
+  result<void> added;
+  const auto read =
+      (*sections)->for_each(query::get_scope(query), query.range, [&](const auto& store, time_range part) {
+        added = add(store, part);
+        return added.has_value();
+      });
+  if (!read) return tl::unexpected(read.error());
+  if (!added) return tl::unexpected(added.error());
+  return view;
+}
+
 result<query::stack_view> list_stacks(job& export_job, query::stack_measure measure) {
-  index::growing_index index;
-  const auto chunks = export_job.trace().chunks();
-  for (std::size_t done = 0; !index.absorb(export_job.trace(), 1); ++done)
-    if (auto on = export_job.chunk_done(chunks[std::min(done, chunks.size() - 1)]); !on)
-      return tl::unexpected(on.error());
   query::stacks_query query;
   query.range = export_job.range();
   query.measure = measure;
@@ -69,13 +99,7 @@ result<query::stack_view> list_stacks(job& export_job, query::stack_measure meas
                   of_threads ? "expected device:ID or thread:ID" : "expected device:ID");
     query.device = trace::device_id{one.id};
   }
-  symbols::frame_cache frames(symbols::options_for(export_job.trace()));
-  bool provisional = false;
-  return query::result_to(query, {.index = index,
-                                  .trace = export_job.trace(),
-                                  .cancelled = export_job.cancelled(),
-                                  .frames = frames,
-                                  .provisional = provisional});
+  return sum_up(export_job, query);
 }
 
 }  // namespace

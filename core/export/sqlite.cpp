@@ -150,19 +150,19 @@ bool is_wanted(const query::metric_table& table, const query::metric_rows& rows,
 result<void> write_metrics(job& export_job, const query::metric_table& table, query::sql_context& context,
                            database& to) {
   if (auto output = to.run(create_text(table.name, table.columns)); !output) return output;
-  const auto rows = table.make(context, export_job.wanted().range);
-  if (!rows) return tl::unexpected(rows.error());
   inserter into(to, table.name, table.columns.size());
   std::vector<std::string> scratch(table.columns.size());
-  for (std::size_t row = 0; row < (*rows)->size(); ++row) {
-    if (export_job.cancelled())
-      return fail(error_code::cancelled, "the export was cancelled", export_job.trace().path());
-    if (!is_wanted(table, **rows, row, export_job)) continue;
-    for (std::size_t i = 0; i < table.columns.size(); ++i)
-      into.set(i, (*rows)->at(row, i, scratch[i]), table.columns[i].role, export_job);
-    if (auto put = into.put(); !put) return put;
-  }
-  return {};
+  return table.for_each(context, export_job.wanted().range, [&](const query::metric_rows& rows) -> result<void> {
+    for (std::size_t row = 0; row < rows.size(); ++row) {
+      if (export_job.cancelled())
+        return fail(error_code::cancelled, "the export was cancelled", export_job.trace().path());
+      if (!is_wanted(table, rows, row, export_job)) continue;
+      for (std::size_t i = 0; i < table.columns.size(); ++i)
+        into.set(i, rows.at(row, i, scratch[i]), table.columns[i].role, export_job);
+      if (auto put = into.put(); !put) return put;
+    }
+    return {};
+  });
 }
 
 /// Creates indexes for the columns that the views and most queries look up.

@@ -106,8 +106,8 @@ struct known_slice {
 /// The scope of queries that an index of a section can answer. Rows that the scope does not need are not read.
 enum class section_scope : std::uint8_t {
   timeline,   ///< Curves and slices for drawing. Blocks are discarded once they have been added to the curves.
-  memory,     ///< Blocks and their categories, without device or host activity.
-  metrics,    ///< Everything in `timeline` and `memory`, plus busy times of devices and threads, failures, losses.
+  memory,     ///< Blocks and their categories, and failed allocations, without device or host activity.
+  metrics,    ///< Everything in `timeline` and `memory`, plus busy times of devices and threads, losses.
   everything  ///< Everything in `metrics`, plus uses of blocks, and the API calls that requested copies.
 };
 /// True if an index with scope `held` can answer queries with scope `asked`. Queries with scope `timeline` need an
@@ -185,6 +185,7 @@ struct section_facts {
     case row_type::file_io:
       return is_drawn(scope);
     case row_type::alloc_failed:
+      return scope != section_scope::timeline;
     case row_type::loss:
       return scope >= section_scope::metrics;
     default:

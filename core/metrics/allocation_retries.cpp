@@ -145,17 +145,22 @@ std::vector<trace::event_id> retries_builder::survived() const {
   return ids;
 }
 
+std::vector<trace::alloc_failed_event> failures_that_reached(const retries_builder& retries,
+                                                             std::span<const trace::alloc_failed_event> failed) {
+  const std::vector<trace::event_id> survived = retries.survived();
+  std::vector<trace::alloc_failed_event> rows;
+  for (const trace::alloc_failed_event& row : failed)
+    if (!std::binary_search(survived.begin(), survived.end(), row.id)) rows.push_back(row);
+  std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.time < b.time; });
+  return rows;
+}
+
 std::vector<trace::alloc_failed_event> failures_that_reached(const index::memory_use& memory,
                                                              const trace::snapshot& trace) {
   const metrics_scope scope{&trace, all_time};
   retries_builder retries(scope);
   retries.add(memory);
-  const std::vector<trace::event_id> survived = retries.survived();
-  std::vector<trace::alloc_failed_event> rows;
-  for (const trace::alloc_failed_event& row : memory.failed())
-    if (!std::binary_search(survived.begin(), survived.end(), row.id)) rows.push_back(row);
-  std::stable_sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) { return a.time < b.time; });
-  return rows;
+  return failures_that_reached(retries, memory.failed());
 }
 
 }  // namespace sluice::metrics

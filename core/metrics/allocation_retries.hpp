@@ -87,8 +87,11 @@ class retries_builder {
   std::map<key, std::vector<attempt>> threads_;
 };
 
-/// Returns the failed allocations that reached the program, in order of time. `memory` must cover the whole recording
-/// `trace`. O(blocks).
+/// Returns those of `failed`, all failures of a recording, that reached the program, in order of time. All sections of
+/// the recording must have been added to `retries`. O(failures * log failures).
+[[nodiscard]] std::vector<trace::alloc_failed_event> failures_that_reached(
+    const retries_builder& retries, std::span<const trace::alloc_failed_event> failed);
+/// The same for `memory`, which must cover the whole recording `trace`. O(blocks).
 [[nodiscard]] std::vector<trace::alloc_failed_event> failures_that_reached(const index::memory_use& memory,
                                                                            const trace::snapshot& trace);
 

@@ -54,14 +54,20 @@ class line_fit {
 
 }  // namespace
 
-std::vector<category> get_categories(const allocator_requests& requests, const index::memory_use& memory,
-                                     std::span<const index::block_category> categories) {
+void block_categories::add(const index::memory_use& memory, std::span<const index::block_category> categories,
+                           time_range run) {
+  const auto blocks = memory.blocks();
+  for (std::size_t i = 0; i < std::min(blocks.size(), categories.size()); ++i)
+    if (categories[i].kind != category::none && blocks[i].layer == trace::layer::framework && run.holds(blocks[i].born))
+      known_.emplace(raw(blocks[i].id), categories[i].kind);
+}
+
+std::vector<category> block_categories::of(const allocator_requests& requests) const {
   std::vector<category> items;
   items.reserve(requests.ids.size());
   for (const trace::block_id id : requests.ids) {
-    const index::block_record* block = memory.find(id);
-    const auto at = block == nullptr ? categories.size() : static_cast<std::size_t>(block - memory.blocks().data());
-    items.push_back(at < categories.size() ? categories[at].kind : category::none);
+    const auto known = known_.find(raw(id));
+    items.push_back(known == known_.end() ? category::none : known->second);
   }
   return items;
 }

@@ -5,8 +5,10 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <unordered_map>
 #include <vector>
 
+#include "core/base/time/time_range.hpp"
 #include "core/index/memory/memory_use.hpp"
 #include "core/index/tensors/categories.hpp"
 #include "core/replay/requests.hpp"
@@ -17,11 +19,18 @@ namespace sluice::replay {
 /// A number for each category of blocks.
 using by_category = std::array<double, index::category_count>;
 
-/// Returns the category of each block in `requests`, indexed by block number. `categories` is indexed by position in
-/// `memory.blocks()`. O(blocks).
-[[nodiscard]] std::vector<index::category> get_categories(const allocator_requests& requests,
-                                                          const index::memory_use& memory,
-                                                          std::span<const index::block_category> categories);
+/// The categories of the blocks of a recording, collected section by section. Takes some 40 bytes of memory per block
+/// that has a category and belongs to a framework.
+class block_categories {
+ public:
+  /// Adds the blocks that were allocated in `run`. `categories` is indexed by position in `memory.blocks()`. O(blocks).
+  void add(const index::memory_use& memory, std::span<const index::block_category> categories, time_range run);
+  /// Returns the category of each block in `requests`, indexed by block number. O(blocks).
+  [[nodiscard]] std::vector<index::category> of(const allocator_requests& requests) const;
+
+ private:
+  std::unordered_map<std::uint64_t, index::category> known_;
+};
 
 /// Returns the maximum of the live bytes of each category. `of_block` is indexed by block number. O(requests).
 [[nodiscard]] by_category highest_bytes(const allocator_requests& requests, std::span<const index::category> of_block);

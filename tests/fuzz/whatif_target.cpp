@@ -265,10 +265,12 @@ void run_imported(std::span<const std::uint8_t> input) {
   while (!index.absorb(*snapshot, snapshot->chunks().size() + 1)) {
   }
   const auto facts = index.tensors(*snapshot);
+  replay::block_categories categories;
+  categories.add(index.memory(), facts->categories, all_time);
   for (const recorded_events& each : replay::recorded_allocators(index.memory(), snapshot->tables())) {
     allocator_requests requests = replay::collect_requests(each, snapshot->tables());
     replay::put_moments(std::span(&requests, 1), facts->steps->lists(), index.memory().failed());
-    check_all(each, requests, replay::get_categories(requests, index.memory(), facts->categories));
+    check_all(each, requests, categories.of(requests));
   }
 }
 

@@ -62,9 +62,11 @@ result<checked_recording> check_recording(const check_wanted& wanted) {
   std::optional<double> tolerance = usual_tolerance;
   if (auto put = put_limit(tolerance, wanted.tolerance, share_named, "tolerance", "a share such as 3%"); !put)
     return tl::unexpected(put.error());
-  auto now = metrics_of_recording::open(wanted.file, true, &wanted.sources_from);
+  auto now = metrics_of_recording::open(wanted.file, &wanted.sources_from);
   if (!now) return tl::unexpected(now.error());
-  const metrics::report report = now->report();
+  const auto found = now->report();
+  if (!found) return tl::unexpected(found.error());
+  const metrics::report& report = *found;
 
   checked_recording recording;
   recording.path = wanted.file;
@@ -78,13 +80,16 @@ result<checked_recording> check_recording(const check_wanted& wanted) {
   recording.conditions = metrics::check({report, now->tables(), get_line}, *limits);
   if (wanted.baseline.empty()) return recording;
 
-  auto old = metrics_of_recording::open(wanted.baseline, true, &wanted.sources_from);
+  auto old = metrics_of_recording::open(wanted.baseline, &wanted.sources_from);
   if (!old) return tl::unexpected(old.error());
-  const metrics::report old_report = old->report();
-  const metrics::compared_metrics old_metrics = old->compared();
-  const metrics::compared_metrics metrics = now->compared();
-  auto compared = metrics::check_baseline({old_report, old_metrics, old->tables(), old->names()},
-                                          {report, metrics, now->tables(), now->names()}, *tolerance);
+  const auto old_report = old->report();
+  if (!old_report) return tl::unexpected(old_report.error());
+  const auto old_metrics = old->compared();
+  if (!old_metrics) return tl::unexpected(old_metrics.error());
+  const auto metrics = now->compared();
+  if (!metrics) return tl::unexpected(metrics.error());
+  auto compared = metrics::check_baseline({*old_report, *old_metrics, old->tables(), old->names()},
+                                          {report, *metrics, now->tables(), now->names()}, *tolerance);
   recording.conditions.insert(recording.conditions.end(), std::make_move_iterator(compared.begin()),
                               std::make_move_iterator(compared.end()));
   return recording;

@@ -117,7 +117,7 @@ struct opened_report {
 
 result<opened_report> report_asked_for(const json& arguments) {
   const std::string text = text_of_argument(arguments, "range");
-  auto metrics = metrics_of_recording::open(text_of_argument(arguments, "file"), text.empty());
+  auto metrics = metrics_of_recording::open(text_of_argument(arguments, "file"));
   if (!metrics) return tl::unexpected(metrics.error());
   std::optional<time_range> range;
   if (!text.empty()) {
@@ -125,8 +125,9 @@ result<opened_report> report_asked_for(const json& arguments) {
     if (!parsed) return tl::unexpected(parsed.error());
     range = *parsed;
   }
-  metrics::report report = metrics->report(range);
-  return opened_report{*std::move(metrics), std::move(report)};
+  auto report = metrics->report(range);
+  if (!report) return tl::unexpected(report.error());
+  return opened_report{*std::move(metrics), *std::move(report)};
 }
 
 result<json> report_as_json(const json& arguments) {
@@ -299,13 +300,15 @@ std::optional<trace::layer> layer_named(const std::string& name) {
 }
 
 result<json> blocks_at_tool(const json& arguments) {
-  auto metrics = metrics_of_recording::open(text_of_argument(arguments, "file"), true);
+  auto metrics = metrics_of_recording::open(text_of_argument(arguments, "file"));
   if (!metrics) return tl::unexpected(metrics.error());
   std::optional<trace::layer> layer = layer_named(text_of_argument(arguments, "layer"));
   std::optional<trace::time_ns> time;
   if (const auto given = arguments.find("time_ns"); given != arguments.end()) time = given->get<trace::time_ns>();
   if (!layer || !time) {
-    const metrics::report report = metrics->report();
+    const auto found = metrics->report();
+    if (!found) return tl::unexpected(found.error());
+    const metrics::report& report = *found;
     const auto judged = metrics::most_telling_memory(report);
     if (!layer && judged) layer = judged->layer;
     std::uint64_t highest = 0;

@@ -11,12 +11,12 @@
 namespace sluice::cli {
 
 result<std::optional<std::string>> failure_line(const std::string& path) {
-  constexpr bool whole = false;
-  auto opened = metrics_of_recording::open(path, whole);
+  auto opened = metrics_of_recording::open(path);
   if (!opened) return tl::unexpected<error>(opened.error());
-  const metrics::report whole_report = opened->report();
-  if (whole_report.failures.empty()) return std::nullopt;
-  const metrics::failed_allocation& failed = whole_report.failures.back();
+  const auto whole_report = opened->report();
+  if (!whole_report) return tl::unexpected<error>(whole_report.error());
+  if (whole_report->failures.empty()) return std::nullopt;
+  const metrics::failed_allocation& failed = whole_report->failures.back();
   const trace::tables& tables = opened->tables();
   std::string text = fmt::format("out of memory: {} requested", format_bytes(failed.bytes));
   if (tables.devices.rows().size() > 1) text += " on " + index::short_label(failed.device, tables);
@@ -31,9 +31,10 @@ result<std::optional<std::string>> failure_line(const std::string& path) {
   metrics::code_places places(tables, names);
   if (const std::string place = to_text(places.of(stack)); !place.empty()) text += " by " + place;
 
-  const metrics::report until = opened->report(time_range{whole_report.whole.range.begin, failed.time});
+  const auto until = opened->statistics(time_range{whole_report->whole.range.begin, failed.time});
+  if (!until) return tl::unexpected<error>(until.error());
   std::uint64_t in_use = 0;
-  for (const metrics::memory_statistics& each : until.whole.memory) {
+  for (const metrics::memory_statistics& each : until->memory) {
     if (each.device == failed.device && each.layer == failed.layer && each.kind == failed.kind)
       saturating_add(in_use, each.at_end);
   }

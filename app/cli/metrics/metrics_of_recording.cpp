@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "core/base/cancel.hpp"
+#include "core/metrics/comparison/compared_side.hpp"
 #include "core/summary/stored/stored_metrics.hpp"
 
 namespace sluice::cli {
@@ -12,35 +14,52 @@ metrics_of_recording::metrics_of_recording(std::string path, std::shared_ptr<tra
       snapshot_(file_->latest()),
       names_(std::make_unique<symbols::frame_cache>(symbols::options_for(*snapshot_))) {}
 
-result<metrics_of_recording> metrics_of_recording::open(const std::string& path, bool whole,
+result<metrics_of_recording> metrics_of_recording::open(const std::string& path,
                                                         const std::vector<std::string>* sources_from) {
-  auto file = open_recording(path, whole ? wanted_of_recording::metrics : wanted_of_recording::rows, sources_from);
+  auto file = open_recording(path, wanted_of_recording::metrics, sources_from);
   if (!file) return tl::unexpected(file.error());
   return metrics_of_recording(path, *std::move(file));
 }
 
-const index::growing_index& metrics_of_recording::index() {
-  if (index_ == nullptr) {
-    index_ = std::make_unique<index::growing_index>();
-    while (!index_->absorb(*snapshot_, snapshot_->chunks().size() + 1)) {
-    }
+result<summary::recording_sections*> metrics_of_recording::sections() {
+  if (sections_ == nullptr) {
+    auto opened = summary::recording_sections::open(snapshot_);
+    if (!opened) return tl::unexpected(opened.error());
+    sections_ = std::move(*opened);
   }
-  return *index_;
+  return sections_.get();
 }
 
-metrics::report metrics_of_recording::report(std::optional<time_range> range, std::optional<symbols::attribution> by) {
-  const metrics::naming names{.book = *names_, .by = by};
-  if (const auto stored = range ? nullptr : summary::find_stored_metrics(*snapshot_))
-    return metrics::make_report(stored->metrics, *snapshot_, names);
-  return metrics::make_report(index(), *snapshot_, range, names);
+result<metrics::report> metrics_of_recording::report(std::optional<time_range> range,
+                                                     std::optional<symbols::attribution> by) {
+  const auto source = sections();
+  if (!source) return tl::unexpected(source.error());
+  auto found = (*source)->report(range);
+  if (!found) return tl::unexpected(found.error());
+  return metrics::make_report(std::move(*found), *snapshot_, {.book = *names_, .by = by});
 }
 
-metrics::compared_metrics metrics_of_recording::compared(std::optional<time_range> range) {
-  if (!range) {
-    const auto stored = summary::find_stored_metrics(*snapshot_);
-    if (auto kept = stored ? summary::metrics_to_compare(*stored) : std::nullopt) return std::move(*kept);
-  }
-  return metrics::metrics_to_compare(index(), *snapshot_, range.value_or(index::recorded_range(*snapshot_)));
+result<metrics::range_statistics> metrics_of_recording::statistics(std::optional<time_range> range) {
+  const auto source = sections();
+  if (!source) return tl::unexpected(source.error());
+  return (*source)->statistics(range);
+}
+
+result<metrics::compared_metrics> metrics_of_recording::compared(std::optional<time_range> range) {
+  const auto source = sections();
+  if (!source) return tl::unexpected(source.error());
+  const auto& stored = (*source)->stored();
+  if (!range && stored)
+    if (auto kept = summary::metrics_to_compare(*stored)) return std::move(*kept);
+  const time_range span = bounded(range.value_or(index::recorded_range(*snapshot_)));
+  metrics::compared_side_builder side(span);
+  const auto added = (*source)->for_each(index::section_scope::everything, span,
+                                         [&](const index::event_store& store, time_range part) {
+                                           side.add(store, *snapshot_, part, never_cancelled);
+                                           return true;
+                                         });
+  if (!added) return tl::unexpected(added.error());
+  return side.side(tables()).metrics;
 }
 
 }  // namespace sluice::cli

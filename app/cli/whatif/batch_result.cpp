@@ -14,7 +14,6 @@
 #include "app/cli/whatif/recorded_requests.hpp"
 #include "core/base/format.hpp"
 #include "core/base/saturating.hpp"
-#include "core/index/tensor_facts.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -104,10 +103,8 @@ result<batch_source> open_batch_source(const batch_file& file, std::optional<std
   source.given = file.batch;
   source.snapshot = std::move(recorded->snapshot);
   source.requests = std::move(recorded->requests);
-  const index::growing_index& index = *recorded->index;
-  const auto facts = index.tensors(*source.snapshot);
   for (const allocator_requests& each : source.requests) {
-    source.categories.push_back(replay::get_categories(each, index.memory(), facts->categories));
+    source.categories.push_back(recorded->categories.of(each));
     const replay::by_category bytes = replay::highest_bytes(each, source.categories.back());
     for (std::size_t value = 0; value < bytes.size(); ++value) source.bytes[value] += bytes[value];
     for (const replay::request& request : each.requests)

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/base/error.hpp"
-#include "core/index/growing_index.hpp"
+#include "core/replay/batch.hpp"
 #include "core/replay/requests.hpp"
 #include "core/trace/file/reader.hpp"
 
@@ -16,8 +16,8 @@ namespace sluice::cli {
 
 struct recorded_requests {
   std::shared_ptr<const trace::snapshot> snapshot;
-  std::unique_ptr<index::growing_index> index;       ///< Index of all events.
   std::vector<replay::allocator_requests> requests;  ///< Not empty.
+  replay::block_categories categories;
 };
 
 /// The number of a device in the recorded program's numbering; -1 if unknown.

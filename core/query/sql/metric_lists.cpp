@@ -1,3 +1,4 @@
+#include <algorithm>
 #include <array>
 #include <unordered_map>
 
@@ -74,21 +75,25 @@ cell number(std::uint64_t value) { return {cell::kind::integer, static_cast<std:
 cell time_cell(time_ns time) { return time == trace::unknown_time ? cell{} : cell{cell::kind::integer, time, 0, {}}; }
 cell text(std::string_view words) { return words.empty() ? cell{} : cell{cell::kind::text, 0, 0, words}; }
 
+/// Some of the blocks in an event store.
 class block_rows : public metric_rows {
  public:
-  block_rows(const sql_context& context, const index::event_store& index)
-      : trace_(*context.trace), index_(index), cut_(trace_), facts_(index.tensors(*context.trace)) {
-    const auto blocks = index.memory().blocks();
-    places_.reserve(blocks.size());
-    for (std::size_t i = 0; i < blocks.size(); ++i)
-      if (blocks[i].allocated) places_.push_back(i);
-  }
+  block_rows(const trace::snapshot& trace, std::shared_ptr<const index::event_store> store,
+             std::vector<std::size_t> places)
+      : trace_(trace),
+        store_(std::move(store)),
+        cut_(trace_),
+        facts_(store_->tensors(trace_)),
+        places_(std::move(places)) {}
 
   [[nodiscard]] std::size_t size() const override { return places_.size(); }
+  [[nodiscard]] std::int64_t id_of(std::size_t row) const override {
+    return static_cast<std::int64_t>(raw(store_->memory().blocks()[places_[row]].id));
+  }
 
   [[nodiscard]] cell at(std::size_t row, std::size_t column, std::string& /*scratch*/) const override {
     const std::size_t place = places_[row];
-    const index::block_record& b = index_.memory().blocks()[place];
+    const index::block_record& b = store_->memory().blocks()[place];
     using read = cell (*)(const index::block_record&, const trace::tables&);
     static constexpr std::array<read, 22> cells = {
         [](const auto& block, const auto&) { return id_cell(raw(block.id)); },
@@ -122,24 +127,12 @@ class block_rows : public metric_rows {
     return text(column == cells.size() + 1 ? index::category_name(category.kind) : index::get_words(category.why));
   }
 
-  [[nodiscard]] std::optional<std::pair<std::size_t, std::size_t>> find(std::size_t column,
-                                                                        const cell& value) const override {
-    if (column != 0 || value.type != cell::kind::integer) return std::nullopt;
-    const auto blocks = index_.memory().blocks();
-    const index::block_record* found = index_.memory().find(trace::block_id{static_cast<std::uint64_t>(value.integer)});
-    if (found == nullptr) return std::pair(std::size_t{0}, std::size_t{0});
-    const auto place =
-        std::lower_bound(places_.begin(), places_.end(), static_cast<std::size_t>(found - blocks.data()));
-    const auto row = static_cast<std::size_t>(place - places_.begin());
-    return std::pair(row, std::min(row + 1, places_.size()));
-  }
-
  private:
   const trace::snapshot& trace_;
-  const index::event_store& index_;
+  const std::shared_ptr<const index::event_store> store_;
   const metrics::cut_end cut_;
-  std::shared_ptr<const index::tensor_facts> facts_;
-  std::vector<std::size_t> places_;
+  const std::shared_ptr<const index::tensor_facts> facts_;
+  const std::vector<std::size_t> places_;
 };
 
 class stack_rows : public metric_rows {
@@ -219,10 +212,36 @@ const std::span<const metric_column> block_columns = block_parts;
 const std::span<const metric_column> call_stack_columns = stack_parts;
 const std::span<const metric_column> readable_name_columns = name_parts;
 
-made_rows make_blocks(sql_context& context, std::optional<time_range> /*range*/) {
-  const index::event_store* index = context.analysed();
-  if (index == nullptr) return tl::unexpected(context.stop_reason());
-  return std::make_shared<const block_rows>(context, *index);
+made_rows make_blocks(sql_context& context, std::size_t run) {
+  const auto sections = context.sections();
+  if (!sections) return tl::unexpected(sections.error());
+  auto store = (*sections)->get(run, index::section_scope::memory);
+  if (!store) return tl::unexpected(store.error());
+  const time_range covered = (*sections)->range_of(run);
+  const auto blocks = (*store)->memory().blocks();
+  std::vector<std::size_t> places;
+  places.reserve(blocks.size());
+  for (std::size_t i = 0; i < blocks.size(); ++i)
+    if (blocks[i].allocated && covered.holds(blocks[i].born)) places.push_back(i);
+  // A part of the recording has the blocks that live on after it before all others.
+  if ((*store)->is_part())
+    std::sort(places.begin(), places.end(), [&](std::size_t a, std::size_t b) {
+      return std::pair(blocks[a].born, blocks[a].alloc) < std::pair(blocks[b].born, blocks[b].alloc);
+    });
+  return std::make_shared<const block_rows>(*context.trace, std::move(*store), std::move(places));
+}
+
+made_rows look_up_block(sql_context& context, const cell& id) {
+  if (id.type != cell::kind::integer) return std::make_shared<const held_rows>();
+  const auto sections = context.sections();
+  if (!sections) return tl::unexpected(sections.error());
+  const trace::block_id wanted{static_cast<std::uint64_t>(id.integer)};
+  auto store = (*sections)->find(wanted);
+  if (!store) return tl::unexpected(store.error());
+  if (*store == nullptr) return std::make_shared<const held_rows>();
+  const index::memory_use& memory = (*store)->memory();
+  const auto place = static_cast<std::size_t>(memory.find(wanted) - memory.blocks().data());
+  return std::make_shared<const block_rows>(*context.trace, std::move(*store), std::vector{place});
 }
 
 made_rows make_call_stacks(sql_context& context, std::optional<time_range> /*range*/) {

@@ -25,22 +25,6 @@ value words(std::string_view text) { return text.empty() ? value{} : value{std::
 value count(std::uint64_t number) { return static_cast<std::int64_t>(number); }
 value time_value(time_ns time) { return time == trace::unknown_time ? value{} : value{time}; }
 
-/// Makes rows from the metrics of a range or of the whole recording. The function that the report and the window use
-/// computes these metrics.
-template <class Add>
-made_rows measured(sql_context& context, std::optional<time_range> range, Add&& add) {
-  const auto rows = std::make_shared<held_rows>();
-  if (const summary::stored_metrics* whole = range ? nullptr : context.whole()) {
-    add(*rows, whole->metrics.whole);
-    return rows;
-  }
-  const index::event_store* index = context.analysed();
-  if (index == nullptr) return tl::unexpected(context.stop_reason());
-  const time_range span = bounded(range.value_or(index::recorded_range(*context.trace)));
-  add(*rows, metrics::measure(*index, context.trace->tables(), span));
-  return rows;
-}
-
 // --- tables of the members of metrics, where their list describes a column (core/metrics/members.hpp) ----------------
 
 template <class Value>
@@ -105,11 +89,13 @@ std::vector<value> list_cells(const Row& subject) {
 /// Makes a row for each element of `List`, one of the vectors of `range_statistics`.
 template <auto List>
 made_rows make_use(sql_context& context, std::optional<time_range> range) {
-  return measured(context, range, [](held_rows& to, const metrics::range_statistics& statistics) {
-    for (const auto& each : statistics.*List) {
-      to.add(list_cells(each));
-    }
-  });
+  const auto sections = context.sections();
+  if (!sections) return tl::unexpected(sections.error());
+  const auto statistics = (*sections)->statistics(range);
+  if (!statistics) return tl::unexpected(statistics.error());
+  const auto rows = std::make_shared<held_rows>();
+  for (const auto& each : *statistics.*List) rows->add(list_cells(each));
+  return rows;
 }
 
 constexpr std::array step_columns = {
@@ -128,13 +114,11 @@ made_rows make_steps(sql_context& context, std::optional<time_range> /*range*/) 
       rows->add({id_value(raw(process)), each.number, each.span.begin, each.span.end, id_value(raw(each.event)),
                  std::int64_t{list.inferred() ? 1 : 0}});
   };
-  if (context.whole() != nullptr) {
-    for (const auto& [process, list] : context.steps->lists()) add(process, list);
-    return rows;
-  }
-  const index::event_store* index = context.analysed();
-  if (index == nullptr) return tl::unexpected(context.stop_reason());
-  for (const auto& [process, list] : index->tensors(*context.trace)->steps->lists()) add(process, list);
+  const auto sections = context.sections();
+  if (!sections) return tl::unexpected(sections.error());
+  const auto steps = (*sections)->steps();
+  if (!steps) return tl::unexpected(steps.error());
+  for (const auto& [process, list] : (*steps)->lists()) add(process, list);
   return rows;
 }
 
@@ -161,16 +145,22 @@ made_rows make_retries(sql_context& context, std::optional<time_range> range) {
                  id_value(raw(r.device)), words(trace::get_name(r.layer)), words(trace::get_name(r.kind)),
                  words(tables.text(r.call)), count(r.bytes)});
   };
-  if (const summary::stored_metrics* whole = range ? nullptr : context.whole()) {
-    add(whole->metrics.retries);
+  const auto sections = context.sections();
+  if (!sections) return tl::unexpected(sections.error());
+  if (!range && (*sections)->stored()) {
+    add((*sections)->stored()->metrics.retries);
     return rows;
   }
-  const index::event_store* index = context.analysed();
-  if (index == nullptr) return tl::unexpected(context.stop_reason());
   const metrics::metrics_scope scope{context.trace.get(),
                                      bounded(range.value_or(index::recorded_range(*context.trace)))};
   metrics::retries_builder builder(scope);
-  builder.add(index->memory());
+  // What follows the range shows how its last failures ended.
+  const auto added = (*sections)->for_each(index::section_scope::memory, {scope.range.begin, all_time.end},
+                                           [&](const index::event_store& store, time_range /*part*/) {
+                                             builder.add(store.memory());
+                                             return !store.memory().failed().empty();
+                                           });
+  if (!added) return tl::unexpected(added.error());
   add(builder.retries());
   return rows;
 }
@@ -193,18 +183,17 @@ constexpr std::array finding_columns = {
 };
 
 /// Returns the report that the report command creates.
-std::optional<metrics::report> build_report(sql_context& context, std::optional<time_range> range) {
-  const metrics::naming names{.book = *context.frames};
-  if (const summary::stored_metrics* whole = range ? nullptr : context.whole())
-    return metrics::make_report(whole->metrics, *context.trace, names);
-  const index::event_store* index = context.analysed();
-  if (index == nullptr) return std::nullopt;
-  return metrics::make_report(*index, *context.trace, range, names);
+result<metrics::report> build_report(sql_context& context, std::optional<time_range> range) {
+  const auto sections = context.sections();
+  if (!sections) return tl::unexpected(sections.error());
+  auto found = (*sections)->report(range);
+  if (!found) return tl::unexpected(found.error());
+  return metrics::make_report(std::move(*found), *context.trace, {.book = *context.frames});
 }
 
 made_rows make_ranks(sql_context& context, std::optional<time_range> range) {
-  const std::optional<metrics::report> whole_report = build_report(context, range);
-  if (!whole_report) return tl::unexpected(context.stop_reason());
+  const auto whole_report = build_report(context, range);
+  if (!whole_report) return tl::unexpected(whole_report.error());
   const auto rows = std::make_shared<held_rows>();
   for (const metrics::rank_metrics& each : whole_report->waste.ranks) rows->add(list_cells(each));
   return rows;
@@ -254,8 +243,8 @@ void add_state(const metrics::out_of_memory_report& report, std::vector<value>& 
 
 /// Makes at most `report::failure_limit` rows.
 made_rows make_failures(sql_context& context, std::optional<time_range> range) {
-  const std::optional<metrics::report> whole_report = build_report(context, range);
-  if (!whole_report) return tl::unexpected(context.stop_reason());
+  const auto whole_report = build_report(context, range);
+  if (!whole_report) return tl::unexpected(whole_report.error());
   const trace::tables& tables = context.trace->tables();
   const auto rows = std::make_shared<held_rows>();
   for (const metrics::failed_allocation& each : whole_report->failures) {
@@ -291,8 +280,8 @@ constexpr std::array idle_columns = {
 
 /// Makes at most `idle_gaps_builder::limit` rows per recording.
 made_rows make_idle(sql_context& context, std::optional<time_range> range) {
-  const std::optional<metrics::report> whole_report = build_report(context, range);
-  if (!whole_report) return tl::unexpected(context.stop_reason());
+  const auto whole_report = build_report(context, range);
+  if (!whole_report) return tl::unexpected(whole_report.error());
   const trace::tables& tables = context.trace->tables();
   symbols::attributor who(*context.frames, tables, symbols::frame_cache::lookup::at_once);
   const auto get_place = [&](trace::stack_id stack) {
@@ -318,8 +307,8 @@ constexpr std::array idle_cause_columns = {
 };
 
 made_rows make_idle_causes(sql_context& context, std::optional<time_range> range) {
-  const std::optional<metrics::report> whole_report = build_report(context, range);
-  if (!whole_report) return tl::unexpected(context.stop_reason());
+  const auto whole_report = build_report(context, range);
+  if (!whole_report) return tl::unexpected(whole_report.error());
   const auto rows = std::make_shared<held_rows>();
   for (const metrics::device_idle& device : whole_report->waste.idle_times)
     for (const metrics::cause_time& each : device.causes)
@@ -344,8 +333,8 @@ constexpr std::array idle_host_columns = {
 };
 
 made_rows make_idle_host(sql_context& context, std::optional<time_range> range) {
-  const std::optional<metrics::report> whole_report = build_report(context, range);
-  if (!whole_report) return tl::unexpected(context.stop_reason());
+  const auto whole_report = build_report(context, range);
+  if (!whole_report) return tl::unexpected(whole_report.error());
   const trace::tables& tables = context.trace->tables();
   const auto rows = std::make_shared<held_rows>();
   for (const metrics::device_idle& device : whole_report->waste.idle_times)
@@ -376,8 +365,8 @@ constexpr std::array device_idle_columns = {
 };
 
 made_rows make_device_idle(sql_context& context, std::optional<time_range> range) {
-  const std::optional<metrics::report> whole_report = build_report(context, range);
-  if (!whole_report) return tl::unexpected(context.stop_reason());
+  const auto whole_report = build_report(context, range);
+  if (!whole_report) return tl::unexpected(whole_report.error());
   const auto rows = std::make_shared<held_rows>();
   for (const metrics::device_idle& each : whole_report->waste.idle_times)
     rows->add({id_value(raw(each.device)), time_value(each.span.begin), time_value(each.span.end), each.busy,
@@ -399,8 +388,8 @@ constexpr std::array asked_columns = {
 };
 
 made_rows make_asked_by(sql_context& context, std::optional<time_range> range) {
-  const std::optional<metrics::report> whole_report = build_report(context, range);
-  if (!whole_report) return tl::unexpected(context.stop_reason());
+  const auto whole_report = build_report(context, range);
+  if (!whole_report) return tl::unexpected(whole_report.error());
   const auto rows = std::make_shared<held_rows>();
   for (const metrics::memory_peak& peak : whole_report->peaks) {
     const auto add = [&](std::string_view name, const metrics::stack_metrics& stack_metrics) {
@@ -418,8 +407,8 @@ made_rows make_asked_by(sql_context& context, std::optional<time_range> range) {
 }
 
 made_rows make_findings(sql_context& context, std::optional<time_range> range) {
-  const std::optional<metrics::report> whole_report = build_report(context, range);
-  if (!whole_report) return tl::unexpected(context.stop_reason());
+  const auto whole_report = build_report(context, range);
+  if (!whole_report) return tl::unexpected(whole_report.error());
   const auto rows = std::make_shared<held_rows>();
   for (const metrics::finding& each : whole_report->findings)
     rows->add({words(trace::get_word(each.severity)), words(metrics::get_word(each.kind)), words(each.text),
@@ -445,10 +434,23 @@ cell held_rows::at(std::size_t row, std::size_t column, std::string& /*scratch*/
   return {};
 }
 
+result<void> metric_table::for_each(sql_context& context, std::optional<time_range> range,
+                                    const std::function<result<void>(const metric_rows&)>& visit) const {
+  const auto sections = context.sections();
+  if (!sections) return tl::unexpected(sections.error());
+  const std::size_t runs = make_run != nullptr ? (*sections)->runs() : 1;
+  for (std::size_t run = 0; run < runs; ++run) {
+    const auto rows = make_run != nullptr ? make_run(context, run) : make(context, range);
+    if (!rows) return tl::unexpected(rows.error());
+    if (auto visited = visit(**rows); !visited) return visited;
+  }
+  return {};
+}
+
 std::span<const metric_table> metric_tables() {
   static const std::array items = {
-      metric_table{"block", "Blocks of memory, each from its allocation to its free", block_columns, false,
-                   make_blocks},
+      metric_table{"block", "Blocks of memory, each from its allocation to its free", block_columns, false, nullptr,
+                   make_blocks, look_up_block},
       metric_table{"call_stack", "Call stacks as text; native functions are looked up on demand", call_stack_columns,
                    false, make_call_stacks},
       metric_table{"readable_name", "Demangled names of kernels and functions, if they differ from the recorded ones",

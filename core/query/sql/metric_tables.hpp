@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <optional>
 #include <span>
@@ -32,6 +33,8 @@ class metric_rows {
   metric_rows& operator=(const metric_rows&) = delete;
   virtual ~metric_rows() = default;
   [[nodiscard]] virtual std::size_t size() const = 0;
+  /// Returns a number that identifies the row in its table.
+  [[nodiscard]] virtual std::int64_t id_of(std::size_t row) const { return static_cast<std::int64_t>(row); }
   /// Returns a cell. If the cell's text is computed, it is stored in `scratch` and valid until `scratch` changes.
   [[nodiscard]] virtual cell at(std::size_t row, std::size_t column, std::string& scratch) const = 0;
   /// Returns the range [first, last) of rows that may have this value in the column, or nullopt if any row may have it.
@@ -39,13 +42,25 @@ class metric_rows {
                                                                                 const cell& value) const;
 };
 
+/// The result of a function that makes the rows of a metric table.
+using made_rows = result<std::shared_ptr<const metric_rows>>;
+
 struct metric_table {
   std::string_view name;
   std::string_view about;
   std::span<const metric_column> columns;
   bool ranged = false;  ///< The table accepts a time range as arguments: `memory_use(0, 1000000)`.
   /// Computes the rows. Errors: cancelled, and those of reading the trace.
-  result<std::shared_ptr<const metric_rows>> (*make)(sql_context& context, std::optional<time_range> range) = nullptr;
+  made_rows (*make)(sql_context& context, std::optional<time_range> range) = nullptr;
+  // A table with a row for each of many events has two other functions instead, so that memory holds only some rows:
+  /// Makes the rows of one run of `sql_context::sections`. The rows of all runs, in order, are those of the table.
+  made_rows (*make_run)(sql_context& context, std::size_t run) = nullptr;
+  /// Makes the rows that have this value in the first column.
+  made_rows (*look_up)(sql_context& context, const cell& value) = nullptr;
+
+  /// Calls `visit` with rows until all rows of the table have been visited. Errors: as `make`, and those of `visit`.
+  result<void> for_each(sql_context& context, std::optional<time_range> range,
+                        const std::function<result<void>(const metric_rows&)>& visit) const;
 };
 
 [[nodiscard]] std::span<const metric_table> metric_tables();
@@ -64,12 +79,10 @@ class held_rows : public metric_rows {
   std::vector<std::vector<value>> rows_;
 };
 
-/// The result of a function that makes the rows of a metric table.
-using made_rows = result<std::shared_ptr<const metric_rows>>;
-
 /// Tables that have a row for each of many events of the trace, defined in metric_lists.cpp. Cells are computed when
 /// they are read.
-[[nodiscard]] made_rows make_blocks(sql_context& context, std::optional<time_range> range);
+[[nodiscard]] made_rows make_blocks(sql_context& context, std::size_t run);
+[[nodiscard]] made_rows look_up_block(sql_context& context, const cell& id);
 [[nodiscard]] made_rows make_call_stacks(sql_context& context, std::optional<time_range> range);
 [[nodiscard]] made_rows make_readable_names(sql_context& context, std::optional<time_range> range);
 extern const std::span<const metric_column> block_columns;

@@ -1,5 +1,4 @@
 #include "core/query/sql/sql.hpp"
-#include "core/index/growing_index.hpp"
 
 #include <sqlite3.h>
 
@@ -10,7 +9,6 @@
 #include "core/query/sql/metric_tables.hpp"
 #include "core/query/sql/scratch_files.hpp"
 #include "core/query/sql/sql_context.hpp"
-#include "core/summary/passes/finalize.hpp"
 
 namespace sluice::query {
 namespace {
@@ -70,22 +68,27 @@ bool is_blank(const char* text) {
 
 // --- the context ----------------------------------------------------------------------------------------------------
 
-const index::event_store* sql_context::analysed() {
-  if (!index) index = std::make_unique<index::growing_index>();
-  constexpr std::size_t chunks_between_looks = 16;
-  while (!index->absorb(*trace, chunks_between_looks))
-    if (stopped()) return nullptr;
-  return index.get();
+result<summary::recording_sections*> sql_context::sections() {
+  if (!opened) {
+    auto made = summary::recording_sections::open(trace, [this] { return !stopped(); });
+    if (!made) return tl::unexpected(made.error());
+    opened = std::move(*made);
+  }
+  return opened.get();
 }
 
 const summary::stored_metrics* sql_context::whole() {
-  if (index) return nullptr;
-  if (std::exchange(looked_for_stored_metrics, true)) return stored_metrics.get();
-  // Large unfinished recordings have no summary yet.
-  const auto summed = summary::summed_up(trace, {.cancelled = [this] { return stopped(); }});
-  if (summed) stored_metrics = summary::find_stored_metrics(**summed);
-  if (stored_metrics) steps = summary::get_steps(*stored_metrics, *summed);
-  return stored_metrics.get();
+  const auto known = sections();
+  if (!known || !(*known)->stored()) return nullptr;
+  if (const auto found = (*known)->steps()) steps = *found;
+  return (*known)->stored().get();
+}
+
+const index::event_store* sql_context::analysed() {
+  const auto known = sections();
+  if (!known) return nullptr;
+  const auto store = (*known)->get(0, index::section_scope::everything);
+  return store ? store->get() : nullptr;
 }
 
 void give(sqlite3_context* to, const cell& value, bool fleeting) {

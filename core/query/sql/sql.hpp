@@ -17,7 +17,7 @@
 
 /// Runs read-only SQL queries over a trace (a recording). `sql_schema()` lists the tables and views. Queries read the
 /// trace's columns chunk by chunk, without copying them, and skip chunks that a condition on time or on an id excludes.
-/// Memory does not grow with the trace, except for tables of analyses, which need an index of the whole trace.
+/// Memory does not grow with the trace.
 namespace sluice::query {
 
 struct sql_options {

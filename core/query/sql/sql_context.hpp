@@ -8,10 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "core/index/growing_index.hpp"
 #include "core/query/sql/columns.hpp"
 #include "core/query/sql/sql.hpp"
-#include "core/summary/stored/stored_metrics.hpp"
+#include "core/summary/passes/recording_sections.hpp"
 #include "core/symbols/frames.hpp"
 
 /// The state shared by the virtual tables of one database. Private to core/query and core/export.
@@ -25,10 +24,7 @@ struct sql_context {
   std::optional<error> failure;  ///< The error that ended the query, if it is more precise than SQLite's message.
   std::size_t lookup_bytes = 0;  ///< The bytes that indexes on ids take now.
   std::unique_ptr<symbols::frame_cache> frames;
-  std::unique_ptr<index::growing_index> index;                    ///< Built by the first table that needs it.
-  std::shared_ptr<const summary::stored_metrics> stored_metrics;  ///< Loaded by the first table that can use them.
-  std::shared_ptr<const index::step_facts> steps;                 ///< The steps from `stored_metrics`.
-  bool looked_for_stored_metrics = false;
+  std::unique_ptr<summary::recording_sections> opened;  ///< Set by `sections`.
 
   [[nodiscard]] bool timed_out() const {
     return options.deadline && std::chrono::steady_clock::now() >= *options.deadline;
@@ -43,12 +39,14 @@ struct sql_context {
             error::no_offset,
             late ? "narrow it, for example with a time range or a LIMIT, or raise the time limit" : ""};
   }
-  /// Returns the index of the whole trace, or null if the query is interrupted while it is built. The first call takes
-  /// O(trace).
-  const index::event_store* analysed();
-  /// Returns the metrics that the file stores. For a large unfinished recording, builds a summary and returns its
-  /// metrics. Returns null if there are no metrics, or if the index exists already.
-  const summary::stored_metrics* whole();
+  /// Returns the sections of the trace, over which the tables of analyses are computed. The first call opens them.
+  /// Errors: cancelled.
+  result<summary::recording_sections*> sections();
+
+  // For core/export/parquet, which reads the sections itself.
+  std::shared_ptr<const index::step_facts> steps;  ///< Set by `whole`.
+  const summary::stored_metrics* whole();          ///< Null if the file stores no metrics.
+  const index::event_store* analysed();  ///< The only section of a file without stored sections; null if interrupted.
 };
 
 /// Passes a cell to SQLite as the result of a function. `fleeting`: SQLite must copy the text.

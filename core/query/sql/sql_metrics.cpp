@@ -36,6 +36,8 @@ struct metrics_cursor : sqlite3_vtab_cursor {
   std::int64_t begin = 0;  ///< The range that the hidden columns show.
   std::int64_t end = 0;
   bool ranged = false;
+  std::size_t run = 0;  ///< The run of `rows`, for a table that is made run by run.
+  std::size_t last_run = 0;
   std::size_t row = 0;
   std::size_t last = 0;
   std::string scratch;
@@ -44,11 +46,14 @@ struct metrics_cursor : sqlite3_vtab_cursor {
   int next();
   [[nodiscard]] bool at_end() const { return row >= last; }
   void read_column(sqlite3_context* to, int column);
-  [[nodiscard]] sqlite3_int64 row_id() const { return static_cast<sqlite3_int64>(row); }
+  [[nodiscard]] sqlite3_int64 row_id() const { return rows->id_of(row); }
 
  private:
   [[nodiscard]] metrics_table& table() const { return *static_cast<metrics_table*>(pVtab); }
-  [[nodiscard]] result<std::shared_ptr<const metric_rows>> make_rows() const;
+  [[nodiscard]] made_rows make_rows() const;
+  int show(made_rows output);
+  int show_runs(sqlite3_value* wanted);
+  int skip_empty_runs();
 };
 
 /// Writes the plan, with a letter for each argument: 'b' and 'e' for the start and end of the range, and "=N" for the
@@ -95,7 +100,7 @@ cell make_cell(sqlite3_value* given) {
   }
 }
 
-result<std::shared_ptr<const metric_rows>> metrics_cursor::make_rows() const {
+made_rows metrics_cursor::make_rows() const {
   metrics_table& source = table();
   if (ranged) return source.source->make(*source.context, time_range{begin, end});
   if (!source.whole) {
@@ -104,6 +109,36 @@ result<std::shared_ptr<const metric_rows>> metrics_cursor::make_rows() const {
     source.whole = std::move(*output);
   }
   return source.whole;
+}
+
+/// Shows these rows, or notes why they could not be made.
+int metrics_cursor::show(made_rows output) {
+  if (!output) {
+    table().context->failure = output.error();
+    return output.error().code == error_code::cancelled ? SQLITE_INTERRUPT : SQLITE_IOERR;
+  }
+  rows = std::move(*output);
+  row = 0;
+  last = rows->size();
+  return SQLITE_OK;
+}
+
+/// Shows the first rows of a table that is made run by run.
+int metrics_cursor::show_runs(sqlite3_value* wanted) {
+  sql_context& context = *table().context;
+  run = last_run = 0;
+  if (wanted != nullptr) return show(table().source->look_up(context, make_cell(wanted)));
+  const auto sections = context.sections();
+  if (!sections) return show(tl::unexpected(sections.error()));
+  last_run = (*sections)->runs() - 1;
+  const int code = show(table().source->make_run(context, run));
+  return code == SQLITE_OK ? skip_empty_runs() : code;
+}
+
+int metrics_cursor::skip_empty_runs() {
+  while (at_end() && run < last_run)
+    if (const int code = show(table().source->make_run(*table().context, ++run)); code != SQLITE_OK) return code;
+  return SQLITE_OK;
 }
 
 int metrics_cursor::filter(const char* plan, int count, sqlite3_value** values) {
@@ -119,14 +154,8 @@ int metrics_cursor::filter(const char* plan, int count, sqlite3_value** values) 
     (plan[i] == 'b' ? begin : end) = sqlite3_value_int64(values[i]);
     ranged = true;
   }
-  auto output = make_rows();
-  if (!output) {
-    context.failure = output.error();
-    return output.error().code == error_code::cancelled ? SQLITE_INTERRUPT : SQLITE_IOERR;
-  }
-  rows = std::move(*output);
-  row = 0;
-  last = rows->size();
+  if (table().source->make_run != nullptr) return show_runs(wanted);
+  if (const int code = show(make_rows()); code != SQLITE_OK) return code;
   if (wanted != nullptr)
     if (const auto found = rows->find(0, make_cell(wanted))) std::tie(row, last) = *found;
   return SQLITE_OK;
@@ -134,7 +163,7 @@ int metrics_cursor::filter(const char* plan, int count, sqlite3_value** values) 
 
 int metrics_cursor::next() {
   ++row;
-  return table().context->stopped() ? SQLITE_INTERRUPT : SQLITE_OK;
+  return table().context->stopped() ? SQLITE_INTERRUPT : skip_empty_runs();
 }
 
 void metrics_cursor::read_column(sqlite3_context* to, int column) {

@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <functional>
+#include <optional>
 
 #include "core/base/error.hpp"
 #include "core/metrics/metrics_builder.hpp"
@@ -36,11 +37,13 @@ struct stored_metrics_options {
 /// Calls `also` with each event store, in order of time and on the calling thread, for other work that needs all
 /// sections. Each section is in exactly one event store. Steps are taken from `from.whole()`. `goes_on` is called after
 /// each chunk, from any thread. Errors: those of `section_reader::get_index`; invalid_argument without sections;
-/// cancelled if `also` or `goes_on` returns false.
+/// cancelled if `also` or `goes_on` returns false. If `range` is set, the metrics describe that time range, but all
+/// sections are read.
 [[nodiscard]] result<stored_metrics> build_stored_metrics(const section_reader& reader,
                                                           const metrics::unsectioned_facts& unsectioned,
                                                           const stored_metrics_options& options = {},
                                                           const run_visitor& also = {},
-                                                          const std::function<bool()>& goes_on = {});
+                                                          const std::function<bool()>& goes_on = {},
+                                                          std::optional<time_range> range = {});
 
 }  // namespace sluice::summary

@@ -19,7 +19,9 @@ struct recorded_training {
     file.close();
     const testing::indexed loaded(file.open());
     requests = collect_requests(loaded.index.memory(), loaded.snapshot->tables()).at(0);
-    categories = get_categories(requests, loaded.index.memory(), loaded.index.tensors(*loaded.snapshot)->categories);
+    block_categories known;
+    known.add(loaded.index.memory(), loaded.index.tensors(*loaded.snapshot)->categories, all_time);
+    categories = known.of(requests);
     point = {static_cast<double>(batch), highest_bytes(requests, categories)};
   }
   [[nodiscard]] std::uint64_t peak() const { return replay_policy(requests, {}).peak_reserved; }

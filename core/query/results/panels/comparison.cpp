@@ -1,8 +1,8 @@
 #include "core/query/results/panels/comparison.hpp"
 
-#include "core/index/growing_index.hpp"
 #include "core/query/engine/metric_source.hpp"
 #include "core/query/engine/section_result.hpp"
+#include "core/summary/passes/recording_sections.hpp"
 
 namespace sluice::query {
 namespace {
@@ -59,10 +59,10 @@ result<compared_side> result_to(const compared_side_query& query, const sources&
   };
   // If the index covers only sections, it already contains only this process.
   if (query.process == trace::process_id::none || source.index.is_part()) return side(source.index);
-  index::growing_index own(query.process);
-  while (!own.absorb(source.trace, 1))
-    if (source.cancelled) return fail(error_code::cancelled, "the query was cancelled");
-  return side(own);
+  const auto own = summary::read_all_events(
+      source.trace, [&source] { return !source.cancelled; }, query.process);
+  if (own == nullptr) return fail(error_code::cancelled, "the query was cancelled");
+  return side(*own);
 }
 
 std::optional<result<compared_side>> result_from_metrics(const compared_side_query& query, const sources& source) {
