@@ -45,6 +45,9 @@ constexpr std::array block_parts = {
     metric_column{"category", "Purpose of a framework's block: weight, gradient, ...; null: unknown", type::text},
     metric_column{"category_why", "Reason for the category; \"set by the program\" is exact, the others are inferred",
                   type::text},
+    metric_column{"first_use", "Time when work that uses it was first enqueued; null: unknown", type::time},
+    metric_column{"last_use", "Time when it was last enqueued", type::time},
+    metric_column{"uses", "Number of uses; null: uses were not recorded", type::size},
 };
 
 constexpr std::array stack_parts = {
@@ -76,8 +79,8 @@ cell text(std::string_view words) { return words.empty() ? cell{} : cell{cell::k
 
 class block_rows : public metric_rows {
  public:
-  block_rows(const sql_context& context, const index::event_store& index)
-      : trace_(*context.trace), index_(index), cut_(trace_), facts_(index.tensors(*context.trace)) {
+  block_rows(const trace::snapshot& recording, const index::event_store& index)
+      : trace_(recording), index_(index), cut_(trace_), facts_(index.tensors(recording)) {
     const auto blocks = index.memory().blocks();
     places_.reserve(blocks.size());
     for (std::size_t i = 0; i < blocks.size(); ++i)
@@ -116,6 +119,7 @@ class block_rows : public metric_rows {
     };
     if (column < cells.size()) return cells[column](b, trace_.tables());
     if (column == cells.size()) return number(metrics::is_unfreed(b, cut_) ? 1 : 0);
+    if (column > cells.size() + 2) return find_use(b, column - cells.size() - 3);
     if (!facts_ || place >= facts_->categories.size()) return {};
     const index::block_category& category = facts_->categories[place];
     if (category.kind == index::category::none) return {};
@@ -135,6 +139,15 @@ class block_rows : public metric_rows {
   }
 
  private:
+  /// Returns the time of the first use, that of the last use, or the number of uses.
+  [[nodiscard]] cell find_use(const index::block_record& block, std::size_t which) const {
+    if (index_.touches().empty()) return {};
+    const index::block_touches uses = index_.touches().of(block);
+    if (which == 2) return number(uses.count());
+    const auto& end = which == 0 ? uses.first : uses.last;
+    return end.known() ? time_cell(end.time) : cell{};
+  }
+
   const trace::snapshot& trace_;
   const index::event_store& index_;
   const metrics::cut_end cut_;
@@ -219,10 +232,14 @@ const std::span<const metric_column> block_columns = block_parts;
 const std::span<const metric_column> call_stack_columns = stack_parts;
 const std::span<const metric_column> readable_name_columns = name_parts;
 
+std::shared_ptr<const metric_rows> make_blocks(const trace::snapshot& recording, const index::event_store& part) {
+  return std::make_shared<const block_rows>(recording, part);
+}
+
 made_rows make_blocks(sql_context& context, std::optional<time_range> /*range*/) {
   const index::event_store* index = context.analysed();
   if (index == nullptr) return tl::unexpected(context.stop_reason());
-  return std::make_shared<const block_rows>(context, *index);
+  return make_blocks(*context.trace, *index);
 }
 
 made_rows make_call_stacks(sql_context& context, std::optional<time_range> /*range*/) {

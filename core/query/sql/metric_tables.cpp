@@ -492,4 +492,10 @@ std::span<const metric_table> metric_tables() {
   return items;
 }
 
+const metric_table* find_metric_table(std::string_view name) {
+  for (const metric_table& each : metric_tables())
+    if (each.name == name) return &each;
+  return nullptr;
+}
+
 }  // namespace sluice::query

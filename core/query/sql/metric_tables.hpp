@@ -16,13 +16,7 @@
 /// metric has only one definition. Private to core/query and core/export.
 namespace sluice::query {
 
-struct metric_column {
-  std::string_view name;
-  std::string_view about;
-  column_type type = column_type::integer;
-  id_kind id = id_kind::none;
-  text_role role = text_role::plain;
-};
+using metric_column = column;
 
 /// The rows of a metric table. Immutable.
 class metric_rows {
@@ -49,6 +43,8 @@ struct metric_table {
 };
 
 [[nodiscard]] std::span<const metric_table> metric_tables();
+/// Returns the table with that name, or null if there is none.
+[[nodiscard]] const metric_table* find_metric_table(std::string_view name);
 
 // --- for implementations of metric tables ---------------------------------------------------------------------------
 
@@ -69,6 +65,9 @@ using made_rows = result<std::shared_ptr<const metric_rows>>;
 
 /// Tables that have a row for each of many events of the trace, defined in metric_lists.cpp. Cells are computed when
 /// they are read.
+/// The rows of the table `block` for an index, which must outlive them.
+[[nodiscard]] std::shared_ptr<const metric_rows> make_blocks(const trace::snapshot& recording,
+                                                             const index::event_store& part);
 [[nodiscard]] made_rows make_blocks(sql_context& context, std::optional<time_range> range);
 [[nodiscard]] made_rows make_call_stacks(sql_context& context, std::optional<time_range> range);
 [[nodiscard]] made_rows make_readable_names(sql_context& context, std::optional<time_range> range);

@@ -74,17 +74,4 @@ int add_virtual_tables(sqlite3* db, const char* module_name, const sqlite3_modul
 int add_row_tables(sqlite3* db, sql_context& context);
 int add_metric_tables(sqlite3* db, sql_context& context);
 
-/// A view over the tables. Databases and exported files have the same views.
-struct view_about {
-  std::string_view name;
-  std::string_view about;
-  std::string_view select;
-  struct part {
-    std::string_view name;
-    std::string_view about;
-  };
-  std::span<const part> columns;
-};
-[[nodiscard]] std::span<const view_about> sql_views();
-
 }  // namespace sluice::query
