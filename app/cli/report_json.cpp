@@ -64,7 +64,7 @@ class json_writer {
     object["marks"] = marks();
     object["gpu_faults"] = faults();
     object["failed_allocations"] = {{"count", of_.whole.failed_allocations}, {"first", metrics(of_.failures)}};
-    object["allocation_retries"] = retries();
+    object["allocation_retries"] = metrics(of_.retries);
     return object;
   }
 
@@ -379,26 +379,6 @@ class json_writer {
                        {"pools", metrics(m.pools)}});
     }
     return array;
-  }
-
-  json retries() const {
-    json first = json::array();
-    for (const metrics::allocation_retry& r : of_.retries.first) {
-      first.push_back({{"event", raw(r.event)},
-                       {"block", id_or_null(r.block)},
-                       {"time_ns", r.time},
-                       {"until_ns", r.until},
-                       {"process", id_or_null(r.process)},
-                       {"device", id_or_null(r.device)},
-                       {"layer", get_name(r.layer)},
-                       {"kind", get_name(r.kind)},
-                       {"call", text(r.call)},
-                       {"bytes", r.bytes}});
-    }
-    return {{"count", of_.retries.count},
-            {"total_ns", of_.retries.total},
-            {"reported_again", of_.retries.reported_again},
-            {"first", std::move(first)}};
   }
 
   json faults() const {

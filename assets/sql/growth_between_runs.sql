@@ -1,11 +1,11 @@
 -- What grew from one run to the next, by their names: the highest memory use, over ranks, and what each module held
 -- then. A row for each module of each run but the first; the largest growth first.
 WITH changes AS (
-  SELECT run, rank, device, layer, kind, born_ns AS at_ns, bytes AS change
+  SELECT run, rank, device, layer, kind, born AS at_ns, bytes AS change
   FROM blocks WHERE NOT imported AND device IS NOT NULL
   UNION ALL
-  SELECT run, rank, device, layer, kind, died_ns AS at_ns, -bytes AS change
-  FROM blocks WHERE NOT imported AND device IS NOT NULL AND died_ns IS NOT NULL
+  SELECT run, rank, device, layer, kind, died AS at_ns, -bytes AS change
+  FROM blocks WHERE NOT imported AND device IS NOT NULL AND died IS NOT NULL
 ),
 moments AS (
   SELECT run, rank, device, layer, kind, at_ns, SUM(change) AS change
@@ -32,7 +32,7 @@ modules AS (
   FROM peaks AS p
   JOIN blocks AS b
     ON b.run = p.run AND b.rank = p.rank AND b.device = p.device AND b.layer = p.layer AND b.kind = p.kind
-   AND NOT b.imported AND b.born_ns <= p.at_ns AND (b.died_ns IS NULL OR b.died_ns > p.at_ns)
+   AND NOT b.imported AND b.born <= p.at_ns AND (b.died IS NULL OR b.died > p.at_ns)
   GROUP BY p.run, p.layer, p.kind, COALESCE(b.module, '(no module)')
 ),
 runs AS (

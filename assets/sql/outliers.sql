@@ -1,11 +1,11 @@
 -- Ranks that stand out of their run: by the highest memory use in a layer, or by the median length of their steps,
 -- where it differs by more than 5 % from the median of all ranks. The largest difference first.
 WITH changes AS (
-  SELECT run, rank, device, layer, kind, born_ns AS at_ns, bytes AS change
+  SELECT run, rank, device, layer, kind, born AS at_ns, bytes AS change
   FROM blocks WHERE NOT imported AND device IS NOT NULL
   UNION ALL
-  SELECT run, rank, device, layer, kind, died_ns AS at_ns, -bytes AS change
-  FROM blocks WHERE NOT imported AND device IS NOT NULL AND died_ns IS NOT NULL
+  SELECT run, rank, device, layer, kind, died AS at_ns, -bytes AS change
+  FROM blocks WHERE NOT imported AND device IS NOT NULL AND died IS NOT NULL
 ),
 moments AS (
   SELECT run, rank, device, layer, kind, at_ns, SUM(change) AS change
@@ -23,8 +23,8 @@ figures AS (
   FROM held
   GROUP BY run, rank, layer, kind
   UNION ALL
-  SELECT run, rank, 'median_step_ns' AS figure, CAST(MEDIAN(end_ns - begin_ns) AS DOUBLE) AS value
-  FROM steps
+  SELECT run, rank, 'median_step_ns' AS figure, CAST(MEDIAN(s.end - s.begin) AS DOUBLE) AS value
+  FROM step AS s
   GROUP BY run, rank
 ),
 usual AS (

@@ -3,7 +3,7 @@
 SELECT run, direction, COALESCE(line, '(no stack)') AS line,
        COUNT(*) AS copies,
        CAST(SUM(bytes) AS BIGINT) AS bytes,
-       CAST(SUM(duration_ns) AS BIGINT) AS duration_ns,
+       CAST(SUM(duration) AS BIGINT) AS duration_ns,
        COUNT(DISTINCT rank) AS ranks
 FROM transfers
 WHERE source_kind = 'host' OR destination_kind = 'host'

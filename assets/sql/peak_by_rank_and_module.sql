@@ -2,11 +2,11 @@
 -- One row for each run, rank, device, layer, kind of memory and module.
 -- A layer's blocks lie in blocks of lower layers: do not add layers.
 WITH changes AS (
-  SELECT run, rank, device, layer, kind, born_ns AS at_ns, bytes AS change
+  SELECT run, rank, device, layer, kind, born AS at_ns, bytes AS change
   FROM blocks WHERE NOT imported
   UNION ALL
-  SELECT run, rank, device, layer, kind, died_ns AS at_ns, -bytes AS change
-  FROM blocks WHERE NOT imported AND died_ns IS NOT NULL
+  SELECT run, rank, device, layer, kind, died AS at_ns, -bytes AS change
+  FROM blocks WHERE NOT imported AND died IS NOT NULL
 ),
 moments AS (
   SELECT run, rank, device, layer, kind, at_ns, SUM(change) AS change
@@ -37,6 +37,6 @@ FROM peaks AS p
 JOIN blocks AS b
   ON b.run = p.run AND b.rank = p.rank AND b.layer = p.layer AND b.kind = p.kind
  AND COALESCE(b.device, 0) = COALESCE(p.device, 0)
- AND NOT b.imported AND b.born_ns <= p.peak_ns AND (b.died_ns IS NULL OR b.died_ns > p.peak_ns)
+ AND NOT b.imported AND b.born <= p.peak_ns AND (b.died IS NULL OR b.died > p.peak_ns)
 GROUP BY p.run, p.rank, p.device, p.layer, p.kind, p.peak_bytes, p.peak_ns, COALESCE(b.module, '(no module)')
 ORDER BY p.run, p.rank, p.device, p.layer, p.kind, module_bytes DESC, module

@@ -146,6 +146,10 @@ result<void> output::begin_new() {
   if (adds_ && !fs::is_directory(path_ + "/events", problem))
     return fail(error_code::invalid_argument, "is not empty, and is not a data set", path_,
                 "choose a new folder with -o");
+  // Before its columns had the names of `sluice query`, a data set had this table.
+  if (adds_ && fs::is_directory(path_ + "/steps", problem))
+    return fail(error_code::invalid_argument, "has the tables of an older version, whose columns have other names",
+                path_, "choose a new folder with -o");
   auto place =
       is_folder(shape_) ? replacement::of_folder(adds_ ? path_ + "/.new" : path_) : replacement::of_file(path_);
   if (!place) return tl::unexpected(place.error());

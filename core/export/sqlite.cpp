@@ -8,7 +8,7 @@
 #include "core/export/formats.hpp"
 #include "core/export/table_rows.hpp"
 #include "core/query/sql/metric_tables.hpp"
-#include "core/query/sql/sql_context.hpp"
+#include "core/query/sql/sql_views.hpp"
 
 namespace sluice::exports {
 namespace {
@@ -115,38 +115,6 @@ result<void> write_rows(job& export_job, const query::table& table, database& to
   });
 }
 
-/// In the table of blocks, true for blocks that were live in the range and match the requested subjects. In other
-/// tables, always true.
-bool is_wanted(const query::metric_table& table, const query::metric_rows& rows, std::size_t row,
-               const job& export_job) {
-  if (table.name != "block" || export_job.whole()) return true;
-  std::string scratch;
-  const auto number = [&](std::string_view name) {
-    for (std::size_t i = 0; i < table.columns.size(); ++i)
-      if (table.columns[i].name == name) return rows.at(row, i, scratch);
-    return cell{};
-  };
-  if (export_job.wanted().range) {
-    const cell died = number("died");
-    if (number("born").integer >= export_job.range().end) return false;
-    if (died.type == cell::kind::integer && died.integer <= export_job.range().begin) return false;
-  }
-  const auto names = [&](const subject& one) {
-    for (std::size_t i = 0; i < table.columns.size(); ++i) {
-      if (table.columns[i].id != one.kind) continue;
-      const cell value = rows.at(row, i, scratch);
-      if (value.type == cell::kind::integer && static_cast<std::uint64_t>(value.integer) == one.id) return true;
-    }
-    return false;
-  };
-  for (const subject& one : export_job.wanted().only) {
-    bool found = false;
-    for (const subject& other : export_job.wanted().only) found = found || (other.kind == one.kind && names(other));
-    if (!found) return false;
-  }
-  return true;
-}
-
 result<void> write_metrics(job& export_job, const query::metric_table& table, query::sql_context& context,
                            database& to) {
   if (auto output = to.run(create_text(table.name, table.columns)); !output) return output;
@@ -156,7 +124,7 @@ result<void> write_metrics(job& export_job, const query::metric_table& table, qu
     for (std::size_t row = 0; row < rows.size(); ++row) {
       if (export_job.cancelled())
         return fail(error_code::cancelled, "the export was cancelled", export_job.trace().path());
-      if (!is_wanted(table, rows, row, export_job)) continue;
+      if (!takes_row(export_job, table, rows, row)) continue;
       for (std::size_t i = 0; i < table.columns.size(); ++i)
         into.set(i, rows.at(row, i, scratch[i]), table.columns[i].role, export_job);
       if (auto put = into.put(); !put) return put;
@@ -194,15 +162,11 @@ result<void> write_sqlite(job& export_job, output& to) {
   for (const query::table* table : tables)
     if (auto written = write_rows(export_job, *table, file); !written) return written;
   if (export_job.wanted().tables.empty()) {
-    query::sql_context context;
-    context.trace = std::shared_ptr<const trace::snapshot>(std::shared_ptr<void>(), &export_job.trace());
-    context.frames = std::make_unique<symbols::frame_cache>(symbols::options_for(export_job.trace()));
-    context.cancelled = &export_job.cancelled();
+    const auto context = make_context(export_job);
     for (const query::metric_table& table : query::metric_tables())
-      if (auto written = write_metrics(export_job, table, context, file); !written) return written;
+      if (auto written = write_metrics(export_job, table, *context, file); !written) return written;
     for (const query::view_about& view : query::sql_views())
-      if (auto built = file.run("CREATE VIEW " + std::string(view.name) + " AS " + std::string(view.select)); !built)
-        return built;
+      if (auto built = file.run(query::create_view_text(view)); !built) return built;
     for (const char* index : {"CREATE INDEX block_id ON block(id)", "CREATE INDEX call_stack_id ON call_stack(id)",
                               "CREATE INDEX readable_name_symbol ON readable_name(symbol)"})
       if (auto product = file.run(index); !product) return product;

@@ -5,6 +5,23 @@
 namespace sluice::exports {
 namespace {
 
+/// True if each subject is an id in the row, or another subject of its kind is. `read(place)` returns a cell.
+template <class Read>
+bool names_subjects(const options& wanted, std::span<const query::column> columns, const Read& read) {
+  const auto names = [&](const subject& one) {
+    for (std::size_t i = 0; i < columns.size(); ++i) {
+      if (columns[i].id != one.kind) continue;
+      const query::cell value = read(i);
+      if (value.type == query::cell::kind::integer && static_cast<std::uint64_t>(value.integer) == one.id) return true;
+    }
+    return false;
+  };
+  return std::all_of(wanted.only.begin(), wanted.only.end(), [&](const subject& one) {
+    return std::any_of(wanted.only.begin(), wanted.only.end(),
+                       [&](const subject& other) { return other.kind == one.kind && names(other); });
+  });
+}
+
 /// Selects rows like `job::takes`, but by the columns of their table.
 class row_filter {
  public:
@@ -24,21 +41,11 @@ class row_filter {
           end = std::max(time, last.integer);
       if (time >= what_.range().end || end < what_.range().begin) return false;
     }
-    return std::all_of(wanted.only.begin(), wanted.only.end(), [&](const subject& one) {
-      return std::any_of(wanted.only.begin(), wanted.only.end(),
-                         [&](const subject& other) { return other.kind == one.kind && names(row, other); });
-    });
+    return names_subjects(wanted, table_.columns,
+                          [&](std::size_t place) { return table_.columns[place].read(row, what_.tables()); });
   }
 
  private:
-  [[nodiscard]] bool names(const void* row, const subject& one) const {
-    return std::any_of(table_.columns.begin(), table_.columns.end(), [&](const query::column& each) {
-      if (each.id != one.kind) return false;
-      const query::cell value = each.read(row, what_.tables());
-      return value.type == query::cell::kind::integer && static_cast<std::uint64_t>(value.integer) == one.id;
-    });
-  }
-
   const job& what_;
   const query::table& table_;
   const query::column* time_;
@@ -46,6 +53,27 @@ class row_filter {
 };
 
 }  // namespace
+
+bool takes_row(const job& export_job, const query::metric_table& table, const query::metric_rows& rows,
+               std::size_t row) {
+  if (table.name != "block" || export_job.whole()) return true;
+  std::string scratch;
+  const auto read = [&](std::size_t place) { return rows.at(row, place, scratch); };
+  if (export_job.wanted().range) {
+    const query::cell died = read(query::find_place(table.columns, "died"));
+    if (read(query::find_place(table.columns, "born")).integer >= export_job.range().end) return false;
+    if (died.type == query::cell::kind::integer && died.integer <= export_job.range().begin) return false;
+  }
+  return names_subjects(export_job.wanted(), table.columns, read);
+}
+
+std::unique_ptr<query::sql_context> make_context(const job& export_job) {
+  auto context = std::make_unique<query::sql_context>();
+  context->trace = std::shared_ptr<const trace::snapshot>(std::shared_ptr<void>(), &export_job.trace());
+  context->frames = std::make_unique<symbols::frame_cache>(symbols::options_for(export_job.trace()));
+  context->cancelled = &export_job.cancelled();
+  return context;
+}
 
 result<void> for_each_row(job& export_job, const query::table& table,
                           const std::function<result<void>(const void* row)>& visit) {

@@ -7,11 +7,27 @@
 #include "core/base/spelling.hpp"
 #include "core/metrics/report.hpp"
 
-/// Lists the members of each metrics struct. The lists are used in three places: the metrics stored in a file
-/// (core/summary/stored/stored_metrics_format.hpp), the report's JSON (app/cli/json_values.hpp) and SQL
-/// (core/query/sql/metric_tables.cpp). The names and their order are public: app/cli/report_schema.md lists the names,
-/// users write them in queries, and files store the values in this order.
+/// Lists the members of each metrics struct. The lists are used in four places: the metrics stored in a file
+/// (core/summary/stored/stored_metrics_format.hpp), the report's JSON (app/cli/json_values.hpp), SQL and data sets of
+/// Parquet files (core/query/sql/metric_tables.cpp). The names and their order are public: app/cli/report_schema.md
+/// lists the names, users write them in queries, and files store the values in this order.
 namespace sluice::metrics {
+
+/// The version of the metrics that a file stores. Increase it when a stored member or the meaning of a metric changes.
+///
+/// - Version 4 added the data about waste that findings need.
+/// - Version 5 added the contents of copies to the host, copies of zeros, the report on an allocation that failed for
+///   lack of memory, and the memory that an allocator would have reserved under other settings.
+/// - Version 6 added the largest blocks of each layer with their uses, the needs of ranks, tensors held in two types,
+///   growth forced by fragmentation, and the ranges that contain gaps.
+/// - Version 7 added gaps caused by locks, and measures idleness by the work of the block's own process.
+/// - Version 8 added allocations by module hooks to the reasons for categories.
+/// - Version 9 added the time that ranks spend in rare waits.
+/// - Version 10 distinguishes library workspaces from gradients, and does not count memory as growing if the program
+///   frees it while it continues to run.
+/// - Version 11 added the matrix products in FP32 and the waits that each rank makes. It gives every ns of idle time a
+///   cause, and sums them up by device.
+inline constexpr std::uint32_t stored_version = 11;
 
 /// How to interpret a member if its type does not determine this.
 enum class meaning : std::uint8_t {
@@ -31,6 +47,7 @@ struct member {
   std::string_view name = spelling::of_pointer<Member>();
   std::string_view about{};  ///< Describes the SQL column in one line; empty if SQL has no such column.
   meaning role = meaning::plain;
+  std::uint32_t since = 0;  ///< The version of the stored metrics that added the member.
 };
 
 /// The member list of a struct, as a tuple of `member`.
@@ -142,9 +159,22 @@ SLUICE_MEMBERS(unfreed_group, member<&row::process>(), member<&row::process_ende
 SLUICE_MEMBERS(index::imported_memory, member<&row::process>(), member<&row::owner>(),
                member<&row::inferred>{"owner_inferred"}, member<&row::layer>(), member<&row::kind>(),
                member<&row::blocks>(), member<&row::bytes>())
-SLUICE_MEMBERS(failed_allocation, member<&row::event>(), member<&row::time>{"time_ns"}, member<&row::process>(),
-               member<&row::device>(), member<&row::layer>(), member<&row::kind>(), member<&row::call>(),
-               member<&row::bytes>(), member<&row::error>())
+SLUICE_MEMBERS(failed_allocation, member<&row::event>{"event", "The failed call"},
+               member<&row::time>{"time_ns", "Time when it returned", moment},
+               member<&row::process>{"process", "Whose"}, member<&row::device>{"device", "Null: host memory"},
+               member<&row::layer>{"layer", "driver, pool, framework or user"},
+               member<&row::kind>{"kind", "The kind of memory"}, member<&row::call>{"call", "The API function"},
+               member<&row::bytes>{"bytes", "Requested size"}, member<&row::error>{"error", "The API's code"})
+SLUICE_MEMBERS(allocation_retry, member<&row::event>{"event", "The call that failed"},
+               member<&row::block>{"block", "The block that the later call got"},
+               member<&row::time>{"time_ns", "Time when the failed call returned", moment},
+               member<&row::until>{"until_ns", "Time when the successful one returned", moment},
+               member<&row::process>{"process", "The process"},
+               member<&row::device>{"device", "The device; null: host memory"},
+               member<&row::layer>{"layer", "driver or pool"}, member<&row::kind>{"kind", "The kind of memory"},
+               member<&row::call>{"call", "The API function"}, member<&row::bytes>{"bytes", "Requested size"})
+SLUICE_MEMBERS(allocation_retries, member<&row::count>(), member<&row::total>{"total_ns"},
+               member<&row::reported_again>(), member<&row::first>())
 SLUICE_MEMBERS(index::fault_launch, member<&row::time>{"time_ns"}, member<&row::kernel>(), member<&row::stream>())
 SLUICE_MEMBERS(fragmentation_metric, member<&row::device>(), member<&row::layer>(), member<&row::time>{"time_ns"},
                member<&row::segments>(), member<&row::segment_bytes>(), member<&row::free_bytes>(),
@@ -157,36 +187,41 @@ SLUICE_MEMBERS(peak_composition, member<&row::device>(), member<&row::layer>(), 
 SLUICE_MEMBERS(held_by_stack, member<&row::stack>(), member<&row::bytes>(), member<&row::category>{"category"},
                member<&row::blocks>())
 SLUICE_MEMBERS(kernel_total, member<&row::name>(), member<&row::total>{"total_ns"})
-SLUICE_MEMBERS(rank_metrics, member<&row::process>{"process", "The process"},
-               member<&row::rank>{"rank", "Rank set by torchrun, mpirun or similar"},
-               member<&row::device>{"device", "The device of the memory"},
-               member<&row::layer>{"layer", "The highest layer in which the rank has device memory"},
-               member<&row::kind>{"kind", "The kind of memory"},
-               member<&row::peak>{"maximum_bytes", "The rank's peak use of this memory, in bytes"},
-               member<&row::peak_time>{"maximum_time_ns", "When the peak was first reached", moment},
-               member<&row::reserved>{"reserved_at_maximum_bytes",
-                                      "Bytes that the layer held for the rank at the peak; 0: unknown"},
-               member<&row::untracked>{"untracked_maximum_bytes", "Maximum untracked bytes on the device; 0: unknown"},
-               member<&row::steps>{"steps", "Number of training steps"},
-               member<&row::median_step>{"median_step_ns", "Median step duration, ns"},
-               member<&row::computing>{"computing_ns", "Total duration of kernels other than collectives, ns"},
-               member<&row::collectives>{"collectives", "Number of NCCL kernels"},
-               member<&row::collective_time>{"collective_ns", "Total duration of NCCL kernels, ns"},
-               member<&row::waiting>{
-                   "waiting_ns",
-                   "Part of collective_time: in each collective, the time beyond the shortest on any rank"},
-               member<&row::waiting_rarely>{
-                   "waiting_rarely_ns",
-                   "Part of waiting: waits of a length that occurs fewer than 4 times, such as for connecting"},
-               member<&row::awaited>{
-                   "awaited_ns",
-                   "How long other ranks waited in collectives for this rank, the last to start, ns summed over them"},
-               member<&row::awaited_host>{
-                   "awaited_host_ns",
-                   "Part of awaited: waits of 1 ms or more before which the GPU had no work, as its host was late"},
-               member<&row::reductions>{"all_reduces", "Number of all-reduces among the collectives"},
-               member<&row::gathers>{"gathers", "Number of all-gathers and reduce-scatters among the collectives"},
-               member<&row::shares>{"shares"}, member<&row::held>{"held"}, member<&row::kernels>{"kernels"})
+SLUICE_MEMBERS(
+    rank_metrics, member<&row::process>{"process", "The process"},
+    member<&row::rank>{"rank", "Rank set by torchrun, mpirun or similar"},
+    member<&row::device>{"device", "The device of the memory"},
+    member<&row::layer>{"layer", "The highest layer in which the rank has device memory"},
+    member<&row::kind>{"kind", "The kind of memory"},
+    member<&row::peak>{"maximum_bytes", "The rank's peak use of this memory, in bytes"},
+    member<&row::peak_time>{"maximum_time_ns", "When the peak was first reached", moment},
+    member<&row::reserved>{"reserved_at_maximum_bytes",
+                           "Bytes that the layer held for the rank at the peak; 0: unknown"},
+    member<&row::untracked>{"untracked_maximum_bytes", "Maximum untracked bytes on the device; 0: unknown"},
+    member<&row::steps>{"steps", "Number of training steps"},
+    member<&row::median_step>{"median_step_ns", "Median step duration, ns"},
+    member<&row::computing>{"computing_ns", "Total duration of kernels other than collectives, ns"},
+    member<&row::collectives>{"collectives", "Number of NCCL kernels"},
+    member<&row::collective_time>{"collective_ns", "Total duration of NCCL kernels, ns"},
+    member<&row::waiting>{"waiting_ns",
+                          "Part of collective_time: in each collective, the time beyond the shortest on any rank"},
+    member<&row::waiting_rarely>{
+        "waiting_rarely_ns",
+        "Part of waiting: waits of a length that occurs fewer than 4 times, such as for connecting", plain, 9},
+    member<&row::awaited>{
+        "awaited_ns",
+        "How long other ranks waited in collectives for this rank, the last to start, ns summed over them", plain, 11},
+    member<&row::awaited_host>{
+        "awaited_host_ns",
+        "Part of awaited: waits of 1 ms or more before which the GPU had no work, as its host was late", plain, 11},
+    member<&row::reductions>{"all_reduces", "Number of all-reduces among the collectives"},
+    member<&row::gathers>{"gathers", "Number of all-gathers and reduce-scatters among the collectives"},
+    member<&row::shares>{"shares"}, member<&row::held>{"held"}, member<&row::kernels>{"kernels"})
+SLUICE_MEMBERS(waste_metrics, member<&row::idle>{{}}, member<&row::growing>{{}}, member<&row::dead_writes>{{}},
+               member<&row::gaps>{{}}, member<&row::driver_calls>{{}}, member<&row::copies>{{}},
+               member<&row::caches>{{}}, member<&row::ranks>{{}}, member<&row::replays>{{}}, member<&row::twice>{{}},
+               member<&row::forced>{{}}, member<&row::products>{{}, {}, plain, 11},
+               member<&row::idle_times>{{}, {}, plain, 11})
 SLUICE_MEMBERS(step_metrics, member<&row::number>(), member<&row::span>{"span", {}, inlined}, member<&row::event>(),
                member<&row::peak>{"maximum_bytes"}, member<&row::peak_time>{"maximum_time_ns"},
                member<&row::at_begin>{"at_begin_bytes"}, member<&row::at_end>{"at_end_bytes"},

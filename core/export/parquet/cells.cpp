@@ -2,29 +2,20 @@
 
 #include <fmt/format.h>
 
+#include "core/query/sql/sql_text.hpp"
+
 namespace sluice::exports {
 namespace {
 
 using query::cell;
 using query::text_role;
+using query::view_value;
 
 void add_number(std::optional<string_table::number> text, row_batch& to) {
   if (text)
     to.add_text(*text);
   else
     to.add_null();
-}
-
-/// Returns the table's first column among the names in `any`, which '|' separates, or null if the table has none of
-/// them.
-const query::column* find_any(const query::table& in, std::string_view any) {
-  while (!any.empty()) {
-    const std::size_t end = std::min(any.find('|'), any.size());
-    const std::size_t found = in.find(any.substr(0, end));
-    if (found < in.columns.size()) return &in.columns[found];
-    any.remove_prefix(std::min(end + 1, any.size()));
-  }
-  return nullptr;
 }
 
 }  // namespace
@@ -75,87 +66,79 @@ id_texts::number id_texts::stack(std::uint64_t id, symbols::attribution by) {
   });
 }
 
+id_texts::number id_texts::string(trace::string_id id, text_role role) {
+  if (id == trace::string_id::none) return std::nullopt;
+  return texts_.of_lasting(tables_.text(id), role);
+}
+
 // --- rows -----------------------------------------------------------------------------------------------------------
 
-row_cells::row_cells(std::span<const data_column> columns, const query::table& table, const trace::tables& tables,
-                     string_table& texts, id_texts& names, const calls& found)
-    : tables_(tables),
+row_cells::row_cells(const data_table& table, std::string_view source, bool lasting, string_table& texts,
+                     id_texts& names, const calls& found)
+    : columns_(query::find_columns(source)),
       texts_(texts),
       names_(names),
       found_(found),
-      table_(texts.of(table.name, text_role::code)),
-      process_(find_any(table, "process")),
-      call_(find_any(table, "call")),
-      enqueued_(find_any(table, "enqueued")) {
-  for (const data_column& each : columns) {
-    reader output{each.source, each.type, find_any(table, each.from), {}};
-    const bool of_call = each.source == column_source::call_name || each.source == column_source::call_stack;
-    needs_calls_ |= of_call && output.from != nullptr;
-    if (each.source == column_source::stack || each.source == column_source::call_stack)
-      output.by = *symbols::attribution_named(each.name);
-    readers_.push_back(output);
+      lasting_(lasting),
+      source_(texts.of(source, text_role::code)),
+      process_(query::find_place(columns_, "process")),
+      device_(query::find_place(columns_, "device")),
+      call_(query::find_place(columns_, "call")),
+      enqueued_(query::find_place(columns_, "enqueued")) {
+  for (std::size_t i = 0; i < table.shown.size(); ++i) {
+    const query::view_column& shown = table.shown[i];
+    reader output{shown.value, table.columns[i].type, query::find_inputs(shown, columns_), {}, {}};
+    const bool of_call = shown.value == view_value::call_name || shown.value == view_value::call_stack;
+    needs_calls_ |= of_call && !output.inputs.empty();
+    if (!output.inputs.empty()) output.role = columns_[output.inputs.front()].role;
+    if (shown.value == view_value::stack || shown.value == view_value::call_stack)
+      output.by = *symbols::attribution_named(shown.column_shown());
+    readers_.push_back(std::move(output));
   }
 }
 
-std::uint64_t row_cells::id_in(const query::column* column, const void* row) const {
-  if (column == nullptr) return 0;
-  const cell value = column->read(row, tables_);
-  return value.type == cell::kind::integer ? static_cast<std::uint64_t>(value.integer) : 0;
+cell row_cells::combine(view_value how, const cell& a, const cell& b) {
+  if (how != view_value::difference && how != view_value::product) return a.type == cell::kind::null ? b : a;
+  if (a.type != cell::kind::integer || b.type != cell::kind::integer) return {};
+  std::int64_t value = 0;
+  const bool too_large = how == view_value::difference ? __builtin_sub_overflow(a.integer, b.integer, &value)
+                                                       : __builtin_mul_overflow(a.integer, b.integer, &value);
+  return too_large ? cell{} : cell{cell::kind::integer, value, 0, {}};
 }
 
-calls::wanted_call row_cells::get_call(const void* row) const {
-  const cell entered = enqueued_ == nullptr ? cell{} : enqueued_->read(row, tables_);
-  return {id_in(call_, row), entered.type == cell::kind::integer ? entered.integer : trace::unknown_time};
-}
-
-void row_cells::add(const void* row, row_batch& to) {
-  for (const reader& each : readers_) add(each, row, to);
-  to.end_row();
-}
-
-void row_cells::add(const reader& as, const void* row, row_batch& to) {
-  if (as.source == column_source::table) return to.add_text(table_);
-  if (as.from == nullptr) return to.add_null();
-  if (as.source == column_source::same) return add_same(as, row, to);
-  const std::uint64_t id = id_in(as.from, row);
+void row_cells::add(const reader& as, const cell& value, row_batch& to) {
+  const std::uint64_t id = value.type == cell::kind::integer ? static_cast<std::uint64_t>(value.integer) : 0;
   const calls::found_call* call = nullptr;
-  switch (as.source) {
-    case column_source::device_name:
+  switch (as.value) {
+    case view_value::table_name:
+      return to.add_text(source_);
+    case view_value::device_name:
       return add_number(names_.device(id), to);
-    case column_source::stream_name:
+    case view_value::stream_name:
       return add_number(names_.stream(id), to);
-    case column_source::thread_name:
+    case view_value::thread_name:
       return add_number(names_.thread(id), to);
-    case column_source::stack:
+    case view_value::stack:
       return add_number(names_.stack(id, as.by), to);
-    case column_source::call_stack:
+    case view_value::call_stack:
       call = found_[id];
       return add_number(call == nullptr ? std::nullopt : names_.stack(raw(call->stack), as.by), to);
-    case column_source::call_name:
+    case view_value::call_name:
       call = found_[id];
-      if (call == nullptr || call->name == trace::string_id::none) return to.add_null();
-      return to.add_text(texts_.of_lasting(tables_.text(call->name), text_role::code));
-    case column_source::same:
-    case column_source::table:
-    case column_source::block:
-      break;
+      return add_number(call == nullptr ? std::nullopt : names_.string(call->name, text_role::code), to);
+    default:
+      return add_same(as, value, to);
   }
-  to.add_null();
 }
 
-void row_cells::add_same(const reader& as, const void* row, row_batch& to) {
-  const cell value = as.from->read(row, tables_);
-  switch (value.type) {
-    case cell::kind::null:
-      return to.add_null();
-    case cell::kind::integer:
-      if (as.type == parquet_type::real) return to.add(static_cast<double>(value.integer));
-      return to.add(value.integer);
-    case cell::kind::real:
-      return to.add(value.real);
-    case cell::kind::text:
-      return to.add_text(texts_.of_lasting(value.text, as.from->role));
-  }
+void row_cells::add_same(const reader& as, const cell& value, row_batch& to) {
+  if (value.type == cell::kind::null) return to.add_null();
+  if (as.type == parquet_type::text && value.type != cell::kind::text)
+    return to.add_text(texts_.of(query::to_text(value), as.role));
+  if (value.type == cell::kind::text)
+    return to.add_text(lasting_ ? texts_.of_lasting(value.text, as.role) : texts_.of(value.text, as.role));
+  if (as.type != parquet_type::real) return to.add(value.integer);
+  to.add(value.type == cell::kind::real ? value.real : static_cast<double>(value.integer));
 }
 
 }  // namespace sluice::exports

@@ -8,6 +8,7 @@
 
 #include "core/export/parquet/calls.hpp"
 #include "core/export/parquet/data_set.hpp"
+#include "core/export/parquet/partitions.hpp"
 #include "core/export/parquet/row_batch.hpp"
 #include "core/export/parquet/string_table.hpp"
 #include "core/symbols/attribution.hpp"
@@ -26,6 +27,8 @@ class id_texts {
   [[nodiscard]] number stream(std::uint64_t id);
   [[nodiscard]] number thread(std::uint64_t id);
   [[nodiscard]] number stack(std::uint64_t id, symbols::attribution by);
+  /// Returns the text of a string of the recording.
+  [[nodiscard]] number string(trace::string_id id, query::text_role role);
 
  private:
   using known = std::unordered_map<std::uint64_t, number>;
@@ -40,42 +43,64 @@ class id_texts {
   std::array<known, symbols::attribution_count> stacks_;
 };
 
-/// Fills the cells of a data set's table from the rows of a table of `sluice query` (core/query/sql/columns.hpp).
+/// Fills the cells of a table of the data set, from the rows of a table of `sluice query`.
 class row_cells {
  public:
-  /// All arguments must outlive this object. If `needs_calls()`, `found` must have the calls of each row passed to
-  /// `add`.
-  row_cells(std::span<const data_column> columns, const query::table& table, const trace::tables& tables,
-            string_table& texts, id_texts& names, const calls& found);
+  /// `source` names the table with the rows. `lasting`: its texts stay at the same address. The other arguments must
+  /// outlive this object. If `needs_calls()`, `found` must have the calls of each row passed to `add`.
+  row_cells(const data_table& table, std::string_view source, bool lasting, string_table& texts, id_texts& names,
+            const calls& found);
 
-  /// Adds all cells of `row` to `to`.
-  void add(const void* row, row_batch& to);
-  /// Returns the process id of a row, or 0 if the row has none.
-  [[nodiscard]] std::uint64_t find_process(const void* row) const { return id_in(process_, row); }
+  /// Adds all cells of a row to `to`. `read(place)` returns the cell of the source's column at that place.
+  template <class Read>
+  void add(const Read& read, row_batch& to) {
+    for (const reader& each : readers_) {
+      query::cell value;
+      for (const std::size_t place : each.inputs)
+        value = place == each.inputs.front() ? read(place) : combine(each.value, value, read(place));
+      add(each, value, to);
+    }
+    to.end_row();
+  }
   /// Returns the call that requested the row's work, and the time at which the call was entered.
-  [[nodiscard]] calls::wanted_call get_call(const void* row) const;
+  template <class Read>
+  [[nodiscard]] calls::wanted_call get_call(const Read& read) const {
+    const query::cell entered = enqueued_ < columns_.size() ? read(enqueued_) : query::cell{};
+    return {id_in(read, call_), entered.type == query::cell::kind::integer ? entered.integer : trace::unknown_time};
+  }
   [[nodiscard]] bool needs_calls() const { return needs_calls_; }
+  /// Returns the rank of a row: that of its process or device.
+  template <class Read>
+  [[nodiscard]] std::int64_t find_rank(const Read& read, const rank_table& ranks) const {
+    if (process_ < columns_.size()) return ranks.of(id_in(read, process_));
+    return device_ < columns_.size() ? ranks.of_device(id_in(read, device_)) : ranks.of_job();
+  }
 
  private:
   struct reader {
-    column_source source{};
+    query::view_value value{};
     parquet_type type{};
-    const query::column* from = nullptr;  ///< The column with the values; null if all cells are null.
-    symbols::attribution by{};
+    std::vector<std::size_t> inputs;  ///< Places of columns of the source.
+    query::text_role role{};
+    symbols::attribution by{};  ///< Of a stack.
   };
-  [[nodiscard]] std::uint64_t id_in(const query::column* column, const void* row) const;
-  void add(const reader& as, const void* row, row_batch& to);
-  void add_same(const reader& as, const void* row, row_batch& to);
+  template <class Read>
+  [[nodiscard]] std::uint64_t id_in(const Read& read, std::size_t place) const {
+    const query::cell value = place < columns_.size() ? read(place) : query::cell{};
+    return value.type == query::cell::kind::integer ? static_cast<std::uint64_t>(value.integer) : 0;
+  }
+  [[nodiscard]] static query::cell combine(query::view_value how, const query::cell& a, const query::cell& b);
+  void add(const reader& as, const query::cell& value, row_batch& to);
+  void add_same(const reader& as, const query::cell& value, row_batch& to);
 
-  const trace::tables& tables_;
+  std::span<const query::column> columns_;  ///< Of the source.
   string_table& texts_;
   id_texts& names_;
   const calls& found_;
-  string_table::number table_ = 0;
+  const bool lasting_;
+  const string_table::number source_;  ///< The name of the source.
   std::vector<reader> readers_;
-  const query::column* process_ = nullptr;
-  const query::column* call_ = nullptr;
-  const query::column* enqueued_ = nullptr;
+  const std::size_t process_, device_, call_, enqueued_;  ///< Places of columns of the source.
   bool needs_calls_ = false;
 };
 

@@ -70,9 +70,7 @@ result<void> partitions::begin(const data_table& table) {
   last_ = nullptr;
   held_ = 0;
   row_bytes_ = table.columns.size() * row_batch::bytes_per_cell;
-  std::vector<parquet_column> columns;
-  for (const data_column& each : table.columns) columns.push_back({each.name, each.type});
-  return to_.begin_table(columns);
+  return to_.begin_table(table.columns);
 }
 
 row_batch& partitions::of(std::int64_t rank) {

@@ -5,6 +5,7 @@
 #include <string>
 #include <unordered_map>
 
+#include "core/export/parquet/data_set.hpp"
 #include "core/export/parquet/row_batch.hpp"
 
 namespace sluice::exports {
@@ -42,7 +43,7 @@ class partitions {
   /// `to` and `texts` must outlive this object.
   partitions(parquet_process& to, const string_table& texts, std::string_view run, const rank_table& ranks);
 
-  /// Begins a table. The columns of `table` must outlive this object.
+  /// Begins a table, which must outlive the rows that are written to it.
   [[nodiscard]] result<void> begin(const data_table& table);
   /// Returns the batch to which the next row of a rank must be added. Call `row_done` after the batch's `end_row` and
   /// before the next call of this function.

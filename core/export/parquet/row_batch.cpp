@@ -61,7 +61,7 @@ void batch_encoder::add_texts(const row_batch::column& column, const string_tabl
   add(content);
 }
 
-batch_encoder::buffers batch_encoder::encode(const row_batch& rows, std::span<const data_column> columns,
+batch_encoder::buffers batch_encoder::encode(const row_batch& rows, std::span<const parquet_column> columns,
                                              const string_table& texts) {
   parts_.clear();
   used_ = 0;

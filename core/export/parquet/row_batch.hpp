@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "core/export/parquet/data_set.hpp"
+#include "core/export/parquet/parquet_process.hpp"
 #include "core/export/parquet/string_table.hpp"
 
 namespace sluice::exports {
@@ -60,7 +60,8 @@ class batch_encoder {
  public:
   using buffers = std::span<const std::span<const std::byte>>;
   /// Returns the buffers of a batch, valid until the next call. O(cells + texts).
-  [[nodiscard]] buffers encode(const row_batch& rows, std::span<const data_column> columns, const string_table& texts);
+  [[nodiscard]] buffers encode(const row_batch& rows, std::span<const parquet_column> columns,
+                               const string_table& texts);
 
  private:
   void add(std::span<const std::byte> bytes) { parts_.push_back(bytes); }

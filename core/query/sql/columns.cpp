@@ -223,10 +223,9 @@ std::vector<table> make_tables() {
 
 }  // namespace
 
-std::size_t table::find(std::string_view column) const {
-  const auto place =
-      std::find_if(columns.begin(), columns.end(), [&](const auto& each) { return each.name == column; });
-  return static_cast<std::size_t>(place - columns.begin());
+std::size_t find_place(std::span<const column> columns, std::string_view name) {
+  const auto found = std::find_if(columns.begin(), columns.end(), [&](const auto& each) { return each.name == name; });
+  return static_cast<std::size_t>(found - columns.begin());
 }
 
 std::span<const table> tables() {

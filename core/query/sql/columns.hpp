@@ -99,9 +99,13 @@ struct column {
   column_type type = column_type::integer;
   id_kind id = id_kind::none;
   text_role role = text_role::plain;
-  std::span<const std::string_view> words;  ///< For the type `word`: the name of each enum value.
+  std::span<const std::string_view> words{};  ///< For the type `word`: the name of each enum value.
+  /// Returns the cell of a row of `table`. Null for columns of metrics, whose cells are in `metric_rows`.
   cell (*read)(const void* row, const trace::tables& tables) = nullptr;
 };
+
+/// Returns the place of the column with that name, or `columns.size()` if there is none.
+[[nodiscard]] std::size_t find_place(std::span<const column> columns, std::string_view name);
 
 /// Some rows of one table. The rows are valid as long as this object exists.
 struct row_span {
@@ -124,8 +128,8 @@ struct table {
   /// Like `read`, but bypasses the cache of chunks: for a single pass over a recording.
   result<row_span> (*read_once)(const trace::snapshot& recording, std::size_t chunk) = nullptr;
 
-  /// Returns the index of the column with that name, or `columns.size()` if there is none.
-  [[nodiscard]] std::size_t find(std::string_view column) const;
+  /// Returns the place of the column with that name, or `columns.size()` if there is none.
+  [[nodiscard]] std::size_t find(std::string_view column) const { return find_place(columns, column); }
 };
 
 /// Returns a table for every row type except strings, whose texts appear in the other tables. Sorted by type number.

@@ -46,6 +46,9 @@ constexpr std::array block_parts = {
     metric_column{"category", "Purpose of a framework's block: weight, gradient, ...; null: unknown", type::text},
     metric_column{"category_why", "Reason for the category; \"set by the program\" is exact, the others are inferred",
                   type::text},
+    metric_column{"first_use", "Time when work that uses it was first enqueued; null: unknown", type::time},
+    metric_column{"last_use", "Time when it was last enqueued", type::time},
+    metric_column{"uses", "Number of uses; null: uses were not recorded", type::size},
 };
 
 constexpr std::array stack_parts = {
@@ -78,12 +81,13 @@ cell text(std::string_view words) { return words.empty() ? cell{} : cell{cell::k
 /// Some of the blocks in an event store.
 class block_rows : public metric_rows {
  public:
-  block_rows(const trace::snapshot& trace, std::shared_ptr<const index::event_store> store,
+  block_rows(const trace::snapshot& trace, std::shared_ptr<const index::event_store> store, bool uses_known,
              std::vector<std::size_t> places)
       : trace_(trace),
         store_(std::move(store)),
         cut_(trace_),
         facts_(store_->tensors(trace_)),
+        uses_known_(uses_known),
         places_(std::move(places)) {}
 
   [[nodiscard]] std::size_t size() const override { return places_.size(); }
@@ -121,6 +125,7 @@ class block_rows : public metric_rows {
     };
     if (column < cells.size()) return cells[column](b, trace_.tables());
     if (column == cells.size()) return number(metrics::is_unfreed(b, cut_) ? 1 : 0);
+    if (column > cells.size() + 2) return find_use(b, column - cells.size() - 3);
     if (!facts_ || place >= facts_->categories.size()) return {};
     const index::block_category& category = facts_->categories[place];
     if (category.kind == index::category::none) return {};
@@ -128,10 +133,20 @@ class block_rows : public metric_rows {
   }
 
  private:
+  /// Returns the time of the first use, that of the last use, or the number of uses.
+  [[nodiscard]] cell find_use(const index::block_record& block, std::size_t which) const {
+    if (!uses_known_) return {};
+    const index::block_touches uses = store_->touches().of(block);
+    if (which == 2) return number(uses.count());
+    const auto& end = which == 0 ? uses.first : uses.last;
+    return end.known() ? time_cell(end.time) : cell{};
+  }
+
   const trace::snapshot& trace_;
   const std::shared_ptr<const index::event_store> store_;
   const metrics::cut_end cut_;
   const std::shared_ptr<const index::tensor_facts> facts_;
+  const bool uses_known_;  ///< The recording has uses of blocks.
   const std::vector<std::size_t> places_;
 };
 
@@ -212,10 +227,21 @@ const std::span<const metric_column> block_columns = block_parts;
 const std::span<const metric_column> call_stack_columns = stack_parts;
 const std::span<const metric_column> readable_name_columns = name_parts;
 
+namespace {
+
+std::shared_ptr<const metric_rows> make_rows(const sql_context& context, const summary::recording_sections& sections,
+                                             std::shared_ptr<const index::event_store> store,
+                                             std::vector<std::size_t> places) {
+  const bool uses_known = sections.stored() ? sections.stored()->uses_known : !store->touches().empty();
+  return std::make_shared<const block_rows>(*context.trace, std::move(store), uses_known, std::move(places));
+}
+
+}  // namespace
+
 made_rows make_blocks(sql_context& context, std::size_t run) {
   const auto sections = context.sections();
   if (!sections) return tl::unexpected(sections.error());
-  auto store = (*sections)->get(run, index::section_scope::memory);
+  auto store = (*sections)->get(run, index::section_scope::everything);
   if (!store) return tl::unexpected(store.error());
   const time_range covered = (*sections)->range_of(run);
   const auto blocks = (*store)->memory().blocks();
@@ -228,7 +254,7 @@ made_rows make_blocks(sql_context& context, std::size_t run) {
     std::sort(places.begin(), places.end(), [&](std::size_t a, std::size_t b) {
       return std::pair(blocks[a].born, blocks[a].alloc) < std::pair(blocks[b].born, blocks[b].alloc);
     });
-  return std::make_shared<const block_rows>(*context.trace, std::move(*store), std::move(places));
+  return make_rows(context, **sections, std::move(*store), std::move(places));
 }
 
 made_rows look_up_block(sql_context& context, const cell& id) {
@@ -241,7 +267,7 @@ made_rows look_up_block(sql_context& context, const cell& id) {
   if (*store == nullptr) return std::make_shared<const held_rows>();
   const index::memory_use& memory = (*store)->memory();
   const auto place = static_cast<std::size_t>(memory.find(wanted) - memory.blocks().data());
-  return std::make_shared<const block_rows>(*context.trace, std::move(*store), std::vector{place});
+  return make_rows(context, **sections, std::move(*store), {place});
 }
 
 made_rows make_call_stacks(sql_context& context, std::optional<time_range> /*range*/) {

@@ -1,6 +1,7 @@
 #include "core/query/sql/metric_tables.hpp"
 #include "core/trace/model/names.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "core/base/format.hpp"
@@ -36,8 +37,10 @@ constexpr column_type get_type(metrics::meaning meaning) {
 }
 
 template <class Value>
-value make_cell(const Value& subject, metrics::meaning meaning) {
-  if constexpr (std::is_enum_v<Value> && trace::enum_values < Value >> 0)
+value make_cell(const Value& subject, metrics::meaning meaning, const trace::tables& tables) {
+  if constexpr (std::is_same_v<Value, trace::string_id>)
+    return words(tables.text(subject));
+  else if constexpr (std::is_enum_v<Value> && trace::enum_values < Value >> 0)
     return words(trace::get_word(subject));
   else if constexpr (std::is_enum_v<Value>)
     return id_value(raw(subject));
@@ -50,7 +53,7 @@ value make_cell(const Value& subject, metrics::meaning meaning) {
 
 /// A list cannot be a column.
 template <class Element>
-value make_cell(const std::vector<Element>& /*of*/, metrics::meaning /*is*/) {
+value make_cell(const std::vector<Element>& /*of*/, metrics::meaning /*is*/, const trace::tables& /*names*/) {
   return {};
 }
 
@@ -80,9 +83,10 @@ constexpr auto get_columns = [] {
 }();
 
 template <class Row>
-std::vector<value> list_cells(const Row& subject) {
+std::vector<value> list_cells(const Row& subject, const trace::tables& tables) {
   std::vector<value> row;
-  for_each_column<Row>([&](const auto& member) { row.push_back(make_cell(subject.*(member.pointer), member.role)); });
+  for_each_column<Row>(
+      [&](const auto& member) { row.push_back(make_cell(subject.*(member.pointer), member.role, tables)); });
   return row;
 }
 
@@ -94,7 +98,7 @@ made_rows make_use(sql_context& context, std::optional<time_range> range) {
   const auto statistics = (*sections)->statistics(range);
   if (!statistics) return tl::unexpected(statistics.error());
   const auto rows = std::make_shared<held_rows>();
-  for (const auto& each : *statistics.*List) rows->add(list_cells(each));
+  for (const auto& each : *statistics.*List) rows->add(list_cells(each, context.trace->tables()));
   return rows;
 }
 
@@ -122,28 +126,11 @@ made_rows make_steps(sql_context& context, std::optional<time_range> /*range*/) 
   return rows;
 }
 
-constexpr std::array retry_columns = {
-    metric_column{"event", "The call that failed", type::id, id_kind::event},
-    metric_column{"block", "The block that the later call got", type::id, id_kind::block},
-    metric_column{"time", "Time when the failed call returned", type::time},
-    metric_column{"until", "Time when the successful one returned", type::time},
-    metric_column{"process", "The process", type::id, id_kind::process},
-    metric_column{"device", "The device; null: host memory", type::id, id_kind::device},
-    metric_column{"layer", "driver or pool", type::text},
-    metric_column{"kind", "The kind of memory", type::text},
-    metric_column{"call", "The API function", type::text},
-    metric_column{"bytes", "Requested size", type::size},
-};
-
 /// Makes at most `allocation_retries::limit` rows.
 made_rows make_retries(sql_context& context, std::optional<time_range> range) {
   const auto rows = std::make_shared<held_rows>();
-  const trace::tables& tables = context.trace->tables();
   const auto add = [&](const metrics::allocation_retries& retries) {
-    for (const metrics::allocation_retry& r : retries.first)
-      rows->add({id_value(raw(r.event)), id_value(raw(r.block)), r.time, r.until, id_value(raw(r.process)),
-                 id_value(raw(r.device)), words(trace::get_name(r.layer)), words(trace::get_name(r.kind)),
-                 words(tables.text(r.call)), count(r.bytes)});
+    for (const metrics::allocation_retry& each : retries.first) rows->add(list_cells(each, context.trace->tables()));
   };
   const auto sections = context.sections();
   if (!sections) return tl::unexpected(sections.error());
@@ -195,20 +182,13 @@ made_rows make_ranks(sql_context& context, std::optional<time_range> range) {
   const auto whole_report = build_report(context, range);
   if (!whole_report) return tl::unexpected(whole_report.error());
   const auto rows = std::make_shared<held_rows>();
-  for (const metrics::rank_metrics& each : whole_report->waste.ranks) rows->add(list_cells(each));
+  for (const metrics::rank_metrics& each : whole_report->waste.ranks)
+    rows->add(list_cells(each, context.trace->tables()));
   return rows;
 }
 
-constexpr std::array failure_columns = {
-    metric_column{"event", "The failed call", type::id, id_kind::event},
-    metric_column{"time", "Time when it returned", type::time},
-    metric_column{"process", "Whose", type::id, id_kind::process},
-    metric_column{"device", "Null: host memory", type::id, id_kind::device},
-    metric_column{"layer", "driver, pool, framework or user", type::text},
-    metric_column{"kind", "The kind of memory", type::text},
-    metric_column{"call", "The API function", type::text},
-    metric_column{"bytes", "Requested size", type::size},
-    metric_column{"error", "The API's code", type::integer},
+/// The columns that follow the members of a failed allocation.
+constexpr std::array failure_state_columns = {
     metric_column{"place",
                   "The line that requested it. From here on: only for the first out-of-memory failure, else null",
                   type::text},
@@ -223,6 +203,14 @@ constexpr std::array failure_columns = {
     metric_column{"changes", "Changes with which it would have fit, each verified, one per line", type::text,
                   id_kind::none, text_role::message},
 };
+
+constexpr auto failure_columns = [] {
+  constexpr auto& members = get_columns<metrics::failed_allocation>;
+  std::array<metric_column, members.size() + failure_state_columns.size()> columns{};
+  std::copy(failure_state_columns.begin(), failure_state_columns.end(),
+            std::copy(members.begin(), members.end(), columns.begin()));
+  return columns;
+}();
 
 value known_count(std::uint64_t number) { return number == 0 ? value{} : count(number); }
 
@@ -245,18 +233,9 @@ void add_state(const metrics::out_of_memory_report& report, std::vector<value>& 
 made_rows make_failures(sql_context& context, std::optional<time_range> range) {
   const auto whole_report = build_report(context, range);
   if (!whole_report) return tl::unexpected(whole_report.error());
-  const trace::tables& tables = context.trace->tables();
   const auto rows = std::make_shared<held_rows>();
   for (const metrics::failed_allocation& each : whole_report->failures) {
-    std::vector<value> row{id_value(raw(each.event)),
-                           each.time,
-                           id_value(raw(each.process)),
-                           id_value(raw(each.device)),
-                           words(trace::get_name(each.layer)),
-                           words(trace::get_name(each.kind)),
-                           words(tables.text(each.call)),
-                           count(each.bytes),
-                           each.error};
+    std::vector<value> row = list_cells(each, context.trace->tables());
     if (!whole_report->out_of_memory.empty() && whole_report->out_of_memory.front().metrics.event == each.event)
       add_state(whole_report->out_of_memory.front(), row);
     row.resize(failure_columns.size());
@@ -467,7 +446,7 @@ std::span<const metric_table> metric_tables() {
                    get_columns<metrics::thread_statistics>, true, make_use<&metrics::range_statistics::threads>},
       metric_table{"allocation_retry",
                    "Failed allocations that succeeded when repeated, after memory was freed; the first 64",
-                   retry_columns, true, make_retries},
+                   get_columns<metrics::allocation_retry>, true, make_retries},
       metric_table{
           "failed_allocation",
           "Failed allocations that reached the program, without those in allocation_retry; the first 64. For the "
@@ -492,6 +471,12 @@ std::span<const metric_table> metric_tables() {
       metric_table{"finding", "Findings of the report, most important first", finding_columns, true, make_findings},
   };
   return items;
+}
+
+const metric_table* find_metric_table(std::string_view name) {
+  for (const metric_table& each : metric_tables())
+    if (each.name == name) return &each;
+  return nullptr;
 }
 
 }  // namespace sluice::query

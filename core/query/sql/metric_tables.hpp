@@ -17,13 +17,7 @@
 /// metric has only one definition. Private to core/query and core/export.
 namespace sluice::query {
 
-struct metric_column {
-  std::string_view name;
-  std::string_view about;
-  column_type type = column_type::integer;
-  id_kind id = id_kind::none;
-  text_role role = text_role::plain;
-};
+using metric_column = column;
 
 /// The rows of a metric table. Immutable.
 class metric_rows {
@@ -64,6 +58,8 @@ struct metric_table {
 };
 
 [[nodiscard]] std::span<const metric_table> metric_tables();
+/// Returns the table with that name, or null if there is none.
+[[nodiscard]] const metric_table* find_metric_table(std::string_view name);
 
 // --- for implementations of metric tables ---------------------------------------------------------------------------
 

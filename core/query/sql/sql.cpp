@@ -6,9 +6,9 @@
 #include <array>
 #include <utility>
 
-#include "core/query/sql/metric_tables.hpp"
 #include "core/query/sql/scratch_files.hpp"
 #include "core/query/sql/sql_context.hpp"
+#include "core/query/sql/sql_views.hpp"
 
 namespace sluice::query {
 namespace {
@@ -49,14 +49,8 @@ result<void> run(sqlite3* db, const std::string& text) {
 }
 
 id_kind get_id(std::string_view table, std::string_view column) {
-  if (const query::table* rows = find_table(table)) {
-    const std::size_t place = rows->find(column);
-    return place < rows->columns.size() ? rows->columns[place].id : id_kind::none;
-  }
-  for (const metric_table& each : metric_tables())
-    if (each.name == table)
-      for (const metric_column& one : each.columns)
-        if (one.name == column) return one.id;
+  for (const query::column& each : find_columns(table))
+    if (each.name == column) return each.id;
   return id_kind::none;
 }
 
@@ -75,20 +69,6 @@ result<summary::recording_sections*> sql_context::sections() {
     opened = std::move(*made);
   }
   return opened.get();
-}
-
-const summary::stored_metrics* sql_context::whole() {
-  const auto known = sections();
-  if (!known || !(*known)->stored()) return nullptr;
-  if (const auto found = (*known)->steps()) steps = *found;
-  return (*known)->stored().get();
-}
-
-const index::event_store* sql_context::analysed() {
-  const auto known = sections();
-  if (!known) return nullptr;
-  const auto store = (*known)->get(0, index::section_scope::everything);
-  return store ? store->get() : nullptr;
 }
 
 void give(sqlite3_context* to, const cell& value, bool fleeting) {
@@ -141,10 +121,8 @@ struct sql_database::state {
       sqlite3_db_config(db, option, value, nullptr);
     if (add_row_tables(db, context) != SQLITE_OK || add_metric_tables(db, context) != SQLITE_OK)
       return fail(error_code::unavailable, std::string("cannot create the tables for queries: ") + sqlite3_errmsg(db));
-    for (const view_about& each : sql_views()) {
-      const std::string text = "CREATE VIEW " + std::string(each.name) + " AS " + std::string(each.select);
-      if (auto output = run(db, text); !output) return output;
-    }
+    for (const view_about& each : sql_views())
+      if (auto output = run(db, create_view_text(each)); !output) return output;
     // Use SQLite's own virtual tables once. SQLite creates them on first use, which the authorizer would refuse later.
     if (auto product = run(db,
                            "SELECT 1 FROM pragma_table_info('kernel'), pragma_table_xinfo('kernel'), pragma_table_list,"

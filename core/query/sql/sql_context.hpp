@@ -42,11 +42,6 @@ struct sql_context {
   /// Returns the sections of the trace, over which the tables of analyses are computed. The first call opens them.
   /// Errors: cancelled.
   result<summary::recording_sections*> sections();
-
-  // For core/export/parquet, which reads the sections itself.
-  std::shared_ptr<const index::step_facts> steps;  ///< Set by `whole`.
-  const summary::stored_metrics* whole();          ///< Null if the file stores no metrics.
-  const index::event_store* analysed();  ///< The only section of a file without stored sections; null if interrupted.
 };
 
 /// Passes a cell to SQLite as the result of a function. `fleeting`: SQLite must copy the text.
@@ -71,18 +66,5 @@ int add_virtual_tables(sqlite3* db, const char* module_name, const sqlite3_modul
 /// Create the tables of rows and the tables of metrics in a database. Both functions return SQLite's result code.
 int add_row_tables(sqlite3* db, sql_context& context);
 int add_metric_tables(sqlite3* db, sql_context& context);
-
-/// A view over the tables. Databases and exported files have the same views.
-struct view_about {
-  std::string_view name;
-  std::string_view about;
-  std::string_view select;
-  struct part {
-    std::string_view name;
-    std::string_view about;
-  };
-  std::span<const part> columns;
-};
-[[nodiscard]] std::span<const view_about> sql_views();
 
 }  // namespace sluice::query

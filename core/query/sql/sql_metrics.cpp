@@ -17,9 +17,8 @@ struct metrics_table : sqlite3_vtab {
   metrics_table(sql_context& shared, const metric_table& kind) : sqlite3_vtab{}, context(&shared), source(&kind) {}
 
   [[nodiscard]] static std::unique_ptr<metrics_table> find(sql_context& shared, std::string_view name) {
-    for (const metric_table& each : metric_tables())
-      if (each.name == name) return std::make_unique<metrics_table>(shared, each);
-    return nullptr;
+    const metric_table* kind = find_metric_table(name);
+    return kind == nullptr ? nullptr : std::make_unique<metrics_table>(shared, *kind);
   }
   [[nodiscard]] std::string declared() const {
     return declaration(source->columns, source->ranged ? ", range_begin HIDDEN, range_end HIDDEN" : "");

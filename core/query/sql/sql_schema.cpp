@@ -4,18 +4,18 @@
 #include <array>
 
 #include "core/query/sql/metric_tables.hpp"
-#include "core/query/sql/sql_context.hpp"
+#include "core/query/sql/sql_views.hpp"
 
 namespace sluice::query {
 namespace {
 
-std::string type_words(column_type type, id_kind id, std::span<const std::string_view> words) {
+std::string type_words(const column& subject) {
   static constexpr std::array<std::string_view, 16> things = {
       "",       "event", "block",   "host",  "process", "thread", "device", "context",
       "stream", "pool",  "counter", "stack", "frame",   "module", "source", "graph"};
-  switch (type) {
+  switch (subject.type) {
     case column_type::id: {
-      const std::string_view thing = things[static_cast<std::size_t>(id)];
+      const std::string_view thing = things[static_cast<std::size_t>(subject.id)];
       return "id of " + std::string(thing == "event" ? "an " : "a ") + std::string(thing);
     }
     case column_type::time:
@@ -28,7 +28,7 @@ std::string type_words(column_type type, id_kind id, std::span<const std::string
       return "text";
     case column_type::word: {
       std::string text;
-      for (const std::string_view each : words) text.append(text.empty() ? "" : ", ").append(each);
+      for (const std::string_view each : subject.words) text.append(text.empty() ? "" : ", ").append(each);
       return text;
     }
     case column_type::integer:
@@ -42,26 +42,24 @@ std::string type_words(column_type type, id_kind id, std::span<const std::string
 
 std::vector<sql_table_about> sql_schema() {
   std::vector<sql_table_about> abouts;
+  const auto add = [&](std::string_view name, std::string about, sql_table_kind kind, const auto& columns) {
+    sql_table_about output{std::string(name), std::move(about), kind, {}};
+    for (const column& each : columns)
+      output.columns.push_back({std::string(each.name), std::string(each.about), type_words(each)});
+    abouts.push_back(std::move(output));
+  };
   for (const view_about& each : sql_views()) {
-    sql_table_about about{std::string(each.name), std::string(each.about), sql_table_kind::view, {}};
-    for (const view_about::part& one : each.columns)
-      about.columns.push_back({std::string(one.name), std::string(one.about), {}});
-    abouts.push_back(std::move(about));
+    const auto tables = find_tables(each);
+    std::vector<column> columns;
+    for (const view_column& one : each.columns) columns.push_back(describe_column(one, tables));
+    add(each.name, std::string(each.about), sql_table_kind::view, columns);
   }
   for (const metric_table& each : metric_tables()) {
-    sql_table_about table_about{std::string(each.name), std::string(each.about), sql_table_kind::metrics, {}};
-    if (each.ranged) table_about.about += "; for a part of the recording: " + table_about.name + "(begin, end)";
-    for (const metric_column& one : each.columns)
-      table_about.columns.push_back({std::string(one.name), std::string(one.about), type_words(one.type, one.id, {})});
-    abouts.push_back(std::move(table_about));
+    std::string about(each.about);
+    if (each.ranged) about += fmt::format("; for a part of the recording: {}(begin, end)", each.name);
+    add(each.name, std::move(about), sql_table_kind::metrics, each.columns);
   }
-  for (const table& each : tables()) {
-    sql_table_about output{std::string(each.name), std::string(each.about), sql_table_kind::rows, {}};
-    for (const column& one : each.columns)
-      output.columns.push_back(
-          {std::string(one.name), std::string(one.about), type_words(one.type, one.id, one.words)});
-    abouts.push_back(std::move(output));
-  }
+  for (const table& each : tables()) add(each.name, std::string(each.about), sql_table_kind::rows, each.columns);
   return abouts;
 }
 

@@ -115,12 +115,12 @@ result<void> recording_sections::for_each(index::section_scope scope, time_range
 
 result<std::shared_ptr<const index::event_store>> recording_sections::find(trace::block_id block) {
   for (auto each = kept_.begin(); each != kept_.end(); ++each) {
-    if (each->store->memory().find(block) == nullptr) continue;
+    if (each->scope != index::section_scope::everything || each->store->memory().find(block) == nullptr) continue;
     std::rotate(kept_.begin(), each, each + 1);
     return kept_.front().store;
   }
   const auto look = [&](std::size_t run) -> result<std::shared_ptr<const index::event_store>> {
-    auto store = get(run, index::section_scope::memory);
+    auto store = get(run, index::section_scope::everything);
     if (store && (*store)->memory().find(block) == nullptr) store = nullptr;
     return store;
   };
@@ -135,6 +135,13 @@ result<std::shared_ptr<const index::event_store>> recording_sections::find(trace
       if (auto store = look(run); !store || *store) return store;
   }
   return nullptr;
+}
+
+result<std::shared_ptr<const index::chunk_index>> recording_sections::chunks() {
+  if (reader_) return reader_->whole()->chunks;
+  const auto store = get(0, index::section_scope::everything);
+  if (!store) return tl::unexpected(store.error());
+  return std::shared_ptr<const index::chunk_index>(*store, &(*store)->chunks());
 }
 
 // --- metrics --------------------------------------------------------------------------------------------------------

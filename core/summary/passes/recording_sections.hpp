@@ -54,8 +54,10 @@ class recording_sections {
   /// Returns the event store of a run. Keeps the last few that were requested. Errors: cancelled, io, corrupt.
   [[nodiscard]] result<std::shared_ptr<const index::event_store>> get(std::size_t run, index::section_scope scope);
   /// Returns an event store that has the whole lifetime of a block; null if the block is unknown. Prefers the event
-  /// stores that `get` keeps. O(1) for a block in one of them, else O(events of a run). Errors: those of `get`.
+  /// stores of everything that `get` keeps. O(1) for a block in one of them, else O(events of a run). Errors: those of `get`.
   [[nodiscard]] result<std::shared_ptr<const index::event_store>> find(trace::block_id block);
+  /// Returns the times and ids that each chunk of the file has. Errors: those of `get`.
+  [[nodiscard]] result<std::shared_ptr<const index::chunk_index>> chunks();
 
   /// Calls `add` for each run that overlaps `range`, in order of time, with the run's event store and the part of
   /// `range` that it covers. These parts together are `range`. `add` returns false to skip the remaining runs. Errors:

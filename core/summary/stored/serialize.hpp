@@ -43,16 +43,14 @@ struct or_unknown {
 template <class Time>
 or_unknown(Time&) -> or_unknown<Time>;
 
-/// Wraps a member that was added in version `Version` of the layout. When older bytes are read, the member keeps its
-/// value.
-template <std::uint32_t Version, class Value>
-struct added {
+/// Wraps a member that was added in a version of the layout. When older bytes are read, the member keeps its value.
+template <class Value>
+struct since {
   Value& value;
+  std::uint32_t version;
 };
-template <std::uint32_t Version, class Value>
-[[nodiscard]] constexpr added<Version, Value> since(Value& value) {
-  return {value};
-}
+template <class Value>
+since(Value&, std::uint32_t) -> since<Value>;
 
 /// One past the highest value of an enum that may be stored; 0 if any value is valid, as for ids. Specialize this for
 /// enums that are not in `trace`.
@@ -95,9 +93,9 @@ template <class T>
 inline constexpr bool is_or_unknown<or_unknown<T>> = true;
 
 template <class T>
-inline constexpr std::uint32_t added_with = 0;
-template <std::uint32_t Version, class Value>
-inline constexpr std::uint32_t added_with<added<Version, Value>> = Version;
+inline constexpr bool is_since = false;
+template <class T>
+inline constexpr bool is_since<since<T>> = true;
 
 template <class T>
 inline constexpr bool is_enum_kept = enum_end<T> > 0 || sizeof(T) == sizeof(std::uint64_t);
@@ -143,7 +141,7 @@ class value_writer {
     } else if constexpr (detail::is_or_unknown<T>) {
       failed_ = failed_ || !(value.time == trace::unknown_time || can_keep(value.time));
       varint(trace::zigzag(static_cast<std::uint64_t>(value.time)));
-    } else if constexpr (detail::added_with<T> > 0) {
+    } else if constexpr (detail::is_since<T>) {
       put(value.value);
     } else {
       fields(*this, value);
@@ -214,8 +212,8 @@ class value_reader {
       const std::int64_t number = static_cast<std::int64_t>(trace::unzigzag(varint()));
       if (number != trace::unknown_time && !can_keep(number)) return fail();
       value.time = number;
-    } else if constexpr (detail::added_with<T> > 0) {
-      if (version_ >= detail::added_with<T>) get(value.value);
+    } else if constexpr (detail::is_since<T>) {
+      if (version_ >= value.version) get(value.value);
     } else {
       fields(*this, value);
     }
@@ -300,7 +298,7 @@ class describer {
       text_ += (std::is_signed_v<T> ? 'i' : 'u') + std::to_string(sizeof(T));
     } else if constexpr (detail::is_or_unknown<T>) {
       text_ += 't';
-    } else if constexpr (detail::added_with<T> > 0) {
+    } else if constexpr (detail::is_since<T>) {
       put(value.value);
     } else {
       fields(*this, value);

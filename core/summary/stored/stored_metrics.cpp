@@ -9,6 +9,9 @@
 #include "core/summary/stored/stored_metrics_format.hpp"
 
 namespace sluice::summary {
+
+const std::uint32_t stored_metrics_version = metrics::stored_version;
+
 namespace {
 
 /// The maximum number of stored bytes, about the limit of a chunk in the file.

@@ -74,23 +74,10 @@ struct stored_metrics {
   static constexpr std::size_t block_limit = 512;
 };
 
-/// The version of the stored bytes. Increase it when a stored member or the meaning of a metric changes.
-inline constexpr std::uint32_t stored_metrics_version = 11;
+/// The version of the stored bytes, which is `metrics::stored_version` (core/metrics/members.hpp).
+extern const std::uint32_t stored_metrics_version;
 /// Readers ignore stored metrics unless the version is between this version and `stored_metrics_version`. A recording
 /// with only other metrics stays readable, because its metrics are recomputed from its events.
-///
-/// - Version 4 added the data about waste that findings need.
-/// - Version 5 added the contents of copies to the host, copies of zeros, the report on an allocation that failed for
-///   lack of memory, and the memory that an allocator would have reserved under other settings.
-/// - Version 6 added the largest blocks of each layer with their uses, the needs of ranks, tensors held in two types,
-///   growth forced by fragmentation, and the ranges that contain gaps.
-/// - Version 7 added gaps caused by locks, and measures idleness by the work of the block's own process.
-/// - Version 8 added allocations by module hooks to the reasons for categories.
-/// - Version 9 added the time that ranks spend in rare waits.
-/// - Version 10 distinguishes library workspaces from gradients, and does not count memory as growing if the program
-///   frees it while it continues to run.
-/// - Version 11 added the matrix products in FP32 and the waits that each rank makes. It gives every ns of idle time a
-///   cause, and sums them up by device.
 inline constexpr std::uint32_t oldest_stored_metrics = 6;
 /// The name under which the file stores these metrics.
 inline constexpr std::string_view stored_metrics_name = "digest";

@@ -4,8 +4,8 @@
 #include "core/summary/stored/serialize.hpp"
 #include "core/summary/stored/stored_metrics.hpp"
 
-/// Lists the members of `stored_metrics` that a file stores, in their order. A change here needs a new
-/// `stored_metrics_version`. Private to core.
+/// Lists the members of `stored_metrics` that a file stores, in their order, unless core/metrics/members.hpp lists them.
+/// A change here needs a new `metrics::stored_version`. Private to core.
 namespace sluice::summary {
 
 template <>
@@ -43,14 +43,16 @@ inline constexpr std::uint64_t enum_end<metrics::remedy_check> =
 template <class Metrics>
 concept stored_as_listed =
     metrics::has_members<Metrics> && !std::is_same_v<Metrics, metrics::untracked_statistics> &&
-    !std::is_same_v<Metrics, metrics::device_activity> && !std::is_same_v<Metrics, index::imported_memory> &&
-    !std::is_same_v<Metrics, metrics::rank_metrics>;
+    !std::is_same_v<Metrics, metrics::device_activity> && !std::is_same_v<Metrics, index::imported_memory>;
 
 template <class Archive, class Metrics>
 requires stored_as_listed<std::remove_const_t<Metrics>>
 void fields(Archive& archive, Metrics& row) {
-  std::apply([&](const auto&... each) { archive(row, row.*(each.pointer)...); },
-             metrics::get_members<std::remove_const_t<Metrics>>());
+  std::apply(
+      [&](const auto&... each) {
+        archive(row, since{row.*(each.pointer), each.since}...);
+      },
+      metrics::get_members<std::remove_const_t<Metrics>>());
 }
 
 // --- metrics of a range ---------------------------------------------------------------------------------------------
@@ -88,11 +90,6 @@ SLUICE_KEPT(metrics::memory_peak) {
 SLUICE_KEPT(index::imported_memory) {
   archive(row, row.process, row.owner, row.layer, row.kind, row.blocks, row.bytes, row.inferred);
 }
-SLUICE_KEPT(metrics::allocation_retry) {
-  archive(row, row.event, row.block, row.time, row.until, row.process, row.device, row.layer, row.kind, row.call,
-          row.bytes);
-}
-SLUICE_KEPT(metrics::allocation_retries) { archive(row, row.count, row.total, row.reported_again, row.first); }
 SLUICE_KEPT(index::gpu_fault) {
   archive(row, row.event, row.time, row.process, row.thread, row.error, row.call, row.stream, row.launches,
           row.calls_after);
@@ -186,19 +183,9 @@ SLUICE_KEPT(metrics::policy_outcome) { archive(row, row.policy, row.peak_reserve
 SLUICE_KEPT(metrics::reserved_replay) {
   archive(row, row.device, row.peak_reserved, row.retries, row.policies, row.late_reserved, row.late_emptied);
 }
-SLUICE_KEPT(metrics::rank_metrics) {
-  archive(row, row.process, row.rank, row.device, row.layer, row.kind, row.peak, row.peak_time, row.reserved,
-          row.untracked, row.steps, row.median_step, row.computing, row.collectives, row.collective_time, row.waiting,
-          since<9>(row.waiting_rarely), since<11>(row.awaited), since<11>(row.awaited_host), row.reductions,
-          row.gathers, row.shares, row.held, row.kernels);
-}
 SLUICE_KEPT(metrics::fp32_products) {
   archive(row, row.process, row.device, row.maker, row.count, row.total, row.busy, row.saved, row.longest_name,
           row.longest_total, row.first, row.last);
-}
-SLUICE_KEPT(metrics::waste_metrics) {
-  archive(row, row.idle, row.growing, row.dead_writes, row.gaps, row.driver_calls, row.copies, row.caches, row.ranks,
-          row.replays, row.twice, row.forced, since<11>(row.products), since<11>(row.idle_times));
 }
 SLUICE_KEPT(metrics::held_share) {
   archive(row, row.stack, row.category, row.blocks, row.bytes, row.pinned_bytes, row.largest, row.largest_bytes,

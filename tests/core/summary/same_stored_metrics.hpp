@@ -52,7 +52,7 @@ class stored_metrics_flattener {
       values.push_back({where_, std::uint64_t{subject}});
     } else if constexpr (detail::is_or_unknown<T>) {
       values.push_back({where_, std::int64_t{subject.time}});
-    } else if constexpr (detail::added_with<T> > 0) {
+    } else if constexpr (detail::is_since<T>) {
       put(subject.value);
     } else {
       fields(*this, subject);
