@@ -135,8 +135,10 @@ int metrics_cursor::show_runs(sqlite3_value* wanted) {
 }
 
 int metrics_cursor::skip_empty_runs() {
-  while (at_end() && run < last_run)
+  while (at_end() && run < last_run) {
+    rows.reset();  // Before the next run is read, so that memory holds one.
     if (const int code = show(table().source->make_run(*table().context, ++run)); code != SQLITE_OK) return code;
+  }
   return SQLITE_OK;
 }
 

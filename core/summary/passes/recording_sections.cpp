@@ -14,6 +14,8 @@ namespace {
 /// A look-up of blocks mostly needs the run of the event that uses a block, and those in which the program allocated
 /// what it uses again and again.
 constexpr std::size_t max_kept_runs = 3;
+/// With very many live blocks, even one event store takes more. Then none is kept while the next is read.
+constexpr std::size_t max_kept_bytes = 150'000'000;
 
 }  // namespace
 
@@ -93,7 +95,10 @@ result<std::shared_ptr<const index::event_store>> recording_sections::get(std::s
     std::rotate(kept_.begin(), known, known + 1);
     return kept_.front().store;
   }
-  if (kept_.size() == max_kept_runs) kept_.pop_back();
+  std::size_t bytes = 0;
+  for (const kept_run& each : kept_) bytes += each.store->memory_bytes();
+  for (; !kept_.empty() && (kept_.size() == max_kept_runs || bytes > max_kept_bytes); kept_.pop_back())
+    bytes -= kept_.back().store->memory_bytes();
   auto store = read(run, scope);
   if (store) kept_.insert(kept_.begin(), {run, scope, *store});
   return store;
