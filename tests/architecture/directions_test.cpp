@@ -250,10 +250,10 @@ TEST(directions, includes_name_their_path_from_the_root) {
 
 /// Fails if a file contains one of `ways` that `makers` does not list for it, or does not contain one that is listed.
 void expect_only_in(const std::map<std::string, std::set<std::string>>& makers, const std::vector<std::string>& ways,
-                    const std::string& advice) {
+                    const std::string& advice, bool in_tests = false) {
   std::map<std::string, std::set<std::string>> seen;
   for (const auto& source : sources()) {
-    if (source.path.starts_with("tests/")) continue;
+    if (source.path.starts_with("tests/") != in_tests || source.path.starts_with("tests/architecture/")) continue;
     std::ifstream in(fs::path(SLUICE_SOURCE_DIR) / source.path);
     const std::string text(std::istreambuf_iterator<char>(in), {});
     for (const std::string& way : ways)
@@ -279,6 +279,23 @@ TEST(directions, programs_are_started_in_one_place) {
                  {" fork()", ":fork()", "vfork()", "execv(", "execve(", "execvp(", "execvpe(", "execl(", "execlp(",
                   "posix_spawn(", "posix_spawnp(", "popen(", "std::system("},
                  "use child_process");
+}
+
+// Those that are listed start a program with what the tests' helper has not: a terminal, a limit, another environment.
+TEST(directions, tests_start_programs_in_one_place) {
+  expect_only_in({{"tests/programs.hpp", {"execvp("}},
+                  {"tests/attack/signals_test.cpp", {"execl("}},
+                  {"tests/bench/cold_bench.cpp", {"popen("}},
+                  {"tests/core/base/replacement_test.cpp", {"execl("}},
+                  {"tests/instrumentation/backend/other_process.hpp", {"execl("}},
+                  {"tests/instrumentation/capture/fake/fake_cuda_program.cpp", {"execv("}},
+                  {"tests/instrumentation/capture/recording.cpp", {"posix_spawn("}},
+                  {"tests/instrumentation/ring/producer_test.cpp", {"posix_spawnp("}},
+                  {"tests/instrumentation/unwind/process_code_test.cpp", {"execl("}},
+                  {"tests/instrumentation/writer/session_test.cpp", {"std::system("}}},
+                 {"execv(", "execve(", "execvp(", "execvpe(", "execl(", "execlp(", "posix_spawn(", "posix_spawnp(",
+                  "popen(", "std::system("},
+                 "use tests/programs.hpp", true);
 }
 
 TEST(tree, holds_the_known_folders_only) {

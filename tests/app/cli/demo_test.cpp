@@ -1,19 +1,16 @@
 // sluice demo: command lines and their effects.
-#include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
 #include <filesystem>
-#include <fstream>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "core/trace/file/reader.hpp"
+#include "tests/app/cli/sluice_program.hpp"
 
 namespace sluice {
 namespace {
@@ -24,60 +21,23 @@ using testing::Not;
 
 const std::string fake_driver = SLUICE_BINARY_DIR "/tests/instrumentation/capture/fake";
 
-class demo_test : public testing::Test {
+class demo_test : public sluice_program {
  protected:
-  struct program_result {
-    int status = -1;  ///< As in a shell.
-    std::string out, err;
-  };
-
-  void SetUp() override {
-    std::string name = (fs::temp_directory_path() / "sluice-demo-test-XXXXXX").string();
-    ASSERT_NE(mkdtemp(name.data()), nullptr);
-    folder = name;
-  }
-  void TearDown() override { fs::remove_all(folder); }
-
-  [[nodiscard]] std::string text(const char* name) const {
-    std::ostringstream ostringstream;
-    ostringstream << std::ifstream(folder / name).rdbuf();
-    return ostringstream.str();
-  }
-
-  /// Starts `sluice` in a temporary folder. `driver`: the folder that is searched first for libcuda.so.1.
+  /// Starts `sluice demo`. `driver`: the folder that is searched first for libcuda.so.1.
   pid_t begin(std::vector<std::string> words, const std::string& driver = {}) {
-    words.insert(words.begin(), {SLUICE_BINARY_DIR "/sluice", "demo"});
-    const pid_t child = fork();
-    if (child != 0) return child;
-    dup2(open((folder / "out").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), 1);
-    dup2(open((folder / "err").c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), 2);
-    if (chdir(folder.c_str()) != 0) _exit(98);
-    if (!driver.empty()) {
-      setenv("LD_LIBRARY_PATH", driver.c_str(), 1);
-      setenv("SLUICE_CUPTI_PATH", (driver + "/libcupti.so").c_str(), 1);
-    }
-    std::vector<char*> pointers;
-    for (std::string& word : words) pointers.push_back(word.data());
-    pointers.push_back(nullptr);
-    execv(pointers[0], pointers.data());
-    _exit(97);
-  }
-  program_result end(pid_t child) {
-    int status = 0;
-    waitpid(child, &status, 0);
-    return {WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status), text("out"), text("err")};
+    words.insert(words.begin(), "demo");
+    const variables fake{{"LD_LIBRARY_PATH", driver}, {"SLUICE_CUPTI_PATH", driver + "/libcupti.so"}};
+    return begin_sluice(words, driver.empty() ? variables{} : fake);
   }
   program_result run(const std::vector<std::string>& words, const std::string& driver = {}) {
-    return end(begin(words, driver));
+    return end_sluice(begin(words, driver));
   }
 
   [[nodiscard]] std::shared_ptr<const trace::snapshot> read(const char* name) const {
-    const auto file = trace::file::open((folder / name).string());
-    EXPECT_TRUE(file) << file.error().to_string();
-    return file ? (*file)->latest() : nullptr;
+    const auto opened = trace::file::open(file(name));
+    EXPECT_TRUE(opened) << opened.error().to_string();
+    return opened ? (*opened)->latest() : nullptr;
   }
-
-  fs::path folder;
 };
 
 TEST_F(demo_test, list_says_what_each_shows_and_what_to_look_for) {
@@ -106,15 +66,15 @@ TEST_F(demo_test, records_on_the_simulated_device_and_says_so) {
   EXPECT_TRUE(s->complete());
   EXPECT_TRUE(s->simulated());
   run({"leak", "--device", "sim"});
-  EXPECT_TRUE(fs::exists(folder / "leak-2.sluice")) << "the first is kept";
+  EXPECT_TRUE(exists("leak-2.sluice")) << "the first is kept";
 }
 
 TEST_F(demo_test, never_replaces_a_file_that_is_no_recording) {
-  std::ofstream(folder / "precious.py") << "print()\n";
+  write("precious.py", "print()\n");
   const program_result refused = run({"leak", "--device", "sim", "-o", "precious.py"});
   EXPECT_EQ(refused.status, 2) << "as for every verb";
   EXPECT_THAT(refused.err, HasSubstr("precious.py: exists and is not a recording"));
-  EXPECT_EQ(text("precious.py"), "print()\n");
+  EXPECT_EQ(make_content(file("precious.py")), "print()\n");
 }
 
 TEST_F(demo_test, can_be_watched_while_it_runs_and_stopped_with_ctrl_c) {
@@ -123,13 +83,13 @@ TEST_F(demo_test, can_be_watched_while_it_runs_and_stopped_with_ctrl_c) {
   bool seen = false;
   for (int i = 0; i < 1000 && !seen; ++i) {
     usleep(10'000);
-    const auto file = trace::file::open((folder / "live.sluice").string());
-    if (!file) continue;
-    (void)(*file)->latest()->for_each<trace::transfer_event>([&](const auto&) { seen = true; });
+    const auto opened = trace::file::open(file("live.sluice"));
+    if (!opened) continue;
+    (void)(*opened)->latest()->for_each<trace::transfer_event>([&](const auto&) { seen = true; });
   }
   EXPECT_TRUE(seen);
   kill(demo, SIGINT);
-  EXPECT_EQ(end(demo).status, 130);
+  EXPECT_EQ(end_sluice(demo).status, 130);
   const auto s = read("live.sluice");
   ASSERT_TRUE(s);
   EXPECT_TRUE(s->complete());
@@ -174,14 +134,7 @@ TEST_F(demo_test, says_where_no_file_can_be_made) {
 }
 
 TEST_F(demo_test, fails_when_its_list_goes_nowhere) {
-  const pid_t child = fork();
-  if (child == 0) {
-    dup2(open("/dev/full", O_WRONLY), 1);
-    dup2(open((folder / "err").c_str(), O_WRONLY | O_CREAT, 0600), 2);
-    execl(SLUICE_BINARY_DIR "/sluice", "sluice", "demo", "--list", nullptr);
-    _exit(97);
-  }
-  const program_result said = end(child);
+  const program_result said = run_shell(program_ + " demo --list >/dev/full");
   EXPECT_EQ(said.status, 1);
   EXPECT_THAT(said.err, HasSubstr("standard output"));
 }

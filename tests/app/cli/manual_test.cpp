@@ -15,11 +15,8 @@ using testing::Not;
 
 /// The output of a shell command without the last newline; "FAILED" if the command fails.
 std::string shell(const std::string& command) {
-  std::string text;
-  FILE* const pipe = popen(command.c_str(), "r");
-  char part[4096];
-  while (pipe != nullptr && fgets(part, sizeof part, pipe) != nullptr) text += part;
-  if (pipe == nullptr || pclose(pipe) != 0) return "FAILED " + text;
+  auto [status, text, errors] = run_shell(command);
+  if (status != 0) return "FAILED " + text;
   while (!text.empty() && text.back() == '\n') text.pop_back();
   return text;
 }

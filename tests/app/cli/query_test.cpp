@@ -1,16 +1,14 @@
 // sluice query and sluice export: command lines and their effects.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <string>
 
 #include "tests/core/recordings/recording.hpp"
+#include "tests/programs.hpp"
 
 namespace sluice {
 namespace {
@@ -21,11 +19,6 @@ using ::testing::StartsWith;
 
 class query_verb : public ::testing::Test {
  protected:
-  struct program_result {
-    int status = -1;
-    std::string out, err;
-  };
-
   void SetUp() override {
     made_.standard_tables();
     for (int i = 0; i < 5; ++i) made_.add_copy(i * 10, i * 10 + 5, 1000);
@@ -38,16 +31,7 @@ class query_verb : public ::testing::Test {
   /// Runs `words`, split as in a shell; %F stands for the recording.
   program_result run(std::string words) const {
     for (auto at = words.find("%F"); at != std::string::npos; at = words.find("%F")) words.replace(at, 2, made_.path());
-    const std::string place = folder_.string();
-    const int status = std::system(("cd '" + place + "' && " SLUICE_BINARY_DIR "/sluice " + words + " >'" + place +
-                                    "/.out' 2>'" + place + "/.err'")
-                                       .c_str());
-    return {WIFEXITED(status) ? WEXITSTATUS(status) : -1, text(".out"), text(".err")};
-  }
-  std::string text(const char* name) const {
-    std::ostringstream ostringstream;
-    ostringstream << std::ifstream(folder_ / name).rdbuf();
-    return ostringstream.str();
+    return run_shell(SLUICE_BINARY_DIR "/sluice " + words, folder_.string());
   }
 
   testing::recording made_;
@@ -91,16 +75,16 @@ TEST_F(query_verb, ends_an_endless_statement_when_its_time_is_up) {
 TEST_F(query_verb, ends_when_its_time_is_up_though_nobody_reads_the_result) {
   run("query %F 'WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT x FROM c' --timeout 1 "
       "--format csv 2>said | (sleep 3; wc -c >size)");
-  EXPECT_THAT(text("said"), HasSubstr("could not be interrupted"));
+  EXPECT_THAT(make_content(folder_ / "said"), HasSubstr("could not be interrupted"));
 }
 
 TEST_F(query_verb, lists_its_tables) { EXPECT_THAT(run("query --schema").out, HasSubstr("### transfers")); }
 
 TEST_F(query_verb, exports_by_the_name_of_the_output) {
   EXPECT_EQ(run("export %F -o copies.csv --table transfer").status, 0);
-  EXPECT_THAT(text("copies.csv"), StartsWith("id,time,"));
+  EXPECT_THAT(make_content(folder_ / "copies.csv"), StartsWith("id,time,"));
   EXPECT_EQ(run("export %F -o all.sqlite").status, 0);
-  EXPECT_THAT(text("all.sqlite"), StartsWith("SQLite format 3"));
+  EXPECT_THAT(make_content(folder_ / "all.sqlite"), StartsWith("SQLite format 3"));
   EXPECT_THAT(run("export %F --format csv --table transfer -o - --range 0ns:12ns --only stream:1").out,
               HasSubstr("h2d"));
   EXPECT_EQ(run("export %F -o picture.xyz").status, 2);

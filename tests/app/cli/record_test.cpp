@@ -137,11 +137,8 @@ TEST_F(record_test, a_disk_that_fills_up_is125_only_if_the_command_succeeded) {
   write("limited", "#!/bin/sh\nulimit -f 1\nexec \"$@\"\n");
   chmod(folder_.file("limited").c_str(), 0755);
   const auto run_limited = [&](const std::string& command) {
-    const std::string line = "cd " + folder_.file(".") +
-                             " && ./limited " SLUICE_BINARY_DIR "/sluice record --force -o t.sluice -- " + command +
-                             " 2>err";
-    const int status = std::system(line.c_str());
-    return program_result{WEXITSTATUS(status), "", make_content(folder_.file("err"))};
+    return run_shell("./limited " SLUICE_BINARY_DIR "/sluice record --force -o t.sluice -- " + command,
+                     folder_.file("."));
   };
   const program_result full = run_limited("true");
   EXPECT_EQ(full.status, 125);
@@ -287,9 +284,8 @@ TEST_F(record_test, a_duration_ends_the_recording_and_not_the_command) {
 }
 
 TEST_F(record_test, attaching_is_refused_with_a_reason) {
-  const std::string line = "cd " + folder_.file(".") + " && " SLUICE_BINARY_DIR "/sluice attach 1 2>err";
-  EXPECT_EQ(WEXITSTATUS(std::system(line.c_str())), 1);
-  const std::string said = make_content(folder_.file("err"));
+  const auto [status, out, said] = run_sluice({"attach", "1"});
+  EXPECT_EQ(status, 1);
   EXPECT_THAT(said, HasSubstr("cannot be recorded safely"));
   EXPECT_THAT(said, HasSubstr("sluice record"));
   EXPECT_EQ(std::count(said.begin(), said.end(), '\n'), 1);

@@ -1,23 +1,18 @@
 // The verbs that make recordings from other recordings: their output and exit status.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 #include <string>
+
+#include "tests/programs.hpp"
 
 namespace sluice {
 namespace {
 
 using ::testing::HasSubstr;
-
-struct program_result {
-  int status = -1;
-  std::string said;  ///< Standard output, and standard error unless it went elsewhere.
-};
 
 class recordings : public ::testing::Test {
  protected:
@@ -28,12 +23,7 @@ class recordings : public ::testing::Test {
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
   static program_result sluice(const std::string& arguments, const std::string& errors = "&1") {
-    program_result output;
-    FILE* pipe = ::popen((SLUICE_BINARY_DIR "/sluice " + arguments + " 2>" + errors).c_str(), "r");
-    char buffer[4096];
-    for (std::size_t got = 0; (got = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) output.said.append(buffer, got);
-    output.status = WEXITSTATUS(::pclose(pipe));
-    return output;
+    return run_shell(SLUICE_BINARY_DIR "/sluice " + arguments + " 2>" + errors);
   }
   [[nodiscard]] std::string file(const std::string& name) const { return (folder_ / name).string(); }
 
@@ -46,8 +36,8 @@ const std::string overlap = SLUICE_SOURCE_DIR "/assets/recordings/overlap.sluice
 TEST_F(recordings, are_generated_the_same_for_a_seed_and_repeated) {
   const auto output =
       sluice("generate --events 20000 --seed 5 --pattern inference --stacks all --processes 2 -o " + file("a.sluice"));
-  EXPECT_EQ(output.status, 0) << output.said;
-  EXPECT_THAT(output.said, HasSubstr("bytes per event"));
+  EXPECT_EQ(output.status, 0) << output.out;
+  EXPECT_THAT(output.out, HasSubstr("bytes per event"));
   EXPECT_EQ(sluice("report " + file("a.sluice")).status, 0);
   EXPECT_EQ(sluice("generate --tile " + leak + " --events 5000 -o " + file("b.sluice")).status, 0);
   EXPECT_EQ(sluice("report " + file("b.sluice")).status, 0);
@@ -59,11 +49,11 @@ TEST_F(recordings, are_generated_the_same_for_a_seed_and_repeated) {
 
 TEST_F(recordings, are_cut_redacted) {
   const auto cut = sluice("trim " + leak + " --range 100ms:300ms --redact -o " + file("cut.sluice"));
-  EXPECT_EQ(cut.status, 0) << cut.said;
-  EXPECT_THAT(cut.said, HasSubstr("from earlier"));
+  EXPECT_EQ(cut.status, 0) << cut.out;
+  EXPECT_THAT(cut.out, HasSubstr("from earlier"));
   const auto report = sluice("report " + file("cut.sluice"));
   EXPECT_EQ(report.status, 0);
-  EXPECT_THAT(report.said, HasSubstr("[redacted]"));
+  EXPECT_THAT(report.out, HasSubstr("[redacted]"));
   EXPECT_EQ(sluice("trim " + leak + " --range 5s:1s -o " + file("nothing.sluice")).status, 2);
   EXPECT_EQ(sluice("trim " + leak + " --range soon -o " + file("nothing.sluice")).status, 2);
   EXPECT_EQ(sluice("trim /nonexistent.sluice -o " + file("nothing.sluice")).status, 1);
@@ -75,17 +65,17 @@ TEST_F(recordings, are_cut_redacted) {
 
 TEST_F(recordings, are_put_together) {
   const auto merged = sluice("merge " + leak + " " + overlap + " -o " + file("both.sluice"));
-  EXPECT_EQ(merged.status, 0) << merged.said;
-  EXPECT_THAT(merged.said, HasSubstr("CLOCK_REALTIME"));
+  EXPECT_EQ(merged.status, 0) << merged.out;
+  EXPECT_THAT(merged.out, HasSubstr("CLOCK_REALTIME"));
   EXPECT_EQ(sluice("report " + file("both.sluice")).status, 0);
   EXPECT_EQ(sluice("merge " + leak + " -o " + file("one.sluice")).status, 2);
 }
 
 TEST_F(recordings, are_compared) {
   const auto text = sluice("diff " + leak + " " + overlap);
-  EXPECT_EQ(text.status, 0) << text.said;
-  EXPECT_THAT(text.said, HasSubstr("Memory, peaks"));
-  const auto same = nlohmann::json::parse(sluice("diff --format json " + leak + " " + leak).said);
+  EXPECT_EQ(text.status, 0) << text.out;
+  EXPECT_THAT(text.out, HasSubstr("Memory, peaks"));
+  const auto same = nlohmann::json::parse(sluice("diff --format json " + leak + " " + leak).out);
   for (const auto& memory : same.at("memory")) {
     EXPECT_EQ(memory.at("before"), memory.at("after"));
     for (const auto& site : memory.at("at_peak")) EXPECT_EQ(site.at("before"), site.at("after"));
@@ -99,10 +89,10 @@ TEST_F(recordings, are_compared_by_causes_of_idle_time) {
   const std::string sampled = file("sampled.sluice"), other = file("other.sluice");
   EXPECT_EQ(sluice("generate --host-samples --events 20000 -o " + sampled).status, 0);
   EXPECT_EQ(sluice("generate --host-samples --events 60000 --seed 2 -o " + other).status, 0);
-  const std::string text = sluice("diff " + sampled + " " + other).said;
+  const std::string text = sluice("diff " + sampled + " " + other).out;
   EXPECT_THAT(text, HasSubstr("\nIdle time\n  GPU 0: idle "));
   EXPECT_THAT(text, HasSubstr("GPU 0: changed causes of idle time\n"));
-  const std::string document = sluice("diff --format json " + sampled + " " + other, "/dev/null").said;
+  const std::string document = sluice("diff --format json " + sampled + " " + other, "/dev/null").out;
   const auto idle = nlohmann::json::parse(document).at("idle").at(0);
   std::int64_t before = 0, after = 0;
   bool compiles = false;

@@ -13,13 +13,13 @@
 
 #include "app/cli/range_option.hpp"
 #include "app/cli/report_output.hpp"
-#include "app/cli/text_table.hpp"
 #include "core/metrics/finding_rules.hpp"
 #include "core/summary/metrics/stored_metrics.hpp"
 #include "core/trace/file/layout.hpp"
 #include "tests/core/recordings/recording.hpp"
 #include "tests/core/recordings/stacks.hpp"
 #include "tests/core/recordings/whole_sections.hpp"
+#include "tests/programs.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -461,30 +461,11 @@ TEST(range, is_two_times_with_units) {
   }
 }
 
-TEST(text_table, aligns_columns_by_characters) {
-  text_table table("lr");
-  table.row({"µs", "1"});
-  table.row({"long", "100"});
-  table.row({"", ""});
-  EXPECT_EQ(table.text(1), " µs      1\n long  100\n\n");
-}
-
 // --- the program ----------------------------------------------------------------------------------------------------
 
-struct program_result {
-  int status = 0;
-  std::string output;  ///< Standard output and standard error.
-};
-
+/// Standard output and standard error of `sluice report`, together.
 program_result run(const std::string& arguments) {
-  program_result result;
-  const std::string command = std::string(SLUICE_BINARY_DIR) + "/sluice report " + arguments + " 2>&1";
-  std::FILE* pipe = ::popen(command.c_str(), "r");
-  char buffer[4096];
-  while (const std::size_t got = std::fread(buffer, 1, sizeof buffer, pipe)) result.output.append(buffer, got);
-  const int status = ::pclose(pipe);
-  result.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
-  return result;
+  return run_shell(SLUICE_BINARY_DIR "/sluice report " + arguments + " 2>&1");
 }
 
 class report_program : public ::testing::Test {
@@ -503,8 +484,8 @@ class report_program : public ::testing::Test {
   }
   static void expect_one_line(const program_result& subject, const std::string& part) {
     EXPECT_EQ(subject.status, 1);
-    EXPECT_THAT(subject.output, HasSubstr(part));
-    EXPECT_EQ(std::count(subject.output.begin(), subject.output.end(), '\n'), 1) << subject.output;
+    EXPECT_THAT(subject.out, HasSubstr(part));
+    EXPECT_EQ(std::count(subject.out.begin(), subject.out.end(), '\n'), 1) << subject.out;
   }
   recording made_;
   std::string bytes_;
@@ -513,11 +494,11 @@ class report_program : public ::testing::Test {
 
 TEST_F(report_program, prints_what_it_is_asked_for) {
   const program_result text = run(made_.path());
-  EXPECT_EQ(text.status, 0) << text.output;
-  EXPECT_THAT(text.output, HasSubstr("Smaller findings"));
+  EXPECT_EQ(text.status, 0) << text.out;
+  EXPECT_THAT(text.out, HasSubstr("Smaller findings"));
   const program_result json = run("--format json --range 0:100ms " + made_.path());
   EXPECT_EQ(json.status, 0);
-  EXPECT_EQ(nlohmann::json::parse(json.output)["range"]["end_ns"], 100'000'000);
+  EXPECT_EQ(nlohmann::json::parse(json.out)["range"]["end_ns"], 100'000'000);
 }
 
 TEST_F(report_program, groups_memory_by_what_the_reader_chooses) {
@@ -534,10 +515,10 @@ TEST_F(report_program, groups_memory_by_what_the_reader_chooses) {
                      testing::python("<module>", "/home/me/train.py", 9)});
   reported.writer().add(row);
   reported.close();
-  EXPECT_THAT(run("--by line " + reported.path()).output, HasSubstr("me/train.py:9, <module>"));
-  EXPECT_THAT(run("--by module " + reported.path()).output, HasSubstr("MLP.forward"));
-  EXPECT_THAT(run("--by package " + reported.path()).output, HasSubstr("transformers"));
-  EXPECT_THAT(run("--by owner " + reported.path()).output, HasSubstr("NCCL"));
+  EXPECT_THAT(run("--by line " + reported.path()).out, HasSubstr("me/train.py:9, <module>"));
+  EXPECT_THAT(run("--by module " + reported.path()).out, HasSubstr("MLP.forward"));
+  EXPECT_THAT(run("--by package " + reported.path()).out, HasSubstr("transformers"));
+  EXPECT_THAT(run("--by owner " + reported.path()).out, HasSubstr("NCCL"));
   EXPECT_NE(run("--by nobody " + reported.path()).status, 0);
 }
 
@@ -551,8 +532,8 @@ TEST_F(report_program, takes_the_metrics_that_the_file_has_of_the_whole) {
   const trace::saved_row kept = summary::saved_stored_metrics(stored_metrics).value();
   reported.writer().add_summary(std::span(&kept, 1));
   reported.close();
-  EXPECT_EQ(nlohmann::json::parse(run("--format json " + reported.path()).output)["blocks"], 4711);
-  EXPECT_NE(nlohmann::json::parse(run("--format json --range 0: " + reported.path()).output)["blocks"], 4711)
+  EXPECT_EQ(nlohmann::json::parse(run("--format json " + reported.path()).out)["blocks"], 4711);
+  EXPECT_NE(nlohmann::json::parse(run("--format json --range 0: " + reported.path()).out)["blocks"], 4711)
       << "for a range, the report uses the events";
 }
 
@@ -572,25 +553,25 @@ TEST_F(report_program, says_in_one_line_what_is_wrong_with_a_file) {
 
 TEST_F(report_program, reports_what_a_cut_file_still_holds_and_warns) {
   const program_result cut = run(write_file(bytes_.substr(0, bytes_.size() * 2 / 3)));
-  EXPECT_EQ(cut.status, 0) << cut.output;
-  EXPECT_THAT(cut.output, HasSubstr("warning: "));
+  EXPECT_EQ(cut.status, 0) << cut.out;
+  EXPECT_THAT(cut.out, HasSubstr("warning: "));
 }
 
 TEST_F(report_program, explains_kinds_of_findings) {
   const program_result one = run("--explain held_late");
   EXPECT_EQ(one.status, 0);
-  EXPECT_EQ(one.output, metrics::to_text(*metrics::rule_named("held_late")) + "\n");
+  EXPECT_EQ(one.out, metrics::to_text(*metrics::rule_named("held_late")) + "\n");
   const program_result whole = run("--explain");
   EXPECT_EQ(whole.status, 0);
   for (const metrics::finding_rule& each : metrics::finding_rules())
-    EXPECT_THAT(whole.output, HasSubstr(metrics::to_text(each)));
+    EXPECT_THAT(whole.out, HasSubstr(metrics::to_text(each)));
 }
 
 TEST_F(report_program, refuses_what_makes_no_sense) {
   const program_result unknown = run("--explain waiting_host");
   EXPECT_EQ(unknown.status, 2);
-  EXPECT_THAT(unknown.output, HasSubstr("no kind of finding named 'waiting_host'"));
-  EXPECT_EQ(std::count(unknown.output.begin(), unknown.output.end(), '\n'), 1) << unknown.output;
+  EXPECT_THAT(unknown.out, HasSubstr("no kind of finding named 'waiting_host'"));
+  EXPECT_EQ(std::count(unknown.out.begin(), unknown.out.end(), '\n'), 1) << unknown.out;
   EXPECT_EQ(run("--explain held_late " + made_.path() + " extra").status, 2);
   EXPECT_EQ(run("--range 2s:1s " + made_.path()).status, 2);
   EXPECT_EQ(run("--format xml " + made_.path()).status, 2);

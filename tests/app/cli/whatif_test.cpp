@@ -1,9 +1,7 @@
 // sluice whatif: its output and exit status.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/wait.h>
 
-#include <cstdio>
 #include <functional>
 #include <memory>
 #include <nlohmann/json.hpp>
@@ -11,6 +9,7 @@
 #include <vector>
 
 #include "tests/core/recordings/replayed_program.hpp"
+#include "tests/programs.hpp"
 
 namespace sluice {
 namespace {
@@ -18,20 +17,8 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-struct program_result {
-  int status = -1;
-  std::string said;
-};
-
-/// `errors`: returns standard error instead of standard output.
-program_result whatif(const std::string& arguments, bool errors = false) {
-  program_result output;
-  const std::string to = errors ? " 2>&1 >/dev/null" : " 2>/dev/null";
-  FILE* pipe = ::popen((SLUICE_BINARY_DIR "/sluice whatif " + arguments + to).c_str(), "r");
-  char buffer[4096];
-  for (std::size_t got = 0; (got = std::fread(buffer, 1, sizeof buffer, pipe)) > 0;) output.said.append(buffer, got);
-  output.status = WEXITSTATUS(::pclose(pipe));
-  return output;
+program_result whatif(const std::string& arguments) {
+  return run_shell(SLUICE_BINARY_DIR "/sluice whatif " + arguments);
 }
 
 const std::string graphed = SLUICE_SOURCE_DIR "/tests/data/trainings/graphed.sluice";
@@ -39,7 +26,7 @@ const std::string graphed = SLUICE_SOURCE_DIR "/tests/data/trainings/graphed.slu
 TEST(whatif, results_for_the_usual_policies) {
   const program_result output = whatif(graphed + " --format json");
   ASSERT_EQ(output.status, 0);
-  const auto parse = nlohmann::json::parse(output.said);
+  const auto parse = nlohmann::json::parse(output.out);
   ASSERT_EQ(parse["policies"].size(), 10U) << "the usual settings, and empty_cache, since the recording has steps";
   EXPECT_EQ(parse["policies"][9]["policy"], "empty_cache:step");
   EXPECT_EQ(parse["policies"][9]["reserved_at_failure_bytes"], nullptr);
@@ -57,30 +44,30 @@ TEST(whatif, takes_any_setting_of_pytorch) {
   const program_result output =
       whatif(graphed + " --policy expandable_segments:True,roundup_power2_divisions:8 --policy max_split_size_mb:77");
   ASSERT_EQ(output.status, 0);
-  EXPECT_THAT(output.said, HasSubstr("expandable_segments:True,roundup_power2_divisions:8"));
-  EXPECT_THAT(output.said, HasSubstr("max_split_size_mb:77"));
-  EXPECT_THAT(output.said, Not(HasSubstr("best fit")));
+  EXPECT_THAT(output.out, HasSubstr("expandable_segments:True,roundup_power2_divisions:8"));
+  EXPECT_THAT(output.out, HasSubstr("max_split_size_mb:77"));
+  EXPECT_THAT(output.out, Not(HasSubstr("best fit")));
   EXPECT_EQ(whatif(graphed + " --device 0").status, 0);
 }
 
 TEST(whatif, says_where_emptying_the_cache_changes_nothing) {
   const program_result output = whatif(graphed + " --policy empty_cache:failure");
   EXPECT_EQ(output.status, 0);
-  EXPECT_NE(output.said.find("Note: no allocation failed: empty_cache:failure has no effect"), std::string::npos)
-      << output.said;
-  EXPECT_EQ(whatif(graphed + " --policy max_split_size_mb:77,empty_cache:step").said.find("Note: no steps"),
+  EXPECT_NE(output.out.find("Note: no allocation failed: empty_cache:failure has no effect"), std::string::npos)
+      << output.out;
+  EXPECT_EQ(whatif(graphed + " --policy max_split_size_mb:77,empty_cache:step").out.find("Note: no steps"),
             std::string::npos);
 }
 
 TEST(whatif, says_in_a_line_what_is_wrong) {
-  const program_result unknown = whatif(graphed + " --policy max_split:3", true);
+  const program_result unknown = whatif(graphed + " --policy max_split:3");
   EXPECT_EQ(unknown.status, 2);
-  EXPECT_THAT(unknown.said, HasSubstr("no allocator setting is called \"max_split\""));
+  EXPECT_THAT(unknown.err, HasSubstr("no allocator setting is called \"max_split\""));
   EXPECT_EQ(whatif(graphed + " --policy max_split_size_mb:3").status, 2);
   EXPECT_EQ(whatif(graphed + " --device 7").status, 2);
-  const program_result none = whatif(SLUICE_SOURCE_DIR "/tests/data/trainings/plain_cuda.sluice", true);
+  const program_result none = whatif(SLUICE_SOURCE_DIR "/tests/data/trainings/plain_cuda.sluice");
   EXPECT_EQ(none.status, 1);
-  EXPECT_THAT(none.said, HasSubstr("no PyTorch allocations"));
+  EXPECT_THAT(none.err, HasSubstr("no PyTorch allocations"));
 }
 
 TEST(whatif, says_which_cached_segments_no_request_explains) {
@@ -106,11 +93,11 @@ TEST(whatif, says_which_cached_segments_no_request_explains) {
   add(2, trace::layer::framework, 8 * testing::mib, 1);
   add(3, trace::layer::driver, 50 * testing::mib, 0);
   recorded.close();
-  const std::string said = whatif(recorded.path() + " --policy native").said;
+  const std::string said = whatif(recorded.path() + " --policy native").out;
   EXPECT_THAT(said, HasSubstr("Recorded: peak 70.0 MiB reserved"));
   EXPECT_THAT(said, HasSubstr("Note: 1 segment of 50.0 MiB had no blocks during the recording"));
   EXPECT_THAT(said, Not(HasSubstr("the native model differs")));
-  const auto parse = nlohmann::json::parse(whatif(recorded.path() + " --policy native --format json").said);
+  const auto parse = nlohmann::json::parse(whatif(recorded.path() + " --policy native --format json").out);
   EXPECT_EQ(parse["recorded"][0]["segments"], 2);
   EXPECT_EQ(parse["recorded"][0]["empty_segments"], 1);
 }
@@ -139,8 +126,8 @@ class trainings {
 
 nlohmann::json asked(const std::string& arguments) {
   const program_result output = whatif(arguments + " --format json");
-  EXPECT_EQ(output.status, 0) << whatif(arguments, true).said;
-  return nlohmann::json::parse(output.said, nullptr, false);
+  EXPECT_EQ(output.status, 0) << whatif(arguments).err;
+  return nlohmann::json::parse(output.out, nullptr, false);
 }
 
 TEST(whatif_batch, of_two_recordings_is_foretold_exactly_where_all_blocks_keep_a_law) {
@@ -183,7 +170,7 @@ TEST(whatif_batch, of_one_recording_says_what_it_assumes) {
     EXPECT_EQ(each["foretold_bytes"], each["recorded_bytes"].get<std::uint64_t>() * (stays ? 1 : 2))
         << each["category"];
   }
-  EXPECT_THAT(whatif(subject.path(0) + " --batch 2x").said, HasSubstr("The error is unknown."));
+  EXPECT_THAT(whatif(subject.path(0) + " --batch 2x").out, HasSubstr("The error is unknown."));
 }
 
 TEST(whatif_batch, of_sizes_beyond_all_memory_is_the_largest_number) {
@@ -204,18 +191,17 @@ TEST(whatif_batch, says_whether_it_fits) {
   const std::string files = subject.path(0) + "@16 " + subject.path(1) + "@32 ";
   EXPECT_EQ(asked(files + "--batch 4x --memory 100MiB")["policies"][0]["fits"], false);
   EXPECT_EQ(asked(files + "--batch 4x --memory 1GiB")["policies"][0]["fits"], true);
-  EXPECT_THAT(whatif(files + "--batch 4x --memory 100MiB").said, HasSubstr("It does not fit under native"));
-  EXPECT_THAT(whatif(files + "--batch 4x").said, HasSubstr("It fits under native"));
+  EXPECT_THAT(whatif(files + "--batch 4x --memory 100MiB").out, HasSubstr("It does not fit under native"));
+  EXPECT_THAT(whatif(files + "--batch 4x").out, HasSubstr("It fits under native"));
 }
 
 TEST(whatif_batch, says_in_a_line_what_is_wrong) {
   const trainings subject{16, 16};
-  EXPECT_THAT(whatif(subject.path(0) + " --batch cow", true).said, HasSubstr("invalid batch scale 'cow'"));
+  EXPECT_THAT(whatif(subject.path(0) + " --batch cow").err, HasSubstr("invalid batch scale 'cow'"));
   EXPECT_EQ(whatif(subject.path(0) + " --batch 0x").status, 2);
-  EXPECT_THAT(whatif(subject.path(0) + " " + subject.path(1) + " --batch 2x", true).said,
-              HasSubstr("the same batch size"));
-  EXPECT_THAT(whatif(subject.path(0) + " " + subject.path(1), true).said, HasSubstr("require --batch"));
-  EXPECT_THAT(whatif(subject.path(0) + " " + subject.path(1) + "@32 --batch 2x", true).said, HasSubstr("as FILE@N"));
+  EXPECT_THAT(whatif(subject.path(0) + " " + subject.path(1) + " --batch 2x").err, HasSubstr("the same batch size"));
+  EXPECT_THAT(whatif(subject.path(0) + " " + subject.path(1)).err, HasSubstr("require --batch"));
+  EXPECT_THAT(whatif(subject.path(0) + " " + subject.path(1) + "@32 --batch 2x").err, HasSubstr("as FILE@N"));
   EXPECT_EQ(whatif(subject.path(0) + " --memory 1GiB").status, 2);
 }
 
