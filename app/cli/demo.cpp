@@ -18,6 +18,7 @@
 #include "app/cli/number_option.hpp"
 #include "app/cli/output_file.hpp"
 #include "app/cli/verbs.hpp"
+#include "app/cli/word_option.hpp"
 #include "app/demos/demo_run.hpp"
 #include "core/base/format.hpp"
 #include "instrumentation/capture/start/launch_environment.hpp"
@@ -136,10 +137,8 @@ int run(const demo_options& options) {
     return status_usage;
   }
   const std::string output = options.output.empty() ? free_name(options.name) : options.output;
-  if (const auto possible = check_output(output, recording_kind(), options.force); !possible) {
-    complain(possible.error().to_string());
-    return get_status(possible.error());
-  }
+  if (const auto possible = check_output(output, recording_kind(), options.force); !possible)
+    return complain_of(possible.error());
   const bool recorded_already = std::getenv(ring::socket_variable) != nullptr;
   const auto device = demos::choose_device(make_choice(options.device));
   if (!device) {
@@ -179,9 +178,8 @@ action declare_demo(CLI::App& command) {
   for (const demos::demo& each : demos::all()) names.emplace_back(each.name);
   command.add_option("NAME", options->name, "Demo to run")->type_name(fmt::format("{}", fmt::join(names, "|")));
   command.add_flag("--list", options->list, "Describe each demo and what to look for");
-  command.add_option("--device", options->device, "Device to run on (default: CUDA if there is a GPU)")
-      ->check(CLI::IsMember({"sim", "cuda"}).description(""))
-      ->type_name("sim|cuda");
+  choose(command.add_option("--device", options->device, "Device to run on (default: CUDA if there is a GPU)"),
+         "sim|cuda");
   command.add_option("-o,--output", options->output, "Recording to write (default: NAME.sluice)")
       ->check(output_name())
       ->type_name("FILE");

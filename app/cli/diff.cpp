@@ -5,28 +5,29 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <cstdio>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "app/cli/diff.hpp"
+#include "app/cli/json_output.hpp"
 #include "app/cli/metrics/metrics_of_recording.hpp"
 #include "app/cli/range_option.hpp"
 #include "app/cli/recording_file.hpp"
-#include "app/cli/text_table.hpp"
 #include "app/cli/verbs.hpp"
+#include "app/cli/word_option.hpp"
 #include "core/base/format.hpp"
+#include "core/base/json/json_text.hpp"
+#include "core/base/outputs/text_table.hpp"
 #include "core/metrics/host_causes/describe.hpp"
 #include "core/trace/model/names.hpp"
 
 namespace sluice::cli {
 namespace {
 
-using metrics::stack_change;
 using json = nlohmann::ordered_json;
+using metrics::stack_change;
 
 constexpr std::size_t max_lines = 12;  ///< Limit for each list in the text output. JSON contains all entries.
 
@@ -36,7 +37,7 @@ std::string device_name(metrics::matched_device device) {
   return name(device.before) + (device.before == device.after ? "" : " -> " + name(device.after));
 }
 
-json to_number(std::int64_t ordinal) { return ordinal < 0 ? json(nullptr) : json(ordinal); }
+json to_number(std::int64_t ordinal) { return value_or_null(ordinal >= 0, ordinal); }
 
 std::string make_change(double before, double after) {
   if (before == after) return "same";
@@ -78,11 +79,11 @@ bool appeared(const stack_change& c) { return c.appeared(); }
 bool vanished(const stack_change& c) { return c.vanished(); }
 
 /// The idle time of each device in one line, and then its causes that changed.
-std::string list_idle(const std::vector<metrics::idle_change>& devices) {
-  std::string text = "\nIdle time\n";
-  if (devices.empty()) text += "  none\n";
+void list_idle(const std::vector<metrics::idle_change>& devices, text_builder& to) {
+  to.line("\nIdle time");
+  if (devices.empty()) to.line("  none");
   for (const metrics::idle_change& each : devices)
-    text += fmt::format("  {}: {}\n", device_name(each.device), metrics::describe_idle_change(each));
+    to.line("  {}: {}", device_name(each.device), metrics::describe_idle_change(each));
   for (const metrics::idle_change& each : devices) {
     const auto changed = static_cast<std::size_t>(
         std::count_if(each.causes.begin(), each.causes.end(), [](const auto& c) { return c.change() != 0; }));
@@ -93,47 +94,51 @@ std::string list_idle(const std::vector<metrics::idle_change>& devices) {
       table.row({metrics::format_time_change(c.before, c.after), format_time(c.before) + " -> " + format_time(c.after),
                  std::string(metrics::describe_trend(c)), metrics::describe_cause_and_line(c)});
     }
-    text += fmt::format("\n{}: changed causes of idle time\n{}", device_name(each.device), table.text(4));
-    if (changed > max_lines) text += fmt::format("    and {} more\n", changed - max_lines);
+    to.line("\n{}: changed causes of idle time", device_name(each.device));
+    to.add(table, 4);
+    if (changed > max_lines) to.line("    and {} more", changed - max_lines);
   }
-  return text;
 }
 
 std::string to_text(const metrics::difference& found, const std::string& before, const std::string& after) {
-  std::string text = fmt::format("before: {}\nafter:  {}\n", before, after);
-  text += "\nMemory, peaks\n";
+  text_builder text;
+  text.line("before: {}", before);
+  text.line("after:  {}", after);
   text_table peaks("lrrr");
   for (const auto& m : found.memory) {
     peaks.row({fmt::format("{}, {}: {}", device_name(m.device), get_name(m.layer), get_name(m.kind)),
                format_bytes(m.before.maximum), format_bytes(m.after.maximum),
                make_change(static_cast<double>(m.before.maximum), static_cast<double>(m.after.maximum))});
   }
-  text += peaks.empty() ? "  none\n" : peaks.text(2);
-  const auto section = [&](const metrics::memory_change& m, const char* subject, const std::string& lines) {
-    if (!lines.empty())
-      text += fmt::format("\n{}, {}: {}: {}\n{}", device_name(m.device), get_name(m.layer), get_name(m.kind), subject,
-                          lines);
+  const auto table = [&](std::string_view title, const text_table& rows) {
+    text.line("\n{}", title);
+    text.add(rows, 2);
+    if (rows.empty()) text.line("  none");
   };
+  const auto section = [&](const std::string& title, const char* subject, const std::string& lines) {
+    if (lines.empty()) return;
+    text.line("\n{}: {}", title, subject);
+    text.add(lines);
+  };
+  table("Memory, peaks", peaks);
   for (const auto& m : found.memory) {
-    section(m, "lines with changed memory at the peak", listing(m.at_peak, "block", differs));
-    section(m, "new lines that allocate", listing(m.allocated, "block", appeared));
-    section(m, "lines that no longer allocate", listing(m.allocated, "block", vanished));
+    const std::string title = fmt::format("{}, {}: {}", device_name(m.device), get_name(m.layer), get_name(m.kind));
+    section(title, "lines with changed memory at the peak", listing(m.at_peak, "block", differs));
+    section(title, "new lines that allocate", listing(m.allocated, "block", appeared));
+    section(title, "lines that no longer allocate", listing(m.allocated, "block", vanished));
   }
-  text += "\nTransfers\n";
   text_table moved("lrrrr");
   for (const auto& t : found.transfers) {
     moved.row({fmt::format("{}, {}", device_name(t.device), get_name(t.direction)), format_bytes(t.before.bytes),
                format_bytes(t.after.bytes), make_change(t.before.bytes, t.after.bytes),
                format_count(t.before.count) + " -> " + format_some(t.after.count, "copy")});
   }
-  text += moved.empty() ? "  none\n" : moved.text(2);
-  for (const auto& t : found.transfers) {
-    const std::string lines = listing(t.sites, "copy", differs);
-    if (!lines.empty())
-      text += fmt::format("\n{}, {}: lines with changed copy volume\n{}", device_name(t.device), get_name(t.direction),
-                          lines);
-  }
-  return text + list_idle(found.idle);
+  table("Transfers", moved);
+  for (const auto& t : found.transfers)
+    section(fmt::format("{}, {}", device_name(t.device), get_name(t.direction)), "lines with changed copy volume",
+            listing(t.sites, "copy", differs));
+  list_idle(found.idle, text);
+  return text.take();
 }
 
 json compute_metrics(const metrics::stack_metrics& f) {
@@ -141,83 +146,75 @@ json compute_metrics(const metrics::stack_metrics& f) {
 }
 
 json list_stacks(const std::vector<stack_change>& changes) {
-  json array = json::array();
-  for (const stack_change& change : changes) {
-    json stack = json::array();
-    for (const auto& line : change.stack) stack.push_back(symbols::to_text(line));
-    array.push_back({{"site", format_site(change)},
-                     {"before", compute_metrics(change.before)},
-                     {"after", compute_metrics(change.after)},
-                     {"stack", std::move(stack)}});
-  }
-  return array;
+  return list_json(changes, [](const stack_change& change) -> json {
+    return {{"site", format_site(change)},
+            {"before", compute_metrics(change.before)},
+            {"after", compute_metrics(change.after)},
+            {"stack", list_json(change.stack, [](const auto& line) { return symbols::to_text(line); })}};
+  });
 }
 
-json list_idle_causes(const std::vector<metrics::idle_cause_change>& causes) {
-  json array = json::array();
-  for (const metrics::idle_cause_change& each : causes) {
-    const std::string line = metrics::describe_line(each.line);
-    array.push_back({{"cause", metrics::get_word(each.cause)},
-                     {"reason", each.reason ? json(metrics::get_name(*each.reason)) : json(nullptr)},
-                     {"library", each.library.empty() ? json(nullptr) : json(each.library)},
-                     {"line", line.empty() ? json(nullptr) : json(line)},
-                     {"words", metrics::describe_cause(each)},
-                     {"trend", metrics::describe_trend(each)},
-                     {"before_ns", each.before},
-                     {"after_ns", each.after}});
-  }
-  return array;
+json make_json(const metrics::idle_cause_change& change) {
+  return {{"cause", metrics::get_word(change.cause)},
+          {"reason", change.reason ? json(metrics::get_name(*change.reason)) : json(nullptr)},
+          {"library", text_or_null(change.library)},
+          {"line", text_or_null(metrics::describe_line(change.line))},
+          {"words", metrics::describe_cause(change)},
+          {"trend", metrics::describe_trend(change)},
+          {"before_ns", change.before},
+          {"after_ns", change.after}};
 }
 
-json idle_json(const std::vector<metrics::idle_change>& devices) {
-  const auto metrics = [](const metrics::device_idle& f) {
-    return json{{"span_ns", f.span.length()}, {"busy_ns", f.busy}, {"idle_ns", f.idle()}};
+/// A change that concerns a device: the device, `about`, and the metrics of both sides.
+template <class Change, class Metrics>
+json change_json(const Change& change, const json& about, Metrics metrics) {
+  json object{{"device", to_number(change.device.before)}, {"device_after", to_number(change.device.after)}};
+  object.update(about);
+  object["before"] = metrics(change.before);
+  object["after"] = metrics(change.after);
+  return object;
+}
+
+json make_json(const metrics::idle_change& change) {
+  json object = change_json(change, {{"summary", metrics::describe_idle_change(change)}},
+                            [](const metrics::device_idle& f) -> json {
+                              return {{"span_ns", f.span.length()}, {"busy_ns", f.busy}, {"idle_ns", f.idle()}};
+                            });
+  object["causes"] = list_json(change.causes, [](const auto& each) { return make_json(each); });
+  return object;
+}
+
+json make_json(const metrics::memory_change& change) {
+  json object = change_json(change, {{"layer", get_name(change.layer)}, {"kind", get_name(change.kind)}},
+                            [](const metrics::memory_statistics& f) -> json {
+                              return {{"peak_bytes", f.maximum},      {"peak_ns", f.maximum_time},
+                                      {"mean_bytes", f.mean},         {"at_end_bytes", f.at_end},
+                                      {"allocations", f.allocations}, {"allocated_bytes", f.allocated_bytes}};
+                            });
+  object["at_peak"] = list_stacks(change.at_peak);
+  object["allocated"] = list_stacks(change.allocated);
+  return object;
+}
+
+json make_json(const metrics::transfer_change& change) {
+  json object = change_json(
+      change, {{"direction", get_name(change.direction)}}, [](const metrics::transfer_statistics& f) -> json {
+        return {{"bytes", f.bytes}, {"count", f.count}, {"busy_ns", f.busy}, {"mean_bandwidth", f.mean_bandwidth}};
+      });
+  object["sites"] = list_stacks(change.sites);
+  return object;
+}
+
+json make_json(const metrics::difference& found, const std::string& before, const std::string& after) {
+  const auto list = [](const auto& changes) {
+    return list_json(changes, [](const auto& each) { return make_json(each); });
   };
-  json array = json::array();
-  for (const metrics::idle_change& each : devices)
-    array.push_back({{"device", to_number(each.device.before)},
-                     {"device_after", to_number(each.device.after)},
-                     {"summary", metrics::describe_idle_change(each)},
-                     {"before", metrics(each.before)},
-                     {"after", metrics(each.after)},
-                     {"causes", list_idle_causes(each.causes)}});
-  return array;
-}
-
-std::string to_json(const metrics::difference& found, const std::string& before, const std::string& after) {
-  json array;
-  array["schema"] = 1;
-  array["before"] = before;
-  array["after"] = after;
-  array["memory"] = json::array();
-  for (const auto& m : found.memory) {
-    const auto metrics = [](const metrics::memory_statistics& f) {
-      return json{{"peak_bytes", f.maximum},  {"peak_ns", f.maximum_time},    {"mean_bytes", f.mean},
-                  {"at_end_bytes", f.at_end}, {"allocations", f.allocations}, {"allocated_bytes", f.allocated_bytes}};
-    };
-    array["memory"].push_back({{"device", to_number(m.device.before)},
-                               {"device_after", to_number(m.device.after)},
-                               {"layer", get_name(m.layer)},
-                               {"kind", get_name(m.kind)},
-                               {"before", metrics(m.before)},
-                               {"after", metrics(m.after)},
-                               {"at_peak", list_stacks(m.at_peak)},
-                               {"allocated", list_stacks(m.allocated)}});
-  }
-  array["transfers"] = json::array();
-  for (const auto& t : found.transfers) {
-    const auto metrics = [](const metrics::transfer_statistics& f) {
-      return json{{"bytes", f.bytes}, {"count", f.count}, {"busy_ns", f.busy}, {"mean_bandwidth", f.mean_bandwidth}};
-    };
-    array["transfers"].push_back({{"device", to_number(t.device.before)},
-                                  {"device_after", to_number(t.device.after)},
-                                  {"direction", get_name(t.direction)},
-                                  {"before", metrics(t.before)},
-                                  {"after", metrics(t.after)},
-                                  {"sites", list_stacks(t.sites)}});
-  }
-  array["idle"] = idle_json(found.idle);
-  return array.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+  return {{"schema", 1},
+          {"before", before},
+          {"after", after},
+          {"memory", list(found.memory)},
+          {"transfers", list(found.transfers)},
+          {"idle", list(found.idle)}};
 }
 
 result<std::optional<time_range>> get_range(const std::string& text, const metrics_of_recording& recording) {
@@ -262,23 +259,16 @@ result<std::string> difference_text(const diff_wanted& wanted) {
   };
   const std::string name_before = title(*first, *before);
   const std::string name_after = title(other, *after);
-  return wanted.json ? to_json(found, name_before, name_after) : to_text(found, name_before, name_after);
+  return wanted.json ? json_document(make_json(found, name_before, name_after))
+                     : to_text(found, name_before, name_after);
 }
 
 namespace {
 
 int print(const diff_wanted& wanted) {
   const auto text = difference_text(wanted);
-  if (!text) {
-    complain(text.error().to_string());
-    return get_status(text.error());
-  }
-  const bool printed = wanted.json ? print_document(*text) : cli::print(*text);
-  if (!printed || std::fflush(stdout) != 0) {
-    complain("cannot write the differences: the output was closed or is full");
-    return status_failed;
-  }
-  return 0;
+  if (!text) return complain_of(text.error());
+  return print_output(*text, wanted.json, "differences") ? 0 : status_failed;
 }
 
 }  // namespace
@@ -294,10 +284,7 @@ action declare_diff(CLI::App& command) {
   command.add_option("--range", wanted->range, range_help)->type_name("FROM:TO");
   command.add_option("--against", wanted->against, "Second range, to compare with the first")->type_name("FROM:TO");
   add_sources_option(command, wanted->sources_from);
-  command.add_option("--format", wanted->format, "Output format")
-      ->check(CLI::IsMember({"text", "json"}).description(""))
-      ->type_name("text|json")
-      ->capture_default_str();
+  choose(command.add_option("--format", wanted->format, "Output format"), "text|json")->capture_default_str();
   return [wanted] {
     wanted->json = wanted->format == "json";
     return print(*wanted);

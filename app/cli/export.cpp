@@ -115,10 +115,7 @@ int export_file(const export_options& wanted) {
     return status_usage;
   }
   const auto done = run(wanted, **as);
-  if (!done) {
-    complain(done.error().to_string());
-    return get_status(done.error());
-  }
+  if (!done) return complain_of(done.error());
   for (const std::string& each : done->notes) complain("note: " + each);
   if (wanted.out != "-") remark(wanted.out + ": " + format_some(done->rows, "row") + ", " + format_bytes(done->bytes));
   return 0;

@@ -12,6 +12,7 @@
 #include "app/cli/output_file.hpp"
 #include "app/cli/recording_file.hpp"
 #include "app/cli/verbs.hpp"
+#include "app/cli/word_option.hpp"
 #include "core/base/format.hpp"
 #include "core/base/outputs/privacy.hpp"
 #include "core/generate/tile.hpp"
@@ -51,10 +52,7 @@ int write_trace(const generate_verb& options) {
                             : options.stacks == "python" ? generate::stack_choice::python
                                                          : generate::stack_choice::all;
   const auto output = make(options, generate_options);
-  if (!output) {
-    complain(output.error().to_string());
-    return get_status(output.error());
-  }
+  if (!output) return complain_of(output.error());
   say(fmt::format("{}: {} events, {} bytes, {:.2f} bytes per event", options.output, output->events, output->bytes,
                   static_cast<double>(output->bytes) / static_cast<double>(output->events)));
   return 0;
@@ -72,17 +70,14 @@ action declare_generate(CLI::App& command) {
       ->check(whole_between(0, UINT64_MAX))
       ->type_name("S")
       ->capture_default_str();
-  command.add_option("--pattern", options->pattern, "Kind of program: training steps or inference requests")
-      ->check(CLI::IsMember({"training", "inference"}).description(""))
-      ->type_name("training|inference")
+  choose(command.add_option("--pattern", options->pattern, "Kind of program: training steps or inference requests"),
+         "training|inference")
       ->capture_default_str();
-  command.add_option("--mode", options->mode, "Generate the events that record --mode would record")
-      ->check(CLI::IsMember({"memory", "timeline"}).description(""))
-      ->type_name("memory|timeline")
+  choose(command.add_option("--mode", options->mode, "Generate the events that record --mode would record"),
+         "memory|timeline")
       ->capture_default_str();
-  command.add_option("--stacks", options->stacks, "Generate the call stacks that record --stacks would record")
-      ->check(CLI::IsMember({"none", "python", "all"}).description(""))
-      ->type_name("none|python|all")
+  choose(command.add_option("--stacks", options->stacks, "Generate the call stacks that record --stacks would record"),
+         "none|python|all")
       ->capture_default_str();
   command.add_flag("--host-samples", options->options.host_samples,
                    "Also generate samples of host threads, which say why the GPU was idle");

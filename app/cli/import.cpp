@@ -57,10 +57,7 @@ int import(const import_options& wanted) {
     if (wanted.memory_mib != 0) with.memory_bytes = wanted.memory_mib << 20;
     done = importing::import_file(wanted.file, out, with);
   }
-  if (!done) {
-    complain(done.error().to_string());
-    return get_status(done.error());
-  }
+  if (!done) return complain_of(done.error());
   print(*done, wanted, out);
   return 0;
 }

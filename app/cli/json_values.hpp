@@ -1,36 +1,34 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <tuple>
 #include <type_traits>
 #include <vector>
 
+#include "app/cli/json_output.hpp"
 #include "core/base/format.hpp"
+#include "core/metrics/code_place.hpp"
 #include "core/metrics/members.hpp"
 #include "core/trace/model/names.hpp"
 #include "core/trace/model/words.hpp"
 
-/// JSON values for the report. Unknown values become null.
+/// JSON values of a recording's data. Unknown values become null.
 namespace sluice::cli {
 
 [[nodiscard]] inline nlohmann::ordered_json time_or_null(trace::time_ns time) {
-  return time == trace::unknown_time ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(time);
+  return value_or_null(time != trace::unknown_time, time);
 }
-
-[[nodiscard]] inline nlohmann::ordered_json number_or_null(double value) {
-  return value > 0 ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
+[[nodiscard]] inline nlohmann::ordered_json category_or_null(index::category value) {
+  return value_or_null(value != index::category::none, index::category_name(value));
 }
-
-[[nodiscard]] inline nlohmann::ordered_json count_or_null(std::uint64_t value) {
-  return value > 0 ? nlohmann::ordered_json(value) : nlohmann::ordered_json(nullptr);
-}
-
 template <class Id>
 [[nodiscard]] nlohmann::ordered_json id_or_null(Id id) {
-  return id == Id{} ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(raw(id));
+  return value_or_null(id != Id{}, raw(id));
 }
+
+/// The place in the code, with its caller and its module; null if it is unknown.
+[[nodiscard]] nlohmann::ordered_json place_or_null(const metrics::code_place& place);
 
 /// Adds the members of a struct of metrics to `into`, following its member list (core/metrics/members.hpp).
 template <metrics::has_members Metrics>
@@ -40,15 +38,14 @@ void put_members(const Metrics& subject, const trace::tables& tables, nlohmann::
 template <class T>
 [[nodiscard]] nlohmann::ordered_json to_json(const T& value, const trace::tables& tables,
                                              metrics::meaning meaning = metrics::meaning::plain) {
-  using json = nlohmann::ordered_json;
   if constexpr (metrics::has_members<T>) {
-    json object;
+    nlohmann::ordered_json object;
     put_members(value, tables, object);
     return object;
   } else if constexpr (std::is_same_v<T, trace::string_id>) {
     return std::string(tables.text(value));
   } else if constexpr (std::is_same_v<T, index::category>) {
-    return value == index::category::none ? json(nullptr) : json(index::category_name(value));
+    return category_or_null(value);
   } else if constexpr (std::is_same_v<T, trace::memory_kind>) {
     return meaning == metrics::meaning::side ? name_of_side(value) : get_name(value);
   } else if constexpr (std::is_enum_v<T> && trace::enum_values<T> > 0) {
@@ -56,9 +53,10 @@ template <class T>
   } else if constexpr (std::is_enum_v<T>) {
     return id_or_null(value);
   } else if constexpr (std::is_same_v<T, std::uint64_t>) {
-    return meaning == metrics::meaning::address ? json(format_address(value)) : json(value);
+    return meaning == metrics::meaning::address ? nlohmann::ordered_json(format_address(value))
+                                                : nlohmann::ordered_json(value);
   } else if constexpr (std::is_same_v<T, double>) {
-    return meaning == metrics::meaning::rate ? number_or_null(value) : json(value);
+    return meaning == metrics::meaning::rate ? number_or_null(value) : nlohmann::ordered_json(value);
   } else {
     return value;
   }
@@ -67,9 +65,7 @@ template <class T>
 template <class T>
 [[nodiscard]] nlohmann::ordered_json to_json(const std::vector<T>& values, const trace::tables& tables,
                                              metrics::meaning /*is*/ = metrics::meaning::plain) {
-  auto array = nlohmann::ordered_json::array();
-  for (const T& each : values) array.push_back(to_json(each, tables));
-  return array;
+  return list_json(values, [&](const T& each) { return to_json(each, tables); });
 }
 
 template <metrics::has_members Metrics>

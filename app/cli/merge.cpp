@@ -36,10 +36,7 @@ result<exports::merged> run(const merge_verb& wanted) {
 
 int merge_files(const merge_verb& wanted) {
   const auto output = run(wanted);
-  if (!output) {
-    complain(output.error().to_string());
-    return get_status(output.error());
-  }
+  if (!output) return complain_of(output.error());
   for (std::size_t i = 0; i < output->said.size(); ++i) say(wanted.files[i] + ": " + output->said[i]);
   say(wanted.output + ": " + format_some(output->events, "event") + ", " + format_bytes(output->bytes));
   return 0;

@@ -1,6 +1,7 @@
 #include "app/cli/number_option.hpp"
 
 #include <fmt/format.h>
+#include <CLI/CLI.hpp>
 
 #include <cctype>
 #include <charconv>

@@ -1,9 +1,12 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <cstdint>
 #include <optional>
 #include <string_view>
+
+namespace CLI {
+class Validator;
+}
 
 /// Strict parsing of numbers on the command line. The whole word must be a valid number; otherwise (nan, -1, 1e400, 0x,
 /// 5 apples) a one-line error states what is expected. CLI11's own conversions accept some of these words.

@@ -12,6 +12,7 @@
 #include "app/cli/number_option.hpp"
 #include "app/cli/recording_file.hpp"
 #include "app/cli/verbs.hpp"
+#include "app/cli/word_option.hpp"
 #include "app/gui/shell/side_files.hpp"
 #include "app/gui/window/window.hpp"
 #include "core/base/freed_memory.hpp"
@@ -100,9 +101,7 @@ action declare_open(CLI::App& command) {
       ->allow_extra_args(false)
       ->type_name("SOCKET");
   command.add_option("--demo", wanted->demo, "Run this demo and watch it live")->type_name("NAME");
-  command.add_option("--device", wanted->device, "Device to run the demo on")
-      ->check(CLI::IsMember({"sim", "cuda"}).description(""))
-      ->type_name("sim|cuda");
+  choose(command.add_option("--device", wanted->device, "Device to run the demo on"), "sim|cuda");
   command.add_option("--memory", wanted->memory, "Memory limit per recording, such as 400M; some queries need more")
       ->transform(bytes_between(1 << 20, std::uint64_t{1} << 50, true))
       ->type_name("BYTES")
@@ -112,10 +111,7 @@ action declare_open(CLI::App& command) {
       complain("no demo named '" + wanted->demo + "'; see sluice demo --list");
       return status_usage;
     }
-    if (auto shown = show(*wanted); !shown) {
-      complain(shown.error().to_string());
-      return get_status(shown.error());
-    }
+    if (auto shown = show(*wanted); !shown) return complain_of(shown.error());
     return 0;
   };
 }

@@ -1,6 +1,7 @@
 #include "app/cli/output_file.hpp"
 
 #include <unistd.h>
+#include <CLI/CLI.hpp>
 
 #include <cerrno>
 #include <filesystem>

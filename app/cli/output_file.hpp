@@ -1,11 +1,14 @@
 #pragma once
 
-#include <CLI/CLI.hpp>
 #include <span>
 #include <string>
 
 #include "app/cli/output_kind.hpp"
 #include "core/base/error.hpp"
+
+namespace CLI {
+class Validator;
+}
 
 /// Names and checks of the files that verbs write.
 namespace sluice::cli {

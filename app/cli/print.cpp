@@ -19,6 +19,12 @@ bool print(std::string_view text) { return put(stdout, printable(text, line_ends
 
 bool print_document(std::string_view text) { return isatty(STDOUT_FILENO) == 1 ? print(text) : put(stdout, text); }
 
+bool print_output(std::string_view text, bool document, std::string_view subject) {
+  if ((document ? print_document(text) : print(text)) && std::fflush(stdout) == 0) return true;
+  complain("cannot write the " + std::string(subject) + ": the output was closed or is full");
+  return false;
+}
+
 void say(std::string_view line) { put_line(stdout, line); }
 void remark(std::string_view line) { put_line(stderr, line); }
 void complain(const std::string& line) { remark("sluice: " + line); }

@@ -15,6 +15,10 @@ bool print(std::string_view text);
 /// terminal. Returns false if not all of it was written.
 bool print_document(std::string_view text);
 
+/// Prints all of a verb's output: a `document`, or text. Returns false, and complains that the `subject` cannot be
+/// written, if not all of it reached standard output.
+bool print_output(std::string_view text, bool document, std::string_view subject);
+
 /// Print `line` and a newline, to standard output (`say`) or standard error (`remark`). Always exactly one line.
 void say(std::string_view line);
 void remark(std::string_view line);

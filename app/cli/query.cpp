@@ -17,6 +17,7 @@
 #include "app/cli/number_option.hpp"
 #include "app/cli/recording_file.hpp"
 #include "app/cli/verbs.hpp"
+#include "app/cli/word_option.hpp"
 #include "core/query/sql/sql.hpp"
 #include "core/query/sql/sql_text.hpp"
 
@@ -81,11 +82,7 @@ int print(query::sql_statement& rows, query::sql_format as, std::optional<clock:
     if (text.size() >= enough && !put(text)) break;
   }
   writer.end(text);
-  if (!put(text) || std::fflush(stdout) != 0) {
-    complain("cannot write the result: the output was closed or is full");
-    return status_failed;
-  }
-  return 0;
+  return print_output(text, true, "result") ? 0 : status_failed;
 }
 
 int ask(const query_options& wanted) {
@@ -126,10 +123,7 @@ action declare_query(CLI::App& command) {
   auto wanted = std::make_shared<query_options>();
   command.add_option("FILE", wanted->file, "Recording to query")->type_name("");
   command.add_option("SQL", wanted->text, "SELECT statement; - reads it from standard input")->type_name("");
-  command.add_option("--format", wanted->format, "Output format")
-      ->check(CLI::IsMember({"table", "csv", "json"}).description(""))
-      ->type_name("table|csv|json")
-      ->capture_default_str();
+  choose(command.add_option("--format", wanted->format, "Output format"), "table|csv|json")->capture_default_str();
   add_sources_option(command, wanted->sources_from);
   command.add_option("--timeout", wanted->timeout, "Stop the query after this many seconds (default: no limit)")
       ->check(number_between(0.001, 1e9))

@@ -17,6 +17,7 @@
 #include "app/cli/number_option.hpp"
 #include "app/cli/output_file.hpp"
 #include "app/cli/verbs.hpp"
+#include "app/cli/word_option.hpp"
 #include "core/base/format.hpp"
 #include "core/trace/file/reader.hpp"
 #include "instrumentation/capture/start/launch_environment.hpp"
@@ -381,28 +382,26 @@ action declare_record(CLI::App& command, std::span<const std::string> after_dash
       ->check(number_between(0, 1e6))
       ->type_name("SECONDS")
       ->capture_default_str();
-  command
-      .add_option("--mode", options->mode,
-                  "What to record: memory (allocations, copies, the memory that kernels use), timeline (also kernel\n"
-                  "times, waits and ranges) or all (also call stacks of launches)")
-      ->check(CLI::IsMember({"memory", "timeline", "all"}).description(""))
-      ->envname("SLUICE_MODE")
-      ->type_name("memory|timeline|all")
+  choose(command
+             .add_option(
+                 "--mode", options->mode,
+                 "What to record: memory (allocations, copies, the memory that kernels use), timeline (also kernel\n"
+                 "times, waits and ranges) or all (also call stacks of launches)")
+             ->envname("SLUICE_MODE"),
+         "memory|timeline|all")
       ->capture_default_str();
-  command
-      .add_option(
-          "--graphs", options->graphs,
-          "How to record CUDA graphs: whole (one interval per launch) or node (each kernel and copy; slows replays)")
-      ->check(CLI::IsMember({"whole", "node"}).description(""))
-      ->envname("SLUICE_GRAPHS")
-      ->type_name("whole|node")
+  choose(command
+             .add_option("--graphs", options->graphs,
+                         "How to record CUDA graphs: whole (one interval per launch) or node (each kernel and copy; "
+                         "slows replays)")
+             ->envname("SLUICE_GRAPHS"),
+         "whole|node")
       ->capture_default_str();
-  command
-      .add_option("--stacks", options->stacks,
-                  "Call stacks to record for allocations and copies: none, python (native if a thread without Python "
-                  "allocates from the driver), native or all")
-      ->check(CLI::IsMember({"none", "python", "native", "all"}).description(""))
-      ->type_name("none|python|native|all")
+  choose(command.add_option(
+             "--stacks", options->stacks,
+             "Call stacks to record for allocations and copies: none, python (native if a thread without Python "
+             "allocates from the driver), native or all"),
+         "none|python|native|all")
       ->capture_default_str();
   command.add_flag(
       "--no-sampling", options->no_sampling,

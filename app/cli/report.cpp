@@ -3,7 +3,6 @@
 
 #include <CLI/CLI.hpp>
 #include <cmath>
-#include <cstdio>
 #include <memory>
 #include <optional>
 #include <string>
@@ -13,6 +12,7 @@
 #include "app/cli/recording_file.hpp"
 #include "app/cli/report_output.hpp"
 #include "app/cli/verbs.hpp"
+#include "app/cli/word_option.hpp"
 #include "core/metrics/finding_rules.hpp"
 
 namespace sluice::cli {
@@ -54,23 +54,17 @@ int print(const report_options& options) {
   }
   const bool of_all = options.range.empty();
   auto opened = metrics_of_recording::open(options.file, of_all, &options.sources_from);
-  if (!opened) {
-    complain(opened.error().to_string());
-    return get_status(opened.error());
-  }
+  if (!opened) return complain_of(opened.error());
   std::optional<time_range> range;
   if (!of_all) {
     const auto parsed = parse_range(options.range, index::recorded_range(opened->snapshot()));
-    if (!parsed) {
-      complain(parsed.error().to_string());
-      return get_status(parsed.error());
-    }
+    if (!parsed) return complain_of(parsed.error());
     range = *parsed;
   }
   metrics::report whole_report = opened->report(range, symbols::attribution_named(options.by));
-  const bool json = options.format == "json";
+  const bool as_json = options.format == "json";
   std::optional<metrics::one_rank> only;
-  if (const auto rank = options.rank || json ? options.rank : metrics::rank_to_show(whole_report)) {
+  if (const auto rank = options.rank || as_json ? options.rank : metrics::rank_to_show(whole_report)) {
     only = metrics::keep_rank(whole_report, opened->tables(), *rank);
     if (!only) {
       complain(no_rank(whole_report, *rank));
@@ -78,13 +72,7 @@ int print(const report_options& options) {
     }
   }
   const report_subject subject{whole_report, opened->tables(), options.file, std::move(only)};
-  const std::string text = json ? report_json(subject) : report_text(subject);
-  const bool printed = json ? print_document(text) : cli::print(text);
-  if (!printed || std::fflush(stdout) != 0) {
-    complain("cannot write the report: the output was closed or is full");
-    return status_failed;
-  }
-  return 0;
+  return print_output(as_json ? report_json(subject) : report_text(subject), as_json, "report") ? 0 : status_failed;
 }
 
 }  // namespace
@@ -99,17 +87,13 @@ action declare_report(CLI::App& command) {
           ->type_name("KIND")
           ->expected(0, 1)
           ->excludes(file);
-  command.add_option("--format", options->format, "Output format")
-      ->check(CLI::IsMember({"text", "json"}).description(""))
-      ->type_name("text|json")
-      ->capture_default_str();
-  command
-      .add_option("--by", options->by,
-                  "Group the memory at the peak by: your code line, the caller of that line's function, "
-                  "the module (Class.forward), the package, or the library that called the driver; default: the one "
-                  "that splits the main peak most evenly")
-      ->check(CLI::IsMember({"line", "caller", "module", "package", "owner"}).description(""))
-      ->type_name("line|caller|module|package|owner");
+  choose(command.add_option("--format", options->format, "Output format"), "text|json")->capture_default_str();
+  choose(command.add_option(
+             "--by", options->by,
+             "Group the memory at the peak by: your code line, the caller of that line's function, "
+             "the module (Class.forward), the package, or the library that called the driver; default: the one "
+             "that splits the main peak most evenly"),
+         "line|caller|module|package|owner");
   command
       .add_option(
           "--rank", options->rank,

@@ -8,6 +8,7 @@
 #include "app/cli/report_output.hpp"
 #include "app/cli/report_training.hpp"
 #include "core/base/format.hpp"
+#include "core/base/json/json_text.hpp"
 #include "core/index/labels.hpp"
 #include "core/metrics/finding_rules.hpp"
 #include "core/metrics/host_causes/describe.hpp"
@@ -86,17 +87,6 @@ class json_writer {
             {"bytes_error", subject.bytes_error}};
   }
 
-  static json where(const metrics::code_place& code_place) {
-    if (!code_place.known) return nullptr;
-    const auto text = [](const std::string& words) { return words.empty() ? json(nullptr) : json(words); };
-    const bool called = code_place.caller != code_place.line;
-    return {{"function", text(symbols::get_name(code_place.line))},
-            {"file", text(code_place.line.file)},
-            {"line", code_place.line.line == 0 ? json(nullptr) : json(code_place.line.line)},
-            {"caller", called ? text(symbols::get_place(code_place.caller)) : json(nullptr)},
-            {"module", text(code_place.module)}};
-  }
-
   json findings() const {
     json array = json::array();
     for (const metrics::finding& f : of_.findings) {
@@ -109,7 +99,7 @@ class json_writer {
                        {"event", id_or_null(f.event)},
                        {"block", id_or_null(f.block)},
                        {"saving", saving(f.saves)},
-                       {"where", where(f.where)}});
+                       {"where", place_or_null(f.where)}});
     }
     return array;
   }
@@ -427,9 +417,6 @@ class json_writer {
 
 }  // namespace
 
-std::string report_json(const report_subject& subject) {
-  // Names come from the recorded program, so replace invalid UTF-8.
-  return json_writer(subject).all().dump(2, ' ', false, json::error_handler_t::replace) + "\n";
-}
+std::string report_json(const report_subject& subject) { return json_document(json_writer(subject).all()); }
 
 }  // namespace sluice::cli

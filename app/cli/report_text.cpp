@@ -8,8 +8,8 @@
 #include "app/cli/metrics/report_ranks.hpp"
 #include "app/cli/report_output.hpp"
 #include "app/cli/report_training.hpp"
-#include "app/cli/text_table.hpp"
 #include "core/base/format.hpp"
+#include "core/base/outputs/text_table.hpp"
 #include "core/index/labels.hpp"
 #include "core/metrics/host_causes/describe.hpp"
 #include "core/metrics/host_causes/host_remedies.hpp"
@@ -30,11 +30,6 @@ std::string rate_or_dash(double rate) { return rate > 0 ? format_rate(rate) : "-
 /// The size, or "-" if it is 0: every copy has bytes, so 0 means that the file did not record the size.
 std::string size_or_dash(double bytes) { return bytes > 0 ? format_bytes(bytes) : "-"; }
 
-/// The share, or "-" if the part is longer than the whole: the part then extends beyond the whole, or overlaps itself.
-std::string compute_share(trace::time_ns part, trace::time_ns whole) {
-  return whole > 0 && part <= whole ? format_share(static_cast<double>(part) / static_cast<double>(whole)) : "-";
-}
-
 std::string capital(std::string_view text) {
   std::string line(text);
   if (!line.empty() && line[0] >= 'a' && line[0] <= 'z') line[0] = static_cast<char>(line[0] - 'a' + 'A');
@@ -42,19 +37,19 @@ std::string capital(std::string_view text) {
 }
 
 /// Writes the report section by section, and omits empty sections.
-class text_writer {
+class text_writer : private text_builder {
  public:
   explicit text_writer(const report_subject& subject)
       : subject_(subject), of_(subject.report), tables_(subject.tables), path_(subject.path) {}
 
   std::string all() {
     head();
-    const std::size_t only_head = text_.size();
-    text_ += out_of_memory_text(subject_);
+    const std::size_t only_head = size();
+    add(out_of_memory_text(subject_));
     findings();
     memory();
-    text_ += training_text(subject_);
-    text_ += ranks_text(subject_);
+    add(training_text(subject_));
+    add(ranks_text(subject_));
     imports();
     pools();
     transfers();
@@ -68,15 +63,11 @@ class text_writer {
     unfreed();
     failures();
     retries();
-    if (text_.size() == only_head) line("\nNo allocation, copy, kernel or call was recorded.");
-    return std::move(text_);
+    if (size() == only_head) line("\nNo allocation, copy, kernel or call was recorded.");
+    return take();
   }
 
  private:
-  template <class... Parts>
-  void line(fmt::format_string<Parts...> form, Parts&&... parts) {
-    text_ += text_line(form, std::forward<Parts>(parts)...);
-  }
   void section(std::string_view title) { line("\n{}", title); }
   std::string to_text(trace::string_id id) const { return std::string(tables_.text(id)); }
   std::string name_or(trace::string_id id, std::string_view otherwise) const {
@@ -177,7 +168,7 @@ class text_writer {
       table.row({place(untracked_statistics.device), "untracked (1)", format_bytes(untracked_statistics.maximum), "",
                  format_bytes(untracked_statistics.mean), format_bytes(untracked_statistics.at_end), "", ""});
     }
-    text_ += table.text(2);
+    add(table, 2);
     const bool managed = std::any_of(of_.whole.memory.begin(), of_.whole.memory.end(),
                                      [](const auto& m) { return m.kind == trace::memory_kind::managed; });
     for (const metrics::untracked_statistics& subject : of_.whole.untracked) {
@@ -208,7 +199,7 @@ class text_writer {
              h.blocks > 1 ? fmt::format(", largest {}", format_bytes(h.largest_bytes)) : std::string());
       } else {
         line("  {}: {}", subject, format_some(peak.blocks, "block"));
-        text_ += holder_table(peak).text(4);
+        add(holder_table(peak), 4);
       }
     }
   }
@@ -235,9 +226,7 @@ class text_writer {
     std::string text(words[static_cast<std::size_t>(asked.by)]);
     if (asked.chosen_by_reader || asked.by == symbols::attribution::line) return text;
     if (&peak != metrics::main_peak(of_)) return text + ", as the main peak";
-    return text + fmt::format(", because a single line has {}",
-                              format_share(static_cast<double>(asked.choice.largest.front()) /
-                                           static_cast<double>(std::max<std::uint64_t>(peak.bytes, 1))));
+    return text + fmt::format(", because a single line has {}", format_part(asked.choice.largest.front(), peak.bytes));
   }
 
   void lines_at_peak() {
@@ -248,9 +237,7 @@ class text_writer {
       if (!titled) section("Allocated by (choose the grouping with --by line, caller, module, package or owner)");
       titled = true;
       line("  {}, {}: {}, {}", place(peak.device), get_name(peak.layer), get_name(peak.kind), grouping(peak));
-      const auto share = [&](const metrics::stack_metrics& part) {
-        return format_share(static_cast<double>(part.bytes) / static_cast<double>(peak.bytes));
-      };
+      const auto share = [&](const metrics::stack_metrics& part) { return format_part(part.bytes, peak.bytes); };
       text_table table("rrrll");
       for (const metrics::line_use& use : asked.groups.lines)
         add_line(table, {format_bytes(use.metrics.bytes), share(use.metrics), format_some(use.metrics.count, "block")},
@@ -264,7 +251,7 @@ class text_writer {
       };
       rest(asked.groups.other, "others");
       rest(asked.groups.without, "no stack recorded");
-      text_ += table.text(4);
+      add(table, 4);
     }
   }
 
@@ -289,7 +276,7 @@ class text_writer {
       };
       rest(copying.uses.other, "other lines");
       rest(copying.uses.without, "no stack recorded");
-      text_ += table.text(4);
+      add(table, 4);
     }
   }
 
@@ -351,7 +338,7 @@ class text_writer {
     rest(found.other_lines, "other lines");
     rest(found.without_stack, "no stack recorded");
     if (found.lines.size() != 1 || found.without_stack.all.copies > 0) rest(found.repeated, "all");
-    text_ += table.text(4);
+    add(table, 4);
   }
 
   std::string holder_name(const metrics::holder& h) const {
@@ -396,7 +383,7 @@ class text_writer {
            known ? fmt::format("of {}{}", index::process_label(had.owner, tables_), had.inferred ? " (inferred)" : "")
                  : "of an unknown process"});
     }
-    text_ += table.text(2);
+    add(table, 2);
   }
 
   void pools() {
@@ -409,7 +396,7 @@ class text_writer {
                  format_bytes(pool.used_maximum), pool.used_share > 0 ? format_share(pool.used_share) : "-",
                  format_bytes(pool.reserved_at_end)});
     }
-    text_ += table.text(2);
+    add(table, 2);
   }
 
   // --- work ---------------------------------------------------------------------------------------------------------
@@ -436,7 +423,7 @@ class text_writer {
                    of_peak(part.mean_bandwidth)});
       }
     }
-    text_ += table.text(2);
+    add(table, 2);
     for (const trace::device_row& device : tables_.devices.rows())
       if (shows(device.id)) limits(device);
     if (asks_for_duplicates()) {
@@ -480,29 +467,28 @@ class text_writer {
       const bool no_kernels = device.kernels == 0 && kernels_left_out();
       std::string busy = format_time(device.busy);
       if (device.busy <= span)
-        busy =
-            fmt::format("{} of the active time ({} of {})", compute_share(device.busy, span), busy, format_time(span));
+        busy = fmt::format("{} of the active time ({} of {})", format_part(device.busy, span), busy, format_time(span));
       line("  {}: {} {}", device_label(device.device, tables_),
            no_kernels ? "kernels not recorded; copies and memsets took" : "busy", busy);
       text_table table("lrrl");
       if (device.kernels > 0) {
         table.row({"kernels", format_count(device.kernels), format_time(device.kernel_busy),
-                   compute_share(device.kernel_busy, span)});
+                   format_part(device.kernel_busy, span)});
       }
       if (device.copy_busy > 0) {
-        table.row({"copies", "", format_time(device.copy_busy), compute_share(device.copy_busy, span)});
+        table.row({"copies", "", format_time(device.copy_busy), format_part(device.copy_busy, span)});
       }
       if (device.copy_busy > 0 && !no_kernels) {
         table.row({"  during kernels", "", format_time(device.overlap),
-                   fmt::format("{} of the copies' time", compute_share(device.overlap, device.copy_busy))});
+                   fmt::format("{} of the copies' time", format_part(device.overlap, device.copy_busy))});
         table.row({"  without a kernel: the GPU waited", "", format_time(device.copy_only),
-                   compute_share(device.copy_only, span)});
+                   format_part(device.copy_only, span)});
       }
       if (device.memsets > 0) {
         table.row({"memsets", format_count(device.memsets), format_time(device.memset_busy),
-                   compute_share(device.memset_busy, span)});
+                   format_part(device.memset_busy, span)});
       }
-      text_ += table.text(4);
+      add(table, 4);
       for (const metrics::device_idle& each : of_.waste.idle_times)
         if (each.device == device.device) idle(each, span);
     }
@@ -514,27 +500,27 @@ class text_writer {
       const metrics::host_cause_group& each = device.host[i];
       std::string words = fmt::format("    the host {}", metrics::describe_reason(each.cause));
       if (const std::string line = metrics::describe_line(each.cause, tables_); !line.empty()) words += ", at " + line;
-      table.row({words, format_some(each.gaps, "gap"), format_time(each.total), compute_share(each.total, span)});
+      table.row({words, format_some(each.gaps, "gap"), format_time(each.total), format_part(each.total, span)});
     }
     trace::time_ns rest = 0;
     for (std::size_t i = shown; i < device.host.size(); ++i) rest += device.host[i].total;
-    if (rest > 0) table.row({"    the host, all else", "", format_time(rest), compute_share(rest, span)});
+    if (rest > 0) table.row({"    the host, all else", "", format_time(rest), format_part(rest, span)});
   }
 
   void idle(const metrics::device_idle& device, trace::time_ns span) {
     text_table table("lrrr");
     if (device.collectives_alone > 0)
       table.row({"only collectives: communication not hidden", "", format_time(device.collectives_alone),
-                 compute_share(device.collectives_alone, span)});
+                 format_part(device.collectives_alone, span)});
     if (device.idle() > 0)
       table.row(
-          {"idle between its first and last work", "", format_time(device.idle()), compute_share(device.idle(), span)});
+          {"idle between its first and last work", "", format_time(device.idle()), format_part(device.idle(), span)});
     for (const metrics::cause_time& each : device.causes) {
       table.row({fmt::format("  {}", metrics::get_words(each.cause)), format_some(each.count, "gap"),
-                 format_time(each.total), compute_share(each.total, span)});
+                 format_time(each.total), format_part(each.total, span)});
       if (each.cause == metrics::gap_cause::host) host_causes(device, span, table);
     }
-    text_ += table.text(4);
+    add(table, 4);
     const metrics::launch_rate& launches = device.launches;
     if (launches.launches > 0)
       line("    launch-bound: {} launches at {} each against {} of GPU work; CUDA graphs would save up to {}",
@@ -555,10 +541,10 @@ class text_writer {
     for (std::size_t i = 0; i < shown; ++i) {
       const metrics::named_time& n = named[i];
       table.row({format_time(n.total),
-                 compute_share(n.total, static_cast<trace::time_ns>(ranks) * of_.whole.active.length()),
+                 format_part(n.total, static_cast<trace::time_ns>(ranks) * of_.whole.active.length()),
                  format_count(n.count), format_time(n.longest), shortened(name_or(n.name, "(no name)"), name_columns)});
     }
-    text_ += table.text(2);
+    add(table, 2);
   }
 
   void threads() {
@@ -574,7 +560,7 @@ class text_writer {
                  t.file_operations > 0 ? fmt::format("{} in {}", format_bytes(t.file_bytes), format_time(t.file_busy))
                                        : "-"});
     }
-    text_ += table.text(2);
+    add(table, 2);
     if (of_.whole.threads.size() > names_shown) line("  and {} more", of_.whole.threads.size() - names_shown);
   }
 
@@ -596,7 +582,7 @@ class text_writer {
                    "allocated at " + format_moment(block.born), shortened(name_or(block.name, ""), name_columns)});
       }
       if (group.count > shown) table.row({"...", fmt::format("{} more", format_count(group.count - shown)), "", ""});
-      text_ += table.text(4);
+      add(table, 4);
     }
   }
 
@@ -609,7 +595,7 @@ class text_writer {
       table.row({format_bytes(f.bytes), format_moment(f.time), name_or(f.call, "(unknown call)"),
                  fmt::format("error {}", f.error)});
     }
-    text_ += table.text(2);
+    add(table, 2);
     if (of_.whole.failed_allocations > names_shown) line("  and {} more", of_.whole.failed_allocations - names_shown);
   }
 
@@ -623,7 +609,7 @@ class text_writer {
       table.row({format_bytes(r.bytes), format_moment(r.time), name_or(r.call, "(unknown call)"),
                  format_time(r.until - r.time) + " until it succeeded"});
     }
-    text_ += table.text(2);
+    add(table, 2);
     if (allocation_retries.count > names_shown) line("  and {} more", allocation_retries.count - names_shown);
     line("  {} in total", format_time(allocation_retries.total));
   }
@@ -632,7 +618,6 @@ class text_writer {
   const report& of_;
   const trace::tables& tables_;
   const std::string& path_;
-  std::string text_;
 };
 
 }  // namespace

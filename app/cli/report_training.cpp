@@ -6,24 +6,20 @@
 #include <iterator>
 
 #include "app/cli/json_values.hpp"
-#include "app/cli/text_table.hpp"
 #include "core/base/format.hpp"
+#include "core/base/outputs/text_table.hpp"
 #include "core/index/labels.hpp"
 #include "core/trace/model/names.hpp"
 
 namespace sluice::cli {
 namespace {
 
-using metrics::report;
 using json = nlohmann::ordered_json;
+using metrics::report;
 
 constexpr std::size_t columns_of_name = 60;
 constexpr std::size_t groups_shown = 6;
 constexpr std::size_t steps_shown = 12;
-
-std::string compute_share(std::uint64_t part, std::uint64_t whole) {
-  return whole == 0 ? "-" : format_share(static_cast<double>(part) / static_cast<double>(whole));
-}
 
 /// The source of steps in words, indexed by `step_source`: for JSON and for the text report.
 struct source_words {
@@ -42,7 +38,7 @@ const source_words& get_words(index::step_source source) {
   return words[static_cast<std::size_t>(source) % std::size(words)];
 }
 
-class training_writer {
+class training_writer : private text_builder {
  public:
   explicit training_writer(const report_subject& subject) : of_(subject.report), tables_(subject.tables) {}
 
@@ -50,15 +46,10 @@ class training_writer {
     compositions();
     for (const metrics::step_summary& steps : of_.steps) one_process(steps);
     unused();
-    return std::move(text_);
+    return take();
   }
 
  private:
-  template <class... Parts>
-  void line(fmt::format_string<Parts...> form, Parts&&... parts) {
-    text_ += text_line(form, std::forward<Parts>(parts)...);
-  }
-
   std::string place(trace::device_id device, trace::layer layer, trace::memory_kind kind) const {
     return fmt::format("{}, {}: {}", index::short_label(device, tables_), get_name(layer), get_name(kind));
   }
@@ -67,7 +58,7 @@ class training_writer {
   std::string format_segments(const metrics::peak_composition& peak) const {
     for (const metrics::fragmentation_metric& f : of_.fragmentation)
       if (f.device == peak.device && f.layer == peak.layer && f.time == peak.time)
-        return fmt::format(", {} of the {} in {}", compute_share(peak.bytes, f.segment_bytes),
+        return fmt::format(", {} of the {} in {}", format_part(peak.bytes, f.segment_bytes),
                            format_bytes(f.segment_bytes), format_some(f.segments, "segment"));
     return {};
   }
@@ -84,14 +75,14 @@ class training_writer {
            format_moment(peak.time), format_segments(peak));
       text_table table("rrrll");
       for (const metrics::category_share& share : peak.shares) {
-        table.row({format_bytes(share.bytes), compute_share(share.bytes, peak.bytes),
-                   format_some(share.blocks, "block"), std::string(index::category_name(share.category)),
+        table.row({format_bytes(share.bytes), format_part(share.bytes, peak.bytes), format_some(share.blocks, "block"),
+                   std::string(index::category_name(share.category)),
                    share.exact_bytes == 0 ? ""
                    : share.exact_bytes == share.bytes
                        ? "named by the program"
                        : fmt::format("{} named by the program", format_bytes(share.exact_bytes))});
       }
-      text_ += table.text(4);
+      add(table, 4);
     }
   }
 
@@ -119,7 +110,7 @@ class training_writer {
                  format_count(step.allocations), format_bytes(step.h2d_bytes), format_bytes(step.d2h_bytes),
                  i == step_summary.highest && stands_out(step_summary) ? "highest" : ""});
     }
-    text_ += table.text(4);
+    add(table, 4);
     if (step_summary.keeps_growing)
       line("  Memory in use at the start of a step grows by {} per step.", format_bytes(step_summary.growth));
   }
@@ -147,7 +138,7 @@ class training_writer {
       if (!titled) line("\nIdle since last use");
       titled = true;
       line("  {}: {} at the peak ({}), {} on average", place(memory.device, memory.layer, memory.kind),
-           format_bytes(memory.bytes_at_peak), compute_share(memory.bytes_at_peak, memory.peak_bytes),
+           format_bytes(memory.bytes_at_peak), format_part(memory.bytes_at_peak, memory.peak_bytes),
            format_bytes(memory.mean_bytes));
       text_table table("rrrrll");
       if (!memory.groups.empty()) table.row({"at the peak", "on average", "blocks", "longest", "", ""});
@@ -158,7 +149,7 @@ class training_writer {
                    group.category == index::category::none ? "" : std::string(index::category_name(group.category)),
                    origin(group)});
       }
-      text_ += table.text(4);
+      add(table, 4);
       if (memory.never_touched > 0)
         line("    never used by a launch or copy: {}, {}", format_some(memory.never_touched, "block"),
              format_bytes(memory.never_touched_bytes));
@@ -171,7 +162,6 @@ class training_writer {
 
   const report& of_;
   const trace::tables& tables_;
-  std::string text_;
 };
 
 json of_steps(const metrics::step_summary& step_summary, const trace::tables& tables) {
@@ -188,21 +178,20 @@ json of_steps(const metrics::step_summary& step_summary, const trace::tables& ta
           {"each", to_json(step_summary.steps, tables)}};
 }
 
+json of_group(const metrics::unused_group& group, const trace::tables& tables) {
+  return {{"name", std::string(tables.text(group.name))},
+          {"stack", id_or_null(group.stack)},
+          {"line", value_or_null(group.stack != trace::stack_id::none, symbols::to_text(group.line))},
+          {"category", category_or_null(group.category)},
+          {"blocks", group.blocks},
+          {"bytes", group.bytes},
+          {"at_maximum_bytes", group.bytes_at_peak},
+          {"mean_bytes", group.mean_bytes},
+          {"longest_ns", group.longest},
+          {"longest_block", id_or_null(group.longest_block)}};
+}
+
 json of_unused(const metrics::unused_memory& memory, const trace::tables& tables) {
-  json groups = json::array();
-  for (const metrics::unused_group& group : memory.groups)
-    groups.push_back(
-        {{"name", std::string(tables.text(group.name))},
-         {"stack", id_or_null(group.stack)},
-         {"line", group.stack == trace::stack_id::none ? json(nullptr) : json(symbols::to_text(group.line))},
-         {"category",
-          group.category == index::category::none ? json(nullptr) : json(index::category_name(group.category))},
-         {"blocks", group.blocks},
-         {"bytes", group.bytes},
-         {"at_maximum_bytes", group.bytes_at_peak},
-         {"mean_bytes", group.mean_bytes},
-         {"longest_ns", group.longest},
-         {"longest_block", id_or_null(group.longest_block)}});
   return {{"device", id_or_null(memory.device)},
           {"layer", get_name(memory.layer)},
           {"kind", get_name(memory.kind)},
@@ -212,7 +201,7 @@ json of_unused(const metrics::unused_memory& memory, const trace::tables& tables
           {"never_touched", memory.never_touched},
           {"never_touched_bytes", memory.never_touched_bytes},
           {"other_bytes", memory.other_bytes_at_peak},
-          {"groups", std::move(groups)}};
+          {"groups", list_json(memory.groups, [&](const auto& group) { return of_group(group, tables); })}};
 }
 
 }  // namespace
@@ -220,13 +209,12 @@ json of_unused(const metrics::unused_memory& memory, const trace::tables& tables
 std::string training_text(const report_subject& subject) { return training_writer(subject).all(); }
 
 void put_training(const report_subject& subject, json& into) {
-  json steps = json::array();
-  for (const auto& each : subject.report.steps) steps.push_back(of_steps(each, subject.tables));
-  json unused = json::array();
-  for (const auto& each : subject.report.unused) unused.push_back(of_unused(each, subject.tables));
+  const auto list = [&](const auto& items, auto to_value) {
+    return list_json(items, [&](const auto& each) { return to_value(each, subject.tables); });
+  };
   into["peak_composition"] = to_json(subject.report.compositions, subject.tables);
-  into["steps"] = std::move(steps);
-  into["unused"] = std::move(unused);
+  into["steps"] = list(subject.report.steps, of_steps);
+  into["unused"] = list(subject.report.unused, of_unused);
 }
 
 }  // namespace sluice::cli

@@ -25,6 +25,7 @@
 #include "app/cli/recording_file.hpp"
 #include "app/cli/screenshot.hpp"
 #include "app/cli/verbs.hpp"
+#include "app/cli/word_option.hpp"
 #include "app/gui/gl/png.hpp"
 #include "app/gui/window/picture.hpp"
 #include "app/gui/window/tour.hpp"
@@ -230,10 +231,7 @@ action declare_screenshot(CLI::App& command) {
   command.add_option("--size", wanted->size, "Size in pixels")->type_name("WxH")->capture_default_str();
   command.add_option("--range", wanted->range, range_help)->type_name("FROM:TO");
   add_sources_option(command, wanted->sources_from);
-  command.add_option("--theme", wanted->theme, "Colour theme")
-      ->check(CLI::IsMember({"dark", "light"}).description(""))
-      ->type_name("dark|light")
-      ->capture_default_str();
+  choose(command.add_option("--theme", wanted->theme, "Colour theme"), "dark|light")->capture_default_str();
   command
       .add_option("--view", wanted->view,
                   "Draw only this panel: timeline, summary, details, statistics, blocks, memory-map, stacks, what-if, "
@@ -256,10 +254,7 @@ action declare_screenshot(CLI::App& command) {
       complain("screenshot: no output named; add -o picture.png");
       return status_usage;
     }
-    if (auto drawn = draw(*wanted); !drawn) {
-      complain(drawn.error().to_string());
-      return get_status(drawn.error());
-    }
+    if (auto drawn = draw(*wanted); !drawn) return complain_of(drawn.error());
     return 0;
   };
 }

@@ -18,4 +18,9 @@ int get_status(const error& why) {
   return why.code == error_code::invalid_argument ? status_usage : status_failed;
 }
 
+int complain_of(const error& why) {
+  complain(why.to_string());
+  return get_status(why);
+}
+
 }  // namespace sluice::cli

@@ -45,10 +45,7 @@ result<exports::trimmed> run(const trim_verb& wanted) {
 
 int trim_file(const trim_verb& wanted) {
   const auto output = run(wanted);
-  if (!output) {
-    complain(output.error().to_string());
-    return get_status(output.error());
-  }
+  if (!output) return complain_of(output.error());
   say(wanted.output + ": " + format_some(output->events, "event") + ", " + format_some(output->live, "live block") +
       " from earlier, " + format_bytes(output->bytes));
   return 0;

@@ -32,6 +32,8 @@ inline constexpr int status_not_found = 127;       ///< `record` only: no such C
 /// The exit status for an error: `status_usage` for invalid_argument, 128 + n after signal n, otherwise
 /// `status_failed`.
 [[nodiscard]] int get_status(const error& why);
+/// Prints the error, and returns its exit status.
+[[nodiscard]] int complain_of(const error& why);
 
 /// Sets the signal number that `get_status` uses for cancelled work. Async-signal-safe.
 void note_cancelling_signal(int number);

@@ -5,8 +5,8 @@
 #include <algorithm>
 
 #include "app/cli/json_values.hpp"
-#include "app/cli/text_table.hpp"
 #include "core/base/format.hpp"
+#include "core/base/outputs/text_table.hpp"
 #include "core/index/labels.hpp"
 #include "core/metrics/code_place.hpp"
 
@@ -20,17 +20,17 @@ using metrics::out_of_memory_report;
 
 constexpr std::size_t place_columns = 72;
 
-class failure_writer {
+class failure_writer : private text_builder {
  public:
   failure_writer(const report_subject& subject, const out_of_memory_report& report) : subject_(subject), of_(report) {}
 
   std::string all() {
     const bool on_device = of_.metrics.device != trace::device_id::none;
-    text_ += text_line("\nOut of memory at {}{}", format_moment(of_.metrics.time),
-                       on_device ? " on " + index::short_label(of_.metrics.device, subject_.tables) : "");
+    line("\nOut of memory at {}{}", format_moment(of_.metrics.time),
+         on_device ? " on " + index::short_label(of_.metrics.device, subject_.tables) : "");
     text_table facts("ll");
     for (const auto& [label, said] : of_.facts) facts.row({label, said});
-    text_ += facts.text(2);
+    add(facts, 2);
     changes();
     categories();
     lines("Memory at the failure, by line", of_.lines);
@@ -39,28 +39,26 @@ class failure_writer {
     if (!of_.grown.lines.empty()) lines("Growth since the same moment in the previous step", of_.grown);
     pins();
     others();
-    return std::move(text_);
+    return take();
   }
 
  private:
-  void title(std::string_view words) { text_ += text_line("  {}", words); }
+  void title(std::string_view words) { line("  {}", words); }
 
   void changes() {
     title(of_.verdict);
     std::size_t number = 0;
     for (const metrics::oom_change& each : of_.changes) {
       ++number;
-      text_ += text_line("    {}. {}", number, each.text);
-      text_ += text_line("       {}", each.advice);
-      text_ += text_line("       Checked {}.", each.checked_by == metrics::remedy_check::layout
-                                                   ? "against the memory layout at that moment"
-                                                   : "by replaying the recorded requests");
+      line("    {}. {}", number, each.text);
+      line("       {}", each.advice);
+      line("       Checked {}.", each.checked_by == metrics::remedy_check::layout
+                                     ? "against the memory layout at that moment"
+                                     : "by replaying the recorded requests");
     }
   }
 
-  [[nodiscard]] std::string share(std::uint64_t bytes) const {
-    return format_share(static_cast<double>(bytes) / static_cast<double>(std::max<std::uint64_t>(of_.metrics.used, 1)));
-  }
+  [[nodiscard]] std::string share(std::uint64_t bytes) const { return format_part(bytes, of_.metrics.used); }
 
   void categories() {
     if (of_.categories.lines.empty()) return;
@@ -69,7 +67,7 @@ class failure_writer {
     for (const oom_line& each : of_.categories.lines)
       table.row({format_bytes(each.bytes), share(each.bytes), format_some(each.blocks, "block"),
                  std::string(index::category_name(each.category))});
-    text_ += table.text(4);
+    add(table, 4);
   }
 
   static std::string category(const oom_line& line) {
@@ -92,7 +90,7 @@ class failure_writer {
       table.row({format_bytes(each.bytes), share(each.bytes), format_some(each.blocks, "block"), category(each),
                  place(each)});
     rest(list, table);
-    text_ += table.text(4);
+    add(table, 4);
   }
 
   void rest(const oom_list& list, text_table& table) const {
@@ -106,7 +104,7 @@ class failure_writer {
     text_table table("rrrl");
     for (const oom_line& each : of_.modules.lines)
       table.row({format_bytes(each.bytes), share(each.bytes), format_some(each.blocks, "block"), each.place.module});
-    text_ += table.text(4);
+    add(table, 4);
   }
 
   void unused() {
@@ -121,7 +119,7 @@ class failure_writer {
                      ? "never used"
                      : "last used " + format_time(of_.metrics.time - each.last_use) + " earlier",
                  place(each)});
-    text_ += table.text(4);
+    add(table, 4);
   }
 
   void pins() {
@@ -131,7 +129,7 @@ class failure_writer {
     for (const oom_line& each : of_.pins.lines)
       table.row({format_bytes(each.pinned_bytes), "free next to", format_bytes(each.bytes),
                  format_some(each.blocks, "block"), place(each)});
-    text_ += table.text(4);
+    add(table, 4);
   }
 
   void others() {
@@ -143,47 +141,43 @@ class failure_writer {
 
   const report_subject& subject_;
   const out_of_memory_report& of_;
-  std::string text_;
 };
-
-json place_json(const metrics::code_place& code_place) {
-  if (!code_place.known) return nullptr;
-  const auto text = [](const std::string& words) { return words.empty() ? json(nullptr) : json(words); };
-  return {
-      {"function", text(symbols::get_name(code_place.line))},
-      {"file", text(code_place.line.file)},
-      {"line", count_or_null(code_place.line.line)},
-      {"caller", code_place.caller != code_place.line ? text(symbols::get_place(code_place.caller)) : json(nullptr)},
-      {"module", text(code_place.module)}};
-}
-
-json category_json(index::category wanted) {
-  return wanted == index::category::none ? json(nullptr) : json(index::category_name(wanted));
-}
-
-json list_json(const oom_list& list, bool by_module = false) {
-  json lines = json::array();
-  for (const oom_line& each : list.lines)
-    lines.push_back({{"where", by_module ? json{{"module", each.place.module}} : place_json(each.place)},
-                     {"category", category_json(each.category)},
-                     {"blocks", each.blocks},
-                     {"bytes", each.bytes},
-                     {"pinned_bytes", each.pinned_bytes},
-                     {"largest_block", id_or_null(each.largest)},
-                     {"largest_bytes", each.largest_bytes},
-                     {"last_use_ns", time_or_null(each.last_use)}});
-  return {{"blocks", list.blocks},
-          {"bytes", list.bytes},
-          {"lines", std::move(lines)},
-          {"other_blocks", list.other_blocks},
-          {"other_bytes", list.other_bytes}};
-}
 
 std::string_view get_word(metrics::remedy remedy) {
   constexpr auto words = std::to_array<std::string_view>(
       {"free_unused", "expandable_segments", "move_idle_state", "checkpoint", "smaller_batch"});
   static_assert(words.size() == metrics::remedy_count);
   return words[static_cast<std::size_t>(remedy)];
+}
+
+json make_json(const oom_list& list, bool by_module = false) {
+  const auto line = [&](const oom_line& each) -> json {
+    return {{"where", by_module ? json{{"module", each.place.module}} : place_or_null(each.place)},
+            {"category", category_or_null(each.category)},
+            {"blocks", each.blocks},
+            {"bytes", each.bytes},
+            {"pinned_bytes", each.pinned_bytes},
+            {"largest_block", id_or_null(each.largest)},
+            {"largest_bytes", each.largest_bytes},
+            {"last_use_ns", time_or_null(each.last_use)}};
+  };
+  return {{"blocks", list.blocks},
+          {"bytes", list.bytes},
+          {"lines", list_json(list.lines, line)},
+          {"other_blocks", list.other_blocks},
+          {"other_bytes", list.other_bytes}};
+}
+
+json make_json(const metrics::oom_change& change) {
+  const bool replayed = change.checked_by == metrics::remedy_check::replay;
+  return {{"kind", get_word(change.kind)},
+          {"text", change.text},
+          {"advice", change.advice},
+          {"checked_by", replayed ? "replay" : "layout"},
+          {"freed_bytes", change.freed},
+          {"reserved_bytes", value_or_null(replayed, change.reserved)},
+          {"where", place_or_null(change.where)},
+          {"block", id_or_null(change.block)}};
 }
 
 json limit_json(metrics::memory_limit limit) {
@@ -203,17 +197,6 @@ json out_of_memory_json(const report_subject& subject) {
   if (subject.report.out_of_memory.empty()) return nullptr;
   const out_of_memory_report& report = subject.report.out_of_memory.front();
   const metrics::out_of_memory& metrics = report.metrics;
-  json changes = json::array();
-  for (const metrics::oom_change& each : report.changes)
-    changes.push_back(
-        {{"kind", get_word(each.kind)},
-         {"text", each.text},
-         {"advice", each.advice},
-         {"checked_by", each.checked_by == metrics::remedy_check::layout ? "layout" : "replay"},
-         {"freed_bytes", each.freed},
-         {"reserved_bytes", each.checked_by == metrics::remedy_check::replay ? json(each.reserved) : json(nullptr)},
-         {"where", place_json(each.where)},
-         {"block", id_or_null(each.block)}});
   return {{"event", id_or_null(metrics.event)},
           {"time_ns", metrics.time},
           {"process", id_or_null(metrics.process)},
@@ -221,7 +204,7 @@ json out_of_memory_json(const report_subject& subject) {
           {"layer", get_name(metrics.layer)},
           {"kind", get_name(metrics.kind)},
           {"call", std::string(subject.tables.text(metrics.call))},
-          {"where", place_json(report.where)},
+          {"where", place_or_null(report.where)},
           {"asked_bytes", metrics.asked},
           {"needed_bytes", metrics.needed},
           {"missing_bytes", metrics.missing},
@@ -229,23 +212,23 @@ json out_of_memory_json(const report_subject& subject) {
           {"limit_from_bytes", count_or_null(metrics.limit_from)},
           {"limit_to_bytes", count_or_null(metrics.limit_to)},
           {"device_bytes", count_or_null(metrics.device_bytes)},
-          {"device_free_bytes", metrics.device_free_known ? json(metrics.device_free) : json(nullptr)},
+          {"device_free_bytes", value_or_null(metrics.device_free_known, metrics.device_free)},
           {"others_bytes", count_or_null(metrics.others)},
           {"used_bytes", metrics.used},
           {"reserved_bytes", metrics.reserved},
           {"segments", metrics.segments},
           {"largest_hole_bytes", metrics.largest_hole},
           {"seen_from_ns", time_or_null(metrics.seen_from)},
-          {"categories", list_json(report.categories)},
-          {"lines", list_json(report.lines)},
-          {"modules", list_json(report.modules, true)},
-          {"unused", metrics.uses_known ? list_json(report.unused) : json(nullptr)},
-          {"grown", metrics.compared == trace::unknown_time ? json(nullptr) : list_json(report.grown)},
+          {"categories", make_json(report.categories)},
+          {"lines", make_json(report.lines)},
+          {"modules", make_json(report.modules, true)},
+          {"unused", metrics.uses_known ? make_json(report.unused) : json(nullptr)},
+          {"grown", metrics.compared == trace::unknown_time ? json(nullptr) : make_json(report.grown)},
           {"compared_ns", time_or_null(metrics.compared)},
-          {"pins", list_json(report.pins)},
+          {"pins", make_json(report.pins)},
           {"verdict", report.verdict},
           {"only_together", metrics.only_together},
-          {"changes", std::move(changes)}};
+          {"changes", list_json(report.changes, [](const auto& each) { return make_json(each); })}};
 }
 
 }  // namespace sluice::cli

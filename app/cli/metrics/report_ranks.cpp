@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
-#include "app/cli/text_table.hpp"
 #include "core/base/format.hpp"
+#include "core/base/outputs/text_table.hpp"
 #include "core/index/labels.hpp"
 #include "core/trace/model/names.hpp"
 
@@ -25,9 +25,8 @@ std::string get_composition(const rank_metrics& subject) {
   std::size_t shown = 0;
   for (const metrics::category_share& share : subject.shares) {
     if (share.category == index::category::none || shown == categories_shown) continue;
-    text += fmt::format(
-        "{}{} {}", text.empty() ? "" : ", ", category_name(share.category),
-        format_share(static_cast<double>(share.bytes) / static_cast<double>(std::max<std::uint64_t>(subject.peak, 1))));
+    text += fmt::format("{}{} {}", text.empty() ? "" : ", ", category_name(share.category),
+                        format_part(share.bytes, subject.peak));
     ++shown;
   }
   return text;

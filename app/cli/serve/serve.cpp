@@ -103,10 +103,7 @@ action declare_serve(CLI::App& command) {
       return status_usage;
     }
     const auto ended = serve_until_signal(*wanted);
-    if (!ended) {
-      complain(ended.error().to_string());
-      return get_status(ended.error());
-    }
+    if (!ended) return complain_of(ended.error());
     return 128 + *ended;
   };
 }

@@ -196,10 +196,7 @@ action declare_top(CLI::App& command) {
       if (!files) return tl::unexpected(files.error());
       return wanted->once || !top::screen::possible() ? print_once(*files, *wanted) : show(*files, *wanted);
     }();
-    if (!shown) {
-      complain(shown.error().to_string());
-      return get_status(shown.error());
-    }
+    if (!shown) return complain_of(shown.error());
     return *shown;
   };
 }

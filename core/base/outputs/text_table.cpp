@@ -1,11 +1,8 @@
-#include "app/cli/text_table.hpp"
+#include "core/base/outputs/text_table.hpp"
 
 #include <algorithm>
-#include <utility>
 
-#include "core/base/printable.hpp"
-
-namespace sluice::cli {
+namespace sluice {
 namespace {
 
 /// Counts characters instead of bytes, that is, all bytes except UTF-8 continuation bytes.
@@ -16,7 +13,7 @@ std::size_t get_columns(const std::string& text) {
 
 }  // namespace
 
-text_table::text_table(const std::string& sides) {
+text_table::text_table(std::string_view sides, std::size_t widest) : widest_(widest) {
   for (const char c : sides) sides_.push_back(c == 'r' ? side::right : side::left);
 }
 
@@ -25,18 +22,23 @@ void text_table::row(std::vector<std::string> cells) {
   rows_.push_back(std::move(cells));
 }
 
-std::string text_table::text(std::size_t indent) const {
+std::vector<std::size_t> text_table::measure() const {
   std::vector<std::size_t> widths(sides_.size(), 0);
   for (const auto& row : rows_) {
+    const std::size_t limit = &row == &rows_.front() ? std::numeric_limits<std::size_t>::max() : widest_;
     for (std::size_t i = 0; i < std::min(row.size(), widths.size()); ++i)
-      widths[i] = std::max(widths[i], get_columns(row[i]));
+      widths[i] = std::max(widths[i], std::min(limit, get_columns(row[i])));
   }
+  return widths;
+}
+
+std::string text_table::format(const std::vector<std::size_t>& widths, std::size_t indent) const {
   std::string content;
   for (const auto& row : rows_) {
     std::string line(indent, ' ');
     for (std::size_t i = 0; i < std::min(row.size(), widths.size()); ++i) {
       if (i > 0) line += "  ";
-      const std::string padding(widths[i] - get_columns(row[i]), ' ');
+      const std::string padding(widths[i] - std::min(widths[i], get_columns(row[i])), ' ');
       line += sides_[i] == side::right ? padding + row[i] : row[i] + padding;
     }
     line.erase(line.find_last_not_of(' ') + 1);
@@ -45,4 +47,13 @@ std::string text_table::text(std::size_t indent) const {
   return content;
 }
 
-}  // namespace sluice::cli
+std::string text_table::text(std::size_t indent) const { return format(measure(), indent); }
+
+std::string text_table::take() {
+  if (taken_widths_.empty()) taken_widths_ = measure();
+  std::string content = format(taken_widths_, 0);
+  rows_.clear();
+  return content;
+}
+
+}  // namespace sluice

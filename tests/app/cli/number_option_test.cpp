@@ -2,6 +2,7 @@
 #include "app/cli/number_option.hpp"
 
 #include <gtest/gtest.h>
+#include <CLI/CLI.hpp>
 
 #include <cstdint>
 #include <optional>
