@@ -8,7 +8,7 @@
 #include "core/metrics/report.hpp"
 
 /// Lists the members of each metrics struct. The lists are used in three places: the metrics stored in a file
-/// (core/summary/metrics/stored_metrics_format.hpp), the report's JSON (app/cli/json_values.hpp) and SQL
+/// (core/summary/metrics/stored_metrics_format.hpp), the report's JSON (app/cli/output/json_values.hpp) and SQL
 /// (core/query/sql/metric_tables.cpp). The names and their order are public: app/cli/report_schema.md lists the names,
 /// users write them in queries, and files store the values in this order.
 namespace sluice::metrics {

@@ -12,9 +12,9 @@
 
 #include "app/cli/check/check_of_recording.hpp"
 #include "app/cli/check/check_output.hpp"
-#include "app/cli/recording_file.hpp"
-#include "app/cli/verbs.hpp"
-#include "app/cli/word_option.hpp"
+#include "app/cli/options/recording_file.hpp"
+#include "app/cli/options/verbs.hpp"
+#include "app/cli/options/word_option.hpp"
 
 namespace sluice::cli {
 namespace {

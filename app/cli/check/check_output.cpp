@@ -6,8 +6,8 @@
 #include <array>
 #include <cmath>
 
-#include "app/cli/json_output.hpp"
-#include "app/cli/number_option.hpp"
+#include "app/cli/options/number_option.hpp"
+#include "app/cli/output/json_output.hpp"
 #include "app/cli/page/web_text.hpp"
 #include "core/base/format.hpp"
 #include "core/base/json/json_text.hpp"

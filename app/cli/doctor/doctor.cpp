@@ -6,8 +6,8 @@
 #include <string>
 
 #include "app/cli/doctor/checks.hpp"
-#include "app/cli/verbs.hpp"
-#include "app/cli/word_option.hpp"
+#include "app/cli/options/verbs.hpp"
+#include "app/cli/options/word_option.hpp"
 
 namespace sluice::cli {
 

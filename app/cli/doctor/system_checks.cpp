@@ -13,7 +13,7 @@
 #include <sstream>
 
 #include "app/cli/doctor/checks.hpp"
-#include "app/cli/json_output.hpp"
+#include "app/cli/output/json_output.hpp"
 #include "core/base/format.hpp"
 #include "core/base/json/json_text.hpp"
 #include "core/base/outputs/text_table.hpp"

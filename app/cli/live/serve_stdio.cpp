@@ -4,8 +4,8 @@
 
 #include <CLI/CLI.hpp>
 
-#include "app/cli/recording_file.hpp"
-#include "app/cli/verbs.hpp"
+#include "app/cli/options/recording_file.hpp"
+#include "app/cli/options/verbs.hpp"
 #include "core/base/freed_memory.hpp"
 #include "core/remote/answering_server.hpp"
 

@@ -4,8 +4,8 @@
 #include <string>
 
 #include "app/cli/manual/verb_tree.hpp"
-#include "app/cli/verbs.hpp"
-#include "app/cli/word_option.hpp"
+#include "app/cli/options/verbs.hpp"
+#include "app/cli/options/word_option.hpp"
 #include "core/base/version.hpp"
 
 namespace sluice::cli {

@@ -5,8 +5,8 @@
 #include <exception>
 #include <utility>
 
-#include "app/cli/json_output.hpp"
 #include "app/cli/mcp/results.hpp"
+#include "app/cli/output/json_output.hpp"
 #include "core/base/json/json_text.hpp"
 #include "core/base/printable.hpp"
 #include "core/base/version.hpp"

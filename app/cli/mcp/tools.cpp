@@ -9,12 +9,12 @@
 #include <utility>
 
 #include "app/cli/check/check_of_recording.hpp"
-#include "app/cli/diff.hpp"
-#include "app/cli/json_values.hpp"
+#include "app/cli/diff/diff.hpp"
 #include "app/cli/mcp/results.hpp"
 #include "app/cli/metrics/metrics_of_recording.hpp"
-#include "app/cli/range_option.hpp"
-#include "app/cli/report_output.hpp"
+#include "app/cli/options/range_option.hpp"
+#include "app/cli/output/json_values.hpp"
+#include "app/cli/report/report_output.hpp"
 #include "app/cli/whatif/whatif_result.hpp"
 #include "core/base/format.hpp"
 #include "core/base/json/json_text.hpp"

@@ -13,12 +13,12 @@
 #include <utility>
 #include <vector>
 
-#include "app/cli/number_option.hpp"
-#include "app/cli/recording_file.hpp"
+#include "app/cli/options/number_option.hpp"
+#include "app/cli/options/recording_file.hpp"
+#include "app/cli/options/verbs.hpp"
 #include "app/cli/top/metrics.hpp"
 #include "app/cli/top/terminal.hpp"
 #include "app/cli/top/view.hpp"
-#include "app/cli/verbs.hpp"
 #include "app/processes/running_recordings.hpp"
 
 namespace sluice::cli {

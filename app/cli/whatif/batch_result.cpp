@@ -10,8 +10,8 @@
 #include <span>
 #include <system_error>
 
-#include "app/cli/json_output.hpp"
-#include "app/cli/number_option.hpp"
+#include "app/cli/options/number_option.hpp"
+#include "app/cli/output/json_output.hpp"
 #include "app/cli/whatif/recorded_requests.hpp"
 #include "core/base/format.hpp"
 #include "core/base/outputs/text_table.hpp"

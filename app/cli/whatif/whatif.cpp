@@ -5,10 +5,10 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "app/cli/number_option.hpp"
-#include "app/cli/verbs.hpp"
+#include "app/cli/options/number_option.hpp"
+#include "app/cli/options/verbs.hpp"
+#include "app/cli/options/word_option.hpp"
 #include "app/cli/whatif/whatif_result.hpp"
-#include "app/cli/word_option.hpp"
 #include "core/base/json/json_text.hpp"
 
 namespace sluice::cli {

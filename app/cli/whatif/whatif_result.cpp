@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "app/cli/json_output.hpp"
+#include "app/cli/output/json_output.hpp"
 #include "app/cli/whatif/recorded_requests.hpp"
 #include "core/base/format.hpp"
 #include "core/base/outputs/text_table.hpp"

@@ -18,7 +18,7 @@
 /// Runs the built `sluice` as users do: as a separate process, in a temporary folder.
 namespace sluice {
 
-/// The program that tests record: tests/app/cli/record_guest.cpp.
+/// The program that tests record: tests/app/cli/record/record_guest.cpp.
 inline const std::string guest = SLUICE_BINARY_DIR "/tests/app/cli/record_guest";
 
 /// Fixture that runs `sluice` in its own process group and in a temporary folder, which is deleted after the test.
