@@ -10,8 +10,8 @@
 #include <string_view>
 #include <vector>
 
-#include "app/cli/standard_files.hpp"
-#include "app/cli/verbs.hpp"
+#include "app/cli/options/verbs.hpp"
+#include "app/cli/output/standard_files.hpp"
 #include "core/base/files/unfinished.hpp"
 #include "core/base/freed_memory.hpp"
 #include "core/base/version.hpp"

@@ -23,6 +23,13 @@ namespace sluice {
 /// Formats a share in 0..1: "12 %", "0.3 %", "<0.1 %", ">99.9 %". "0 %" means exactly 0, and "100 %" exactly 1.
 [[nodiscard]] std::string format_share(double share);
 
+/// Formats `part` as a share of `whole`, or "-" if there is no whole, or the part is longer: the part then extends beyond
+/// the whole, or overlaps itself.
+template <class Number>
+[[nodiscard]] std::string format_part(Number part, Number whole) {
+  return whole > 0 && part <= whole ? format_share(static_cast<double>(part) / static_cast<double>(whole)) : "-";
+}
+
 /// Formats a count: "1,234,567".
 [[nodiscard]] std::string format_count(std::uint64_t count);
 

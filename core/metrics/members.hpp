@@ -8,9 +8,9 @@
 #include "core/metrics/report.hpp"
 
 /// Lists the members of each metrics struct. The lists are used in four places: the metrics stored in a file
-/// (core/summary/stored/stored_metrics_format.hpp), the report's JSON (app/cli/json_values.hpp), SQL and data sets of
-/// Parquet files (core/query/sql/metric_tables.cpp). The names and their order are public: app/cli/report_schema.md
-/// lists the names, users write them in queries, and files store the values in this order.
+/// (core/summary/stored/stored_metrics_format.hpp), the report's JSON (app/cli/output/json_values.hpp), SQL and data
+/// sets of Parquet files (core/query/sql/metric_tables.cpp). The names and their order are public:
+/// app/cli/report_schema.md lists the names, users write them in queries, and files store the values in this order.
 namespace sluice::metrics {
 
 /// The version of the metrics that a file stores. Increase it when a stored member or the meaning of a metric changes.

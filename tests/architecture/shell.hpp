@@ -1,22 +1,15 @@
 #pragma once
 
-#include <array>
-#include <cstdio>
-#include <memory>
 #include <set>
 #include <sstream>
 #include <string>
 
+#include "tests/programs.hpp"
+
 namespace sluice::test {
 
 /// The standard output of the shell command `command`; empty if the command cannot run.
-inline std::string capture_output(const std::string& command) {
-  std::unique_ptr<FILE, int (*)(FILE*)> pipe(popen(command.c_str(), "r"), pclose);
-  std::string text;
-  std::array<char, 4096> part{};
-  while (pipe != nullptr && fgets(part.data(), part.size(), pipe.get()) != nullptr) text += part.data();
-  return text;
-}
+inline std::string capture_output(const std::string& command) { return run_shell(command).out; }
 
 /// The shared libraries that the loader must find for `file` (its NEEDED entries).
 inline std::set<std::string> needed_libraries(const std::string& file) {

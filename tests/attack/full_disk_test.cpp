@@ -34,9 +34,7 @@ class full_disk : public sluice_program {
               command +
               "'\n"
               "status=$?\ncp disk/t.sluice t.sluice\numount disk\nexit $status\n");
-    const std::string line = "cd " + file(".") + " && unshare --mount sh ./script 2>err";
-    const int status = std::system(line.c_str());
-    return {WEXITSTATUS(status), "", make_content(file("err"))};
+    return run_program({.words = {"unshare", "--mount", "sh", "./script"}, .folder = file(".")});
   }
 
   static std::string guest(int slot, int pairs) {
@@ -44,7 +42,7 @@ class full_disk : public sluice_program {
   }
 
   void SetUp() override {
-    if (std::system("unshare --mount true 2>/dev/null") != 0) GTEST_SKIP() << "skipped: no private mounts here";
+    if (run_shell("unshare --mount true").status != 0) GTEST_SKIP() << "skipped: no private mounts here";
   }
 
   /// Expects that each of `said` allocations and frees is in the file or counted as lost. Returns the number of lost
@@ -87,9 +85,8 @@ TEST_F(full_disk, ends_the_copy_in_order_and_everything_is_accounted_for) {
                       half + "; fallocate -l $(df -B1 --output=avail disk | tail -1) disk/ballast; " + rest +
                       "; rm disk/ballast; exit 3'\nstatus=$?\ncp disk/t.sluice t.sluice\nls disk >left\numount "
                       "disk\nexit $status\n");
-  const std::string line = "cd " + file(".") + " && unshare --mount sh ./script 2>err";
-  const int status = std::system(line.c_str());
-  EXPECT_EQ(WEXITSTATUS(status), 3) << make_content(file("err"));
+  const program_result ended = run_program({.words = {"unshare", "--mount", "sh", "./script"}, .folder = file(".")});
+  EXPECT_EQ(ended.status, 3) << ended.err;
   EXPECT_EQ(make_content(file("left")), "t.sluice\n");
   static_cast<void>(get_lost(2'200'000));  // May be 0, because the copy gives up its space for the recording.
 }
@@ -123,10 +120,8 @@ TEST_F(memory_ends, the_recording_ends_and_the_command_goes_on) {
   for (const int status : {0, 3}) {
     write("script", "ulimit -v 260000\nexec " SLUICE_BINARY_DIR "/sluice record --force -o t.sluice -- sh -c '" +
                         hoard + "; exit " + std::to_string(status) + "'\n");
-    const std::string line = "cd " + file(".") + " && sh ./script 2>err";
-    const int ended = std::system(line.c_str());
-    const std::string said = make_content(file("err"));
-    EXPECT_EQ(WEXITSTATUS(ended), status == 0 ? 125 : status) << said;
+    const auto [ended, out, said] = run_program({.words = {"sh", "./script"}, .folder = file(".")});
+    EXPECT_EQ(ended, status == 0 ? 125 : status) << said;
     EXPECT_THAT(said, HasSubstr("the recorder has no memory left"));
     EXPECT_THAT(said, HasSubstr("it holds what came before"));
     EXPECT_GT(recorded(file("t.sluice")).all<trace::alloc_event>().size(), 1000U);

@@ -88,9 +88,7 @@ TEST_F(counted_losses, add_up_under_a_limit_on_the_size_of_files) {
       write("script", std::string(signal) + "ulimit -f " + limit +
                           "\nexec " SLUICE_BINARY_DIR "/sluice record --force -o t.sluice --linger 0 -- " +
                           program_that_counts + " counts 0 " + std::to_string(pairs) + " 400\n");
-      const std::string line = "cd " + file(".") + " && bash ./script 2>err";
-      const int ended = std::system(line.c_str());
-      expect_all_accounted({WEXITSTATUS(ended), "", make_content(file("err"))});
+      expect_all_accounted(run_program({.words = {"bash", "./script"}, .folder = file(".")}));
       if (HasFailure()) break;
     }
   }
@@ -122,7 +120,7 @@ TEST_F(counted_losses, add_up_however_writes_fail) {
 
 // Tried: a command in its own network namespace, where the abstract socket does not exist.
 TEST_F(losses_test, another_network_namespace_loses_nothing) {
-  if (std::system("unshare -n true 2>/dev/null") != 0) GTEST_SKIP() << "no network namespace can be made here";
+  if (run_shell("unshare -n true").status != 0) GTEST_SKIP() << "no network namespace can be made here";
   const program_result ended = record_guest("exec unshare -n");
   EXPECT_EQ(ended.status, 0) << ended.err;
   EXPECT_THAT(ended.err, HasSubstr("0 lost"));

@@ -77,11 +77,6 @@ class one_name : public sluice_program {
 
  private:
   pid_t begin_at(const int (&start)[2], std::size_t number, const std::string& name, bool force) {
-    const pid_t child = fork();
-    if (child != 0) return child;
-    const std::string err = file("err" + std::to_string(number));
-    const int said = open(err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    dup2(said, STDERR_FILENO);
     const std::string script = "echo " + std::to_string(number) + " >>" + file("ran") + "; " + guest +
                                " succeed; for i in $(seq 3000); do [ -e " + file("ended") +
                                " ] && exit 0; sleep 0.01; done; exit 9";
@@ -89,15 +84,14 @@ class one_name : public sluice_program {
     if (force) words.emplace_back("--force");
     if (!name.empty()) words.insert(words.end(), {"-o", name});
     words.insert(words.end(), {"--", "/bin/sh", "-c", script});
-    std::vector<char*> pointers;
-    for (std::string& word : words) pointers.push_back(word.data());
-    pointers.push_back(nullptr);
-    if (chdir(file("work").c_str()) != 0) _exit(98);
-    close(start[1]);
-    char none = 0;
-    if (read(start[0], &none, 1) != 0) _exit(96);
-    execv(pointers[0], pointers.data());
-    _exit(97);
+    return start_program(words, [&] {
+      const std::string err = file("err" + std::to_string(number));
+      dup2(open(err.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600), STDERR_FILENO);
+      if (chdir(file("work").c_str()) != 0) _exit(98);
+      close(start[1]);
+      char none = 0;
+      if (read(start[0], &none, 1) != 0) _exit(96);
+    });
   }
 };
 

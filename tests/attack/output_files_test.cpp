@@ -60,15 +60,7 @@ class output_files : public sluice_program {
   [[nodiscard]] int shell(std::string line) const {
     const std::string program = SLUICE_BINARY_DIR "/sluice";
     for (std::size_t at = 0; (at = line.find("{SLUICE}", at)) != std::string::npos;) line.replace(at, 8, program);
-    const std::string script = "cd '" + file(".") + "' && " + line;
-    const pid_t child = fork();
-    if (child == 0) {
-      execlp("bash", "bash", "-c", script.c_str(), nullptr);
-      _exit(97);
-    }
-    int status = 0;
-    waitpid(child, &status, 0);
-    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    return run_program({.words = {"bash", "-c", line}, .folder = file(".")}).status;
   }
 };
 

@@ -183,8 +183,8 @@ TEST_F(signals, the_command_inherits_what_it_would_without_us) {
   const std::string odd =
       "trap '' USR1 PIPE; ulimit -n 200; ulimit -c 0; umask 027; exec 7</dev/null; cd " + file(".") + " && ";
   const auto said_by = [&](const std::string& command) {
-    const std::string line = odd + command + " print-inheritance >said 2>err <&-";
-    EXPECT_EQ(std::system(line.c_str()), 0) << make_content(file("err"));
+    const program_result ended = run_shell(odd + command + " print-inheritance >said <&-");
+    EXPECT_EQ(ended.status, 0) << ended.err;
     return make_content(file("said"));
   };
   const std::string plain = said_by(guest);

@@ -23,12 +23,8 @@ const std::string sluice = SLUICE_BINARY_DIR "/sluice ";
 
 class statuses : public sluice_program {
  protected:
-  /// Runs a shell command in the folder. Its standard error is in `err`, unless the command redirects it.
-  program_result shell(const std::string& line) const {
-    const std::string whole = "cd " + file(".") + " && { " + line + "\n} 2>err";
-    const int status = std::system(whole.c_str());
-    return {WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status), "", make_content(file("err"))};
-  }
+  /// Runs a shell command in the folder.
+  program_result shell(const std::string& line) const { return run_shell(line, file(".")); }
 
   static void expect_one_line(const program_result& subject) {
     EXPECT_EQ(std::count(subject.err.begin(), subject.err.end(), '\n'), 1) << subject.err;
@@ -59,7 +55,8 @@ class statuses : public sluice_program {
   }
 
   void make_recording() const {
-    ASSERT_EQ(shell(sluice + "generate --events 20000 -o t.sluice >made").status, 0) << make_content(file("err"));
+    const program_result made = shell(sluice + "generate --events 20000 -o t.sluice");
+    ASSERT_EQ(made.status, 0) << made.err;
   }
 };
 

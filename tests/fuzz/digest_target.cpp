@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <memory>
 
-#include "app/cli/report_output.hpp"
+#include "app/cli/report/report_output.hpp"
 #include "core/index/growing_index.hpp"
 #include "core/summary/stored/stored_metrics.hpp"
 #include "core/trace/file/writer.hpp"

@@ -20,6 +20,7 @@
 #include "app/cli/mcp/server.hpp"
 #include "app/cli/mcp/tools.hpp"
 #include "core/base/files/scratch_file.hpp"
+#include "core/base/json/json_text.hpp"
 #include "core/trace/file/writer.hpp"
 #include "tests/core/trace/random_rows.hpp"
 #include "tests/fuzz/target.hpp"
@@ -64,10 +65,10 @@ const std::vector<cli::mcp::tool>& tools() {
 }
 
 std::string get_call(const std::string& tool, const json& arguments) {
-  return cli::mcp::get_line({{"jsonrpc", "2.0"},
-                             {"id", 1},
-                             {"method", "tools/call"},
-                             {"params", {{"name", tool}, {"arguments", arguments}}}});
+  return json_line({{"jsonrpc", "2.0"},
+                    {"id", 1},
+                    {"method", "tools/call"},
+                    {"params", {{"name", tool}, {"arguments", arguments}}}});
 }
 
 json make_argument(const std::string& type, const std::string& text) {

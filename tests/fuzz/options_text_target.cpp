@@ -1,7 +1,7 @@
 // Parses bytes as the times, subjects and search patterns that people and scripts write on command lines.
 #include <string>
 
-#include "app/cli/range_option.hpp"
+#include "app/cli/options/range_option.hpp"
 #include "core/base/time/time_range.hpp"
 #include "core/export/export.hpp"
 #include "tests/fuzz/target.hpp"

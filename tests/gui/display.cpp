@@ -1,4 +1,5 @@
 #include "tests/gui/display.hpp"
+#include "tests/programs.hpp"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -28,17 +29,14 @@ bool start_display() {
   int number[2];
   if (pipe(number) != 0) return false;
   // The server chooses a free display number and writes it to descriptor 3, because two tests may start at once.
-  server = fork();
-  if (server == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGTERM);  // The server must not outlive a test that is killed.
-    dup2(number[1], 3);
-    const int nowhere = open("/dev/null", O_WRONLY);
-    dup2(nowhere, STDERR_FILENO);
-    // Without -noreset the server resets when its only client closes, and may refuse the next test's connection in the
-    // meantime.
-    execlp("Xvfb", "Xvfb", "-noreset", "-displayfd", "3", "-screen", "0", "1600x1000x24", "-nolisten", "tcp", nullptr);
-    _exit(127);
-  }
+  // Without -noreset the server resets when its only client closes, and may refuse the next test's connection in the
+  // meantime.
+  server =
+      start_program({"Xvfb", "-noreset", "-displayfd", "3", "-screen", "0", "1600x1000x24", "-nolisten", "tcp"}, [&] {
+        prctl(PR_SET_PDEATHSIG, SIGTERM);  // The server must not outlive a test that is killed.
+        dup2(number[1], 3);
+        dup2(open("/dev/null", O_WRONLY), STDERR_FILENO);
+      });
   close(number[1]);
   std::string text;
   for (char c = 0; read(number[0], &c, 1) == 1 && c != '\n';) text += c;

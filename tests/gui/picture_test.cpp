@@ -16,6 +16,7 @@
 #include "app/gui/views/memory_map/memory_map.hpp"
 #include "app/gui/views/timeline/timeline.hpp"
 #include "tests/gui/sample.hpp"
+#include "tests/programs.hpp"
 
 namespace sluice::gui {
 namespace {
@@ -157,7 +158,7 @@ TEST(screenshot, of_one_recording_is_the_same_file_every_time) {
                                 " " SLUICE_BINARY_DIR "/sluice screenshot " SLUICE_SOURCE_DIR
                                 "/assets/recordings/pytorch-training.sluice --force -o " +
                                 out;
-    EXPECT_EQ(std::system(command.c_str()), 0);
+    EXPECT_EQ(run_shell(command).status, 0);
     std::ifstream file(out, std::ios::binary);
     return std::string(std::istreambuf_iterator<char>(file), {});
   };

@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
@@ -13,8 +12,9 @@
 
 #include "app/cli/check/check_of_recording.hpp"
 #include "app/cli/check/check_output.hpp"
-#include "app/cli/recording_file.hpp"
-#include "app/cli/verbs.hpp"
+#include "app/cli/options/recording_file.hpp"
+#include "app/cli/options/verbs.hpp"
+#include "app/cli/options/word_option.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -43,12 +43,7 @@ int evaluate_recording(const check_options& options) {
   }
   checked->roots = source_roots();
   const check_format as = check_format_named(options.format).value_or(check_format::text);
-  const std::string text = check_text(*checked, as);
-  const bool printed = as == check_format::text ? cli::print(text) : print_document(text);
-  if (!printed || std::fflush(stdout) != 0) {
-    complain("cannot write the verdicts: the output was closed or is full");
-    return status_not_judged;
-  }
+  if (!print_output(check_text(*checked, as), as != check_format::text, "verdicts")) return status_not_judged;
   switch (metrics::overall_verdict(checked->conditions)) {
     case metrics::verdict::met:
       return 0;
@@ -105,14 +100,11 @@ action declare_check(CLI::App& command) {
       ->check(share)
       ->needs(baseline)
       ->type_name("SHARE");
-  command
-      .add_option("--fail-on", wanted.fail_on,
-                  "Require no finding of this severity or above (default if no other condition is set: warning)")
-      ->check(CLI::IsMember({"warning", "error", "note"}).description(""))
-      ->type_name("warning|error|note");
-  command.add_option("--format", options->format, "Output format")
-      ->check(CLI::IsMember({"text", "json", "junit", "markdown", "github"}).description(""))
-      ->type_name("text|json|junit|markdown|github")
+  choose(command.add_option(
+             "--fail-on", wanted.fail_on,
+             "Require no finding of this severity or above (default if no other condition is set: warning)"),
+         "warning|error|note");
+  choose(command.add_option("--format", options->format, "Output format"), "text|json|junit|markdown|github")
       ->capture_default_str();
   add_sources_option(command, wanted.sources_from);
   command.footer("Exit status: 0 if all conditions are met, 1 if one is not met, 2 if one could not be checked.");

@@ -5,18 +5,20 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <nlohmann/json.hpp>
 
-#include "app/cli/number_option.hpp"
+#include "app/cli/options/number_option.hpp"
+#include "app/cli/output/json_output.hpp"
 #include "app/cli/page/web_text.hpp"
-#include "app/cli/text_table.hpp"
 #include "core/base/format.hpp"
+#include "core/base/json/json_text.hpp"
+#include "core/base/outputs/text_table.hpp"
 #include "core/base/printable.hpp"
 #include "core/base/saturating.hpp"
 
 namespace sluice::cli {
 namespace {
 
+using json = nlohmann::ordered_json;
 using metrics::changed_part;
 using metrics::condition;
 using metrics::format_quantity;
@@ -66,37 +68,36 @@ std::vector<std::string> list_details(const condition& subject) {
   return strings;
 }
 
+auto count(const checked_recording& recording, verdict value) {
+  return std::count_if(recording.conditions.begin(), recording.conditions.end(),
+                       [&](const condition& c) { return c.status == value; });
+}
+
 std::string get_summary(const checked_recording& recording) {
-  const auto count = [&](verdict value) {
-    return std::count_if(recording.conditions.begin(), recording.conditions.end(),
-                         [&](const condition& c) { return c.status == value; });
-  };
-  return fmt::format("{}: {} met, {} not met, {} unknown", recording.path, count(verdict::met), count(verdict::not_met),
-                     count(verdict::unknown));
+  return fmt::format("{}: {} met, {} not met, {} unknown", recording.path, count(recording, verdict::met),
+                     count(recording, verdict::not_met), count(recording, verdict::unknown));
 }
 
 std::string as_text(const checked_recording& recording) {
-  std::string text = get_summary(recording) + "\n";
-  if (!recording.baseline.empty()) text += "baseline: " + recording.baseline + "\n";
-  text += "\n";
+  text_builder text;
+  text.line("{}", get_summary(recording));
+  if (!recording.baseline.empty()) text.line("baseline: {}", recording.baseline);
+  text.add("\n");
   text_table table("lrrll");
   table.row({"condition", "measured", "limit", "verdict", "metric"});
   for (const condition& each : recording.conditions)
     table.row({each.name, format_measured(each), get_limit(each), std::string(get_name(each.status)), each.about});
-  text += table.text(2);
+  text.add(table, 2);
   for (const condition& each : recording.conditions) {
     const auto details = each.status == verdict::met ? std::vector<std::string>{} : list_details(each);
-    if (details.empty()) continue;
-    text += "\n  " + each.name + "\n";
-    for (const std::string& line : details) text += "    " + printable(line) + "\n";
+    if (!details.empty()) text.line("\n  {}", each.name);
+    for (const std::string& line : details) text.line("    {}", line);
   }
-  for (const std::string& warning : recording.warnings) text += "\n  note: " + printable(warning) + "\n";
-  return text;
+  for (const std::string& warning : recording.warnings) text.line("\n  note: {}", warning);
+  return text.take();
 }
 
 // --- JSON -----------------------------------------------------------------------------------------------------------
-
-using json = nlohmann::ordered_json;
 
 std::string_view get_unit(quantity wanted) {
   constexpr auto names = std::to_array<std::string_view>({"bytes", "bytes_per_step", "share", "ns", "count"});
@@ -115,51 +116,48 @@ json quantity_json(double value, quantity wanted) {
 json quantity_or_null(const std::optional<double>& value, quantity wanted) {
   return value ? quantity_json(*value, wanted) : json(nullptr);
 }
-json text_or_nothing(const std::string& text) { return text.empty() ? json(nullptr) : json(text); }
 
 json grown_json(const std::vector<changed_part>& items) {
-  json array = json::array();
-  for (const changed_part& each : items)
-    array.push_back({{"name", each.name},
-                     {"before_bytes", quantity_json(each.before, quantity::bytes)},
-                     {"after_bytes", quantity_json(each.after, quantity::bytes)}});
-  return array;
+  return list_json(items, [](const changed_part& each) -> json {
+    return {{"name", each.name},
+            {"before_bytes", quantity_json(each.before, quantity::bytes)},
+            {"after_bytes", quantity_json(each.after, quantity::bytes)}};
+  });
+}
+
+json line_json(const symbols::frame_line& line) {
+  return {
+      {"file", text_or_null(line.file)}, {"line", count_or_null(line.line)}, {"function", text_or_null(line.function)}};
+}
+
+json condition_json(const condition& subject) {
+  const bool has_limit = subject.baseline || !subject.name.starts_with("baseline-");
+  const auto part = [&](const metrics::measured_part& each) -> json {
+    return {{"name", each.name}, {"value", quantity_json(each.value, subject.kind)}};
+  };
+  return {{"name", subject.name},
+          {"verdict", word_of_verdict(subject.status)},
+          {"unit", get_unit(subject.kind)},
+          {"limit", has_limit ? quantity_json(subject.limit, subject.kind) : json(nullptr)},
+          {"measured", quantity_or_null(subject.measured, subject.kind)},
+          {"baseline", quantity_or_null(subject.baseline, subject.kind)},
+          {"about", text_or_null(subject.about)},
+          {"where", text_or_null(subject.where)},
+          {"reason", text_or_null(subject.reason)},
+          {"line", subject.line ? line_json(*subject.line) : json(nullptr)},
+          {"parts", list_json(subject.parts, part)},
+          {"grown_lines", grown_json(subject.lines)},
+          {"grown_modules", grown_json(subject.modules)}};
 }
 
 std::string as_json(const checked_recording& recording) {
-  json object;
-  object["schema"] = "sluice.check";
-  object["version"] = 1;
-  object["file"] = recording.path;
-  object["baseline"] = text_or_nothing(recording.baseline);
-  object["verdict"] = word_of_verdict(metrics::overall_verdict(recording.conditions));
-  object["warnings"] = recording.warnings;
-  object["conditions"] = json::array();
-  for (const condition& each : recording.conditions) {
-    const bool has_limit = each.baseline || !each.name.starts_with("baseline-");
-    json parts = json::array();
-    for (const metrics::measured_part& part : each.parts)
-      parts.push_back({{"name", part.name}, {"value", quantity_json(part.value, each.kind)}});
-    json line = nullptr;
-    if (each.line)
-      line = {{"file", text_or_nothing(each.line->file)},
-              {"line", each.line->line == 0 ? json(nullptr) : json(each.line->line)},
-              {"function", text_or_nothing(each.line->function)}};
-    object["conditions"].push_back({{"name", each.name},
-                                    {"verdict", word_of_verdict(each.status)},
-                                    {"unit", get_unit(each.kind)},
-                                    {"limit", has_limit ? quantity_json(each.limit, each.kind) : json(nullptr)},
-                                    {"measured", quantity_or_null(each.measured, each.kind)},
-                                    {"baseline", quantity_or_null(each.baseline, each.kind)},
-                                    {"about", text_or_nothing(each.about)},
-                                    {"where", text_or_nothing(each.where)},
-                                    {"reason", text_or_nothing(each.reason)},
-                                    {"line", std::move(line)},
-                                    {"parts", std::move(parts)},
-                                    {"grown_lines", grown_json(each.lines)},
-                                    {"grown_modules", grown_json(each.modules)}});
-  }
-  return object.dump(2, ' ', false, json::error_handler_t::replace) + "\n";
+  return json_document({{"schema", "sluice.check"},
+                        {"version", 1},
+                        {"file", recording.path},
+                        {"baseline", text_or_null(recording.baseline)},
+                        {"verdict", word_of_verdict(metrics::overall_verdict(recording.conditions))},
+                        {"warnings", recording.warnings},
+                        {"conditions", list_json(recording.conditions, condition_json)}});
 }
 
 // --- JUnit ----------------------------------------------------------------------------------------------------------
@@ -168,12 +166,9 @@ std::string as_json(const checked_recording& recording) {
 std::string xml(std::string_view text) { return as_html(printable(text, line_ends::keep)); }
 
 std::string as_junit(const checked_recording& recording) {
-  const auto count = [&](verdict value) {
-    return std::count_if(recording.conditions.begin(), recording.conditions.end(),
-                         [&](const condition& c) { return c.status == value; });
-  };
-  const std::string counts = fmt::format("tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"0\"",
-                                         recording.conditions.size(), count(verdict::not_met), count(verdict::unknown));
+  const std::string counts =
+      fmt::format("tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"0\"", recording.conditions.size(),
+                  count(recording, verdict::not_met), count(recording, verdict::unknown));
   std::string text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n";
   text += fmt::format("<testsuites {0}>\n  <testsuite name=\"sluice check\" {0}>\n", counts);
   for (const condition& each : recording.conditions) {

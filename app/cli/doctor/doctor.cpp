@@ -6,7 +6,8 @@
 #include <string>
 
 #include "app/cli/doctor/checks.hpp"
-#include "app/cli/verbs.hpp"
+#include "app/cli/options/verbs.hpp"
+#include "app/cli/options/word_option.hpp"
 
 namespace sluice::cli {
 
@@ -38,10 +39,7 @@ action declare_doctor(CLI::App& command) {
       .add_option("PROGRAM", options->command,
                   "Program to be recorded, such as the Python of an environment (default: python3)")
       ->type_name("");
-  command.add_option("--format", options->format, "Output format")
-      ->check(CLI::IsMember({"text", "json"}).description(""))
-      ->type_name("text|json")
-      ->capture_default_str();
+  choose(command.add_option("--format", options->format, "Output format"), "text|json")->capture_default_str();
   command.add_flag("--json", options->json, "The same as --format json");
   command.footer(
       "Prints one line per check: ok, warning (a feature works less well) or missing. Changes nothing.\n"

@@ -10,12 +10,13 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "app/cli/doctor/checks.hpp"
+#include "app/cli/output/json_output.hpp"
 #include "core/base/format.hpp"
-#include "core/base/printable.hpp"
+#include "core/base/json/json_text.hpp"
+#include "core/base/outputs/text_table.hpp"
 #include "core/base/system/child_process.hpp"
 #include "instrumentation/capture/own_memory.hpp"
 #include "instrumentation/capture/stacks/python_layout.hpp"
@@ -25,6 +26,8 @@
 
 namespace sluice::cli {
 namespace {
+
+using json = nlohmann::ordered_json;
 
 namespace fs = std::filesystem;
 
@@ -215,31 +218,31 @@ bool can_record(const std::vector<check_result>& results) {
 }
 
 std::string checks_as_text(const std::vector<check_result>& results) {
-  std::string text;
+  text_builder text;
   std::string lacking;
   for (const check_result& each : results) {
-    std::string line = fmt::format("{:<8} {:<12} {}", get_word(each.state), each.name, each.found);
-    if (each.state != health::ok && !each.advice.empty()) line += "; " + each.advice;
-    text += printable(line) + "\n";
+    const bool advises = each.state != health::ok && !each.advice.empty();
+    text.line("{:<8} {:<12} {}{}{}", get_word(each.state), each.name, each.found, advises ? "; " : "",
+              advises ? each.advice : "");
     if (each.needed && each.state == health::missing) lacking += (lacking.empty() ? "" : ", ") + each.name;
   }
-  return text + (lacking.empty() ? "Programs can be recorded on this machine.\n"
-                                 : "GPU programs cannot be recorded on this machine; missing: " + lacking +
-                                       ". Recordings can be read.\n");
+  if (lacking.empty()) {
+    text.line("Programs can be recorded on this machine.");
+  } else {
+    text.line("GPU programs cannot be recorded on this machine; missing: {}. Recordings can be read.", lacking);
+  }
+  return text.take();
 }
 
 std::string checks_as_json(const std::vector<check_result>& results) {
-  nlohmann::ordered_json array;
-  array["can_record"] = can_record(results);
-  array["checks"] = nlohmann::ordered_json::array();
-  for (const check_result& each : results) {
-    array["checks"].push_back({{"name", each.name},
-                               {"state", get_word(each.state)},
-                               {"needed", each.needed},
-                               {"found", each.found},
-                               {"advice", each.state == health::ok ? "" : each.advice}});
-  }
-  return array.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  const auto check = [](const check_result& each) -> json {
+    return {{"name", each.name},
+            {"state", get_word(each.state)},
+            {"needed", each.needed},
+            {"found", each.found},
+            {"advice", each.state == health::ok ? "" : each.advice}};
+  };
+  return json_document({{"can_record", can_record(results)}, {"checks", list_json(results, check)}});
 }
 
 }  // namespace sluice::cli

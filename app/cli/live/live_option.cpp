@@ -3,7 +3,7 @@
 #include <chrono>
 #include <filesystem>
 
-#include "app/cli/print.hpp"
+#include "app/cli/output/print.hpp"
 
 namespace sluice::cli {
 namespace {

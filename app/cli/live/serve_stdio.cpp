@@ -4,8 +4,8 @@
 
 #include <CLI/CLI.hpp>
 
-#include "app/cli/recording_file.hpp"
-#include "app/cli/verbs.hpp"
+#include "app/cli/options/recording_file.hpp"
+#include "app/cli/options/verbs.hpp"
 #include "core/base/freed_memory.hpp"
 #include "core/remote/answering_server.hpp"
 
@@ -18,14 +18,9 @@ int serve_stdio(const std::string& file, const std::vector<std::string>& sources
   }
   keep_freed_memory();
   auto opened = open_recording(file, wanted_of_recording::rows, &sources_from);
-  if (!opened) {
-    complain(opened.error().to_string());
-    return get_status(opened.error());
-  }
-  if (auto done = remote::result_on(STDIN_FILENO, STDOUT_FILENO, std::move(*opened)); !done) {
-    complain(done.error().to_string());
-    return get_status(done.error());
-  }
+  if (!opened) return complain_of(opened.error());
+  if (auto done = remote::result_on(STDIN_FILENO, STDOUT_FILENO, std::move(*opened)); !done)
+    return complain_of(done.error());
   return 0;
 }
 

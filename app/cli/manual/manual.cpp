@@ -4,17 +4,15 @@
 #include <string>
 
 #include "app/cli/manual/verb_tree.hpp"
-#include "app/cli/verbs.hpp"
+#include "app/cli/options/verbs.hpp"
+#include "app/cli/options/word_option.hpp"
 #include "core/base/version.hpp"
 
 namespace sluice::cli {
 
 action declare_manual(CLI::App& command) {
   const auto form = std::make_shared<std::string>();
-  command.add_option("FORM", *form, "Form to print")
-      ->required()
-      ->check(CLI::IsMember({"man", "bash", "zsh", "fish"}).description(""))
-      ->type_name("man|bash|zsh|fish");
+  choose(command.add_option("FORM", *form, "Form to print")->required(), "man|bash|zsh|fish");
   return [&command, form] {
     const program_facts program = describe(*command.get_parent());
     const std::string text = *form == "man"    ? man_page(program, version())

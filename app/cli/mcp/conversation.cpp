@@ -105,7 +105,7 @@ std::optional<json> conversation::ask_child(const tool& asked, const json& argum
   const auto scratch = scratch_folder::make();
   const auto query = [&] {
     if (scratch) setenv("TMPDIR", scratch->path().c_str(), 1);
-    return get_line(answer_tool_call(asked, arguments));
+    return json_line(answer_tool_call(asked, arguments));
   };
   const auto result =
       processes::probe(query, {.timeout = asked.max_time, .bytes = max_result}, memory_of_child(), this);

@@ -8,8 +8,8 @@
 #include "app/cli/mcp/conversation.hpp"
 #include "app/cli/mcp/picture_tool.hpp"
 #include "app/cli/mcp/tools.hpp"
-#include "app/cli/number_option.hpp"
-#include "app/cli/verbs.hpp"
+#include "app/cli/options/number_option.hpp"
+#include "app/cli/options/verbs.hpp"
 
 namespace sluice::cli {
 namespace {

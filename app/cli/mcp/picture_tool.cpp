@@ -2,7 +2,7 @@
 
 #ifdef SLUICE_HAVE_GUI
 #include "app/cli/page/web_text.hpp"
-#include "app/cli/screenshot.hpp"
+#include "app/cli/window/screenshot.hpp"
 #endif
 
 namespace sluice::cli::mcp {

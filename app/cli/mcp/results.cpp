@@ -51,6 +51,4 @@ json failed_call(const tool& asked, const std::string& message) {
   return result_with(asked, json::array({text_block(asked.name + ": " + message)}), true);
 }
 
-std::string get_line(const json& value) { return value.dump(-1, ' ', false, json::error_handler_t::replace); }
-
 }  // namespace sluice::cli::mcp

@@ -28,7 +28,4 @@ inline constexpr auto data_mark =
 /// The `result` of a call that did not complete. `message`: the reason.
 [[nodiscard]] json failed_call(const tool& asked, const std::string& message);
 
-/// Formats JSON as one line of UTF-8.
-[[nodiscard]] std::string get_line(const json& value);
-
 }  // namespace sluice::cli::mcp

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "app/cli/mcp/results.hpp"
+#include "app/cli/output/json_output.hpp"
 #include "core/base/json/json_text.hpp"
 #include "core/base/printable.hpp"
 #include "core/base/version.hpp"
@@ -86,18 +87,18 @@ std::optional<std::string> server::respond(std::string_view line) {
   if (line.find_first_not_of(" \t\r\n") == std::string_view::npos) return std::nullopt;
   const auto message = parse_json(line, "this line");
   if (!message)
-    return get_line(
+    return json_line(
         to_error(nullptr, parse_error, message.error().to_string() + "; expected one JSON-RPC 2.0 message per line"));
   if (!message->is_array()) {
     const auto one = result_message(*message);
-    return one ? std::optional(get_line(*one)) : std::nullopt;
+    return one ? std::optional(json_line(*one)) : std::nullopt;
   }
   if (message->empty() || message->size() > max_in_batch)
-    return get_line(to_error(nullptr, invalid_request, "expected a batch of 1 to 100 messages"));
+    return json_line(to_error(nullptr, invalid_request, "expected a batch of 1 to 100 messages"));
   json array = json::array();
   for (const json& each : *message)
     if (auto one = result_message(each)) array.push_back(std::move(*one));
-  return array.empty() ? std::nullopt : std::optional(get_line(array));
+  return array.empty() ? std::nullopt : std::optional(json_line(array));
 }
 
 std::optional<json> server::result_message(const json& message) {
@@ -138,14 +139,13 @@ std::optional<json> server::result_request(const json& id, const std::string& me
   }
   if (method == "tools/list") {
     if (parameters.contains("cursor")) return to_error(id, invalid_params, "cursor: the list has one page only");
-    json array = json::array();
-    for (const tool& each : tools_) {
-      array.push_back({{"name", each.name},
-                       {"description", each.about},
-                       {"inputSchema", each.input},
-                       {"annotations", {{"readOnlyHint", true}}}});
-    }
-    return make_result(id, {{"tools", std::move(array)}});
+    const auto entry = [](const tool& each) -> json {
+      return {{"name", each.name},
+              {"description", each.about},
+              {"inputSchema", each.input},
+              {"annotations", {{"readOnlyHint", true}}}};
+    };
+    return make_result(id, {{"tools", list_json(tools_, entry)}});
   }
   if (method == "tools/call") return call_tool(id, parameters);
   return to_error(id, method_not_found, "no method named '" + method + "'");

@@ -9,11 +9,12 @@
 #include <utility>
 
 #include "app/cli/check/check_of_recording.hpp"
-#include "app/cli/diff.hpp"
+#include "app/cli/diff/diff.hpp"
 #include "app/cli/mcp/results.hpp"
 #include "app/cli/metrics/metrics_of_recording.hpp"
-#include "app/cli/range_option.hpp"
-#include "app/cli/report_output.hpp"
+#include "app/cli/options/range_option.hpp"
+#include "app/cli/output/json_values.hpp"
+#include "app/cli/report/report_output.hpp"
 #include "app/cli/whatif/whatif_result.hpp"
 #include "core/base/format.hpp"
 #include "core/base/json/json_text.hpp"
@@ -46,7 +47,7 @@ json shortened_lists(const json& value, std::size_t limit, std::size_t& left_out
 }
 
 /// Formats a value exactly as it will be sent, so that its size is correct.
-std::string dumped(const json& value) { return printable_json(get_line(value)); }
+std::string dumped(const json& value) { return printable_json(json_line(value)); }
 
 json string_property(const char* about) { return {{"type", "string"}, {"description", about}}; }
 json integer_property(const char* about) { return {{"type", "integer"}, {"description", about}}; }
@@ -331,28 +332,24 @@ result<json> blocks_at_tool(const json& arguments) {
   if (!result) return tl::unexpected(result.error());
   const query::block_table& table = **result;
   const trace::tables& tables = metrics->tables();
-  json blocks = json::array();
-  for (std::size_t i = 0; i < table.rows.size(); ++i) {
-    const query::block_row& row = table.rows[i];
-    const bool freed = row.died != trace::unknown_time;
-    const bool tagged = row.category.kind != index::category::none;
-    blocks.push_back({{"block", raw(row.block)},
-                      {"event", raw(row.alloc)},
-                      {"bytes", row.bytes},
-                      {"device", index::short_label(row.device, tables)},
-                      {"kind", trace::get_name(row.kind)},
-                      {"born_ns", row.born},
-                      {"freed_ns", freed ? json(row.died) : json(nullptr)},
-                      {"name", tables.text(row.name)},
-                      {"category", tagged ? json(index::category_name(row.category.kind)) : json(nullptr)},
-                      {"line", table.names[table.asked_by[i]]}});
-  }
+  const auto block = [&](const query::block_row& row) -> json {
+    return {{"block", raw(row.block)},
+            {"event", raw(row.alloc)},
+            {"bytes", row.bytes},
+            {"device", index::short_label(row.device, tables)},
+            {"kind", trace::get_name(row.kind)},
+            {"born_ns", row.born},
+            {"freed_ns", time_or_null(row.died)},
+            {"name", tables.text(row.name)},
+            {"category", category_or_null(row.category.kind)},
+            {"line", table.names[table.asked_by[static_cast<std::size_t>(&row - table.rows.data())]]}};
+  };
   return make_content({{"time_ns", *time},
                        {"layer", layer ? json(trace::get_name(*layer)) : json(nullptr)},
                        {"live_blocks", table.count},
                        {"live_bytes", table.total_bytes},
                        {"listed", table.rows.size()},
-                       {"largest", std::move(blocks)}});
+                       {"largest", list_json(table.rows, block)}});
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "app/cli/recording_file.hpp"
+#include "app/cli/options/recording_file.hpp"
 #include "core/metrics/diff.hpp"
 #include "core/metrics/report.hpp"
 #include "core/summary/passes/recording_sections.hpp"

@@ -10,12 +10,12 @@
 #include <vector>
 
 #include "app/cli/live/serve_stdio.hpp"
-#include "app/cli/number_option.hpp"
+#include "app/cli/options/number_option.hpp"
+#include "app/cli/options/recording_file.hpp"
+#include "app/cli/options/verbs.hpp"
 #include "app/cli/page/page_folder.hpp"
-#include "app/cli/recording_file.hpp"
 #include "app/cli/serve/http_server.hpp"
 #include "app/cli/serve/site.hpp"
-#include "app/cli/verbs.hpp"
 #include "core/base/files/scratch_file.hpp"
 #include "core/base/system/child_process.hpp"
 
@@ -105,10 +105,7 @@ action declare_serve(CLI::App& command) {
       return status_usage;
     }
     const auto ended = serve_until_signal(*wanted);
-    if (!ended) {
-      complain(ended.error().to_string());
-      return get_status(ended.error());
-    }
+    if (!ended) return complain_of(ended.error());
     return 128 + *ended;
   };
 }

@@ -15,9 +15,9 @@
 #include <optional>
 #include <utility>
 
+#include "app/cli/output/print.hpp"
 #include "app/cli/page/page_folder.hpp"
 #include "app/cli/page/web_text.hpp"
-#include "app/cli/print.hpp"
 #include "core/base/printable.hpp"
 #include "core/import/import.hpp"
 #include "core/remote/live_source.hpp"

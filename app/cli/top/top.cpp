@@ -13,12 +13,12 @@
 #include <utility>
 #include <vector>
 
-#include "app/cli/number_option.hpp"
-#include "app/cli/recording_file.hpp"
+#include "app/cli/options/number_option.hpp"
+#include "app/cli/options/recording_file.hpp"
+#include "app/cli/options/verbs.hpp"
 #include "app/cli/top/metrics.hpp"
 #include "app/cli/top/terminal.hpp"
 #include "app/cli/top/view.hpp"
-#include "app/cli/verbs.hpp"
 #include "app/processes/running_recordings.hpp"
 
 namespace sluice::cli {
@@ -196,10 +196,7 @@ action declare_top(CLI::App& command) {
       if (!files) return tl::unexpected(files.error());
       return wanted->once || !top::screen::possible() ? print_once(*files, *wanted) : show(*files, *wanted);
     }();
-    if (!shown) {
-      complain(shown.error().to_string());
-      return get_status(shown.error());
-    }
+    if (!shown) return complain_of(shown.error());
     return *shown;
   };
 }

@@ -7,8 +7,8 @@
 #include <sstream>
 #include <utility>
 
-#include "app/cli/text_table.hpp"
 #include "core/base/format.hpp"
+#include "core/base/outputs/text_table.hpp"
 #include "core/base/printable.hpp"
 #include "core/base/utf8.hpp"
 #include "core/metrics/link_share.hpp"
@@ -55,12 +55,9 @@ section gpu_section(const top_metrics& subject) {
   text_table table("lrrrrrrl");
   table.row({"GPU", "used", "in 1 min", "reserved", "untracked", "whole GPU", "in use", "name"});
   for (const gpu_row& gpu : subject.gpus) {
-    const bool share = gpu.whole && gpu.memory_bytes > 0;
     table.row({gpu.label, bytes_or_dash(gpu.used), gpu.used ? change_in_words(gpu.change) : nothing,
                gpu.reserved > 0 ? format_bytes(gpu.reserved) : nothing, bytes_or_dash(gpu.untracked),
-               bytes_or_dash(gpu.whole),
-               share ? format_share(static_cast<double>(*gpu.whole) / static_cast<double>(gpu.memory_bytes)) : nothing,
-               gpu.name});
+               bytes_or_dash(gpu.whole), gpu.whole ? format_part(*gpu.whole, gpu.memory_bytes) : nothing, gpu.name});
   }
   return find_section(table);
 }

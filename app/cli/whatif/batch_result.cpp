@@ -6,13 +6,15 @@
 #include <array>
 #include <cmath>
 #include <filesystem>
+#include <numeric>
 #include <span>
 #include <system_error>
 
-#include "app/cli/number_option.hpp"
-#include "app/cli/text_table.hpp"
+#include "app/cli/options/number_option.hpp"
+#include "app/cli/output/json_output.hpp"
 #include "app/cli/whatif/recorded_requests.hpp"
 #include "core/base/format.hpp"
+#include "core/base/outputs/text_table.hpp"
 #include "core/base/saturating.hpp"
 
 namespace sluice::cli {
@@ -188,14 +190,18 @@ void judge_batch(const std::vector<replay::policy_result>& results, batch_result
 
 namespace {
 
+std::uint64_t sum_memory(const batch_result& result) {
+  return std::accumulate(result.memory.begin(), result.memory.end(), std::uint64_t{0});
+}
+
 std::int64_t whole(double bytes) { return saturating_cast<std::int64_t>(std::round(bytes)); }
 
 }  // namespace
 
 json batch_json(const batch_result& result) {
   json object{{"factor", result.factor},
-              {"from", result.sizes_given ? json(result.from) : json(nullptr)},
-              {"to", result.sizes_given ? json(result.to) : json(nullptr)},
+              {"from", value_or_null(result.sizes_given, result.from)},
+              {"to", value_or_null(result.sizes_given, result.to)},
               {"law", words_of_laws[static_cast<std::size_t>(result.by)]}};
   object["categories"] = json::array();
   for (std::size_t value = 0; value < result.recorded.size(); ++value) {
@@ -207,18 +213,16 @@ json batch_json(const batch_result& result) {
                                     {"constant_bytes", whole(result.law.constant[value])},
                                     {"bytes_per_batch", result.law.per_batch[value]}});
   }
-  object["checks"] = json::array();
-  for (const batch_check& each : result.checks)
-    object["checks"].push_back({{"file", each.path},
-                                {"batch", each.batch},
-                                {"recorded_reserved_bytes", each.recorded},
-                                {"foretold_reserved_bytes", each.foretold},
-                                {"error", each.error()}});
+  object["checks"] = list_json(result.checks, [](const batch_check& each) -> json {
+    return {{"file", each.path},
+            {"batch", each.batch},
+            {"recorded_reserved_bytes", each.recorded},
+            {"foretold_reserved_bytes", each.foretold},
+            {"error", each.error()}};
+  });
   object["left_out"] = result.left_out;
-  object["error"] = result.error() ? json(*result.error()) : json(nullptr);
-  std::uint64_t memory = 0;
-  for (const std::uint64_t each : result.memory) memory += each;
-  object["memory_bytes"] = memory == 0 ? json(nullptr) : json(memory);
+  object["error"] = value_or_null(result.error());
+  object["memory_bytes"] = count_or_null(sum_memory(result));
   return object;
 }
 
@@ -254,8 +258,7 @@ std::string batch_text(const batch_result& result, const std::vector<replay::pol
   }
   text += table.text(2) + "\n";
   if (results.empty() || result.fits.empty()) return text;
-  std::uint64_t memory = 0;
-  for (const std::uint64_t each : result.memory) memory += each;
+  const std::uint64_t memory = sum_memory(result);
   if (!result.fits.front()) return text + "The GPU's memory size was not recorded: set it with --memory.\n\n";
   const double needed = static_cast<double>(results.front().sum.peak_reserved);
   const double error = result.error().value_or(0);

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "app/cli/recording_file.hpp"
+#include "app/cli/options/recording_file.hpp"
 #include "core/index/tensor_facts.hpp"
 #include "core/metrics/allocation_retries.hpp"
 #include "core/replay/recorded_events.hpp"

@@ -1,19 +1,18 @@
 // sluice whatif: predicts the memory that PyTorch's allocator reserves under other settings, or with other batch sizes.
 #include <CLI/CLI.hpp>
 #include <cstdint>
-#include <cstdio>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "app/cli/number_option.hpp"
-#include "app/cli/verbs.hpp"
+#include "app/cli/options/number_option.hpp"
+#include "app/cli/options/verbs.hpp"
+#include "app/cli/options/word_option.hpp"
 #include "app/cli/whatif/whatif_result.hpp"
+#include "core/base/json/json_text.hpp"
 
 namespace sluice::cli {
 namespace {
-
-using json = nlohmann::ordered_json;
 
 struct whatif_options {
   whatif_wanted wanted;
@@ -22,18 +21,10 @@ struct whatif_options {
 
 int print(const whatif_options& wanted) {
   const auto found = result_whatif(wanted.wanted);
-  if (!found) {
-    complain(found.error().to_string());
-    return get_status(found.error());
-  }
+  if (!found) return complain_of(found.error());
   const bool as_json = wanted.format == "json";
-  const std::string text =
-      as_json ? whatif_json(*found).dump(2, ' ', false, json::error_handler_t::replace) + "\n" : whatif_text(*found);
-  if (!(as_json ? print_document(text) : cli::print(text)) || std::fflush(stdout) != 0) {
-    complain("cannot write the result: the output was closed or is full");
-    return status_failed;
-  }
-  return 0;
+  const std::string text = as_json ? json_document(whatif_json(*found)) : whatif_text(*found);
+  return print_output(text, as_json, "result") ? 0 : status_failed;
 }
 
 }  // namespace
@@ -63,10 +54,7 @@ action declare_whatif(CLI::App& command) {
       .add_option("--memory", wanted->wanted.memory, "With --batch: memory of the GPU, instead of the recorded value")
       ->transform(bytes_between(1, std::uint64_t{1} << 50, false))
       ->type_name("SIZE");
-  command.add_option("--format", wanted->format, "Output format")
-      ->check(CLI::IsMember({"text", "json"}).description(""))
-      ->type_name("text|json")
-      ->capture_default_str();
+  choose(command.add_option("--format", wanted->format, "Output format"), "text|json")->capture_default_str();
   return [wanted] { return print(*wanted); };
 }
 

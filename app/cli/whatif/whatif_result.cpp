@@ -4,9 +4,10 @@
 
 #include <algorithm>
 
-#include "app/cli/text_table.hpp"
+#include "app/cli/output/json_output.hpp"
 #include "app/cli/whatif/recorded_requests.hpp"
 #include "core/base/format.hpp"
+#include "core/base/outputs/text_table.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -87,7 +88,7 @@ void put(const replay::replay_metrics& metrics, json& into) {
   into["largest_hole_bytes"] = metrics.largest_hole;
   into["retries"] = metrics.retries;
   into["failures"] = metrics.failures;
-  into["reserved_at_failure_bytes"] = metrics.at_failure > 0 ? json(metrics.at_failure) : json(nullptr);
+  into["reserved_at_failure_bytes"] = count_or_null(metrics.at_failure);
 }
 
 json error_json(const std::optional<replay::native_error>& error) {
@@ -145,75 +146,66 @@ result<whatif_result> result_whatif(const whatif_wanted& wanted) {
   return output;
 }
 
-nlohmann::ordered_json whatif_json(const whatif_result& result) {
-  const trace::tables& tables = result.snapshot->tables();
-  json array;
-  array["schema"] = 1;
-  array["policies"] = json::array();
+json whatif_json(const whatif_result& result) {
+  const auto numbers = [&](std::size_t allocator) -> json {
+    const replay::allocator_requests& requests = result.requests[allocator];
+    const trace::tables& tables = result.snapshot->tables();
+    return {{"process", get_pid(requests.process, tables)}, {"device", find_ordinal(requests.device, tables)}};
+  };
+  json object{{"schema", 1}, {"policies", json::array()}, {"recorded", json::array()}};
   for (std::size_t at = 0; at < result.results.size(); ++at) {
     const replay::policy_result& each = result.results[at];
     json one{{"policy", each.by.text}};
     put(each.sum, one);
-    if (result.batch) one["fits"] = result.batch->fits[at] ? json(*result.batch->fits[at]) : json(nullptr);
+    if (result.batch) one["fits"] = value_or_null(result.batch->fits[at]);
     one["devices"] = json::array();
-    for (std::size_t i = 0; i < each.metrics.size(); ++i) {
-      json part{{"process", get_pid(result.requests[i].process, tables)},
-                {"device", find_ordinal(result.requests[i].device, tables)}};
-      put(each.metrics[i], part);
-      one["devices"].push_back(std::move(part));
-    }
-    array["policies"].push_back(std::move(one));
+    for (std::size_t i = 0; i < each.metrics.size(); ++i) put(each.metrics[i], one["devices"].emplace_back(numbers(i)));
+    object["policies"].push_back(std::move(one));
   }
-  array["recorded"] = json::array();
   for (std::size_t i = 0; i < result.requests.size(); ++i) {
     const auto& each = result.requests[i];
-    json one{{"process", get_pid(each.process, tables)}, {"device", find_ordinal(each.device, tables)}};
-    one["allocations"] = each.blocks;
-    one["arenas"] = each.arenas;
     const bool known = each.recorded.segments_known;
-    one["peak_reserved_bytes"] = known ? json(each.recorded.peak_reserved) : json(nullptr);
-    one["segments"] = known ? json(each.recorded.peak_segments) : json(nullptr);
-    one["driver_calls"] = known ? json(each.recorded.driver_calls) : json(nullptr);
-    one["empty_segments"] = each.recorded.empty_segments;
-    one["empty_bytes"] = each.recorded.empty_bytes;
-    one["limit_bytes"] = each.limit != 0 ? json(each.limit) : json(nullptr);
-    one["native_error"] = error_json(result.errors[i]);
-    array["recorded"].push_back(std::move(one));
+    object["recorded"].push_back(numbers(i));
+    object["recorded"].back().update({{"allocations", each.blocks},
+                                      {"arenas", each.arenas},
+                                      {"peak_reserved_bytes", value_or_null(known, each.recorded.peak_reserved)},
+                                      {"segments", value_or_null(known, each.recorded.peak_segments)},
+                                      {"driver_calls", value_or_null(known, each.recorded.driver_calls)},
+                                      {"empty_segments", each.recorded.empty_segments},
+                                      {"empty_bytes", each.recorded.empty_bytes},
+                                      {"limit_bytes", count_or_null(each.limit)},
+                                      {"native_error", error_json(result.errors[i])}});
   }
-  array["native_error"] = error_json(summed(result.errors));
-  array["notes"] = list_notes(result);
-  if (result.batch) array["batch"] = batch_json(*result.batch);
-  return array;
+  object["native_error"] = error_json(summed(result.errors));
+  object["notes"] = list_notes(result);
+  if (result.batch) object["batch"] = batch_json(*result.batch);
+  return object;
 }
 
 std::string whatif_text(const whatif_result& result) {
   std::uint64_t recorded = 0;
   for (const auto& each : result.requests) recorded += each.recorded.peak_reserved;
-  std::string text = fmt::format("Recorded: peak {} reserved\n\n", format_bytes(recorded));
-  if (result.batch) text += batch_text(*result.batch, result.results);
+  text_builder text;
+  text.line("Recorded: peak {} reserved", format_bytes(recorded));
+  text.add("\n");
+  if (result.batch) text.add(batch_text(*result.batch, result.results));
   const bool failed = std::any_of(result.requests.begin(), result.requests.end(),
                                   [](const replay::allocator_requests& each) { return !each.failures.empty(); });
   text_table table(failed ? "lrrrrrr" : "lrrrrr");
-  std::vector<std::string> titles{"setting", "reserved", "allocated", "segments", "driver calls", "largest hole"};
-  if (failed) titles.emplace_back("reserved at failure");
-  table.row(std::move(titles));
+  table.row({"setting", "reserved", "allocated", "segments", "driver calls", "largest hole", "reserved at failure"});
   for (std::size_t at = 0; at < result.results.size(); ++at) {
     const replay::policy_result& each = result.results[at];
     const bool fails = each.sum.failures > 0 || (result.batch && result.batch->fits[at] == false);
-    std::vector<std::string> row{each.by.text + (fails ? " (out of memory)" : ""),
-                                 format_bytes(each.sum.peak_reserved),
-                                 format_bytes(each.sum.peak_allocated),
-                                 format_count(each.sum.segments),
-                                 format_count(each.sum.driver_calls),
-                                 format_bytes(each.sum.largest_hole)};
-    if (failed) row.push_back(format_bytes(each.sum.at_failure));
-    table.row(std::move(row));
+    table.row({each.by.text + (fails ? " (out of memory)" : ""), format_bytes(each.sum.peak_reserved),
+               format_bytes(each.sum.peak_allocated), format_count(each.sum.segments),
+               format_count(each.sum.driver_calls), format_bytes(each.sum.largest_hole),
+               format_bytes(each.sum.at_failure)});
   }
-  text += table.text(2);
+  text.add(table, 2);
   const auto notes = list_notes(result);
-  if (!notes.empty()) text += "\n";
-  for (const std::string& note : notes) text += "Note: " + note + "\n";
-  return text;
+  if (!notes.empty()) text.add("\n");
+  for (const std::string& note : notes) text.line("Note: {}", note);
+  return text.take();
 }
 
 }  // namespace sluice::cli

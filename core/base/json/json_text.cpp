@@ -2,9 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
+#include <iterator>
 #include <nlohmann/json.hpp>
 #include <optional>
+
+#include "core/base/utf8.hpp"
 
 namespace sluice {
 namespace {
@@ -69,6 +73,34 @@ result<nlohmann::ordered_json> parse_json(std::string_view text, const std::stri
   } catch (const nlohmann::json::exception&) {
     return refused({"a number is too large for JSON"});
   }
+}
+
+std::string json_document(const nlohmann::ordered_json& value) {
+  return value.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+std::string json_line(const nlohmann::ordered_json& value) {
+  return value.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+}
+
+void append_json_string(std::string& to, std::string_view text) {
+  to += '"';
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    const char c = text.front();
+    if (length == 0) {
+      to += "\ufffd";
+    } else if (c == '"' || c == '\\') {
+      to += '\\';
+      to += c;
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      fmt::format_to(std::back_inserter(to), "\\u{:04x}", static_cast<unsigned>(c));
+    } else {
+      to += text.substr(0, length);
+    }
+    text.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+  to += '"';
 }
 
 }  // namespace sluice

@@ -10,8 +10,8 @@
 #include <unordered_map>
 
 #include "core/base/format.hpp"
+#include "core/base/json/json_text.hpp"
 #include "core/base/saturating.hpp"
-#include "core/base/utf8.hpp"
 #include "core/export/device_names.hpp"
 #include "core/export/formats.hpp"
 #include "core/export/from_zero.hpp"
@@ -64,27 +64,6 @@ class sink {
   bool working_ = true;
   z_stream stream_{};
 };
-
-/// Appends `text` as a JSON string. Bytes that are not UTF-8 become '?'.
-void append_json(std::string& to, std::string_view text) {
-  to += '"';
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    const auto c = static_cast<unsigned char>(text[i]);
-    if (c == '"' || c == '\\') {
-      to += '\\';
-      to += text[i];
-    } else if (c < 0x20) {
-      fmt::format_to(std::back_inserter(to), "\\u{:04x}", c);
-    } else if (c < 0x80) {
-      to += text[i];
-    } else {
-      const std::size_t length = utf8_length(text.substr(i));
-      to += length > 0 ? text.substr(i, length) : std::string_view("?");
-      if (length > 0) i += length - 1;
-    }
-  }
-  to += '"';
-}
 
 /// Appends a time in ns as microseconds.
 void append_time(std::string& to, std::uint64_t ns) {
@@ -157,10 +136,10 @@ class chrome_writer {
     fmt::format_to(std::back_inserter(event_), R"({{"ph":"{}")", phase);
     if (!category.empty()) {
       event_ += R"(,"cat":)";
-      append_json(event_, category);
+      append_json_string(event_, category);
     }
     event_ += R"(,"name":)";
-    append_json(event_, name);
+    append_json_string(event_, name);
     event_ += R"(,"ts":)";
     append_time(event_, stamp_(time));
   }
@@ -259,7 +238,7 @@ class chrome_writer {
     bool first = true;
     for (const trace::device_row& row : what_.tables().devices.rows()) {
       fmt::format_to(std::back_inserter(text), R"({}{{"id":{},"name":)", first ? "" : ",", find_ordinal(row.id));
-      append_json(text, what_.text(row.name, text_role::plain));
+      append_json_string(text, what_.text(row.name, text_role::plain));
       fmt::format_to(std::back_inserter(text), R"(,"totalGlobalMem":{},"computeMajor":{},"computeMinor":{}}})",
                      row.memory_bytes, row.compute_major, row.compute_minor);
       first = false;
@@ -522,7 +501,7 @@ class chrome_writer {
       number("pid", pid);
       number("tid", tid);
       event_ += R"(,"args":{"name":)";
-      append_json(event_, text);
+      append_json_string(event_, text);
       return end("}");
     };
     result<void> done;

@@ -80,60 +80,52 @@ void perfetto_packets::clocks(std::uint64_t boot, std::uint64_t real) {
   write_packet(packet_);
 }
 
-void perfetto_packets::process_track(std::uint64_t track, std::int32_t pid, std::string_view name) {
+template <class Describe>
+void perfetto_packets::write_track(std::uint64_t track, Describe&& describe) {
   packet_.clear();
   pbf_writer out(packet_);
   {
     pbf_writer about(out, packet::track_descriptor);
     about.add_uint64(descriptor::uuid, track);
-    pbf_writer process(about, descriptor::process);
-    process.add_int32(1, pid);
-    add_string(process, 6, name);
+    describe(about);
   }
   write_packet(packet_);
 }
 
+void perfetto_packets::process_track(std::uint64_t track, std::int32_t pid, std::string_view name) {
+  write_track(track, [&](pbf_writer& about) {
+    pbf_writer process(about, descriptor::process);
+    process.add_int32(1, pid);
+    add_string(process, 6, name);
+  });
+}
+
 void perfetto_packets::thread_track(std::uint64_t track, std::uint64_t parent, std::int32_t pid, std::int32_t tid,
                                     std::string_view name) {
-  packet_.clear();
-  pbf_writer out(packet_);
-  {
-    pbf_writer about(out, packet::track_descriptor);
-    about.add_uint64(descriptor::uuid, track);
+  write_track(track, [&](pbf_writer& about) {
     about.add_uint64(descriptor::parent, parent);
     pbf_writer thread(about, descriptor::thread);
     thread.add_int32(1, pid);
     thread.add_int32(2, tid);
     add_string(thread, 5, name);
-  }
-  write_packet(packet_);
+  });
 }
 
 void perfetto_packets::plain_track(std::uint64_t track, std::uint64_t parent, std::string_view name) {
-  packet_.clear();
-  pbf_writer out(packet_);
-  {
-    pbf_writer about(out, packet::track_descriptor);
-    about.add_uint64(descriptor::uuid, track);
+  write_track(track, [&](pbf_writer& about) {
     add_string(about, descriptor::name, name);
     if (parent != 0) about.add_uint64(descriptor::parent, parent);
-  }
-  write_packet(packet_);
+  });
 }
 
 void perfetto_packets::counter_track(std::uint64_t track, std::uint64_t parent, std::string_view name,
                                      perfetto_unit unit) {
-  packet_.clear();
-  pbf_writer out(packet_);
-  {
-    pbf_writer about(out, packet::track_descriptor);
-    about.add_uint64(descriptor::uuid, track);
+  write_track(track, [&](pbf_writer& about) {
     add_string(about, descriptor::name, name);
     if (parent != 0) about.add_uint64(descriptor::parent, parent);
     pbf_writer counter(about, descriptor::counter);
     counter.add_enum(3, static_cast<int>(unit));
-  }
-  write_packet(packet_);
+  });
 }
 
 std::uint64_t perfetto_packets::intern(names& subject, std::string_view text, std::string& fresh) {

@@ -57,6 +57,9 @@ class perfetto_packets {
   [[nodiscard]] const result<void>& outcome() const { return outcome_; }
 
  private:
+  /// Writes the packet of a track, whose descriptor `describe` completes.
+  template <class Describe>
+  void write_track(std::uint64_t track, Describe&& describe);
   /// The interned names of one kind. They are cleared when there are too many, which the format allows.
   struct names {
     std::unordered_map<std::string, std::uint64_t> known;

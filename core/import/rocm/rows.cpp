@@ -226,21 +226,27 @@ void rows::release(const row_origin& at, std::uint64_t address) {
   work_.read("frees");
 }
 
-void rows::add_call(const row_origin& at, std::string_view name) {
-  if (!is_plausible(at, "calls")) return;
+template <class Row>
+Row rows::begin_interval(const row_origin& at, std::string_view name) {
   const thread_place where = thread(at.pid, at.tid);
-  trace::api_call_event row;
+  Row row;
   row.time = at.begin - begin_;
   row.end = at.end - begin_;
   row.process = where.process;
   row.thread = where.thread;
   row.name = work_.out().intern(name);
+  return row;
+}
+
+void rows::add_call(const row_origin& at, std::string_view name) {
+  if (!is_plausible(at, "calls")) return;
+  auto row = begin_interval<trace::api_call_event>(at, name);
   row.correlation = at.correlation;
   call_table::call call;
   call.id = static_cast<trace::event_id>(work_.out().add(row));
   call.begin = row.time;
-  call.thread = static_cast<std::uint32_t>(raw(where.thread));
-  call.process = static_cast<std::uint32_t>(raw(where.process)) & 0x7fff'ffffU;
+  call.thread = static_cast<std::uint32_t>(raw(row.thread));
+  call.process = static_cast<std::uint32_t>(raw(row.process)) & 0x7fff'ffffU;
   call.asynchronous = name.find("Async") != std::string_view::npos ? 1 : 0;
   calls_.put(at.correlation, call);
   work_.read("calls");
@@ -248,13 +254,7 @@ void rows::add_call(const row_origin& at, std::string_view name) {
 
 void rows::add_range(const row_origin& at, std::string_view name, std::string_view domain) {
   if (!is_plausible(at, "ranges")) return;
-  const thread_place where = thread(at.pid, at.tid);
-  trace::host_range_event row;
-  row.time = at.begin - begin_;
-  row.end = at.end - begin_;
-  row.process = where.process;
-  row.thread = where.thread;
-  row.name = work_.out().intern(name);
+  auto row = begin_interval<trace::host_range_event>(at, name);
   row.domain = work_.out().intern(domain);
   work_.out().add(row);
   work_.read("ranges");

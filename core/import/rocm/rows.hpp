@@ -87,6 +87,9 @@ class rows {
   [[nodiscard]] trace::stream_id stream(trace::process_id process, trace::device_id device, std::int64_t queue);
   template <class Row>
   void begin_work(Row& row, const row_origin& at, trace::device_id device);
+  /// A row of a host thread, with its times and its name.
+  template <class Row>
+  Row begin_interval(const row_origin& at, std::string_view name);
 
   job& work_;
   std::int64_t begin_ = 0;

@@ -2,6 +2,7 @@
 // (jax.profiler.save_device_memory_profile). They have the live memory at one time, by stack. The samples come before
 // the tables that they refer to, so the file is read twice.
 #include <algorithm>
+#include <initializer_list>
 #include <map>
 #include <optional>
 #include <protozero/pbf_reader.hpp>
@@ -131,34 +132,30 @@ class pprof_importer {
     return {};
   }
 
-  void read_type(protozero::pbf_reader reader) {
-    std::pair<std::uint64_t, std::uint64_t> pair;
+  /// Reads the numbers in a message: those of the given fields.
+  static void read_numbers(protozero::pbf_reader reader,
+                           std::initializer_list<std::pair<std::uint32_t, std::uint64_t*>> fields) {
     while (reader.next()) {
-      if (is_number(reader, 1)) {
-        pair.first = reader.get_uint64();
-      } else if (is_number(reader, 2)) {
-        pair.second = reader.get_uint64();
-      } else {
+      const auto field =
+          std::find_if(fields.begin(), fields.end(), [&](const auto& each) { return is_number(reader, each.first); });
+      if (field == fields.end()) {
         reader.skip();
+      } else {
+        *field->second = reader.get_uint64();
       }
     }
+  }
+
+  void read_type(protozero::pbf_reader reader) {
+    std::pair<std::uint64_t, std::uint64_t> pair;
+    read_numbers(reader, {{1, &pair.first}, {2, &pair.second}});
     types_.push_back(pair);
   }
 
   void read_function(protozero::pbf_reader reader) {
     std::uint64_t id = 0;
     pprof_function function;
-    while (reader.next()) {
-      if (is_number(reader, 1)) {
-        id = reader.get_uint64();
-      } else if (is_number(reader, 2)) {
-        function.name = reader.get_uint64();
-      } else if (is_number(reader, 4)) {
-        function.file = reader.get_uint64();
-      } else {
-        reader.skip();
-      }
-    }
+    read_numbers(reader, {{1, &id}, {2, &function.name}, {4, &function.file}});
     functions_[id] = function;
   }
 
@@ -169,18 +166,8 @@ class pprof_importer {
       if (is_number(reader, 1)) {
         id = reader.get_uint64();
       } else if (is_message(reader, 4)) {
-        protozero::pbf_reader inner = reader.get_message();
-        pprof_line line;
-        while (inner.next()) {
-          if (is_number(inner, 1)) {
-            line.function = inner.get_uint64();
-          } else if (is_number(inner, 2)) {
-            line.line = inner.get_uint64();
-          } else {
-            inner.skip();
-          }
-        }
-        lines.push_back(line);
+        pprof_line& line = lines.emplace_back();
+        read_numbers(reader.get_message(), {{1, &line.function}, {2, &line.line}});
       } else {
         reader.skip();
       }

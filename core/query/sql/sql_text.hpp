@@ -6,6 +6,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/outputs/text_table.hpp"
 #include "core/query/sql/sql.hpp"
 
 /// Formats the results of SQL queries as text.
@@ -30,22 +31,17 @@ class sql_writer {
 
  private:
   void write_json(const sql_statement& statement, std::string& to);
-  void write_lines(std::string& to);
-  void write_line(const std::vector<std::string>& cells, std::string& to) const;
+  void write_csv(const sql_statement& statement, std::string& to);
+  void write_table(const sql_statement& statement, std::string& to);
+  void write_names(std::string& to) const;
 
   sql_format as_;
   std::vector<std::string> names_;
-  std::vector<std::size_t> widths_;
-  std::vector<bool> numbers_;
-  std::vector<std::vector<std::string>> waiting_;
-  bool measured_ = false;
+  text_table table_;
   std::uint64_t rows_ = 0;
 };
 
 /// Returns a cell as text: numbers as digits, null as an empty text.
 [[nodiscard]] std::string to_text(const cell& value);
-
-/// Appends `text` as a JSON string with quotes. Invalid UTF-8 becomes U+FFFD.
-void append_json_string(std::string& to, std::string_view text);
 
 }  // namespace sluice::query

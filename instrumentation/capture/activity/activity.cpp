@@ -127,19 +127,26 @@ bool has_times(const Prefix& in) {
   return in.start != 0;
 }
 
+/// The record of device work, with the members that all kinds of work have.
+template <class Record, class Prefix>
+Record begin_work(const Prefix& in) {
+  Record out{};
+  out.header.time = in.start;
+  out.end = in.end;
+  out.stream = ring::stream_key(in.context, in.stream);
+  out.correlation = in.correlation;
+  return out;
+}
+
 template <class Prefix>
 void deliver_copy(const Prefix& in, const copy_details& details) {
   if (!has_times(in)) return;
-  ring::copy_record out{};
-  out.header.time = in.start;
+  auto out = begin_work<ring::copy_record>(in);
   out.header.flags = (in.flags & CUPTI_ACTIVITY_FLAG_MEMCPY_ASYNC) != 0 ? ring::flag_asynchronous : 0U;
-  out.end = in.end;
   out.bytes = in.bytes;
-  out.stream = ring::stream_key(in.context, in.stream);
   out.graph_node = in.graph_node;
   out.device = details.device;
   out.peer = details.peer;
-  out.correlation = in.correlation;
   out.direction = raw(details.way);
   out.channel = details.channel;
   out.copies = details.copies;
@@ -169,16 +176,12 @@ void on_record(const layout::memcpy_peer_prefix& in) {
 
 void on_record(const layout::memset_prefix& in) {
   if (!has_times(in)) return;
-  ring::memset_record out{};
-  out.header.time = in.start;
+  auto out = begin_work<ring::memset_record>(in);
   out.header.flags = (in.flags & CUPTI_ACTIVITY_FLAG_MEMSET_ASYNC) != 0 ? ring::flag_asynchronous : 0U;
-  out.end = in.end;
   out.bytes = in.bytes;
-  out.stream = ring::stream_key(in.context, in.stream);
   out.graph_node = in.graph_node;
   out.value = in.value;
   out.device = in.device;
-  out.correlation = in.correlation;
   out.kind = raw(get_kind(static_cast<std::uint8_t>(in.memory_kind)));
   deliver(out);
   pending.delivered(in.correlation, out.stream);
@@ -186,14 +189,10 @@ void on_record(const layout::memset_prefix& in) {
 
 void on_record(const layout::kernel_prefix& in) {
   if (!has_times(in)) return;
-  ring::kernel_record out{};
-  out.header.time = in.start;
-  out.end = in.end;
+  auto out = begin_work<ring::kernel_record>(in);
   out.name = ring::intern(in.name);
-  out.stream = ring::stream_key(in.context, in.stream);
   out.graph_node = in.graph_node;
   out.device = in.device;
-  out.correlation = in.correlation;
   for (int i = 0; i < 3; ++i) {
     out.grid[i] = static_cast<std::uint32_t>(in.grid[i]);
     out.block[i] = static_cast<std::uint32_t>(in.block[i]);
@@ -213,14 +212,10 @@ void on_record(const layout::graph_trace_prefix& in) {
                   "graph launches are recorded as one interval each: the kernels and copies inside are not listed; "
                   "--graphs node records each of them, at a cost");
   }
-  ring::graph_launch_record out{};
-  out.header.time = in.start;
-  out.end = in.end;
+  auto out = begin_work<ring::graph_launch_record>(in);
   out.graph = graph_of_launch(in.correlation);
   if (out.graph == 0) out.graph = in.graph | ring::foreign_graph_bit;
-  out.stream = ring::stream_key(in.context, in.stream);
   out.device = in.device;
-  out.correlation = in.correlation;
   deliver(out);
   pending.delivered(in.correlation, out.stream);
 }

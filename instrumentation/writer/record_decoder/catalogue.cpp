@@ -173,12 +173,7 @@ device_id catalogue::look_up_device(process_names& process, std::uint32_t key) {
 // ---------------------------------------------------------------------------------------------- contexts and streams
 
 context_row& catalogue::context_row(process_names& process, std::uint32_t key) {
-  const auto [place, fresh] = process.contexts.try_emplace(key);
-  if (fresh) {
-    place->second.id = next<context_id>(last_context_);
-    place->second.process = process.id;
-  }
-  return place->second;
+  return row_of(process, process.contexts, key, last_context_);
 }
 
 void catalogue::define(process_names& process, const ring::context_record& record) {
@@ -215,13 +210,9 @@ void catalogue::write_stream(process_names& process, trace::stream_row& row, std
 }
 
 stream_row& catalogue::stream_row(process_names& process, std::uint64_t key) {
-  const auto [place, fresh] = process.streams.try_emplace(key);
-  if (fresh) {
-    place->second.id = next<stream_id>(last_stream_);
-    place->second.process = process.id;
-    place->second.handle = key & 0xffff'ffffu;
-  }
-  return place->second;
+  trace::stream_row& row = row_of(process, process.streams, key, last_stream_);
+  row.handle = key & 0xffff'ffffu;
+  return row;
 }
 
 void catalogue::define(process_names& process, const ring::stream_record& record) {
@@ -258,13 +249,9 @@ void catalogue::look_up_stream(process_names& process, std::uint64_t key) {
 // --------------------------------------------------------------------------------------- pools, counters and graphs
 
 pool_row& catalogue::pool_row(process_names& process, std::uint64_t key) {
-  const auto [place, fresh] = process.pools.try_emplace(key);
-  if (fresh) {
-    place->second.id = next<pool_id>(last_pool_);
-    place->second.process = process.id;
-    place->second.handle = key;
-  }
-  return place->second;
+  trace::pool_row& row = row_of(process, process.pools, key, last_pool_);
+  row.handle = key;
+  return row;
 }
 
 void catalogue::define(process_names& process, const ring::pool_record& record) {
@@ -278,12 +265,8 @@ void catalogue::define(process_names& process, const ring::pool_record& record) 
 }
 
 pool_id catalogue::look_up_pool(process_names& process, std::uint64_t key) {
-  const auto known = process.pools.find(key);
-  if (known != process.pools.end()) return known->second.id;
-  if (!has_place(process.pools, key, declared::pool)) return pool_id::none;
-  const trace::pool_row& row = pool_row(process, key);
-  file_.add(row);
-  return row.id;
+  return look_up(process.pools, key, declared::pool,
+                 [&]() -> const trace::pool_row& { return pool_row(process, key); });
 }
 
 std::unordered_set<pool_id> catalogue::pools_of_program(const process_names& process) {
@@ -295,12 +278,7 @@ std::unordered_set<pool_id> catalogue::pools_of_program(const process_names& pro
 }
 
 counter_row& catalogue::counter_row(process_names& process, std::uint64_t key) {
-  const auto [place, fresh] = process.counters.try_emplace(key);
-  if (fresh) {
-    place->second.id = next<counter_id>(last_counter_);
-    place->second.process = process.id;
-  }
-  return place->second;
+  return row_of(process, process.counters, key, last_counter_);
 }
 
 void catalogue::define(process_names& process, const ring::counter_record& record) {
@@ -313,12 +291,8 @@ void catalogue::define(process_names& process, const ring::counter_record& recor
 }
 
 counter_id catalogue::counter(process_names& process, std::uint64_t key) {
-  const auto known = process.counters.find(key);
-  if (known != process.counters.end()) return known->second.id;
-  if (!has_place(process.counters, key, declared::counter)) return counter_id::none;
-  const trace::counter_row& row = counter_row(process, key);
-  file_.add(row);
-  return row.id;
+  return look_up(process.counters, key, declared::counter,
+                 [&]() -> const trace::counter_row& { return counter_row(process, key); });
 }
 
 void catalogue::define(process_names& process, const ring::mode_record& record) {

@@ -132,6 +132,29 @@ class catalogue {
     return known.contains(key) || budget_.take(kind, bytes_per_key);
   }
 
+  /// The row of `key`, which gets the next id if it is new.
+  template <class Map>
+  auto& row_of(const process_names& process, Map& rows, typename Map::key_type key, std::uint64_t& last) {
+    const auto [place, fresh] = rows.try_emplace(key);
+    auto& row = place->second;
+    if (fresh) {
+      row.id = next<decltype(row.id)>(last);
+      row.process = process.id;
+    }
+    return row;
+  }
+  /// The id of `key`. If `key` is new, writes the row that `make` returns; none if there is no memory for it.
+  template <class Map, class Make>
+  auto look_up(const Map& rows, typename Map::key_type key, declared kind, Make&& make) {
+    using id = decltype(rows.find(key)->second.id);
+    const auto known = rows.find(key);
+    if (known != rows.end()) return known->second.id;
+    if (!has_place(rows, key, kind)) return id::none;
+    const auto& row = make();
+    file_.add(row);
+    return row.id;
+  }
+
   trace::file_writer& file_;
   mutable table_budget budget_;
   trace::string_id other_names_{};  ///< Id of "(other names)"; none until a name is left out.

@@ -3,37 +3,23 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "tests/instrumentation/writer/recording.hpp"
+#include "tests/programs.hpp"
 
 /// Runs the built `sluice` as users do: as a separate process, in a temporary folder.
 namespace sluice {
 
-/// The program that tests record: tests/app/cli/record_guest.cpp.
+/// The program that tests record: tests/app/cli/record/record_guest.cpp.
 inline const std::string guest = SLUICE_BINARY_DIR "/tests/app/cli/record_guest";
-
-inline std::string make_content(const std::string& path) {
-  std::ifstream in(path, std::ios::binary);
-  std::ostringstream text;
-  text << in.rdbuf();
-  return text.str();
-}
-
-/// How a program ended and what it printed.
-struct program_result {
-  int status = -1;  ///< As in a shell: 128 + n for signal n.
-  std::string out, err;
-};
 
 /// Fixture that runs `sluice` in its own process group and in a temporary folder, which is deleted after the test.
 class sluice_program : public testing::Test {
@@ -43,43 +29,35 @@ class sluice_program : public testing::Test {
 
   /// Starts `sluice ARGUMENTS` in the folder. Its output goes to the files "out" and "err" there.
   pid_t begin_sluice(const std::vector<std::string>& arguments, const variables& environment = {}) {
-    const pid_t child = fork();
-    if (child != 0) {
-      setpgid(child, child);
-      return child;
-    }
-    setpgid(0, 0);
-    const auto send_to = [&](const char* name, int number) {
-      const int file = open(folder_.file(name).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0600);
-      dup2(file, number);
-      close(file);
-    };
-    send_to("out", 1);
-    send_to("err", 2);
-    close_range(3, ~0U, 0);  // Close the descriptors that the test inherited.
-    if (chdir(folder_.file(".").c_str()) != 0) _exit(98);
-    for (const auto& [name, value] : environment) {
-      if (value.empty()) {
-        unsetenv(name.c_str());
-      } else {
-        setenv(name.c_str(), value.c_str(), 1);
-      }
-    }
     std::vector<std::string> words{program_};
     words.insert(words.end(), arguments.begin(), arguments.end());
-    std::vector<char*> pointers;
-    for (std::string& word : words) pointers.push_back(word.data());
-    pointers.push_back(nullptr);
-    execv(pointers[0], pointers.data());
-    _exit(97);
+    const pid_t child = start_program(words, [&] {
+      setpgid(0, 0);
+      const auto send_to = [&](const char* name, int number) {
+        const int file = open(folder_.file(name).c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_APPEND, 0600);
+        dup2(file, number);
+        close(file);
+      };
+      send_to("out", 1);
+      send_to("err", 2);
+      close_range(3, ~0U, 0);  // Close the descriptors that the test inherited.
+      if (chdir(folder_.file(".").c_str()) != 0) _exit(98);
+      for (const auto& [name, value] : environment) {
+        if (value.empty()) {
+          unsetenv(name.c_str());
+        } else {
+          setenv(name.c_str(), value.c_str(), 1);
+        }
+      }
+    });
+    setpgid(child, child);
+    return child;
   }
 
   /// Waits until the process that `begin_sluice` started ends.
   program_result end_sluice(pid_t child) {
-    int status = 0;
-    waitpid(child, &status, 0);
-    return {WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status), make_content(folder_.file("out")),
-            make_content(folder_.file("err"))};
+    const int status = wait_for_end(child);
+    return {status, make_content(folder_.file("out")), make_content(folder_.file("err"))};
   }
 
   program_result run_sluice(const std::vector<std::string>& arguments, const variables& environment = {}) {

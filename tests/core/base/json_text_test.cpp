@@ -89,5 +89,17 @@ TEST(json_text, that_is_not_json_is_refused_where_it_is_wrong) {
   expect_refused(std::string("[1\0,2]", 6), "not JSON", 2);
 }
 
+TEST(json_text, is_written_with_invalid_bytes_replaced) {
+  const nlohmann::ordered_json value{{"name", "a\xff"}, {"list", {1, 2}}};
+  EXPECT_EQ(json_document(value), "{\n  \"name\": \"a\ufffd\",\n  \"list\": [\n    1,\n    2\n  ]\n}\n");
+  EXPECT_EQ(json_line(value), "{\"name\":\"a\ufffd\",\"list\":[1,2]}");
+}
+
+TEST(json_text, of_a_string_escapes_what_json_must_not_contain) {
+  std::string text = "x";
+  append_json_string(text, "é \"\\\n\x01\xff");
+  EXPECT_EQ(text, "x\"é \\\"\\\\\\u000a\\u0001\ufffd\"");
+}
+
 }  // namespace
 }  // namespace sluice

@@ -10,6 +10,7 @@
 #include "tests/core/import/files.hpp"
 #include "tests/core/import/snapshot_of.hpp"
 #include "tests/core/recordings/recording.hpp"
+#include "tests/programs.hpp"
 
 namespace sluice::exports {
 namespace {
@@ -165,13 +166,13 @@ TEST(torch_export, goes_around_with_real_snapshots) {
 
 /// Evaluates `condition` in Python, with the snapshot at `path` as `s`. Returns 0 if it is true.
 int ask_python(const std::string& path, const std::string& condition) {
-  return std::system(("python3 -c \"import pickle, sys; s = pickle.load(open('" + path + "', 'rb')); sys.exit(0 if (" +
-                      condition + ") else 3)\"")
-                         .c_str());
+  const std::string script =
+      "import pickle, sys; s = pickle.load(open('" + path + "', 'rb')); sys.exit(0 if (" + condition + ") else 3)";
+  return run_program({.words = {"python3", "-c", script}}).status;
 }
 
 TEST(torch_export, is_what_python_reads) {
-  if (std::system("python3 -c pass 2>/dev/null") != 0) GTEST_SKIP() << "there is no python3";
+  if (run_shell("python3 -c pass").status != 0) GTEST_SKIP() << "there is no python3";
   testing::recording recorded;
   recorded.standard_tables();
   // A program without a framework: each driver allocation is both segment and block. More entries than fit into one
@@ -205,8 +206,8 @@ TEST(torch_export, uses_opcodes_that_the_viewer_knows) {  // torch/utils/viz/Mem
       "NEWTRUE NONE PROTO SETITEMS SHORT_BINUNICODE STOP TUPLE2 BINFLOAT";
   const std::string program = "import pickletools, sys; used = {o.name for o, _, _ in pickletools.genops(open('" +
                               path + "', 'rb'))}; sys.exit(3 if used - set('" + known + "'.split()) else 0)";
-  if (std::system("python3 -c pass 2>/dev/null") != 0) GTEST_SKIP() << "there is no python3";
-  EXPECT_EQ(std::system(("python3 -c \"" + program + "\"").c_str()), 0);
+  if (run_shell("python3 -c pass").status != 0) GTEST_SKIP() << "there is no python3";
+  EXPECT_EQ(run_program({.words = {"python3", "-c", program}}).status, 0);
 }
 
 TEST(torch_export, completes_frees_of_which_only_the_request_is_known) {  // Sluice's own recordings of PyTorch
@@ -225,7 +226,7 @@ TEST(torch_export, completes_frees_of_which_only_the_request_is_known) {  // Slu
 }
 
 TEST(torch_export, writes_texts_that_python_reads) {
-  if (std::system("python3 -c pass 2>/dev/null") != 0) GTEST_SKIP() << "there is no python3";
+  if (run_shell("python3 -c pass").status != 0) GTEST_SKIP() << "there is no python3";
   testing::recording recorded;
   recorded.standard_tables();
   recorded.add_alloc(1 * ms, 1, 1000);

@@ -5,6 +5,7 @@
 #include "tests/core/import/files.hpp"
 #include "tests/core/import/metrics.hpp"
 #include "tests/core/import/shared_traces.hpp"
+#include "tests/programs.hpp"
 
 namespace sluice::importing::nsys_reference {
 namespace {
@@ -129,9 +130,9 @@ INSTANTIATE_TEST_SUITE_P(real, nsys_reference,
 TEST(nsys_reference, a_generated_export_with_memory_has_them_too) {
   const testing::own_folder folder;
   const std::string text = folder.file("generated.sqlite");
-  const std::string command =
-      std::string("python3 ") + SLUICE_SOURCE_DIR + "/tests/bench/make-nsys-sqlite 20000 " + text;
-  ASSERT_EQ(std::system(command.c_str()), 0);
+  const program_result made =
+      run_program({.words = {"python3", SLUICE_SOURCE_DIR "/tests/bench/make-nsys-sqlite", "20000", text}});
+  ASSERT_EQ(made.status, 0) << made.err;
   expect_python_agrees(text);
 }
 

@@ -11,6 +11,7 @@
 
 #include "tests/core/import/files.hpp"
 #include "tests/core/import/pickle_bytes.hpp"
+#include "tests/programs.hpp"
 
 namespace sluice::importing {
 namespace {
@@ -100,8 +101,7 @@ TEST_P(each_protocol, reads_what_python_writes) {
   for (const char* value : values) script.append(value).append(", ");
   script += "]):\n  with open('" + folder.file("") + "%d.pickle' % number, 'wb') as out:\n" +
             "    pickle.dump([v, v, 'same', 'same'], out, " + std::to_string(GetParam()) + ")\n";
-  if (std::system(("python3 '" + folder.write("dump.py", script) + "' 2>/dev/null").c_str()) != 0)
-    GTEST_SKIP() << "there is no python3";
+  if (run_shell("python3 '" + folder.write("dump.py", script) + "'").status != 0) GTEST_SKIP() << "there is no python3";
   for (std::size_t i = 0; i < std::size(values); ++i) {
     const std::string value = values[i];
     EXPECT_EQ(show(testing::read_file(folder.file(std::to_string(i) + ".pickle"))),

@@ -7,6 +7,8 @@
 #include <optional>
 #include <string>
 
+#include "tests/programs.hpp"
+
 /// Recordings of real programs are not part of the source tree: they are in the folder "shared/traces" beside it, or in
 /// the folder that SLUICE_SHARED_TRACES names. "shared/cases" has small files, each with one detail that importers
 /// often misread.
@@ -30,14 +32,9 @@ inline std::optional<std::string> shared_case(const std::string& name) { return 
 
 /// Runs a script of this folder on `file` and returns its output.
 inline std::string printed_by(const std::string& script, const std::string& file) {
-  const std::string command =
-      "python3 '" + std::string(SLUICE_SOURCE_DIR) + "/tests/core/import/" + script + "' '" + file + "'";
-  std::string text;
-  std::FILE* const pipe = popen(command.c_str(), "r");
-  if (pipe == nullptr) return text;
-  std::array<char, 4096> piece{};
-  while (const std::size_t got = std::fread(piece.data(), 1, piece.size(), pipe)) text.append(piece.data(), got);
-  return pclose(pipe) == 0 ? text : "the script failed";
+  const program_result done =
+      run_program({.words = {"python3", SLUICE_SOURCE_DIR "/tests/core/import/" + script, file}});
+  return done.status == 0 ? done.out : "the script failed";
 }
 
 }  // namespace sluice::testing

@@ -8,6 +8,7 @@
 #include "core/trace/file/layout.hpp"
 #include "core/trace/model/mapping_flags.hpp"
 #include "tests/core/import/files.hpp"
+#include "tests/programs.hpp"
 
 namespace sluice::importing::torch_reference {
 namespace {
@@ -17,11 +18,8 @@ using testing::own_folder;
 
 /// The output of a command; nothing if the command failed.
 std::string capture_output(const std::string& command) {
-  std::string text;
-  FILE* pipe = popen((command + " 2>/dev/null").c_str(), "r");
-  char buffer[65536];
-  for (std::size_t got = 0; (got = fread(buffer, 1, sizeof buffer, pipe)) > 0;) text.append(buffer, got);
-  return pclose(pipe) == 0 ? text : std::string();
+  const program_result done = run_shell(command);
+  return done.status == 0 ? done.out : std::string();
 }
 
 /// The metrics that torch_totals.py prints, computed from a trace.

@@ -13,6 +13,7 @@
 
 #include "core/symbols/resolver.hpp"
 #include "tests/core/symbols/sample.hpp"
+#include "tests/programs.hpp"
 
 namespace sluice::symbols {
 
@@ -24,14 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::string capture_output(const std::string& command) {
-  std::string text;
-  std::FILE* pipe = ::popen((command + " 2>/dev/null").c_str(), "r");
-  std::array<char, 4096> buffer{};
-  while (const std::size_t got = std::fread(buffer.data(), 1, buffer.size(), pipe)) text.append(buffer.data(), got);
-  ::pclose(pipe);
-  return text;
-}
+std::string capture_output(const std::string& command) { return run_shell(command).out; }
 
 /// The options for a recording that this user made on this machine.
 resolver_options believing_resolver() { return {.local = local_files(true, {})}; }

@@ -13,6 +13,8 @@
 #include <thread>
 #include <vector>
 
+#include "tests/programs.hpp"
+
 namespace sluice::test {
 
 /// A program that runs beside the test. It ends when this object is destroyed or the test's process ends.
@@ -23,21 +25,16 @@ class started_program {
   /// file `output`.
   started_program(const std::vector<std::string>& words, const std::vector<std::string>& environment,
                   const std::string& output) {
-    pid_ = fork();
-    if (pid_ != 0) return;
-    prctl(PR_SET_PDEATHSIG, SIGTERM);
-    for (const std::string& each : environment) {
-      const std::size_t equals = each.find('=');
-      setenv(each.substr(0, equals).c_str(), each.c_str() + equals + 1, 1);
-    }
-    const int to = ::open(output.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
-    dup2(to, STDOUT_FILENO);
-    dup2(to, STDERR_FILENO);
-    std::vector<char*> list;
-    for (const std::string& each : words) list.push_back(const_cast<char*>(each.c_str()));
-    list.push_back(nullptr);
-    execvp(list[0], list.data());
-    _exit(127);
+    pid_ = start_program(words, [&] {
+      prctl(PR_SET_PDEATHSIG, SIGTERM);
+      for (const std::string& each : environment) {
+        const std::size_t equals = each.find('=');
+        setenv(each.substr(0, equals).c_str(), each.c_str() + equals + 1, 1);
+      }
+      const int to = ::open(output.c_str(), O_WRONLY | O_CREAT | O_APPEND, 0600);
+      dup2(to, STDOUT_FILENO);
+      dup2(to, STDERR_FILENO);
+    });
   }
   started_program(const started_program&) = delete;
   started_program& operator=(started_program&& other) noexcept {

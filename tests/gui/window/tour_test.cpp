@@ -10,6 +10,7 @@
 #include <string>
 
 #include "tests/gui/sample.hpp"
+#include "tests/programs.hpp"
 
 namespace sluice::gui {
 namespace {
@@ -62,12 +63,7 @@ TEST(tour, says_quantiles_of_its_frames_and_the_ratio_to_an_empty_one) {
 /// The program's standard output, followed by its exit status.
 std::string capture_output(const std::string& arguments) {
   const std::string command = SLUICE_BINARY_DIR "/sluice screenshot " + arguments + " 2>&1; echo status $?";
-  FILE* pipe = ::popen(command.c_str(), "r");
-  std::string text;
-  std::array<char, 512> part{};
-  while (std::fgets(part.data(), part.size(), pipe) != nullptr) text += part.data();
-  ::pclose(pipe);
-  return text;
+  return run_shell(command).out;
 }
 
 TEST(tour, of_the_program_prints_a_line_for_each_step_and_one_for_all) {

@@ -12,6 +12,7 @@
 
 #include "tests/instrumentation/capture/journal_reader.hpp"
 #include "tests/instrumentation/capture/recording.hpp"
+#include "tests/programs.hpp"
 
 namespace sluice::test {
 namespace {
@@ -146,11 +147,8 @@ TEST(rival, is_named_at_the_end_of_sluice_record) {
                               "/libcupti.so SLUICE_FAKE_RIVAL=1 " +
                               SLUICE_BINARY_DIR "/sluice record --mode timeline -o " + file + " -- " + fakes +
                               "/fake_cuda_program " + journal_path("program") + " --status 3 2>&1";
-  FILE* const output = popen(command.c_str(), "r");
-  ASSERT_NE(output, nullptr);
-  std::string said;
-  for (char part[256]; fgets(part, sizeof part, output) != nullptr;) said += part;
-  EXPECT_EQ(WEXITSTATUS(pclose(output)), 3);
+  const auto [status, said, errors] = run_shell(command);
+  EXPECT_EQ(status, 3);
   EXPECT_NE(said.find("warning: another profiler holds CUPTI in this process (Fake Systems)"), std::string::npos)
       << said;
   std::filesystem::remove(file);

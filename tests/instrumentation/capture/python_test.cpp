@@ -13,6 +13,7 @@
 #include <sstream>
 
 #include "tests/instrumentation/capture/recording.hpp"
+#include "tests/programs.hpp"
 
 namespace sluice::test {
 namespace {
@@ -28,21 +29,8 @@ constexpr bool sanitized = true;  // A sanitized library does not load into a pr
 constexpr bool sanitized = false;
 #endif
 
-struct program_result {
-  int status = -1;
-  std::string output;
-};
-
-program_result run_shell(const std::string& command) {
-  program_result o;
-  FILE* pipe = popen((command + " 2>&1").c_str(), "r");
-  if (pipe == nullptr) return o;
-  std::array<char, 4096> part{};
-  for (std::size_t n = 0; (n = fread(part.data(), 1, part.size(), pipe)) != 0;) o.output.append(part.data(), n);
-  const int status = pclose(pipe);
-  o.status = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-  return o;
-}
+/// Standard output and standard error of a shell command, together.
+program_result shell(const std::string& command) { return run_shell(command + " 2>&1"); }
 
 /// 3.13 and 3.14 without the GIL.
 constexpr int without_gil = 100;
@@ -57,10 +45,9 @@ const program_result& said_by(const std::string& candidate) {
   static std::map<std::string, program_result> asked;
   const auto found = asked.find(candidate);
   if (found != asked.end()) return found->second;
-  return asked[candidate] =
-             run_shell(candidate +
-                       " -c 'import sys, ctypes, sysconfig; print(sys.executable, *sys.version_info[:2], "
-                       "int(sysconfig.get_config_var(\"Py_GIL_DISABLED\") or 0))'");
+  return asked[candidate] = shell(candidate +
+                                  " -c 'import sys, ctypes, sysconfig; print(sys.executable, *sys.version_info[:2], "
+                                  "int(sysconfig.get_config_var(\"Py_GIL_DISABLED\") or 0))'");
 }
 
 /// An interpreter of this Python version with ctypes, from PATH or pyenv; empty if there is none.
@@ -81,7 +68,7 @@ std::string interpreter(int which) {
   }
   for (const std::string& candidate : candidates) {
     const program_result& said = said_by(candidate);
-    std::istringstream words(said.output);
+    std::istringstream words(said.out);
     std::string path;
     int major = 0, found = 0, free = 0;
     const bool answered = said.status == 0 && words >> path >> major >> found >> free;
@@ -111,52 +98,52 @@ INSTANTIATE_TEST_SUITE_P(each, known_python,
                          testing::Values(8, 9, 10, 11, 12, 13, 14, without_gil + 13, without_gil + 14), get_name);
 
 TEST_P(known_python, walks_to_the_same_lines_as_traceback) {
-  const program_result checked = run_shell(python_ + " " + folder + "check_walk.py " + SLUICE_PYTHON_WALK);
-  EXPECT_EQ(checked.status, 0) << checked.output;
-  EXPECT_THAT(checked.output, testing::HasSubstr(" stacks compared"));
+  const program_result checked = shell(python_ + " " + folder + "check_walk.py " + SLUICE_PYTHON_WALK);
+  EXPECT_EQ(checked.status, 0) << checked.out;
+  EXPECT_THAT(checked.out, testing::HasSubstr(" stacks compared"));
 }
 
 program_result sample(const std::string& python, const std::string& what) {
-  return run_shell(python + " " + folder + "check_samples.py " + SLUICE_PYTHON_SAMPLES + " " + what);
+  return shell(python + " " + folder + "check_samples.py " + SLUICE_PYTHON_SAMPLES + " " + what);
 }
 
 TEST_P(known_python, another_thread_reads_the_frames_of_each_thread) {
   const program_result checked = sample(python_, "places");
-  EXPECT_EQ(checked.status, 0) << checked.output;
-  EXPECT_THAT(checked.output, testing::HasSubstr(" samples of "));
+  EXPECT_EQ(checked.status, 0) << checked.out;
+  EXPECT_THAT(checked.out, testing::HasSubstr(" samples of "));
 }
 
 TEST_P(known_python, frames_are_read_while_threads_and_code_come_and_go) {
   const program_result checked = sample(python_, "churn 5");
-  EXPECT_EQ(checked.status, 0) << checked.output;
-  EXPECT_THAT(checked.output, testing::HasSubstr(" of marked functions"));
+  EXPECT_EQ(checked.status, 0) << checked.out;
+  EXPECT_THAT(checked.out, testing::HasSubstr(" of marked functions"));
 }
 
 TEST_P(known_python, a_pause_has_no_samples_and_leaves_no_old_frames) {
   const program_result checked = sample(python_, "pause");
-  EXPECT_EQ(checked.status, 0) << checked.output;
-  EXPECT_THAT(checked.output, testing::HasSubstr("paused"));
+  EXPECT_EQ(checked.status, 0) << checked.out;
+  EXPECT_THAT(checked.out, testing::HasSubstr("paused"));
 }
 
 TEST_P(known_python, sampling_starts_and_stops_and_may_outlive_the_interpreter) {
   const program_result checked = sample(python_, "restart");
-  EXPECT_EQ(checked.status, 0) << checked.output;
-  EXPECT_THAT(checked.output, testing::HasSubstr("restarted"));
+  EXPECT_EQ(checked.status, 0) << checked.out;
+  EXPECT_THAT(checked.out, testing::HasSubstr("restarted"));
 }
 
 TEST_P(known_python, where_reading_the_own_memory_is_refused_that_is_said_once) {
   const program_result checked = sample(python_, "refused");
-  EXPECT_EQ(checked.status, 0) << checked.output;
-  EXPECT_THAT(checked.output, testing::HasSubstr("process_vm_readv is refused"));
+  EXPECT_EQ(checked.status, 0) << checked.out;
+  EXPECT_THAT(checked.out, testing::HasSubstr("process_vm_readv is refused"));
 }
 
 using unknown_python = Python;
 INSTANTIATE_TEST_SUITE_P(each, unknown_python, testing::Values(6, 7, 15), get_name);
 
 TEST_P(unknown_python, is_left_alone_and_said_to_be) {
-  const program_result checked = run_shell(python_ + " " + folder + "check_walk.py " + SLUICE_PYTHON_WALK);
-  EXPECT_EQ(checked.status, 100) << checked.output;
-  EXPECT_THAT(checked.output, testing::HasSubstr("Python 3." + std::to_string(GetParam()) + " is not supported"));
+  const program_result checked = shell(python_ + " " + folder + "check_walk.py " + SLUICE_PYTHON_WALK);
+  EXPECT_EQ(checked.status, 100) << checked.out;
+  EXPECT_THAT(checked.out, testing::HasSubstr("Python 3." + std::to_string(GetParam()) + " is not supported"));
 }
 
 // --- recordings -----------------------------------------------------------------------------------------------------------

@@ -110,13 +110,12 @@ TEST_F(serve_test, ends_with_its_input_and_refuses_what_is_not_sluice) {
   write("nothing", "");
   write("noise", "GET / HTTP/1.1\r\n\r\nand more than a header");
   const auto run = [&](const std::string& input) {
-    const std::string line = SLUICE_BINARY_DIR "/sluice serve --stdio " + training + " <" + file(input) + " >" +
-                             file("out") + " 2>" + file("err");
-    return WEXITSTATUS(std::system(line.c_str()));
+    return run_program({.words = {program_, "serve", "--stdio", training}, .input = file(input)});
   };
-  EXPECT_EQ(run("nothing"), 0);
-  EXPECT_EQ(run("noise"), 1);
-  EXPECT_EQ(make_content(file("out")), "");
+  EXPECT_EQ(run("nothing").status, 0);
+  const program_result noise = run("noise");
+  EXPECT_EQ(noise.status, 1);
+  EXPECT_EQ(noise.out, "");
 }
 
 TEST_F(serve_test, what_came_stays_when_the_other_side_dies) {

@@ -13,7 +13,10 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
+
+#include "tests/programs.hpp"
 
 /// A running `sluice mcp` and its client, for tests that exchange messages with it.
 namespace sluice {
@@ -26,19 +29,13 @@ class mcp_session {
   explicit mcp_session(const std::vector<std::string>& options = {}, const std::string& scratch = {}) {
     std::array<int, 2> to{}, from{};
     EXPECT_EQ(pipe2(to.data(), O_CLOEXEC) + pipe2(from.data(), O_CLOEXEC), 0);
-    server_ = fork();
-    if (server_ == 0) {
+    std::vector<std::string> words{SLUICE_BINARY_DIR "/sluice", "mcp"};
+    words.insert(words.end(), options.begin(), options.end());
+    server_ = start_program(words, [&] {
       dup2(to[0], 0);
       dup2(from[1], 1);
       if (!scratch.empty()) setenv("TMPDIR", scratch.c_str(), 1);
-      std::vector<std::string> words{SLUICE_BINARY_DIR "/sluice", "mcp"};
-      words.insert(words.end(), options.begin(), options.end());
-      std::vector<char*> pointers;
-      for (std::string& word : words) pointers.push_back(word.data());
-      pointers.push_back(nullptr);
-      execv(pointers[0], pointers.data());
-      _exit(97);
-    }
+    });
     close(to[0]);
     close(from[1]);
     in_ = to[1];
@@ -115,12 +112,7 @@ class mcp_session {
     in_ = -1;
   }
   /// Waits until the server exits. Returns its exit status, as in a shell.
-  [[nodiscard]] int wait() {
-    int status = 0;
-    waitpid(server_, &status, 0);
-    server_ = 0;
-    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-  }
+  [[nodiscard]] int wait() { return wait_for_end(std::exchange(server_, 0)); }
 
  private:
   pid_t server_ = 0;

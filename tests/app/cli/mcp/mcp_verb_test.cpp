@@ -26,12 +26,10 @@ class mcp_verb : public sluice_program {
   /// The replies of `sluice mcp` to `input`, which contains one request per line.
   std::vector<json> conversation(const std::string& input) {
     write("input", input);
-    const int status = std::system(("'" SLUICE_BINARY_DIR "/sluice' mcp <'" + file("input") + "' >'" + file("answers") +
-                                    "' 2>'" + file("said") + "'")
-                                       .c_str());
-    EXPECT_EQ(status, 0) << make_content(file("said"));
+    const auto [status, answers, errors] = run_program({.words = {program_, "mcp"}, .input = file("input")});
+    EXPECT_EQ(status, 0) << errors;
     std::vector<json> jsons;
-    std::istringstream in(make_content(file("answers")));
+    std::istringstream in(answers);
     for (std::string line; std::getline(in, line);) {
       jsons.push_back(json::parse(line, nullptr, false));
       EXPECT_FALSE(jsons.back().is_discarded()) << line.substr(0, 200);

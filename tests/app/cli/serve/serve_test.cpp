@@ -313,7 +313,7 @@ TEST_F(serve_verb, serves_no_other_files_of_a_folder) {
   for (const auto& [name, text] : others) write("runs/" + name, text);
   const std::string database = "sqlite3 " + file("runs/cookies.sqlite") +
                                " \"CREATE TABLE cookies(value); INSERT INTO cookies VALUES('the secret')\"";
-  const bool has_database = std::system(("command -v sqlite3 >/dev/null && " + database).c_str()) == 0;
+  const bool has_database = run_shell("command -v sqlite3 && " + database).status == 0;
   write("runs/trace.json", R"({"schemaVersion": 1, "traceEvents": []})");
   write("runs/log.csv", "Thread,Time,Action,Pointer,Size,Stream\n");
   serve({"runs", "runs/notes.txt"});

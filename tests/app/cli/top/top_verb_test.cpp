@@ -135,22 +135,16 @@ class top_live : public top_verb {
     const winsize size{rows, columns, 0, 0};
     ASSERT_EQ(openpty(&terminal_, &its_end_, nullptr, nullptr, &size), 0);
     ASSERT_EQ(tcgetattr(its_end_, &before_), 0);
-    top_ = fork();
-    if (top_ == 0) {
+    std::vector<std::string> words{program_, "top"};
+    words.insert(words.end(), arguments.begin(), arguments.end());
+    top_ = start_program(words, [&] {
       setsid();
       ioctl(its_end_, TIOCSCTTY, 0);
       for (const int number : {0, 1, 2}) dup2(its_end_, number);
       close_range(3, ~0U, 0);
       if (chdir(file(".").c_str()) != 0) _exit(98);
       setenv("TERM", "xterm", 1);
-      std::vector<std::string> words{program_, "top"};
-      words.insert(words.end(), arguments.begin(), arguments.end());
-      std::vector<char*> pointers;
-      for (std::string& word : words) pointers.push_back(word.data());
-      pointers.push_back(nullptr);
-      execv(pointers[0], pointers.data());
-      _exit(97);
-    }
+    });
   }
   /// Reads the output into `drawn_` until `text` appears; false if it does not within 10 s.
   bool until(const std::string& text) {
@@ -174,15 +168,14 @@ class top_live : public top_verb {
   /// The exit status, as in a shell. Checks that the terminal was restored.
   int ended() {
     EXPECT_TRUE(until("\033[?7h\033[?25h\033[?1049l")) << drawn_;
-    int status = 0;
-    waitpid(top_, &status, 0);
+    const int status = wait_for_end(top_);
     termios now{};
     EXPECT_EQ(tcgetattr(its_end_, &now), 0);
     EXPECT_EQ(now.c_lflag, before_.c_lflag);
     EXPECT_EQ(now.c_cc[VMIN], before_.c_cc[VMIN]);
     close(terminal_);
     close(its_end_);
-    return WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+    return status;
   }
 
   pid_t recorder_ = 0, top_ = 0;

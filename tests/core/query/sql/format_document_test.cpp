@@ -15,6 +15,7 @@
 #include "core/trace/file/reader.hpp"
 #include "tests/core/recordings/recording.hpp"
 #include "tests/core/trace/random_rows.hpp"
+#include "tests/programs.hpp"
 
 namespace sluice::query::format_document {
 namespace {
@@ -335,15 +336,10 @@ nlohmann::json read_by_us(const std::string& path) {
 nlohmann::json read_from_the_document(const std::string& path) {
   const std::string command =
       "python3 '" SLUICE_SOURCE_DIR "/tests/core/trace/independent_reader.py' '" + document + "' '" + path + "'";
-  FILE* const pipe = popen(command.c_str(), "r");
-  if (pipe == nullptr) return nullptr;
-  std::string said;
-  char part[4096];
-  for (std::size_t got = 0; (got = fread(part, 1, sizeof part, pipe)) > 0;) said.append(part, got);
-  const int status = pclose(pipe);
+  const auto [status, said, errors] = run_shell(command);
   constexpr int no_libzstd = 77;
   constexpr int no_python = 127;
-  if (WEXITSTATUS(status) == no_libzstd || WEXITSTATUS(status) == no_python) return nullptr;
+  if (status == no_libzstd || status == no_python) return nullptr;
   return status == 0 ? nlohmann::json::parse(said) : nlohmann::json("it failed");
 }
 

@@ -14,6 +14,7 @@
 #include "instrumentation/ring/producer.hpp"
 #include "instrumentation/writer/session/session.hpp"
 #include "tests/instrumentation/runtime/recording/roles/recorded.hpp"
+#include "tests/programs.hpp"
 
 namespace sluice::runtime {
 namespace {
@@ -31,22 +32,15 @@ class recorded_process : public ::testing::Test {
   void record(const std::string& role, const std::string& ring_bytes) {
     auto session = writer::session::start(path_.string());
     ASSERT_TRUE(session) << session.error().to_string();
-    const pid_t child = fork();
-    ASSERT_GE(child, 0);
-    if (child == 0) {
-      setenv(ring::socket_variable, session->socket_name().c_str(), 1);
-      setenv("SLUICE_RING_BYTES", ring_bytes.c_str(), 1);
-      setenv("LD_LIBRARY_PATH", SLUICE_BINARY_DIR "/tests/instrumentation/capture/fake", 1);
-      const char* const program = SLUICE_BINARY_DIR "/tests/instrumentation/runtime/recording/recorded_roles";
-      execl(program, program, role.c_str(), nullptr);
-      _exit(127);
-    }
-    int status = 0;
-    ASSERT_EQ(waitpid(child, &status, 0), child);
+    const program_result ended =
+        run_program({.words = {SLUICE_BINARY_DIR "/tests/instrumentation/runtime/recording/recorded_roles", role},
+                     .environment = {{ring::socket_variable, session->socket_name()},
+                                     {"SLUICE_RING_BYTES", ring_bytes},
+                                     {"LD_LIBRARY_PATH", SLUICE_BINARY_DIR "/tests/instrumentation/capture/fake"}}});
     const auto done = session->stop();
     ASSERT_TRUE(done) << done.error().to_string();
-    if (WEXITSTATUS(status) == recorded_roles::no_device) GTEST_SKIP() << "skipped: no CUDA device, and no fake driver";
-    ASSERT_EQ(status, 0);
+    if (ended.status == recorded_roles::no_device) GTEST_SKIP() << "skipped: no CUDA device, and no fake driver";
+    ASSERT_EQ(ended.status, 0) << ended.err;
     lost_ = done->lost_memory_events;
     auto file = trace::file::open(path_.string());
     ASSERT_TRUE(file) << file.error().to_string();
