@@ -8,40 +8,6 @@
 
 namespace sluice::gui {
 
-void metric_heads(std::initializer_list<const char*> titles) {
-  ImGui::TableNextRow();
-  for (const char* const& title : titles) {
-    ImGui::TableNextColumn();
-    if (&title == titles.begin()) {
-      ImGui::TextDisabled("%s", title);
-    } else {
-      right_text(title, true);
-    }
-  }
-}
-
-bool begin_metrics(const char* id, std::initializer_list<const char*> titles) {
-  const ImGuiTableFlags flags =
-      ImGuiTableFlags_SizingFixedFit | ImGuiTableFlags_NoSavedSettings | ImGuiTableFlags_BordersInnerH;
-  constexpr float widest = 64;  // as a multiple of the text size
-  const float width = std::min(ImGui::GetContentRegionAvail().x, ImGui::GetFontSize() * widest);
-  if (!ImGui::BeginTable(id, static_cast<int>(titles.size()), flags, {width, 0})) return false;
-  bool first = true;
-  for (const char* title : titles) {
-    ImGui::TableSetupColumn(title, first ? ImGuiTableColumnFlags_WidthStretch : ImGuiTableColumnFlags_WidthFixed);
-    first = false;
-  }
-  metric_heads(titles);
-  return true;
-}
-
-void first_cell(std::string_view text) { clipped_text(text, ImGui::GetContentRegionAvail().x); }
-
-void metric_cell(std::string_view text, bool muted) {
-  ImGui::TableNextColumn();
-  right_text(text, muted);
-}
-
 bool is_empty(const metrics::range_statistics& statistics) {
   return statistics.memory.empty() && statistics.transfers.empty() && statistics.devices.empty() &&
          statistics.calls.empty() && statistics.threads.empty() && statistics.untracked.empty();
