@@ -326,10 +326,7 @@ void blocks_view::draw_table(const view_context& with, const query::block_table&
   model.menu = [&](std::size_t row) { filter_entries(with, table, row); };
   model.whole = [this](bool save) { whole_wanted_ = save; };
   model.target = [&](std::size_t row) {
-    row_target target;
-    target.shows = select_block(with, table.rows[row].block);
-    target.lists_blocks = false;
-    return target;
+    return row_target{.shows = select_block(with, table.rows[row].block), .lists_blocks = false};
   };
   const drawn_table drawn = tables_.draw(with, model,
                                          {.scrolls = true,

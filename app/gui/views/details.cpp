@@ -1,5 +1,6 @@
 #include <algorithm>
 
+#include "app/gui/views/panel_parts.hpp"
 #include "app/gui/views/table/view_tables.hpp"
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/widgets.hpp"
@@ -81,10 +82,7 @@ class details_view final : public view {
     const bool followed = link(with, each.value);
     ImGui::PopTextWrapPos();
     if (!followed) return;
-    const document_id here = with.state.active()->id;
-    with.commands.invoke("selection.set", to_event ? selection{here, selection_kind::event, trace::raw(each.link)}
-                                                   : selection{here, selection_kind::block, trace::raw(each.block)});
-    with.commands.invoke("selection.reveal");
+    to_event ? show_event(with, each.link) : show_block(with, each.block);
   }
 
   screen_slot<query::details_query> query_;

@@ -308,8 +308,7 @@ class idle_gaps_view final : public view {
     table.choose([&](const auto& each) { return chosen_ == each.gap.span; });
     table.on_click([&](const auto& each) {
       chosen_ = each.gap.span;
-      with.commands.invoke("selection.set",
-                           selection{with.state.active()->id, selection_kind::event, trace::raw(each.gap.after)});
+      with.commands.invoke("selection.set", make_event_selection(with, each.gap.after));
       show_range(with, each.gap.span);
     });
     table.explain([&](const auto& each) { draw_gap_tip(with, each); });

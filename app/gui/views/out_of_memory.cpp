@@ -2,6 +2,7 @@
 #include <array>
 #include <set>
 
+#include "app/gui/views/panel_parts.hpp"
 #include "app/gui/views/table/view_tables.hpp"
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/widgets.hpp"
@@ -96,11 +97,7 @@ class out_of_memory_view final : public view {
     table_of<std::pair<std::string, std::string>> facts("Out of memory", report.facts);
     facts.text("property", "what", [](const auto& each) { return each.first; });
     facts.text("value", "value", [](const auto& each) { return each.second; });
-    facts.leads_to([&](const auto&) {
-      row_target target;
-      target.shows = make_event_selection(with, report.metrics.event);
-      return target;
-    });
+    facts.leads_to([&](const auto&) { return row_target{.shows = make_event_selection(with, report.metrics.event)}; });
     for (std::size_t row = 0; row < report.facts.size(); ++row) {
       const auto& [label, said] = report.facts[row];
       ImGui::PushID(static_cast<int>(row));
@@ -144,7 +141,7 @@ class out_of_memory_view final : public view {
                                  ? "Checked against the memory layout at that moment."
                                  : "Checked by replaying the recorded requests.");
       ImGui::PopStyleColor();
-      if (each.block != trace::block_id::none && link(with, "Select the largest block")) select(with, each.block);
+      if (each.block != trace::block_id::none && link(with, "Select the largest block")) show_block(with, each.block);
       ImGui::EndGroup();
       ImGui::PopID();
     }
@@ -210,13 +207,13 @@ class out_of_memory_view final : public view {
       const ImVec2 begin = ImGui::GetCursorPos();
       const float room = std::max(1.0F, begin.x + ImGui::GetContentRegionAvail().x - left);
       if (tables_.item(with, table, row, {0, ImGui::CalcTextSize(text.c_str(), nullptr, false, room).y}))
-        select(with, each.largest);
+        show_block(with, each.largest);
       ImGui::SetCursorPos(begin);
       if (subject == by::category) swatch(with, with.colours.categories[static_cast<std::size_t>(each.category)]);
       ImGui::TextDisabled("%s", amount.c_str());
       ImGui::SameLine(left);
       ImGui::PushTextWrapPos(0);
-      if (link(with, text)) select(with, each.largest);
+      if (link(with, text)) show_block(with, each.largest);
       ImGui::PopTextWrapPos();
       ImGui::PopID();
     }
@@ -226,11 +223,6 @@ class out_of_memory_view final : public view {
       ImGui::TextDisabled("others, %s", format_some(list.other_blocks, "block").c_str());
     }
     ImGui::PopID();
-  }
-
-  static void select(const view_context& with, trace::block_id block) {
-    with.commands.invoke("selection.set", selection{with.state.active()->id, selection_kind::block, raw(block)});
-    with.commands.invoke("selection.reveal");
   }
 
   screen_slot<query::report_query> query_;

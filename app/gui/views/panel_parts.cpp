@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/gui/views/item_menu.hpp"
 #include "app/gui/views/shown_range.hpp"
 #include "app/gui/views/widgets.hpp"
 
@@ -68,11 +69,21 @@ void attribution_combo(const view_context& with, const char* id, std::optional<s
       more.c_str());
 }
 
-void show_event(const view_context& with, trace::event_id event) {
-  if (event == trace::event_id::none) return;
-  with.commands.invoke("selection.set", selection{with.state.active()->id, selection_kind::event, trace::raw(event)});
+namespace {
+
+void select_and_show(const view_context& with, const selection& chosen) {
+  if (chosen.kind == selection_kind::none) return;
+  with.commands.invoke("selection.set", chosen);
   with.commands.invoke("selection.reveal");
 }
+
+}  // namespace
+
+void show_event(const view_context& with, trace::event_id event) {
+  select_and_show(with, make_event_selection(with, event));
+}
+
+void show_block(const view_context& with, trace::block_id block) { select_and_show(with, select_block(with, block)); }
 
 void show_range(const view_context& with, time_range range) {
   with.commands.invoke("timeline.go_to", shown_around(range, with.state.active()->active));

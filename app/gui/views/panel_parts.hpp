@@ -22,6 +22,8 @@ void remark(const view_context& with, std::string_view text);
 
 /// Selects an event and shows it in the timeline. Does nothing for `event_id::none`.
 void show_event(const view_context& with, trace::event_id event);
+/// Does the same for a block.
+void show_block(const view_context& with, trace::block_id block);
 using metrics::main_peak;
 
 /// How the memory of the active recording is grouped unless the user chooses an attribution.

@@ -365,9 +365,7 @@ void query_view::draw_rows(const view_context& with, const query::sql_result& sh
   const document_id in = with.state.active()->id;
   table_model table = make_table(shown, in, widths_);
   table.target = [&](std::size_t row) {
-    row_target target;
-    target.shows = find_target(shown, row, in).value_or(selection{});
-    return target;
+    return row_target{.shows = find_target(shown, row, in).value_or(selection{})};
   };
   table.chosen = [&](std::size_t row) {
     const auto target = find_target(shown, row, in);
@@ -388,11 +386,9 @@ void query_view::draw_rows(const view_context& with, const query::sql_result& sh
   // Each result has its own columns. Their widths change when the first rows arrive.
   ImGui::PushID(task_.get());
   ImGui::PushID(static_cast<int>(measured_));
-  tables_.draw(with, table,
-               {.scrolls = true,
-                .adjustable = true,
-                .stretched_column = table_options::no_column,
-                .least_width = width});
+  tables_.draw(
+      with, table,
+      {.scrolls = true, .adjustable = true, .stretched_column = table_options::no_column, .least_width = width});
   ImGui::PopID();
   ImGui::PopID();
 }

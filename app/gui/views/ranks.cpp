@@ -190,9 +190,7 @@ class ranks_view final : public view {
     table.share("GPU idle", "idle_share", [](const auto& each) { return each.idle; });
     table.text("", "device", get_device);
     table.leads_to([&](const auto& each) {
-      row_target target;
-      target.range = time_range{get_metrics(each).peak_time, get_metrics(each).peak_time};
-      return target;
+      return row_target{.range = time_range{get_metrics(each).peak_time, get_metrics(each).peak_time}};
     });
     table.on_click([&](const auto& each) { go_to_moment(with, whole_report, get_metrics(each).peak_time); });
     table.explain([&](const auto& each) { draw_rank_tip(with, whole_report, get_metrics(each)); });

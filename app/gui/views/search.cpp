@@ -4,6 +4,7 @@
 #include <array>
 #include <string>
 
+#include "app/gui/views/panel_parts.hpp"
 #include "app/gui/views/widgets.hpp"
 #include "app/gui/window/format.hpp"
 #include "imgui_internal.h"
@@ -176,16 +177,8 @@ void search_view::draw_lines(const view_context& with, const query::search_resul
   constexpr std::size_t most = 6;
   table_of<std::string> table("Lines of code", found.lines);
   table.text("line", "line", [](const auto& each) { return each; });
-  const auto make_filter = [](const std::string& line) {
-    blocks_filter filter;
-    filter.text = line;
-    return filter;
-  };
-  table.leads_to([=](const auto& each) {
-    row_target target;
-    target.blocks = make_filter(each);
-    return target;
-  });
+  const auto make_filter = [](const std::string& line) { return blocks_filter{.text = line}; };
+  table.leads_to([=](const auto& each) { return row_target{.blocks = make_filter(each)}; });
   for (std::size_t i = 0; i < found.lines.size() && i < most; ++i) {
     ImGui::PushID(static_cast<int>(i));
     const ImVec2 begin = ImGui::GetCursorPos();
@@ -218,25 +211,12 @@ void search_view::draw_table(const view_context& with, const query::search_resul
       .tip("Click to go to the longest event of this name.")
       .wide(1);
   table.source = found_;
-  table.leads_to([&](const auto& each) {
-    row_target target;
-    target.shows = make_event_selection(with, each.first.event);
-    return target;
-  });
-  table.choose([&](const auto& each) {
-    const selection& chosen = with.state.selected();
-    return chosen.kind == selection_kind::event && chosen.id == trace::raw(each.first.event);
-  });
+  table.leads_to([&](const auto& each) { return row_target{.shows = make_event_selection(with, each.first.event)}; });
+  table.choose([&](const auto& each) { return with.state.selected() == make_event_selection(with, each.first.event); });
   table.click = [&](std::size_t row, std::size_t column) {
-    go_to(with, column == longest_column ? found.names[row].longest : found.names[row].first);
+    show_event(with, (column == longest_column ? found.names[row].longest : found.names[row].first).event);
   };
   tables_.draw(with, table, {.scrolls = true, .shares_width = true, .adjustable = true});
-}
-
-void search_view::go_to(const view_context& with, const query::found_event& event) {
-  with.commands.invoke("selection.set",
-                       selection{with.state.active()->id, selection_kind::event, trace::raw(event.event)});
-  with.commands.invoke("selection.reveal");
 }
 
 }  // namespace sluice::gui

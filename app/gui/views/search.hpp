@@ -34,7 +34,6 @@ class search_view final : public view {
   void draw_lines(const view_context& with, const query::search_results& found);
   void draw_state(const view_context& with) const;
   void draw_table(const view_context& with, const query::search_results& found);
-  static void go_to(const view_context& with, const query::found_event& event);
 
   screen_slot<query::search_query> query_;
   std::string text_;

@@ -65,7 +65,8 @@ bool link(const view_context& with, std::string_view text);
 
 /// Draws a call stack with the innermost frame first: the program's own lines with their source, and other lines muted.
 /// Marks the line by which other panels name the stack. `tables`: makes each line a row with a menu; null in tooltips.
-void stack_lines(const view_context& with, const std::vector<symbols::frame_line>& stack, view_tables* tables = nullptr);
+void stack_lines(const view_context& with, const std::vector<symbols::frame_line>& stack,
+                 view_tables* tables = nullptr);
 
 /// A short form of a stack line's name: C++ names without namespaces and arguments.
 [[nodiscard]] std::string short_name(const symbols::frame_line& line);

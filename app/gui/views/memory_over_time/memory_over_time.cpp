@@ -527,11 +527,7 @@ class memory_over_time_view final : public view {
     table.bytes("bytes", "bytes", [part](const auto& each) { return each.bytes[part]; });
     table.share("share", "share", [=](const auto& each) { return total > 0 ? each.bytes[part] / total : 0; });
     table.moment("", "at_ns", [time](const auto&) { return time; });
-    table.leads_to([&](const auto& each) {
-      row_target target;
-      target.blocks = select_blocks(each, peak, time);
-      return target;
-    });
+    table.leads_to([&](const auto& each) { return row_target{.blocks = select_blocks(each, peak, time)}; });
     table.choose([this](const auto& each) { return chosen_ == each.key; });
     table.on_click([&](const auto& each) { choose(with, &each, peak, time); });
     tables_.draw(with, table);

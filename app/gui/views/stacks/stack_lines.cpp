@@ -83,11 +83,7 @@ void stack_lines(const view_context& with, const std::vector<symbols::frame_line
   });
   table.count("", "line", [](const auto& each) { return each.line > 0 ? std::optional(each.line) : std::nullopt; });
   table.text("source", "source", [](const auto& each) { return each.source; });
-  table.leads_to([](const auto& each) {
-    row_target target;
-    target.line = each;
-    return target;
-  });
+  table.leads_to([](const auto& each) { return row_target{.line = each}; });
   constexpr float gap = 3;  // design pixels
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2(with.px(8), with.px(gap)));
   ImGui::PushID("stack");

@@ -357,10 +357,8 @@ class statistics_view final : public view {
     table.count("count", "count", [](const auto& each) { return each.count; });
     table.duration("longest", "longest_ns", [](const auto& each) { return each.longest; });
     table.leads_to([&](const auto& each) {
-      row_target target;
-      target.shows = make_event_selection(with, each.longest_event);
-      target.find = with.text(each.name);
-      return target;
+      return row_target{.shows = make_event_selection(with, each.longest_event),
+                        .find = std::string(with.text(each.name))};
     });
     table.on_click([&](const auto& each) { show_event(with, each.longest_event); });
     table.explain([&](const auto& each) {

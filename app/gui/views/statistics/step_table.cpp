@@ -254,11 +254,7 @@ void step_table::draw_rows(const view_context& with, const step_statistics& stat
   table.text("", "unit", [&](const auto&) { return unit_name(metric.unit); });
   table.count("", "outlier", [&](const auto&, std::size_t row) { return is_outlier(metric, get_step(row)) ? 1 : 0; });
   table.moment("", "begin_ns", [](const auto& each) { return each.span.begin; });
-  table.leads_to([](const auto& each) {
-    row_target target;
-    target.range = each.span;
-    return target;
-  });
+  table.leads_to([](const auto& each) { return row_target{.range = each.span}; });
   table.choose([&](const auto& each) { return is_selected(with, each); });
   table.on_click([&](const auto& each) { go_to(with, each); });
   const drawn_table drawn = tables_.draw(with, table,

@@ -205,11 +205,7 @@ class summary_view final : public view {
     table.count("blocks", "blocks", [](const auto& each) {
       return table_cell::words(format_some(each.blocks, "block"), std::to_string(each.blocks));
     });
-    table.leads_to([&](const auto&, std::size_t row) {
-      row_target target;
-      target.blocks = make_filter(row);
-      return target;
-    });
+    table.leads_to([&](const auto&, std::size_t row) { return row_target{.blocks = make_filter(row)}; });
     table.click = [&](std::size_t row, std::size_t) { with.commands.invoke("blocks.show", make_filter(row)); };
     draw_amounts(with, table, [&](const metrics::category_share& each) -> amount_words {
       return {std::string(index::category_name(each.category)) + ", " + format_some(each.blocks, "block"),
@@ -273,12 +269,8 @@ class summary_view final : public view {
     table.count("blocks", "blocks", [](const auto& each) {
       return table_cell::words(format_some(each->all.count, "block"), std::to_string(each->all.count));
     });
-    table.leads_to([&](const auto&, std::size_t row) {
-      row_target target;
-      target.line = get_line(row);
-      target.blocks = make_filter(row);
-      return target;
-    });
+    table.leads_to(
+        [&](const auto&, std::size_t row) { return row_target{.line = get_line(row), .blocks = make_filter(row)}; });
     table.click = [&](std::size_t row, std::size_t) { with.commands.invoke("blocks.show", make_filter(row)); };
     ImGui::PushID("holder");
     draw_amounts(with, table, [&](const metrics::stack_node* each) -> amount_words {
@@ -327,11 +319,7 @@ class summary_view final : public view {
       });
       table.bytes("", "bytes", [](const auto& use) { return use.metrics.bytes; });
       table.count("", "copies", [](const auto& use) { return use.metrics.count; });
-      table.leads_to([](const auto& use) {
-        row_target target;
-        target.line = use.line;
-        return target;
-      });
+      table.leads_to([](const auto& use) { return row_target{.line = use.line}; });
       table.on_click([&](const auto&) { with.commands.invoke("panel.focus.Transfers"); });
       ImGui::PushID(number++);
       draw_amounts(with, table, [&](const metrics::line_use& use) -> amount_words {
@@ -368,11 +356,7 @@ class summary_view final : public view {
         if (group.stack != trace::stack_id::none) target.line = group.line;
         return target;
       });
-      table.on_click([&](const auto& group) {
-        with.commands.invoke("selection.set", selection{with.state.active()->id, selection_kind::block,
-                                                        trace::raw(group.longest_block)});
-        with.commands.invoke("selection.reveal");
-      });
+      table.on_click([&](const auto& group) { show_block(with, group.longest_block); });
       ImGui::PushID(number++);
       draw_amounts(with, table, [&](const metrics::unused_group& group) -> amount_words {
         return {describe_line(group) + ", " + format_some(group.blocks, "block") + ", for up to " +
@@ -474,11 +458,7 @@ class summary_view final : public view {
         const std::string_view name = with.text(block.name);
         ImGui::TextDisabled("%s", format_bytes(static_cast<double>(block.bytes)).c_str());
         ImGui::SameLine(with.px(115));
-        if (link(with, format_address(block.address) + "  " + std::string(name))) {
-          with.commands.invoke("selection.set",
-                               selection{with.state.active()->id, selection_kind::block, trace::raw(block.block)});
-          with.commands.invoke("selection.reveal");
-        }
+        if (link(with, format_address(block.address) + "  " + std::string(name))) show_block(with, block.block);
         ImGui::PopID();
       }
       if (each.count > each.largest.size()) {

@@ -11,7 +11,8 @@
 
 namespace sluice::gui {
 
-/// What a column contains. It decides how a value is formatted, aligned, sorted and written to CSV.
+/// What a column contains. It decides how a value is formatted, aligned, sorted and written to CSV, which contains
+/// bytes, ns, bytes per second, and shares in 0..1.
 enum class cell_type : std::uint8_t { text, bytes, count, duration, moment, rate, share, address };
 
 /// How a cell is emphasized; the theme has a colour for each.
@@ -27,21 +28,16 @@ struct cell_swatch {
 /// formatted on demand.
 class table_cell {
  public:
-  [[nodiscard]] static table_cell text(std::string_view words) { return {kind::text, words}; }
-  /// CSV contains bytes.
-  [[nodiscard]] static table_cell bytes(std::uint64_t amount) { return {kind::bytes, amount}; }
+  [[nodiscard]] static table_cell text(std::string_view words) { return {cell_type::text, words}; }
+  [[nodiscard]] static table_cell bytes(std::uint64_t amount) { return {cell_type::bytes, amount}; }
   [[nodiscard]] static table_cell bytes(double amount) { return bytes(static_cast<std::uint64_t>(amount)); }
-  [[nodiscard]] static table_cell count(std::uint64_t amount) { return {kind::count, amount}; }
-  /// CSV contains ns.
-  [[nodiscard]] static table_cell duration(time_ns ns) { return {kind::duration, static_cast<std::uint64_t>(ns)}; }
-  [[nodiscard]] static table_cell moment(time_ns ns) { return {kind::moment, static_cast<std::uint64_t>(ns)}; }
-  /// CSV contains bytes per second.
-  [[nodiscard]] static table_cell rate(double bytes_per_second) { return {kind::rate, bytes_per_second}; }
-  /// The panel shows percent. CSV contains 0..1.
-  [[nodiscard]] static table_cell share(double part) { return {kind::share, part}; }
-  [[nodiscard]] static table_cell address(std::uint64_t at) { return {kind::address, at}; }
+  [[nodiscard]] static table_cell count(std::uint64_t amount) { return {cell_type::count, amount}; }
+  [[nodiscard]] static table_cell duration(time_ns ns) { return from_number(cell_type::duration, ns); }
+  [[nodiscard]] static table_cell moment(time_ns ns) { return from_number(cell_type::moment, ns); }
+  [[nodiscard]] static table_cell rate(double bytes_per_second) { return {cell_type::rate, bytes_per_second}; }
+  [[nodiscard]] static table_cell share(double part) { return {cell_type::share, part}; }
   /// The cell has no value; it is empty in CSV.
-  [[nodiscard]] static table_cell none(std::string_view words = "-") { return {kind::none, words}; }
+  [[nodiscard]] static table_cell none(std::string_view words = "-");
   /// The panel shows `shown`. CSV contains `plain`, a number or another text.
   [[nodiscard]] static table_cell words(std::string_view shown, std::string_view plain);
   /// The cell of a column for a value: a number, a text, an optional of them, or a cell.
@@ -57,28 +53,32 @@ class table_cell {
   [[nodiscard]] std::string plain() const;
   /// The value as a number, to sort by; none for texts and cells without a value.
   [[nodiscard]] std::optional<double> number() const;
-  [[nodiscard]] bool has_value() const { return kind_ != kind::none; }
+  [[nodiscard]] bool has_value() const { return has_value_; }
   [[nodiscard]] tone get_tone() const { return tone_; }
   [[nodiscard]] const std::optional<cell_swatch>& swatch() const { return swatch_; }
   [[nodiscard]] const std::string& about() const { return about_; }
 
  private:
-  enum class kind : std::uint8_t { text, bytes, count, duration, moment, rate, share, address, none, words };
-  table_cell(kind of, std::string_view words) : kind_(of), text_(words) {
-    if (of == kind::none) tone_ = tone::muted;
+  table_cell(cell_type type, std::string_view words) : type_(type), text_(words) {}
+  table_cell(cell_type type, std::uint64_t whole) : type_(type), whole_(whole) {}
+  table_cell(cell_type type, double real) : type_(type), real_(real) {}
+  template <class Number>
+  static table_cell from_number(cell_type type, Number number) {
+    if (type == cell_type::rate || type == cell_type::share) return {type, static_cast<double>(number)};
+    if constexpr (std::is_integral_v<Number>) return {type, static_cast<std::uint64_t>(number)};
+    return {type, static_cast<std::uint64_t>(static_cast<time_ns>(number))};
   }
-  table_cell(kind of, std::uint64_t whole) : kind_(of), whole_(whole) {}
-  table_cell(kind of, double real) : kind_(of), real_(real) {}
-  static table_cell from_number(cell_type type, std::uint64_t whole);
-  static table_cell from_number(cell_type type, double real);
+  /// The cell shows a number in the format of its type.
+  [[nodiscard]] bool is_formatted() const { return has_value_ && !plain_ && type_ != cell_type::text; }
 
-  kind kind_;
+  cell_type type_;
   tone tone_ = tone::plain;
+  bool has_value_ = true;
   std::string text_{};
-  std::string plain_{};  ///< Set only if `kind_` is `words`.
+  std::optional<std::string> plain_{};  ///< Set by `words`.
   std::string about_{};
   std::optional<cell_swatch> swatch_{};
-  std::uint64_t whole_ = 0;
+  std::uint64_t whole_ = 0;  ///< Negative times wrap around.
   double real_ = 0;
 };
 
@@ -89,10 +89,8 @@ table_cell table_cell::make(cell_type type, Value&& value) {
     return std::forward<Value>(value);
   } else if constexpr (std::is_convertible_v<Value, std::string_view>) {
     return text(value);
-  } else if constexpr (std::is_floating_point_v<plain_type>) {
-    return from_number(type, static_cast<double>(value));
-  } else if constexpr (std::is_integral_v<plain_type>) {
-    return from_number(type, static_cast<std::uint64_t>(value));
+  } else if constexpr (std::is_arithmetic_v<plain_type>) {
+    return from_number(type, value);
   } else {
     return value ? make(type, *value) : none();
   }

@@ -8,31 +8,6 @@
 
 namespace sluice::gui {
 
-table_column& table_column::tip(std::string text) {
-  about = std::move(text);
-  return *this;
-}
-
-table_column& table_column::wide(float design_pixels) {
-  width = design_pixels;
-  return *this;
-}
-
-table_column& table_column::unsorted() {
-  sortable = false;
-  return *this;
-}
-
-table_column& table_column::sorted_at_first() {
-  sorted_first = true;
-  return *this;
-}
-
-table_column& table_column::hidden_at_first(bool is_hidden) {
-  hidden = is_hidden;
-  return *this;
-}
-
 std::string table_model::text_of_row(std::size_t row) const {
   std::string text;
   bool first = true;

@@ -47,11 +47,11 @@ struct table_column {
   [[nodiscard]] bool is_number() const { return type != cell_type::text && type != cell_type::address; }
 
   // Set a member, and return the column.
-  table_column& tip(std::string text);
-  table_column& wide(float design_pixels);
-  table_column& unsorted();
-  table_column& sorted_at_first();
-  table_column& hidden_at_first(bool is_hidden = true);
+  table_column& tip(std::string text) { return about = std::move(text), *this; }
+  table_column& wide(float design_pixels) { return width = design_pixels, *this; }
+  table_column& unsorted() { return sortable = false, *this; }
+  table_column& sorted_at_first() { return sorted_first = true, *this; }
+  table_column& hidden_at_first() { return hidden = true, *this; }
 };
 
 /// The order of a table's rows.

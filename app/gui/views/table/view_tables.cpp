@@ -30,7 +30,7 @@ bool selects_rows() { return ImGui::GetIO().KeyCtrl || ImGui::GetIO().KeyShift; 
 
 float text_width(std::string_view text) { return ImGui::CalcTextSize(text.data(), text.data() + text.size()).x; }
 
-float row_height() { return ImGui::GetTextLineHeight() + ImGui::GetStyle().CellPadding.y * 2; }
+float get_row_height() { return ImGui::GetTextLineHeight() + ImGui::GetStyle().CellPadding.y * 2; }
 
 ImU32 get_colour(const theme& colours, tone of) {
   switch (of) {
@@ -245,7 +245,7 @@ drawn_table view_tables::draw_rows(const drawing& of) {
       const auto row = static_cast<std::size_t>(i);
       if (row >= of.model.rows) {
         missing = true;
-        ImGui::TableNextRow(ImGuiTableRowFlags_None, row_height());
+        ImGui::TableNextRow(ImGuiTableRowFlags_None, get_row_height());
         continue;
       }
       draw_row(of, row, drawn);
@@ -296,8 +296,8 @@ void view_tables::draw_tip(const view_context& with, const table_model& model, s
 void view_tables::scroll(const drawing& of, table_state& state) {
   const std::size_t rows = std::max(of.model.rows, of.model.total);
   if (const auto wanted = std::exchange(scroll_to_, std::nullopt)) {
-    const float top = static_cast<float>(*wanted) * row_height();
-    const float visible = ImGui::GetWindowHeight() - row_height() * 2;
+    const float top = static_cast<float>(*wanted) * get_row_height();
+    const float visible = ImGui::GetWindowHeight() - get_row_height() * 2;
     const float now = ImGui::GetScrollY();
     if (top < now || top > now + visible) ImGui::SetScrollY(std::max(0.0F, top - visible * 0.5F));
   }

@@ -5,9 +5,9 @@
 #include <set>
 
 #include "app/gui/views/idle/idle_strip.hpp"
+#include "app/gui/views/item_menu.hpp"
 #include "app/gui/views/note_lists.hpp"
 #include "app/gui/views/overview.hpp"
-#include "app/gui/views/item_menu.hpp"
 #include "app/gui/views/search_hits.hpp"
 #include "app/gui/views/timeline/axis_mouse.hpp"
 #include "app/gui/views/timeline/event_stepper.hpp"

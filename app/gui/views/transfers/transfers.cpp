@@ -165,13 +165,7 @@ class transfers_view final : public view {
     if (table.rows == 0) return remark(with, "None.");
     table
         .text("line, direction", "line",
-              [&](const auto& each) {
-                const std::string name = name_of_place(each.place);
-                return table_cell::words(
-                           name + ",  " + on(with, each.device, statistics) + std::string(get_name(each.direction)),
-                           name)
-                    .marked(with.colours.directions[static_cast<std::size_t>(each.direction)]);
-              })
+              [&](const auto& each) { return make_name(with, each, on(with, each.device, statistics)); })
         .tip("The line of the program that issued the copies.")
         .wide(170);
     table.bytes("bytes", "bytes", [](const auto& each) { return each.bytes; }).tip("Bytes copied.").wide(66);
@@ -222,13 +216,19 @@ class transfers_view final : public view {
               : 0;
     table.leads_to([&](const auto& each) { return find_target(with, each.place, each.largest); });
     table.choose([&](const auto& each) {
-      return with.state.selected().kind == selection_kind::event &&
-             with.state.selected().id == trace::raw(each.largest);
+      return each.largest != trace::event_id::none && with.state.selected() == make_event_selection(with, each.largest);
     });
     table.on_click([&](const auto& each) { show_event(with, each.largest); });
     table.explain([&](const auto& each) { draw_line_tip(with, each); });
     table.tip = "Click to select the largest copy.";
     tables_.draw(with, table, {.drops_columns = true});
+  }
+
+  /// `device`: "GPU 0, " or empty.
+  static table_cell make_name(const view_context& with, const copy_line& line, const std::string& device) {
+    const std::string name = name_of_place(line.place);
+    return table_cell::words(name + ",  " + device + std::string(get_name(line.direction)), name)
+        .marked(with.colours.directions[static_cast<std::size_t>(line.direction)]);
   }
 
   static std::optional<double> get_share_of_peak(const metrics::range_statistics& statistics, const copy_line& line) {
@@ -255,11 +255,7 @@ class transfers_view final : public view {
                               [&](const auto& each) { return each.storm && is_shown(each); });
     if (table.rows == 0) return;
     heading(with, "Many small copies");
-    table.text("line, direction", "line", [&](const auto& each) {
-      const std::string name = name_of_place(each.place);
-      return table_cell::words(name + ",  " + std::string(get_name(each.direction)), name)
-          .marked(with.colours.directions[static_cast<std::size_t>(each.direction)]);
-    });
+    table.text("line, direction", "line", [&](const auto& each) { return make_name(with, each, {}); });
     table.count("copies", "copies", [](const auto& each) { return each.small; });
     table.bytes("average", "average_bytes", [](const auto& each) {
       return share(static_cast<double>(each.small_bytes), static_cast<double>(each.small));
