@@ -37,7 +37,15 @@ panel_test::~panel_test() {
   std::filesystem::remove(path);
 }
 
+void panel_test::record(const std::function<void(testing::recording&)>& write) {
+  testing::recording recorded;
+  write(recorded);
+  recorded.close();
+  std::filesystem::copy_file(recorded.path(), path, std::filesystem::copy_options::overwrite_existing);
+}
+
 void panel_test::open() {
+  if (state.ready()) return;
   state.animations = false;
   state.open(path);
   while (state.opening() || !state.ready()) {
@@ -46,17 +54,18 @@ void panel_test::open() {
   }
 }
 
-std::string panel_test::read(gui::view& panel) {
+std::string panel_test::read(std::unique_ptr<gui::view> panel) {
+  open();
   gui::view_context with{state, commands, gui::get_theme(gui::theme_kind::dark), fonts_, boxes_, tables_};
   std::string words;
-  for (int quiet = 0; quiet < 4; quiet = state.busy() || panel.busy() ? 0 : quiet + 1) {
+  for (int quiet = 0; quiet < 4; quiet = state.busy() || panel->busy() ? 0 : quiet + 1) {
     wait_a_little();
     state.update(0.02);
     ImGui::NewFrame();
     ImGui::SetNextWindowPos({0, 0});
     ImGui::SetNextWindowSize(ImGui::GetIO().DisplaySize);
     ImGui::LogToBuffer();
-    if (ImGui::Begin(panel.name())) panel.draw(with);
+    if (ImGui::Begin(panel->name())) panel->draw(with);
     ImGui::End();
     words = imgui_->LogBuffer.c_str();
     ImGui::LogFinish();

@@ -2,12 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
 #include <memory>
 #include <string>
 
 #include "app/gui/draw/boxes.hpp"
 #include "app/gui/shell/settings.hpp"
 #include "app/gui/views/view.hpp"
+#include "core/query/engine/engine.hpp"
+#include "tests/core/recordings/recording.hpp"
 #include "tests/gui/sample.hpp"
 
 struct ImGuiContext;
@@ -21,10 +24,15 @@ class panel_test : public ::testing::Test {
   panel_test();
   ~panel_test() override;
 
-  /// Opens the recording.
+  /// Writes another recording to `path`. Call before `read`.
+  void record(const std::function<void(testing::recording&)>& write);
+  /// All text that the panel draws once all of its queries have results, in a window of 1200 x 800 pixels. Opens the
+  /// recording first.
+  std::string read(std::unique_ptr<gui::view> panel);
+  query::engine& engine() { return *state.active()->engine; }
+  time_range span() { return state.active()->span; }
+  /// Opens the recording if it is not open.
   void open();
-  /// All text that the panel draws once all of its queries have results, in a window of 1200 x 800 pixels.
-  std::string read(gui::view& panel);
 
   const std::string path = own_path("panel.sluice");
   gui::documents state{[] {}};
