@@ -89,6 +89,22 @@ void draw_number(cell_type type, const std::string& text) {
   ImGui::Dummy({std::max(behind - text_width(unit), 0.0F), 0});
 }
 
+/// The width of the arrow in the heading of a sorted column.
+float get_arrow_width() { return ImGui::GetFontSize() * 0.65F + ImGui::GetStyle().FramePadding.x; }
+
+/// The column is as wide as its content.
+bool fits_content(const table_options& options, const table_model& model, std::size_t column) {
+  return !options.shares_width && column != options.stretched_column && model.columns[column].width == 0;
+}
+
+/// Makes a column that is as wide as its content wide enough for its heading. ImGui's own way would make the column
+/// wider in each frame, because it adds an arrow to the right of the heading, which ends at the column's edge.
+void reserve_heading(const table_column& column) {
+  const ImVec2 begin = ImGui::GetCursorPos();
+  ImGui::Dummy({text_width(column.title) + get_arrow_width(), 0});
+  ImGui::SetCursorPos(begin);
+}
+
 /// `fits`: the column is as wide as its content.
 void draw_cell(const view_context& with, const table_column& column, const table_cell& cell, bool fits) {
   ImGui::PushStyleColor(ImGuiCol_Text, get_colour(with.colours, cell.get_tone()));
@@ -179,6 +195,7 @@ void view_tables::set_up_columns(const view_context& with, const table_model& mo
     if (each.hidden) own |= ImGuiTableColumnFlags_DefaultHide;
     if (each.sorted_first) own |= ImGuiTableColumnFlags_DefaultSort;
     if (each.is_number()) own |= ImGuiTableColumnFlags_PreferSortDescending;
+    if (each.is_number() && fits_content(options, model, i)) own |= ImGuiTableColumnFlags_NoHeaderWidth;
     ImGui::TableSetupColumn(each.title.c_str(), own, width);
   }
 }
@@ -195,7 +212,7 @@ void view_tables::draw_headings(const view_context& with, const table_model& mod
     const std::string title = make_label(each.title);
     if (each.is_number()) {
       const bool sorted = (ImGui::TableGetColumnFlags(number) & ImGuiTableColumnFlags_IsSorted) != 0;
-      align_right(text_width(title) + (sorted ? ImGui::GetFontSize() * 0.65F + ImGui::GetStyle().FramePadding.x : 0));
+      align_right(text_width(title) + (sorted ? get_arrow_width() : 0));
     }
     ImGui::PushID(number);
     ImGui::TableHeader(title.c_str());
@@ -273,7 +290,8 @@ void view_tables::draw_row(const drawing& of, std::size_t row, drawn_table& draw
     }
     const table_column& column = model.columns[i];
     if (column.draw && column.draw(source)) continue;
-    const bool fits = !of.options.shares_width && i != of.options.stretched_column && column.width == 0;
+    const bool fits = fits_content(of.options, model, i);
+    if (fits) reserve_heading(column);
     draw_cell(of.with, column, column.cell(source), fits);
   }
   ImGui::PopID();
