@@ -99,9 +99,9 @@ bool fits_content(const table_options& options, const table_model& model, std::s
 
 /// Makes a column that is as wide as its content wide enough for its heading. ImGui's own way would make the column
 /// wider in each frame, because it adds an arrow to the right of the heading, which ends at the column's edge.
-void reserve_heading(const table_column& column) {
+void reserve_heading(const table_column& column, bool sorted) {
   const ImVec2 begin = ImGui::GetCursorPos();
-  ImGui::Dummy({text_width(column.title) + get_arrow_width(), 0});
+  ImGui::Dummy({text_width(column.title) + (sorted ? get_arrow_width() : 0), 0});
   ImGui::SetCursorPos(begin);
 }
 
@@ -125,7 +125,7 @@ void draw_cell(const view_context& with, const table_column& column, const table
 
 /// The number of columns to draw.
 std::size_t count_columns(const view_context& with, const table_model& model, const table_options& options) {
-  constexpr float usual = 50;  // design pixels of a column that is as wide as its content
+  constexpr float usual = 44;  // design pixels of a column that is as wide as its content
   constexpr float usual_first = 130;
   const float room = ImGui::GetContentRegionAvail().x;
   std::size_t count = 0;
@@ -291,7 +291,7 @@ void view_tables::draw_row(const drawing& of, std::size_t row, drawn_table& draw
     const table_column& column = model.columns[i];
     if (column.draw && column.draw(source)) continue;
     const bool fits = fits_content(of.options, model, i);
-    if (fits) reserve_heading(column);
+    if (fits) reserve_heading(column, (ImGui::TableGetColumnFlags() & ImGuiTableColumnFlags_IsSorted) != 0);
     draw_cell(of.with, column, column.cell(source), fits);
   }
   ImGui::PopID();
