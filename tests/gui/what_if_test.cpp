@@ -35,20 +35,6 @@ class what_if_panel : public window_test {
   }
 };
 
-TEST_F(what_if_panel, lists_the_peak_under_each_policy) {
-  use([&](ImGuiTestContext& user) {
-    open_torch(user);
-    const std::string words = read(user);
-    const auto found = curves();
-    ASSERT_EQ(found->allocators.size(), 1U);
-    for (const query::replayed_policy& each : found->allocators[0].policies) {
-      EXPECT_NE(words.find(gui::setting_name(each.policy)), std::string::npos) << words;
-      EXPECT_NE(words.find(format_bytes(each.metrics.peak_reserved)), std::string::npos) << each.policy;
-    }
-    EXPECT_NE(words.find("The model of the current setting reproduces this peak"), std::string::npos);
-  });
-}
-
 TEST_F(what_if_panel, tells_the_values_under_the_mouse) {
   use([&](ImGuiTestContext& user) {
     open_torch(user);
@@ -75,13 +61,6 @@ TEST_F(what_if_panel, hides_a_curve_that_is_clicked_away) {
     ASSERT_NE(tip, std::string::npos) << words;
     EXPECT_EQ(words.find("current", tip), std::string::npos) << words.substr(tip);
     EXPECT_NE(words.find("expandable_segments:True", tip), std::string::npos);
-  });
-}
-
-TEST_F(what_if_panel, says_that_only_pytorch_can_be_replayed) {
-  use([&](ImGuiTestContext& user) {
-    open_panel(user);
-    EXPECT_NE(read(user).find("No PyTorch allocations"), std::string::npos);
   });
 }
 

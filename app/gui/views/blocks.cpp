@@ -22,56 +22,7 @@ constexpr float min_for_filters = 170;  // design pixels of panel height
 constexpr float min_for_footer = 90;
 constexpr float min_width = 1060;  // narrower tables scroll sideways
 
-/// The sort key of columns by which the table cannot be sorted, because their values are known only for visible rows.
-constexpr auto unsorted = static_cast<block_column>(0xff);
-
-struct column {
-  block_cell cell;
-  const char* title;
-  const char* csv;  ///< The column's heading in CSV.
-  block_column sort;
-  float width;  ///< Share of the table's width.
-  bool metrics = false;
-  bool hidden = false;  ///< Hidden until the user chooses the column in the context menu of the headings.
-  const char* tip = nullptr;
-};
-constexpr std::array<column, 16> columns = {{
-    {block_cell::size, "Size", "bytes", block_column::bytes, 84, true},
-    {block_cell::line, "Allocated by", "asked_by", unsorted, 250},
-    {block_cell::category, "Category", "category", block_column::category, 124},
-    {block_cell::born, "Allocated", "allocated_ns", block_column::born, 92, true, false,
-     "When the allocation call returned, in host time."},
-    {block_cell::died, "Freed", "freed_ns", block_column::died, 92, true, false,
-     "When the program freed the block, in host time. GPU work that uses it may still be pending."},
-    {block_cell::lifetime, "Lifetime", "lifetime_ns", block_column::lifetime, 84, true},
-    {block_cell::last_use, "Last use", "last_use_ns", block_column::last_use, 92, true, false,
-     "When the program launched the last kernel or copy that uses the block. The GPU may have run it later."},
-    {block_cell::idle, "Idle since last use", "held_unused_ns", block_column::idle, 124, true, false,
-     "Time from the last use (or the allocation, if never used) until the block was freed."},
-    {block_cell::step, "Step", "step", unsorted, 48, true, false, "The step in which the block was allocated."},
-    {block_cell::address, "Address", "address", block_column::address, 128},
-    {block_cell::name, "Name", "name", block_column::name, 110},
-    {block_cell::layer, "Layer", "layer", block_column::layer, 96, false, true},
-    {block_cell::kind, "Kind", "kind", block_column::kind, 74, false, true},
-    {block_cell::first_use, "First use", "first_use_ns", block_column::first_use, 92, true, true,
-     "When the first kernel or copy that uses the block was enqueued."},
-    {block_cell::uses, "Uses", "uses", unsorted, 60, true, true, "Number of kernels and copies that use the block."},
-    // This column must be the last, because recordings of one process are shown without it.
-    {block_cell::process, "Rank", "rank", unsorted, 70, false, false,
-     "The rank of the process that allocated the block, or the process itself if it has no rank."},
-}};
-
-constexpr std::array<table_column, columns.size()> block_columns = [] {
-  std::array<table_column, columns.size()> output{};
-  for (std::size_t i = 0; i < columns.size(); ++i) output[i] = {columns[i].title, columns[i].csv};
-  return output;
-}();
-
 constexpr std::array<std::uint64_t, 5> sizes = {0, 1 << 20, 16 << 20, 256 << 20, std::uint64_t{1} << 30};
-
-std::span<const column> shown_columns(const view_context& with) {
-  return {columns.data(), columns.size() - (has_several_processes(with) ? 0 : 1)};
-}
 
 std::string size_words(std::uint64_t bytes) {
   return bytes == 0 ? std::string("any size") : "at least " + format_bytes(static_cast<double>(bytes));
@@ -100,7 +51,7 @@ void blocks_view::add_commands(const command_home& home) {
   home.commands.add({.id = "blocks.sort",
                      .run =
                          [this](const argument& with) {
-                           if (const auto* title = std::get_if<std::string>(&with)) sort_wanted_ = *title;
+                           if (const auto* title = std::get_if<std::string>(&with)) tables_.sort_by(*title);
                          },
                      .enabled = ready});
 }
@@ -117,7 +68,7 @@ void blocks_view::reset() {
 }
 
 void blocks_view::start_over() {
-  first_ = 0;
+  tables_.scroll_to(0);
   wanted_rows_ = query::block_table::first_rows;
 }
 
@@ -193,24 +144,20 @@ void blocks_view::draw(view_context& with) {
                        : no_filter ? "Nothing was allocated in this range."
                                    : "No block in this range matches the filters above.");
   }
-  if (whole_wanted_ && result.complete) take_whole(with, make_content(with, table), table);
+  if (whole_wanted_ && result.complete) take_whole(with, table);
   const bool footer = ImGui::GetContentRegionAvail().y > with.px(min_for_footer);
   draw_table(with, table, footer);
   if (footer) draw_footer(with, table);
 }
 
 /// Copies or saves the table if all rows that can be shown are known. Otherwise requests all rows first.
-void blocks_view::take_whole(const view_context& with, const table_content& content, const query::block_table& table) {
+void blocks_view::take_whole(const view_context& with, const query::block_table& table) {
   const std::size_t most = query::block_table::row_limit;
   if (table.rows.size() < std::min<std::uint64_t>(table.count, most) && wanted_rows_ < most) {
     wanted_rows_ = most;
     return;
   }
-  if (*whole_wanted_) {
-    save_csv(with, content);
-  } else {
-    copy_csv(content);
-  }
+  copy_or_save_csv(with, make_table(with, table), *whole_wanted_);
   whole_wanted_.reset();
 }
 
@@ -220,7 +167,7 @@ void blocks_view::look_for_wanted(const query::block_table& table) {
   const auto found = std::find_if(table.rows.begin(), table.rows.end(),
                                   [this](const query::block_row& row) { return row.block == wanted_.block; });
   if (found != table.rows.end()) {
-    scroll_to_ = found - table.rows.begin();
+    tables_.scroll_to(static_cast<std::size_t>(found - table.rows.begin()));
     wanted_ = {};
   } else if (wanted_.tries++ == 0 && table.rows.size() < table.count) {
     wanted_rows_ = query::block_table::row_limit;
@@ -363,131 +310,129 @@ void blocks_view::draw_footer(const view_context& with, const query::block_table
 }
 
 void blocks_view::draw_table(const view_context& with, const query::block_table& table, bool footer) {
-  ImVec2 room = ImGui::GetContentRegionAvail();
-  if (footer) room.y -= ImGui::GetTextLineHeightWithSpacing();
-  const float row_height = ImGui::GetTextLineHeight() + ImGui::GetStyle().CellPadding.y * 2;
-  const float bar = ImGui::GetStyle().ScrollbarSize;
-  const bool sideways = room.x - bar - with.px(2) < with.px(min_width);
-  const float level_bar = sideways ? bar : 0;  // height of ImGui's horizontal scroll bar
-  const auto fits = static_cast<std::int64_t>(std::max(1.0F, std::floor((room.y - level_bar) / row_height) - 1));
-  const auto rows = static_cast<std::int64_t>(std::min<std::uint64_t>(table.count, query::block_table::row_limit));
-  const auto known = static_cast<std::int64_t>(table.rows.size());
-  const std::int64_t last_first = std::max<std::int64_t>(0, rows - fits);
-  const ImVec2 origin = ImGui::GetCursorScreenPos();
-  if (scroll_to_ && (*scroll_to_ < first_ || *scroll_to_ >= first_ + fits)) first_ = *scroll_to_ - fits / 2;
-  scroll_to_.reset();
-  if (ImGui::IsWindowHovered() && ImGui::GetIO().MouseWheel != 0)
-    first_ -= static_cast<std::int64_t>(std::lround(ImGui::GetIO().MouseWheel * 3));
-  row_scroll_bar(with, {origin.x + room.x - bar, origin.y + row_height}, {bar, room.y - row_height}, rows, fits,
-                 first_);
-  first_ = std::clamp<std::int64_t>(first_, 0, last_first);
-  ImGui::SetCursorScreenPos(origin);
-  // A click anywhere on a row selects it, so columns can be resized only at their headings.
-  const ImGuiTableFlags flags = ImGuiTableFlags_Sortable | ImGuiTableFlags_Resizable | ImGuiTableFlags_Hideable |
-                                ImGuiTableFlags_Reorderable | ImGuiTableFlags_NoSavedSettings |
-                                ImGuiTableFlags_ScrollX | ImGuiTableFlags_BordersInnerH |
-                                ImGuiTableFlags_NoBordersInBody;
-  const auto shown = shown_columns(with);
-  // ImGui stores the column settings of a table by the table's id, so a different number of columns requires a
-  // different id.
-  if (!ImGui::BeginTable(shown.size() == columns.size() ? "blocks of ranks" : "blocks", static_cast<int>(shown.size()),
-                         flags, {room.x - bar - with.px(2), room.y}, sideways ? with.px(min_width) : 0))
-    return;
-  for (const column& each : shown) {
-    ImGuiTableColumnFlags own = ImGuiTableColumnFlags_WidthStretch;
-    if (each.sort == unsorted) own |= ImGuiTableColumnFlags_NoSort;
-    if (each.hidden) own |= ImGuiTableColumnFlags_DefaultHide;
-    if (each.metrics) own |= ImGuiTableColumnFlags_PreferSortDescending;
-    if (each.sort == block_column::bytes) own |= ImGuiTableColumnFlags_DefaultSort;
-    ImGui::TableSetupColumn(each.title, own, each.width, static_cast<ImGuiID>(each.sort));
-  }
-  sort_as_wanted();
-  draw_headings();
-  if (ImGuiTableSortSpecs* specs = ImGui::TableGetSortSpecs(); specs != nullptr && specs->SpecsDirty) {
-    if (specs->SpecsCount > 0) {
-      sort_ = static_cast<block_column>(specs->Specs[0].ColumnUserID);
-      descending_ = specs->Specs[0].SortDirection == ImGuiSortDirection_Descending;
-    }
-    specs->SpecsDirty = false;
-  }
-  if (known < std::min(rows, first_ + fits)) wanted_rows_ = query::block_table::row_limit;
-  const table_content content = make_content(with, table);
-  for (std::int64_t i = first_; i < std::min(known, first_ + fits); ++i)
-    draw_row(with, content, table, static_cast<std::size_t>(i));
-  ImGui::EndTable();
-  menu_.scroll_by_keys(first_, fits, known);
-}
-
-/// Sorts by the column that a command named. Has the same effect as a click on the column's heading.
-void blocks_view::sort_as_wanted() {
-  const auto found =
-      std::find_if(columns.begin(), columns.end(), [this](const column& c) { return c.title == sort_wanted_; });
-  if (found != columns.end() && found->sort != unsorted)
-    ImGui::TableSetColumnSortDirection(static_cast<int>(found - columns.begin()),
-                                       found->metrics ? ImGuiSortDirection_Descending : ImGuiSortDirection_Ascending,
-                                       false);
-  sort_wanted_.clear();
-}
-
-/// Works like ImGui::TableHeadersRow(), but right-aligns the titles of numeric columns, as their numbers are.
-void blocks_view::draw_headings() {
-  ImGui::TableNextRow(ImGuiTableRowFlags_Headers);
-  for (int i = 0; i < ImGui::TableGetColumnCount(); ++i) {
-    if (!ImGui::TableSetColumnIndex(i)) continue;
-    const column& each = columns[static_cast<std::size_t>(i)];
-    if (each.metrics) {
-      const bool sorted = (ImGui::TableGetColumnFlags(i) & ImGuiTableColumnFlags_IsSorted) != 0;
-      const float arrow = sorted ? ImGui::GetFontSize() * 0.65F + ImGui::GetStyle().FramePadding.x : 0;
-      const float room = ImGui::GetContentRegionAvail().x - ImGui::CalcTextSize(each.title).x - arrow;
-      if (room > 0) ImGui::SetCursorPosX(ImGui::GetCursorPosX() + room);
-    }
-    ImGui::PushID(i);
-    ImGui::TableHeader(each.title);
-    if (each.tip != nullptr && ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal)) ImGui::SetTooltip("%s", each.tip);
-    ImGui::PopID();
-  }
-}
-
-void blocks_view::draw_row(const view_context& with, const table_content& content, const query::block_table& table,
-                           std::size_t at) {
-  const query::block_row& row = table.rows[at];
-  const selection& chosen = with.state.selected();
-  const bool selected = chosen.kind == selection_kind::block && chosen.id == trace::raw(row.block);
-  on_screen_.push_back(row.block);
-  ImGui::TableNextRow();
-  ImGui::PushID(static_cast<int>(trace::raw(row.block)));
-  bool first = true;
-  for (const column& each : shown_columns(with)) {
-    if (!ImGui::TableNextColumn()) continue;
-    if (first) {
-      const ImVec2 begin = ImGui::GetCursorPos();
-      if (menu_.item(with, content, at, selected, ImGuiSelectableFlags_AllowDoubleClick)) {
-        with.commands.invoke("selection.set", select_block(with, row.block));
-        if (ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) with.commands.invoke("selection.reveal");
-      }
-      ImGui::SetCursorPos(begin);
-    }
-    first = false;
-    draw_cell(with, table, at, each.cell);
-  }
-  ImGui::PopID();
-}
-
-table_content blocks_view::make_content(const view_context& with, const query::block_table& table) {
-  const std::span<const column> shown = shown_columns(with);
-  table_content content{"Blocks", std::span(block_columns).first(shown.size()), table.rows.size()};
-  content.cells = [&, shown](std::size_t row, std::vector<table_cell>& to) {
-    for (const column& each : shown) to.push_back(cell(with, table, row, each.cell));
+  table_model model = make_table(with, table);
+  model.total = static_cast<std::size_t>(std::min<std::uint64_t>(table.count, query::block_table::row_limit));
+  model.load = [this] { wanted_rows_ = query::block_table::row_limit; };
+  model.sort = [this](int key, bool descending) {
+    sort_ = static_cast<block_column>(key);
+    descending_ = descending;
   };
-  content.target = [&](std::size_t row) {
-    row_target target;
-    target.shows = select_block(with, table.rows[row].block);
-    target.lists_blocks = false;
-    return target;
+  model.key = [&](std::size_t row) { return trace::raw(table.rows[row].block); };
+  model.chosen = [&](std::size_t row) { return with.state.selected() == select_block(with, table.rows[row].block); };
+  model.click = [&](std::size_t row, std::size_t) {
+    with.commands.invoke("selection.set", select_block(with, table.rows[row].block));
   };
-  content.more = [&](std::size_t row) { filter_entries(with, table, row); };
-  content.whole = [this](bool save) { whole_wanted_ = save; };
-  return content;
+  model.double_click = [&](std::size_t) { with.commands.invoke("selection.reveal"); };
+  model.menu = [&](std::size_t row) { filter_entries(with, table, row); };
+  model.whole = [this](bool save) { whole_wanted_ = save; };
+  model.target = [&](std::size_t row) {
+    return row_target{.shows = select_block(with, table.rows[row].block), .lists_blocks = false};
+  };
+  const drawn_table drawn = tables_.draw(with, model,
+                                         {.scrolls = true,
+                                          .height = footer ? -ImGui::GetTextLineHeightWithSpacing() : 0,
+                                          .shares_width = true,
+                                          .adjustable = true,
+                                          .least_width = with.px(min_width)});
+  for (const std::size_t row : drawn.visible) on_screen_.push_back(table.rows[row].block);
+}
+
+table_model blocks_view::make_table(const view_context& with, const query::block_table& table) {
+  using query::block_row;
+  table_of<block_row> model("Blocks", table.rows);
+  const auto sorted_by = [](table_column& made, block_column key, float width) -> table_column& {
+    made.key = static_cast<int>(key);
+    return made.wide(width);
+  };
+  const auto if_freed = [](const block_row& each, auto value) {
+    return each.died == trace::unknown_time ? table_cell::none("never") : value;
+  };
+  const auto use = [&table](time_ns time) {
+    if (!table.uses_known) return table_cell::none();
+    return time == trace::unknown_time ? table_cell::none("never") : table_cell::moment(time);
+  };
+  sorted_by(model.bytes("Size", "bytes", [](const auto& each) { return each.bytes; }), block_column::bytes, 84)
+      .sorted_at_first();
+  model
+      .text("Allocated by", "asked_by",
+            [&](const auto&, std::size_t row) {
+              return row < table.asked_by.size() ? table.names[table.asked_by[row]] : std::string();
+            })
+      .wide(250)
+      .unsorted();
+  sorted_by(model.text("Category", "category",
+                       [&](const auto& each) {
+                         const index::block_category& category = each.category;
+                         if (category.kind == index::category::none) return table_cell::text("");
+                         return table_cell::text(index::category_name(category.kind))
+                             .marked(with.colours.categories[static_cast<std::size_t>(category.kind)])
+                             .explained(std::string(category.exact() ? "exact: " : "inferred: ") +
+                                        std::string(index::get_words(category.why)));
+                       }),
+            block_column::category, 124);
+  sorted_by(model.moment("Allocated", "allocated_ns", [](const auto& each) { return each.born; }), block_column::born,
+            92)
+      .tip("When the allocation call returned, in host time.");
+  sorted_by(model.moment("Freed", "freed_ns",
+                         [=](const auto& each) { return if_freed(each, table_cell::moment(each.died)); }),
+            block_column::died, 92)
+      .tip("When the program freed the block, in host time. GPU work that uses it may still be pending.");
+  sorted_by(model.duration("Lifetime", "lifetime_ns",
+                           [](const auto& each) {
+                             return each.died == trace::unknown_time ? std::nullopt
+                                                                     : std::optional(each.died - each.born);
+                           }),
+            block_column::lifetime, 84);
+  sorted_by(model.moment("Last use", "last_use_ns", [=](const auto& each) { return use(each.last_use); }),
+            block_column::last_use, 92)
+      .tip("When the program launched the last kernel or copy that uses the block. The GPU may have run it later.");
+  sorted_by(model.duration("Idle since last use", "held_unused_ns",
+                           [&, end = with.state.active()->span.end](const auto& each) {
+                             return table.uses_known ? std::optional(query::idle_at_end(each, end)) : std::nullopt;
+                           }),
+            block_column::idle, 124)
+      .tip("Time from the last use (or the allocation, if never used) until the block was freed.");
+  model
+      .count("Step", "step",
+             [&](const auto&, std::size_t row) {
+               return row < table.steps.size() && table.steps[row] >= 0
+                          ? table_cell::text(std::to_string(table.steps[row]))
+                          : table_cell::none();
+             })
+      .tip("The step in which the block was allocated.")
+      .wide(48)
+      .unsorted();
+  sorted_by(model.add(cell_type::address, "Address", "address",
+                      [&table](std::size_t row) { return table.rows[row].address; }),
+            block_column::address, 128);
+  sorted_by(model.text("Name", "name", [&](const auto& each) { return with.text(each.name); }), block_column::name,
+            110);
+  sorted_by(model.text("Layer", "layer",
+                       [&](const auto& each) {
+                         return table_cell::text(get_name(each.layer))
+                             .marked(with.colours.layers[static_cast<std::size_t>(each.layer)]);
+                       }),
+            block_column::layer, 96)
+      .hidden_at_first();
+  sorted_by(model.text("Kind", "kind", [](const auto& each) { return get_name(each.kind); }), block_column::kind, 74)
+      .hidden_at_first();
+  sorted_by(model.moment("First use", "first_use_ns", [=](const auto& each) { return use(each.first_use); }),
+            block_column::first_use, 92)
+      .tip("When the first kernel or copy that uses the block was enqueued.")
+      .hidden_at_first();
+  model
+      .count("Uses", "uses",
+             [&](const auto& each) { return table.uses_known ? std::optional(each.uses) : std::nullopt; })
+      .tip("Number of kernels and copies that use the block.")
+      .wide(60)
+      .unsorted()
+      .hidden_at_first();
+  if (has_several_processes(with))
+    model.text("Rank", "rank", [&](const auto& each) { return process_words(with, each.process); })
+        .tip("The rank of the process that allocated the block, or the process itself if it has no rank.")
+        .wide(70)
+        .unsorted();
+  return model;
 }
 
 /// Adds menu entries that limit the list to blocks similar to this one.
@@ -507,74 +452,6 @@ void blocks_view::filter_entries(const view_context& with, const query::block_ta
   if (ImGui::MenuItem("Remove all filters", nullptr, false, filter_ != blocks_filter{})) filter_ = {};
   ImGui::Separator();
   if (filter_ != before) start_over();
-}
-
-void blocks_view::draw_cell(const view_context& with, const query::block_table& table, std::size_t at,
-                            block_cell subject) {
-  const query::block_row& row = table.rows[at];
-  if (subject == block_cell::category) return draw_category(with, row.category);
-  if (subject == block_cell::layer) swatch(with, with.colours.layers[static_cast<std::size_t>(row.layer)]);
-  const table_cell value = cell(with, table, at, subject);
-  const auto found =
-      std::find_if(columns.begin(), columns.end(), [subject](const column& c) { return c.cell == subject; });
-  if (found->metrics) return right_text(value.shown(), value.muted());
-  clipped_text(value.shown(), ImGui::GetContentRegionAvail().x);
-}
-
-table_cell blocks_view::cell(const view_context& with, const query::block_table& table, std::size_t at,
-                             block_cell subject) {
-  const query::block_row& row = table.rows[at];
-  const bool kept = row.died == trace::unknown_time;
-  const auto use = [&](time_ns time) {
-    if (!table.uses_known) return table_cell::none();
-    return time == trace::unknown_time ? table_cell::none("never") : table_cell::moment(time);
-  };
-  switch (subject) {
-    case block_cell::size:
-      return table_cell::bytes(row.bytes);
-    case block_cell::line:
-      return table_cell::text(at < table.asked_by.size() ? table.names[table.asked_by[at]] : std::string());
-    case block_cell::category:
-      return table_cell::text(row.category.kind == index::category::none ? ""
-                                                                         : index::category_name(row.category.kind));
-    case block_cell::born:
-      return table_cell::moment(row.born);
-    case block_cell::died:
-      return kept ? table_cell::none("never") : table_cell::moment(row.died);
-    case block_cell::lifetime:
-      return kept ? table_cell::none() : table_cell::duration(row.died - row.born);
-    case block_cell::first_use:
-      return use(row.first_use);
-    case block_cell::last_use:
-      return use(row.last_use);
-    case block_cell::idle:
-      return table.uses_known ? table_cell::duration(query::idle_at_end(row, with.state.active()->span.end))
-                              : table_cell::none();
-    case block_cell::uses:
-      return table.uses_known ? table_cell::count(row.uses) : table_cell::none();
-    case block_cell::step:
-      return at < table.steps.size() && table.steps[at] >= 0 ? table_cell::text(std::to_string(table.steps[at]))
-                                                             : table_cell::none();
-    case block_cell::address:
-      return table_cell::address(row.address);
-    case block_cell::layer:
-      return table_cell::text(get_name(row.layer));
-    case block_cell::kind:
-      return table_cell::text(get_name(row.kind));
-    case block_cell::name:
-      return table_cell::text(with.text(row.name));
-    case block_cell::process:
-      return table_cell::text(process_words(with, row.process));
-  }
-  return table_cell::none();
-}
-
-void blocks_view::draw_category(const view_context& with, const index::block_category& category) {
-  if (category.kind == index::category::none) return;
-  swatch(with, with.colours.categories[static_cast<std::size_t>(category.kind)]);
-  clipped_text(index::category_name(category.kind), ImGui::GetContentRegionAvail().x);
-  if (!ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal)) return;
-  ImGui::SetTooltip("%s: %s", category.exact() ? "exact" : "inferred", index::get_words(category.why).data());
 }
 
 }  // namespace sluice::gui

@@ -5,33 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "app/gui/views/row_menu.hpp"
+#include "app/gui/views/table/view_tables.hpp"
 #include "core/metrics/report.hpp"
 
 namespace sluice::gui {
 
-/// The columns of the list of blocks.
-enum class block_cell : std::uint8_t {
-  size,
-  line,
-  category,
-  born,
-  died,
-  lifetime,
-  last_use,
-  idle,
-  step,
-  address,
-  name,
-  layer,
-  kind,
-  first_use,
-  uses,
-  process
-};
-
-/// Lists the blocks that were live in the selected range, at a moment, or in the whole recording, with filters. Scrolls
-/// by row index, because a float is not precise enough to address the rows of a long recording in pixels.
+/// Lists the blocks that were live in the selected range, at a moment, or in the whole recording, with filters. The
+/// engine filters and sorts them.
 class blocks_view final : public view {
  public:
   [[nodiscard]] const char* name() const override { return "Blocks"; }
@@ -67,17 +47,9 @@ class blocks_view final : public view {
   void draw_group_filter(const view_context& with);
   void draw_footer(const view_context& with, const query::block_table& table) const;
   void draw_table(const view_context& with, const query::block_table& table, bool footer);
-  void sort_as_wanted();
-  static void draw_headings();
-  void draw_row(const view_context& with, const table_content& content, const query::block_table& table,
-                std::size_t at);
-  static void draw_cell(const view_context& with, const query::block_table& table, std::size_t at, block_cell subject);
-  [[nodiscard]] static table_cell cell(const view_context& with, const query::block_table& table, std::size_t at,
-                                       block_cell subject);
-  [[nodiscard]] table_content make_content(const view_context& with, const query::block_table& table);
+  [[nodiscard]] table_model make_table(const view_context& with, const query::block_table& table);
   void filter_entries(const view_context& with, const query::block_table& table, std::size_t at);
-  void take_whole(const view_context& with, const table_content& content, const query::block_table& table);
-  static void draw_category(const view_context& with, const index::block_category& category);
+  void take_whole(const view_context& with, const query::block_table& table);
 
   screen_slot<query::blocks_query> query_;
   screen_slot<query::blocks_query> ahead_;  ///< Lists the blocks of a long recording until the sorted list is ready.
@@ -90,14 +62,11 @@ class blocks_view final : public view {
   std::optional<symbols::attribution> by_;    ///< None: the attribution of `choose_grouping` applies.
   query::block_column sort_ = query::block_column::bytes;
   bool descending_ = true;
-  std::string sort_wanted_;  ///< Title of the column to sort by next; empty if none.
-  std::int64_t first_ = 0;
   std::uint64_t revealed_ = 0;  ///< Number of the last `reveal_request` that this view handled.
   wanted_block wanted_;
   std::vector<trace::block_id> on_screen_;
   std::uint64_t count_ = 0;
-  std::optional<std::int64_t> scroll_to_;
-  row_menu menu_;
+  view_tables tables_;
   std::optional<bool> whole_wanted_;  ///< Once all rows are known, copy (false) or save (true) the whole table; none:
                                       ///< do neither.
 };

@@ -1,15 +1,13 @@
 #include <algorithm>
-#include <array>
 
-#include "app/gui/views/row_menu.hpp"
+#include "app/gui/views/panel_parts.hpp"
+#include "app/gui/views/table/view_tables.hpp"
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/widgets.hpp"
 #include "app/gui/window/format.hpp"
 
 namespace sluice::gui {
 namespace {
-
-constexpr std::array<table_column, 2> detail_columns = {{{"property", "what"}, {"value", "value"}}};
 
 /// Shows everything that is known about the selected event or block, with links to related items.
 class details_view final : public view {
@@ -45,33 +43,30 @@ class details_view final : public view {
     for (const query::detail& each : found.details)
       column = std::max(column, ImGui::CalcTextSize(each.label.c_str()).x + with.px(16));
     column = std::min(column, ImGui::GetContentRegionAvail().x * 0.45F);
-    table_content content{"Details", detail_columns, found.details.size()};
-    content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
-      to.push_back(table_cell::text(found.details[row].label));
-      to.push_back(table_cell::text(found.details[row].value));
-    };
-    content.target = [&](std::size_t row) {
-      const query::detail& each = found.details[row];
+    table_of<query::detail> table("Details", found.details);
+    table.text("property", "what", [](const auto& each) { return each.label; });
+    table.text("value", "value", [](const auto& each) { return each.value; });
+    table.leads_to([&](const auto& each) {
       row_target target;
       target.shows =
           each.link != trace::event_id::none ? make_event_selection(with, each.link) : select_block(with, each.block);
       if (target.shows.kind == selection_kind::none) target.shows = with.state.selected();
       return target;
-    };
+    });
     for (std::size_t row = 0; row < found.details.size(); ++row) {
       const query::detail& each = found.details[row];
       ImGui::PushID(static_cast<int>(row));
       const ImVec2 begin = ImGui::GetCursorPos();
       const float room = std::max(1.0F, ImGui::GetContentRegionAvail().x - column);
-      rows_.item(with, content, row, false, 0,
-                 {0, ImGui::CalcTextSize(each.value.data(), each.value.data() + each.value.size(), false, room).y});
+      tables_.item(with, table, row,
+                   {0, ImGui::CalcTextSize(each.value.data(), each.value.data() + each.value.size(), false, room).y});
       ImGui::SetCursorPos(begin);
       draw_row(with, each, column);
       ImGui::PopID();
     }
     if (!found.stack.empty()) {
       heading(with, "Stack");
-      stack_lines(with, found.stack, &rows_);
+      stack_lines(with, found.stack, &tables_);
     }
   }
 
@@ -87,14 +82,11 @@ class details_view final : public view {
     const bool followed = link(with, each.value);
     ImGui::PopTextWrapPos();
     if (!followed) return;
-    const document_id here = with.state.active()->id;
-    with.commands.invoke("selection.set", to_event ? selection{here, selection_kind::event, trace::raw(each.link)}
-                                                   : selection{here, selection_kind::block, trace::raw(each.block)});
-    with.commands.invoke("selection.reveal");
+    to_event ? show_event(with, each.link) : show_block(with, each.block);
   }
 
   screen_slot<query::details_query> query_;
-  row_menu rows_;
+  view_tables tables_;
 };
 
 }  // namespace

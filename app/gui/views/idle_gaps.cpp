@@ -8,7 +8,7 @@
 #include "app/gui/views/idle/gap_text.hpp"
 #include "app/gui/views/panel_parts.hpp"
 #include "app/gui/views/process_choice.hpp"
-#include "app/gui/views/row_menu.hpp"
+#include "app/gui/views/table/view_tables.hpp"
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/widgets.hpp"
 #include "core/base/saturating.hpp"
@@ -20,25 +20,6 @@ namespace {
 using metrics::device_activity;
 using metrics::gap_lengths;
 using query::idle_gap_list;
-
-constexpr std::array<table_column, 4> idle_device_columns = {
-    {{"device", "device"}, {"idle", "idle_ns"}, {"share of time", "idle_share"}, {"gaps", "gaps"}}};
-constexpr std::array<table_column, 4> sum_columns = {
-    {{"cause", "cause"}, {"gaps", "gaps"}, {"idle", "idle_ns"}, {"share of idle", "idle_share"}}};
-constexpr std::array<table_column, 6> cause_columns = {{{"host activity", "what_the_host_did"},
-                                                        {"gaps", "gaps"},
-                                                        {"idle", "idle_ns"},
-                                                        {"longest", "longest_ns"},
-                                                        {nullptr, "device"},
-                                                        {nullptr, "saved_ns"}}};
-constexpr std::array<table_column, 8> gap_columns = {{{"host activity", "what_the_host_did"},
-                                                      {"until", "until"},
-                                                      {"length", "length_ns"},
-                                                      {"at", "begin_ns"},
-                                                      {nullptr, "device"},
-                                                      {nullptr, "library"},
-                                                      {nullptr, "line"},
-                                                      {nullptr, "cause"}}};
 
 class idle_gaps_view final : public view {
   static constexpr float min_beside = 820;  // design pixels; in narrower panels the chart is above the tables
@@ -89,9 +70,9 @@ class idle_gaps_view final : public view {
               : "Idle gaps are the times between the kernels and copies of a GPU. Record with \"Timeline\" (File, "
                 "Record a program) to see them.");
     }
-    if (gaps.value != nullptr && gaps.value != shown_) take(gaps.value);
+    if (gaps.value != nullptr) shown_ = gaps.value;
     if (only_ && std::none_of(devices.begin(), devices.end(), [&](const auto& each) { return each.device == *only_; }))
-      take_only({});
+      only_.reset();
     const ImVec2 room = ImGui::GetContentRegionAvail();
     const bool beside = room.x >= with.px(min_beside);
     if (beside) {
@@ -113,21 +94,6 @@ class idle_gaps_view final : public view {
  private:
   static bool has_gaps(const device_activity& device) { return device.kernels > 0; }
 
-  void take(const std::shared_ptr<const idle_gap_list>& result) {
-    shown_ = result;
-    order();
-  }
-  void take_only(std::optional<trace::device_id> device) {
-    only_ = device;
-    order();
-  }
-  void order() {
-    rows_.clear();
-    if (shown_ == nullptr) return;
-    for (std::size_t i = 0; i < shown_->gaps.size(); ++i)
-      if (!only_ || shown_->gaps[i].gap.device == *only_) rows_.push_back(i);
-  }
-
   void draw_head(const view_context& with, const metrics::range_statistics& statistics, time_range range, ImVec2 room) {
     range_line(with, range);
     draw_devices(with, statistics);
@@ -138,35 +104,27 @@ class idle_gaps_view final : public view {
   }
 
   void draw_devices(const view_context& with, const metrics::range_statistics& statistics) {
-    if (!begin_metrics("devices", {"device", "idle", "share of time", "gaps"})) return;
-    std::vector<const device_activity*> shown;
-    for (const device_activity& each : statistics.devices)
-      if (has_gaps(each)) shown.push_back(&each);
-    table_content content{"Idle time by device", idle_device_columns, shown.size()};
-    content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
-      const device_activity& each = *shown[row];
+    table_of<device_activity> table("Idle time by device", statistics.devices, has_gaps);
+    table.text("device", "device", [&](const auto& each) { return device_words(with, each.device); });
+    table.duration("idle", "idle_ns", [&](const auto& each) {
       const metrics::device_idle* idle = find_idle(each.device);
-      const time_ns working = idle == nullptr ? 0 : idle->span.length();
-      to.push_back(table_cell::text(device_words(with, each.device)));
-      to.push_back(idle == nullptr ? table_cell::none() : table_cell::duration(idle->idle()));
-      to.push_back(working > 0 ? table_cell::share(static_cast<double>(idle->idle()) / static_cast<double>(working))
-                               : table_cell::none());
+      return idle == nullptr ? std::nullopt : std::optional(idle->idle());
+    });
+    table.share("share of time", "idle_share", [&](const auto& each) -> std::optional<double> {
+      const metrics::device_idle* idle = find_idle(each.device);
+      if (idle == nullptr || idle->span.length() <= 0) return std::nullopt;
+      return static_cast<double>(idle->idle()) / static_cast<double>(idle->span.length());
+    });
+    table.count("gaps", "gaps", [&](const auto& each) {
       const auto found = shown_ == nullptr ? nullptr : find_lengths(each.device);
-      to.push_back(found == nullptr ? table_cell::none() : table_cell::count(found->count));
-    };
-    for (std::size_t i = 0; i < shown.size(); ++i) {
-      const device_activity& each = *shown[i];
-      ImGui::PushID(static_cast<int>(i));
-      if (table_.begin_row(with, content, i, only_ == each.device))
-        take_only(only_ == each.device ? std::nullopt : std::optional(each.device));
-      if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal))
-        ImGui::SetTooltip(
-            "Idle: the time between the first and the last GPU work during which nothing ran.\n"
-            "Gaps: the single idle times. Click to show only this device.");
-      row_menu::draw_cells(table_.cells(content, i));
-      ImGui::PopID();
-    }
-    ImGui::EndTable();
+      return found == nullptr ? std::nullopt : std::optional(found->count);
+    });
+    table.choose([&](const auto& each) { return only_ == each.device; });
+    table.on_click([&](const auto& each) { only_ = only_ == each.device ? std::nullopt : std::optional(each.device); });
+    table.tip =
+        "Idle: the time between the first and the last GPU work during which nothing ran.\n"
+        "Gaps: the single idle times. Click to show only this device.";
+    tables_.draw(with, table);
   }
 
   [[nodiscard]] const metrics::device_idle* find_idle(trace::device_id device) const {
@@ -268,21 +226,13 @@ class idle_gaps_view final : public view {
       if (each.count > 0) shown.push_back(each);
     std::stable_sort(shown.begin(), shown.end(), [](const auto& a, const auto& b) { return a.total > b.total; });
     heading(with, "By cause");
-    if (!begin_metrics("sums", {"cause", "gaps", "idle", "share of idle"})) return;
-    table_content content{"Idle time by cause", sum_columns, shown.size()};
-    content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
-      to.push_back(table_cell::text(std::string(metrics::get_words(shown[row].cause))));
-      to.push_back(table_cell::count(shown[row].count));
-      to.push_back(table_cell::duration(shown[row].total));
-      to.push_back(table_cell::share(static_cast<double>(shown[row].total) / static_cast<double>(idle)));
-    };
-    for (std::size_t i = 0; i < shown.size(); ++i) {
-      ImGui::PushID(static_cast<int>(i));
-      table_.begin_row(with, content, i);
-      row_menu::draw_cells(table_.cells(content, i));
-      ImGui::PopID();
-    }
-    ImGui::EndTable();
+    table_of<metrics::cause_time> table("Idle time by cause", shown);
+    table.text("cause", "cause", [](const auto& each) { return std::string(metrics::get_words(each.cause)); });
+    table.count("gaps", "gaps", [](const auto& each) { return each.count; });
+    table.duration("idle", "idle_ns", [](const auto& each) { return each.total; });
+    table.share("share of idle", "idle_share",
+                [idle](const auto& each) { return static_cast<double>(each.total) / static_cast<double>(idle); });
+    tables_.draw(with, table);
     if (launches.launches > 0)
       remark(with, format_count(launches.launches) + " launches at " + format_time(launches.period()) +
                        " each against " + format_time(launches.work_per_launch()) +
@@ -294,46 +244,32 @@ class idle_gaps_view final : public view {
   void draw_causes(const view_context& with) {
     heading(with, "By cause and line");
     if (shown_->lines.empty()) return remark(with, "None.");
-    if (!begin_metrics("causes", {"host activity", "gaps", "idle", "longest"})) return;
-    std::vector<const query::gap_line*> lines;
-    for (const query::gap_line& each : shown_->lines)
-      if (!only_ || each.device == *only_) lines.push_back(&each);
+    table_of<query::gap_line> table("Idle time by cause and line", shown_->lines,
+                                    [this](const auto& each) { return !only_ || each.device == *only_; });
     const auto words_of_line = [&](const query::gap_line& each) {
       return describe_cause(each.cause, with.text(each.call), each.place, each.stack_is_next);
     };
-    table_content content{"Idle time by cause and line", cause_columns, lines.size()};
-    content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
-      const query::gap_line& each = *lines[row];
-      to.push_back(table_cell::text(words_of_line(each)));
-      to.push_back(table_cell::count(each.count));
-      to.push_back(table_cell::duration(each.total));
-      to.push_back(table_cell::duration(each.longest));
-      to.push_back(table_cell::text(device_words(with, each.device)));
-      to.push_back(table_cell::duration(each.saved));
-    };
-    content.target = [&](std::size_t row) {
+    table.text("host activity", "what_the_host_did", words_of_line);
+    table.count("gaps", "gaps", [](const auto& each) { return each.count; });
+    table.duration("idle", "idle_ns", [](const auto& each) { return each.total; });
+    table.duration("longest", "longest_ns", [](const auto& each) { return each.longest; });
+    table.text("", "device", [&](const auto& each) { return device_words(with, each.device); });
+    table.duration("", "saved_ns", [](const auto& each) { return each.saved; });
+    table.leads_to([](const auto& each) {
       row_target target;
-      target.range = lines[row]->longest_gap;
-      if (!lines[row]->place.empty()) target.line = lines[row]->line;
+      target.range = each.longest_gap;
+      if (!each.place.empty()) target.line = each.line;
       return target;
-    };
-    for (std::size_t i = 0; i < lines.size(); ++i) {
-      const query::gap_line& each = *lines[i];
-      ImGui::PushID(static_cast<int>(i));
-      if (table_.begin_row(with, content, i)) show_range(with, each.longest_gap);
-      const std::string words = words_of_line(each);
-      if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal) && begin_tip(with)) {
-        ImGui::TextUnformatted(words.c_str());
-        tip_field(with, "possible saving", format_time(each.saved), with.px(110));
-        if (const std::string_view range = with.text(each.range); !range.empty())
-          tip_field(with, "in the range", range.substr(0, 200), with.px(110));
-        ImGui::TextDisabled("Click to go to the longest gap.");
-        end_tip();
-      }
-      row_menu::draw_cells(std::span(table_.cells(content, i)).first(4));
-      ImGui::PopID();
-    }
-    ImGui::EndTable();
+    });
+    table.on_click([&](const auto& each) { show_range(with, each.longest_gap); });
+    table.explain([&](const auto& each) {
+      ImGui::TextUnformatted(words_of_line(each).c_str());
+      tip_field(with, "possible saving", format_time(each.saved), with.px(110));
+      if (const std::string_view range = with.text(each.range); !range.empty())
+        tip_field(with, "in the range", range.substr(0, 200), with.px(110));
+    });
+    table.tip = "Click to go to the longest gap.";
+    tables_.draw(with, table);
   }
 
   void draw_gaps(const view_context& with) {
@@ -341,39 +277,42 @@ class idle_gaps_view final : public view {
     std::uint64_t total = 0;
     for (const auto& [device, lengths] : shown_->lengths)
       if (!only_ || device == *only_) total += lengths.count;
-    heading(with, rows_.size() < total
-                      ? "The longest " + format_count(rows_.size()) + " of " + format_some(total, "gap")
-                      : format_some(total, "gap") + ", longest first");
-    if (rows_.empty()) return remark(with, "No gaps.");
+    table_of<query::listed_gap> table("Idle gaps", shown_->gaps,
+                                      [this](const auto& each) { return !only_ || each.gap.device == *only_; });
+    heading(with, table.rows < total ? "The longest " + format_count(table.rows) + " of " + format_some(total, "gap")
+                                     : format_some(total, "gap") + ", longest first");
+    if (table.rows == 0) return remark(with, "No gaps.");
     draw_stacks(with);
     const bool several = shown_->lengths.size() > 1 && !only_;
-    if (!begin_metrics("gaps", {"host activity", "until", "length", "at"})) return;
-    table_content content{"Idle gaps", gap_columns, rows_.size()};
-    content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
-      const query::listed_gap& each = shown_->gaps[rows_[row]];
+    table.text("host activity", "what_the_host_did", [&](const auto& each) {
       const std::string words = describe_gap(each.gap.cause, with.text(each.gap.call), each.host);
-      to.push_back(table_cell::words(several ? device_words(with, each.gap.device) + ": " + words : words, words));
-      to.push_back(table_cell::text(slice_kind_name(each.gap.after_kind)));
-      to.push_back(table_cell::duration(each.gap.span.length()));
-      to.push_back(table_cell::moment(each.gap.span.begin));
-      to.push_back(table_cell::text(device_words(with, each.gap.device)));
-      to.push_back(table_cell::text(each.host.library));
-      to.push_back(table_cell::text(each.host.place));
-      to.push_back(table_cell::text(std::string(metrics::get_word(each.gap.cause))));
-    };
-    content.target = [&](std::size_t row) {
-      const query::listed_gap& each = shown_->gaps[rows_[row]];
+      return table_cell::words(several ? device_words(with, each.gap.device) + ": " + words : words, words);
+    });
+    table.text("until", "until", [](const auto& each) { return slice_kind_name(each.gap.after_kind); });
+    table.duration("length", "length_ns", [](const auto& each) { return each.gap.span.length(); });
+    table.moment("at", "begin_ns",
+                 [](const auto& each) { return table_cell::moment(each.gap.span.begin).in(tone::muted); });
+    table.text("", "device", [&](const auto& each) { return device_words(with, each.gap.device); });
+    table.text("", "library", [](const auto& each) { return each.host.library; });
+    table.text("", "line", [](const auto& each) { return each.host.place; });
+    table.text("", "cause", [](const auto& each) { return std::string(metrics::get_word(each.gap.cause)); });
+    table.source = shown_;
+    table.variant = only_ ? trace::raw(*only_) + 1 : 0;
+    table.leads_to([&](const auto& each) {
       row_target target;
       target.shows = make_event_selection(with, each.gap.after);
       target.range = each.gap.span;
       if (!each.host.place.empty()) target.line = each.host.line;
       return target;
-    };
-    ImGuiListClipper rows;
-    rows.Begin(static_cast<int>(rows_.size()));
-    while (rows.Step())
-      for (int i = rows.DisplayStart; i < rows.DisplayEnd; ++i) draw_gap(with, content, static_cast<std::size_t>(i));
-    ImGui::EndTable();
+    });
+    table.choose([&](const auto& each) { return chosen_ == each.gap.span; });
+    table.on_click([&](const auto& each) {
+      chosen_ = each.gap.span;
+      with.commands.invoke("selection.set", make_event_selection(with, each.gap.after));
+      show_range(with, each.gap.span);
+    });
+    table.explain([&](const auto& each) { draw_gap_tip(with, each); });
+    tables_.draw(with, table);
   }
 
   /// Draws the stacks of the chosen gap: what the host did in it, and the call that ended it.
@@ -390,7 +329,7 @@ class idle_gaps_view final : public view {
   }
 
   static void draw_stack(const view_context& with, const char* title, const std::vector<symbols::frame_line>& stack,
-                         row_menu& rows) {
+                         view_tables& rows) {
     if (stack.empty()) return;
     ImGui::PushID(title);
     remark(with, title);
@@ -398,54 +337,35 @@ class idle_gaps_view final : public view {
     ImGui::PopID();
   }
 
-  void draw_gap(const view_context& with, const table_content& content, std::size_t row) {
-    const query::listed_gap& each = shown_->gaps[rows_[row]];
+  static void draw_gap_tip(const view_context& with, const query::listed_gap& each) {
     const metrics::idle_gap& gap = each.gap;
-    ImGui::PushID(static_cast<int>(row));
-    if (table_.begin_row(with, content, row, chosen_ == gap.span)) {
-      chosen_ = gap.span;
-      with.commands.invoke("selection.set",
-                           selection{with.state.active()->id, selection_kind::event, trace::raw(gap.after)});
-      show_range(with, gap.span);
-    }
-    const std::string words = describe_gap(gap.cause, with.text(gap.call), each.host);
     const std::string_view after = with.text(gap.after_name);
-    if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal) && begin_tip(with)) {
-      const float wide = with.px(110);
-      tip_field(with, "device", device_words(with, gap.device), wide);
-      tip_field(with, "from", format_moment(gap.span.begin), wide);
-      tip_field(with, "idle for", format_time(gap.span.length()), wide);
-      tip_field(with, "after", slice_kind_name(gap.before), wide);
-      tip_field(with, "host", words, wide);
-      if (const std::string did = describe_samples(each.host); !did.empty())
-        tip_field(with, "samples", format_share(each.host.share) + ": " + did, wide);
-      if (const std::string_view range = with.text(gap.range); !range.empty())
-        tip_field(with, "in the range", range.substr(0, 200), wide);
-      tip_field(with, "time in the gap", format_time(gap.caused), wide);
-      tip_field(with, "ended by",
-                std::string(slice_kind_name(gap.after_kind)) + (after.empty() ? "" : ": ") +
-                    std::string(after.substr(0, 200)),
-                wide);
-      end_tip();
-    }
-    const std::vector<table_cell>& cells = table_.cells(content, row);
-    first_cell(cells[0].shown());
-    metric_cell(cells[1].shown());
-    metric_cell(cells[2].shown());
-    metric_cell(cells[3].shown(), true);
-    ImGui::PopID();
+    const float wide = with.px(110);
+    tip_field(with, "device", device_words(with, gap.device), wide);
+    tip_field(with, "from", format_moment(gap.span.begin), wide);
+    tip_field(with, "idle for", format_time(gap.span.length()), wide);
+    tip_field(with, "after", slice_kind_name(gap.before), wide);
+    tip_field(with, "host", describe_gap(gap.cause, with.text(gap.call), each.host), wide);
+    if (const std::string did = describe_samples(each.host); !did.empty())
+      tip_field(with, "samples", format_share(each.host.share) + ": " + did, wide);
+    if (const std::string_view range = with.text(gap.range); !range.empty())
+      tip_field(with, "in the range", range.substr(0, 200), wide);
+    tip_field(with, "time in the gap", format_time(gap.caused), wide);
+    tip_field(
+        with, "ended by",
+        std::string(slice_kind_name(gap.after_kind)) + (after.empty() ? "" : ": ") + std::string(after.substr(0, 200)),
+        wide);
   }
 
   screen_slot<query::idle_gaps_query> gaps_;
   screen_slot<query::statistics_query> statistics_;
   std::shared_ptr<const idle_gap_list> shown_;  ///< The last result, which may be partial.
-  std::vector<std::size_t> rows_;               ///< Indices of the gaps that are listed.
   std::optional<trace::device_id> only_;        ///< Show only gaps of this device; none: of all devices.
   time_range chosen_;                           ///< The gap that was clicked last.
-  row_menu table_;
+  view_tables tables_;
   screen_slot<query::gap_stacks_query> stacks_;  ///< The stacks of the chosen gap.
-  row_menu host_rows_;
-  row_menu next_rows_;
+  view_tables host_rows_;
+  view_tables next_rows_;
 };
 
 }  // namespace

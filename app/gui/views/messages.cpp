@@ -5,16 +5,13 @@
 #include <string>
 #include <vector>
 
-#include "app/gui/views/row_menu.hpp"
+#include "app/gui/views/table/view_tables.hpp"
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/widgets.hpp"
 #include "app/gui/window/format.hpp"
 
 namespace sluice::gui {
 namespace {
-
-constexpr std::array<table_column, 4> message_columns = {
-    {{nullptr, "severity"}, {"message", "message"}, {"at", "time_ns"}, {nullptr, "times"}}};
 
 constexpr float min_beside = 520;  // design pixels; in narrower panels times are below the texts
 
@@ -116,29 +113,29 @@ class messages_view final : public view {
   }
 
   void draw_lines(const view_context& with, const std::vector<line>& lines) {
-    table_content content{"Messages", message_columns, lines.size()};
-    content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
-      const line& each = lines[row];
-      to.push_back(table_cell::text(each.severity));
-      to.push_back(table_cell::words(as_sentence(each.text), each.text));
-      to.push_back(each.time != 0 ? table_cell::moment(each.time) : table_cell::none(""));
-      to.push_back(table_cell::count(each.times));
-    };
-    content.target = [&](std::size_t row) {
+    table_of<line> table("Messages", lines);
+    table.text("", "severity", [](const auto& each) { return each.severity; });
+    table.text("message", "message",
+               [](const auto& each) { return table_cell::words(as_sentence(each.text), each.text); });
+    table.moment("at", "time_ns", [](const auto& each) {
+      return each.time != 0 ? table_cell::moment(each.time) : table_cell::none("");
+    });
+    table.count("", "times", [](const auto& each) { return each.times; });
+    table.leads_to([](const auto& each) {
       row_target target;
-      if (lines[row].time != 0) target.range = time_range{lines[row].time, lines[row].time};
+      if (each.time != 0) target.range = time_range{each.time, each.time};
       return target;
-    };
+    });
     widest_ = 0;
     for (const line& each : lines) widest_ = std::max(widest_, ImGui::CalcTextSize(each.detail.c_str()).x);
     for (std::size_t row = 0; row < lines.size(); ++row) {
       ImGui::PushID(static_cast<int>(row));
-      draw_line(with, content, row, lines[row]);
+      draw_line(with, table, row, lines[row]);
       ImGui::PopID();
     }
   }
 
-  void draw_line(const view_context& with, const table_content& content, std::size_t row, const line& each) {
+  void draw_line(const view_context& with, const table_model& table, std::size_t row, const line& each) {
     const ImVec2 begin = ImGui::GetCursorPos();
     const float room = ImGui::GetContentRegionAvail().x;
     // In a wide panel, times have their own column.
@@ -150,7 +147,7 @@ class messages_view final : public view {
     };
     const std::string text = format::in_window(as_sentence(each.text));
     const float below = each.detail.empty() || beside ? 0 : height(each.detail) + ImGui::GetStyle().ItemSpacing.y;
-    rows_.item(with, content, row, false, 0, {0, height(text) + below});
+    tables_.item(with, table, row, {0, height(text) + below});
     ImGui::SetCursorPos(begin);
     ImGui::TextColored(ImGui::ColorConvertU32ToFloat4(each.colour), "%s", each.sign);
     ImGui::SameLine(with.px(34));
@@ -176,7 +173,7 @@ class messages_view final : public view {
   std::vector<line> lines_;
   float widest_ = 0;  ///< Width of the widest time, in pixels.
   made_of made_of_;
-  row_menu rows_;
+  view_tables tables_;
   bool warns_ = false;
 };
 

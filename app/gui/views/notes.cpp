@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "app/gui/views/note_lists.hpp"
-#include "app/gui/views/row_menu.hpp"
+#include "app/gui/views/table/view_tables.hpp"
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/widgets.hpp"
 #include "app/gui/window/format.hpp"
@@ -18,9 +18,6 @@ namespace sluice::gui {
 namespace {
 
 constexpr std::size_t no_note = ~std::size_t{0};
-
-constexpr std::array<table_column, 4> note_columns = {
-    {{"at", "begin_ns"}, {"about", "about"}, {"text", "text"}, {nullptr, "end_ns"}}};
 
 class notes_view final : public view {
  public:
@@ -254,64 +251,42 @@ class notes_view final : public view {
   }
 
   void draw_list(const view_context& with, const std::vector<user_note>& notes) {
-    const ImGuiTableFlags flags = ImGuiTableFlags_SizingFixedFit | ImGuiTableFlags_NoSavedSettings |
-                                  ImGuiTableFlags_BordersInnerH | ImGuiTableFlags_ScrollY;
-    if (!ImGui::BeginTable("notes", 3, flags)) return;
-    ImGui::TableSetupColumn("at", ImGuiTableColumnFlags_WidthFixed);
-    ImGui::TableSetupColumn("about", ImGuiTableColumnFlags_WidthFixed);
-    ImGui::TableSetupColumn("text", ImGuiTableColumnFlags_WidthStretch);
-    table_content content{"Notes", note_columns, notes.size()};
-    content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
-      to.push_back(table_cell::moment(notes[row].range.begin));
-      to.push_back(table_cell::text(get_words(notes[row])));
-      to.push_back(table_cell::text(printable(notes[row].text)));
-      to.push_back(table_cell::moment(notes[row].range.end));
+    table_of<user_note> table("Notes", notes);
+    table.moment("at", "begin_ns", [](const auto& each) { return each.range.begin; });
+    table.text("about", "about", [](const auto& each) { return table_cell::text(get_words(each)).in(tone::muted); });
+    table_column& text = table.text("text", "text", [](const auto& each) {
+      return each.text.empty() ? table_cell::none("(empty: double-click to edit)")
+                               : table_cell::text(printable(each.text));
+    });
+    text.draw = [&](std::size_t row) {
+      if (row != editing_) return false;
+      draw_editor(*with.state.active(), row);
+      return true;
     };
-    content.target = [&](std::size_t row) {
+    table.moment("", "end_ns", [](const auto& each) { return each.range.end; });
+    table.leads_to([&](const auto& each) {
       row_target target;
-      target.range = notes[row].range;
-      if (notes[row].about != selection_kind::none)
-        target.shows = {with.state.active()->id, notes[row].about, notes[row].id};
+      target.range = each.range;
+      if (each.about != selection_kind::none) target.shows = {with.state.active()->id, each.about, each.id};
       return target;
-    };
-    content.more = [&](std::size_t row) {
+    });
+    table.chosen = [this](std::size_t row) { return row == chosen_; };
+    table.menu = [&](std::size_t row) {
       chosen_ = row;  // The commands of the menu apply to the chosen note.
       for (const char* id : {"notes.edit", "notes.delete"}) command_entry(with, id);
     };
-    ImGuiListClipper clipper;
-    clipper.Begin(static_cast<int>(notes.size()));
-    if (focus_ && editing_ < notes.size()) clipper.IncludeItemByIndex(static_cast<int>(editing_));
-    while (clipper.Step())
-      for (int row = clipper.DisplayStart; row < clipper.DisplayEnd; ++row)
-        draw_row(with, content, notes[static_cast<std::size_t>(row)], static_cast<std::size_t>(row));
-    ImGui::EndTable();
-  }
-
-  void draw_row(const view_context& with, const table_content& content, const user_note& each, std::size_t row) {
-    ImGui::PushID(static_cast<int>(row));
-    ImGui::TableNextRow();
-    ImGui::TableNextColumn();
-    if (rows_.item(with, content, row, row == chosen_, ImGuiSelectableFlags_AllowDoubleClick)) {
-      chosen_ = row;
-      if (ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) {
-        editing_ = row;
-        focus_ = true;
-      }
-      go_to(with.state, with.commands, each);
-    }
-    ImGui::SameLine(0, 0);
-    ImGui::TextUnformatted(format_moment(each.range.begin).c_str());
-    ImGui::TableNextColumn();
-    ImGui::TextDisabled("%s", get_words(each).c_str());
-    ImGui::TableNextColumn();
-    if (row == editing_) {
-      draw_editor(*with.state.active(), row);
-    } else if (each.text.empty()) {
-      ImGui::TextDisabled("(empty: double-click to edit)");
-    } else {
-      clipped_text(printable(each.text), ImGui::GetContentRegionAvail().x);
-    }
-    ImGui::PopID();
+    std::optional<std::size_t> clicked;
+    table.click = [&](std::size_t row, std::size_t) { clicked = row; };
+    table.double_click = [this](std::size_t row) {
+      editing_ = row;
+      focus_ = true;
+    };
+    table_options options{.scrolls = true, .stretched_column = 2};
+    if (focus_) options.keep = editing_;
+    tables_.draw(with, table, options);
+    if (!clicked) return;
+    chosen_ = *clicked;
+    go_to(with.state, with.commands, notes[chosen_]);
   }
 
   void draw_editor(const document& subject, std::size_t row) {
@@ -362,7 +337,7 @@ class notes_view final : public view {
   bool focus_ = false;
   bool fresh_ = false;  ///< The edited note has just been added, so it is discarded unless the user enters a text.
   std::string draft_;
-  row_menu rows_;
+  view_tables tables_;
 };
 
 }  // namespace

@@ -2,7 +2,8 @@
 #include <array>
 #include <set>
 
-#include "app/gui/views/row_menu.hpp"
+#include "app/gui/views/panel_parts.hpp"
+#include "app/gui/views/table/view_tables.hpp"
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/widgets.hpp"
 #include "app/gui/window/format.hpp"
@@ -10,10 +11,6 @@
 
 namespace sluice::gui {
 namespace {
-
-constexpr std::array<table_column, 5> holder_columns = {
-    {{"bytes", "bytes"}, {"owner", "who"}, {nullptr, "blocks"}, {nullptr, "held_bytes"}, {nullptr, "last_use_ns"}}};
-constexpr std::array<table_column, 2> fact_columns = {{{"property", "what"}, {"value", "value"}}};
 
 /// Shows the first allocation that failed because memory ran out: how much memory was available, what occupied it, and
 /// changes with which the allocation would have succeeded. A recording with such a failure opens at that moment, with
@@ -97,22 +94,16 @@ class out_of_memory_view final : public view {
   void draw_failure(const view_context& with, const metrics::report& whole_report,
                     const metrics::out_of_memory_report& report) {
     heading(with, "Out of memory at " + format_moment(report.metrics.time));
-    table_content facts{"Out of memory", fact_columns, report.facts.size()};
-    facts.cells = [&](std::size_t row, std::vector<table_cell>& to) {
-      to.push_back(table_cell::text(report.facts[row].first));
-      to.push_back(table_cell::text(report.facts[row].second));
-    };
-    facts.target = [&](std::size_t) {
-      row_target target;
-      target.shows = make_event_selection(with, report.metrics.event);
-      return target;
-    };
+    table_of<std::pair<std::string, std::string>> facts("Out of memory", report.facts);
+    facts.text("property", "what", [](const auto& each) { return each.first; });
+    facts.text("value", "value", [](const auto& each) { return each.second; });
+    facts.leads_to([&](const auto&) { return row_target{.shows = make_event_selection(with, report.metrics.event)}; });
     for (std::size_t row = 0; row < report.facts.size(); ++row) {
       const auto& [label, said] = report.facts[row];
       ImGui::PushID(static_cast<int>(row));
       const ImVec2 begin = ImGui::GetCursorPos();
       const float room = std::max(1.0F, ImGui::GetContentRegionAvail().x - with.px(90));
-      rows_.item(with, facts, row, false, 0, {0, ImGui::CalcTextSize(said.c_str(), nullptr, false, room).y});
+      tables_.item(with, facts, row, {0, ImGui::CalcTextSize(said.c_str(), nullptr, false, room).y});
       ImGui::SetCursorPos(begin);
       field(with, label, said, with.px(90));
       ImGui::PopID();
@@ -150,7 +141,7 @@ class out_of_memory_view final : public view {
                                  ? "Checked against the memory layout at that moment."
                                  : "Checked by replaying the recorded requests.");
       ImGui::PopStyleColor();
-      if (each.block != trace::block_id::none && link(with, "Select the largest block")) select(with, each.block);
+      if (each.block != trace::block_id::none && link(with, "Select the largest block")) show_block(with, each.block);
       ImGui::EndGroup();
       ImGui::PopID();
     }
@@ -166,26 +157,26 @@ class out_of_memory_view final : public view {
     return text.empty() ? "no stack recorded" : text;
   }
 
-  static table_content make_content(const view_context& with, const metrics::out_of_memory_report& report,
-                                    const char* title, const metrics::oom_list& list, by subject) {
-    table_content content{title, holder_columns, list.lines.size()};
-    content.cells = [&, subject](std::size_t row, std::vector<table_cell>& to) {
-      const metrics::oom_line& each = list.lines[row];
-      const bool pins = each.pinned_bytes > 0;
+  static table_of<metrics::oom_line> make_table(const view_context& with, const metrics::out_of_memory_report& report,
+                                                const char* title, const metrics::oom_list& list, by subject) {
+    table_of<metrics::oom_line> table(title, list.lines);
+    table.bytes("bytes", "bytes",
+                [](const auto& each) { return each.pinned_bytes > 0 ? each.pinned_bytes : each.bytes; });
+    table.text("owner", "who", [&, subject](const auto& each) {
       std::string text = get_words(each, subject) + ", " + format_some(each.blocks, "block");
-      if (pins) text += " of " + format_bytes(each.bytes);
+      if (each.pinned_bytes > 0) text += " of " + format_bytes(each.bytes);
       if (&list == &report.unused)
         text += each.last_use == trace::unknown_time
                     ? ", never used"
                     : ", last used " + format_time(report.metrics.time - each.last_use) + " earlier";
-      to.push_back(table_cell::bytes(pins ? each.pinned_bytes : each.bytes));
-      to.push_back(table_cell::words(text, get_words(each, subject)));
-      to.push_back(table_cell::count(each.blocks));
-      to.push_back(table_cell::bytes(each.bytes));
-      to.push_back(each.last_use == trace::unknown_time ? table_cell::none() : table_cell::moment(each.last_use));
-    };
-    content.target = [&, subject](std::size_t row) {
-      const metrics::oom_line& each = list.lines[row];
+      return table_cell::words(text, get_words(each, subject));
+    });
+    table.count("", "blocks", [](const auto& each) { return each.blocks; });
+    table.bytes("", "held_bytes", [](const auto& each) { return each.bytes; });
+    table.moment("", "last_use_ns", [](const auto& each) {
+      return each.last_use == trace::unknown_time ? std::nullopt : std::optional(each.last_use);
+    });
+    table.leads_to([&, subject](const auto& each) {
       row_target target;
       target.shows = select_block(with, each.largest);
       if (subject != by::category && each.place.known) target.line = each.place.line;
@@ -197,8 +188,8 @@ class out_of_memory_view final : public view {
       if (subject == by::line && each.place.known) blocks.text = symbols::format_place_and_name(each.place.line);
       target.blocks = blocks;
       return target;
-    };
-    return content;
+    });
+    return table;
   }
 
   /// Draws a list. Clicking a row selects and shows the row's largest block.
@@ -207,23 +198,22 @@ class out_of_memory_view final : public view {
     if (list.lines.empty()) return;
     heading(with, title);
     ImGui::PushID(title);
-    const table_content content = make_content(with, report, title, list, subject);
+    const auto table = make_table(with, report, title, list, subject);
     for (std::size_t row = 0; row < list.lines.size(); ++row) {
       const metrics::oom_line& each = list.lines[row];
       ImGui::PushID(static_cast<int>(row));
-      const std::vector<table_cell>& cells = rows_.cells(content, row);
-      const std::string amount = cells[0].shown(), text = cells[1].shown();
+      const std::string amount = table.cell(row, 0).shown(), text = table.cell(row, 1).shown();
       const float left = with.px(subject == by::category ? 115 : 100);
       const ImVec2 begin = ImGui::GetCursorPos();
       const float room = std::max(1.0F, begin.x + ImGui::GetContentRegionAvail().x - left);
-      if (rows_.item(with, content, row, false, 0, {0, ImGui::CalcTextSize(text.c_str(), nullptr, false, room).y}))
-        select(with, each.largest);
+      if (tables_.item(with, table, row, {0, ImGui::CalcTextSize(text.c_str(), nullptr, false, room).y}))
+        show_block(with, each.largest);
       ImGui::SetCursorPos(begin);
       if (subject == by::category) swatch(with, with.colours.categories[static_cast<std::size_t>(each.category)]);
       ImGui::TextDisabled("%s", amount.c_str());
       ImGui::SameLine(left);
       ImGui::PushTextWrapPos(0);
-      if (link(with, text)) select(with, each.largest);
+      if (link(with, text)) show_block(with, each.largest);
       ImGui::PopTextWrapPos();
       ImGui::PopID();
     }
@@ -235,16 +225,11 @@ class out_of_memory_view final : public view {
     ImGui::PopID();
   }
 
-  static void select(const view_context& with, trace::block_id block) {
-    with.commands.invoke("selection.set", selection{with.state.active()->id, selection_kind::block, raw(block)});
-    with.commands.invoke("selection.reveal");
-  }
-
   screen_slot<query::report_query> query_;
   std::optional<failure> failed_at_;
   std::set<document_id> opened_;  ///< Documents whose failure has already been shown.
   bool asking_ = false;
-  row_menu rows_;
+  view_tables tables_;
 };
 
 }  // namespace

@@ -3,44 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/gui/views/item_menu.hpp"
 #include "app/gui/views/shown_range.hpp"
 #include "app/gui/views/widgets.hpp"
 
 namespace sluice::gui {
-
-void metric_heads(std::initializer_list<const char*> titles) {
-  ImGui::TableNextRow();
-  for (const char* const& title : titles) {
-    ImGui::TableNextColumn();
-    if (&title == titles.begin()) {
-      ImGui::TextDisabled("%s", title);
-    } else {
-      right_text(title, true);
-    }
-  }
-}
-
-bool begin_metrics(const char* id, std::initializer_list<const char*> titles) {
-  const ImGuiTableFlags flags =
-      ImGuiTableFlags_SizingFixedFit | ImGuiTableFlags_NoSavedSettings | ImGuiTableFlags_BordersInnerH;
-  constexpr float widest = 64;  // as a multiple of the text size
-  const float width = std::min(ImGui::GetContentRegionAvail().x, ImGui::GetFontSize() * widest);
-  if (!ImGui::BeginTable(id, static_cast<int>(titles.size()), flags, {width, 0})) return false;
-  bool first = true;
-  for (const char* title : titles) {
-    ImGui::TableSetupColumn(title, first ? ImGuiTableColumnFlags_WidthStretch : ImGuiTableColumnFlags_WidthFixed);
-    first = false;
-  }
-  metric_heads(titles);
-  return true;
-}
-
-void first_cell(std::string_view text) { clipped_text(text, ImGui::GetContentRegionAvail().x); }
-
-void metric_cell(std::string_view text, bool muted) {
-  ImGui::TableNextColumn();
-  right_text(text, muted);
-}
 
 bool is_empty(const metrics::range_statistics& statistics) {
   return statistics.memory.empty() && statistics.transfers.empty() && statistics.devices.empty() &&
@@ -102,11 +69,21 @@ void attribution_combo(const view_context& with, const char* id, std::optional<s
       more.c_str());
 }
 
-void show_event(const view_context& with, trace::event_id event) {
-  if (event == trace::event_id::none) return;
-  with.commands.invoke("selection.set", selection{with.state.active()->id, selection_kind::event, trace::raw(event)});
+namespace {
+
+void select_and_show(const view_context& with, const selection& chosen) {
+  if (chosen.kind == selection_kind::none) return;
+  with.commands.invoke("selection.set", chosen);
   with.commands.invoke("selection.reveal");
 }
+
+}  // namespace
+
+void show_event(const view_context& with, trace::event_id event) {
+  select_and_show(with, make_event_selection(with, event));
+}
+
+void show_block(const view_context& with, trace::block_id block) { select_and_show(with, select_block(with, block)); }
 
 void show_range(const view_context& with, time_range range) {
   with.commands.invoke("timeline.go_to", shown_around(range, with.state.active()->active));

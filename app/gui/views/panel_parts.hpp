@@ -1,26 +1,13 @@
 #pragma once
 
-#include <initializer_list>
 #include <string_view>
 
 #include "app/gui/draw/boxes.hpp"
 #include "app/gui/views/view.hpp"
 #include "app/gui/window/format.hpp"
 
-/// Parts that panels with metrics share: tables of numbers, charts over time, and the effects of clicking a row.
+/// Parts that panels with metrics share: charts over time, and the effects of clicking a row.
 namespace sluice::gui {
-
-/// Draws a row of table headings: the first is left-aligned; the others, which are above numbers, are right-aligned.
-void metric_heads(std::initializer_list<const char*> titles);
-/// Begins a table with headings. The number columns are as wide as they need to be; the first column gets the remaining
-/// width. If this returns true, end the table with ImGui::EndTable. The width of the table is limited so that rows are
-/// easy to read.
-bool begin_metrics(const char* id, std::initializer_list<const char*> titles);
-
-/// Draws the first cell of a row (`row_menu::begin_row`), clipped to the cell.
-void first_cell(std::string_view text);
-/// Draws a cell with a number, right-aligned.
-void metric_cell(std::string_view text, bool muted = false);
 
 /// True if a range contains nothing: no memory in use, no copies, no device work, no calls, no threads.
 [[nodiscard]] bool is_empty(const metrics::range_statistics& statistics);
@@ -35,6 +22,8 @@ void remark(const view_context& with, std::string_view text);
 
 /// Selects an event and shows it in the timeline. Does nothing for `event_id::none`.
 void show_event(const view_context& with, trace::event_id event);
+/// Does the same for a block.
+void show_block(const view_context& with, trace::block_id block);
 using metrics::main_peak;
 
 /// How the memory of the active recording is grouped unless the user chooses an attribution.

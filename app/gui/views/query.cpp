@@ -3,12 +3,10 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
-#include <cmath>
 #include <system_error>
 
 #include "app/gui/views/widgets.hpp"
 #include "app/gui/window/format.hpp"
-#include "core/base/csv_text.hpp"
 #include "core/base/printable.hpp"
 #include "core/base/threads/worker_thread.hpp"
 #include "core/export/result.hpp"
@@ -64,18 +62,28 @@ std::optional<selection> find_target(const query::sql_result& shown, std::uint64
   return std::nullopt;
 }
 
-/// Works like ImGui::TableHeadersRow(), but right-aligns the names of numeric columns, as their numbers are.
-void draw_headings(const query::sql_result& shown, std::size_t columns) {
-  ImGui::TableNextRow(ImGuiTableRowFlags_Headers);
-  for (std::size_t i = 0; i < columns; ++i) {
-    if (!ImGui::TableSetColumnIndex(static_cast<int>(i))) continue;
-    const std::string name = make_label(printable(shown.columns[i].name));
-    const float room = ImGui::GetContentRegionAvail().x - ImGui::CalcTextSize(name.c_str()).x;
-    if (shown.is_number(0, i) && room > 0) ImGui::SetCursorPosX(ImGui::GetCursorPosX() + room);
-    ImGui::PushID(static_cast<int>(i));
-    ImGui::TableHeader(name.c_str());
-    ImGui::PopID();
+/// The rows so far. They are in the order of the query. `widths`: those of the first columns; the others appear only in
+/// CSV.
+table_model make_table(const query::sql_result& shown, document_id in, const std::vector<float>& widths) {
+  table_model table("Query", static_cast<std::size_t>(shown.rows));
+  for (std::size_t i = 0; i < shown.columns.size(); ++i) {
+    const std::string name = printable(shown.columns[i].name);
+    const bool fits = i < widths.size();
+    const cell_type type = shown.rows > 0 && shown.is_number(0, i) ? cell_type::count : cell_type::text;
+    table
+        .add(type,
+             !fits          ? ""
+             : name.empty() ? " "
+                            : name,
+             shown.columns[i].name,
+             [&shown, in, i](std::size_t row) {
+               return table_cell::text(printable(shown.text(row, i), line_ends::keep))
+                   .in(find_target(shown, row, i, in) ? tone::link : tone::plain);
+             })
+        .wide(fits ? widths[i] : 0)
+        .unsorted();
   }
+  return table;
 }
 
 }  // namespace
@@ -153,7 +161,6 @@ void query_view::reset() {
   trace_.reset();
   widths_.clear();
   measured_ = 0;
-  first_ = 0;
   said_.clear();
 }
 
@@ -169,18 +176,9 @@ void query_view::cancel() {
 
 void query_view::copy() const {
   if (!result_) return;
-  std::string content;
-  const auto cell = [&](bool first, std::string_view text) {
-    if (!first) content += ',';
-    append_csv(content, text);
-  };
-  for (std::size_t i = 0; i < result_->columns.size(); ++i) cell(i == 0, result_->columns[i].name);
-  content += '\n';
-  for (std::uint64_t row = 0; row < std::min(result_->rows, max_copied); ++row) {
-    for (std::size_t i = 0; i < result_->columns.size(); ++i) cell(i == 0, result_->text(row, i));
-    content += '\n';
-  }
-  ImGui::SetClipboardText(printable(content, line_ends::keep).c_str());
+  table_model table = make_table(*result_, document_id::none, {});
+  table.rows = std::min<std::size_t>(table.rows, max_copied);
+  ImGui::SetClipboardText(table.to_csv().c_str());
 }
 
 void query_view::save(const std::string& path) {
@@ -350,107 +348,49 @@ void query_view::measure(const view_context& with, const query::sql_result& show
   if (widths_.size() != columns) {
     widths_.assign(columns, 0);
     for (std::size_t i = 0; i < columns; ++i)
-      widths_[i] = ImGui::CalcTextSize(make_label(printable(shown.columns[i].name)).c_str()).x;
+      widths_[i] = ImGui::CalcTextSize(make_label(printable(shown.columns[i].name)).c_str()).x / with.scale;
     measured_ = 0;
   }
   for (; measured_ < std::min(shown.rows, rows_to_measure); ++measured_)
     for (std::size_t i = 0; i < columns; ++i) {
       const std::string text = printable(shown.text(measured_, i));
       const std::size_t seen = std::min<std::size_t>(text.size(), 200);
-      widths_[i] = std::min(with.px(420), std::max(widths_[i], ImGui::CalcTextSize(text.data(), text.data() + seen).x));
+      const float width = ImGui::CalcTextSize(text.data(), text.data() + seen).x / with.scale + 4;
+      widths_[i] = std::min(420.0F, std::max(widths_[i], width));
     }
 }
 
 void query_view::draw_rows(const view_context& with, const query::sql_result& shown) {
   measure(with, shown);
-  const ImVec2 room = ImGui::GetContentRegionAvail();
-  const float row_height = ImGui::GetTextLineHeight() + ImGui::GetStyle().CellPadding.y * 2;
-  const float bar = ImGui::GetStyle().ScrollbarSize;
+  const document_id in = with.state.active()->id;
+  table_model table = make_table(shown, in, widths_);
+  table.target = [&](std::size_t row) {
+    return row_target{.shows = find_target(shown, row, in).value_or(selection{})};
+  };
+  table.chosen = [&](std::size_t row) {
+    const auto target = find_target(shown, row, in);
+    return target && with.state.selected() == *target;
+  };
+  table.click = [&](std::size_t row, std::size_t column) {
+    // Prefer the cell under the mouse if it refers to an event or block.
+    auto target = column < shown.columns.size() ? find_target(shown, row, column, in) : std::nullopt;
+    if (!target) target = find_target(shown, row, in);
+    if (target) with.commands.invoke("selection.set", *target);
+  };
+  table.double_click = [&](std::size_t row) {
+    if (find_target(shown, row, in)) with.commands.invoke("selection.reveal");
+  };
+  table.whole = [&](bool save) { with.commands.invoke(save ? "query.save" : "query.copy"); };
   float width = 0;
-  for (const float each : widths_) width += each + with.px(4) + ImGui::GetStyle().CellPadding.x * 2 + 1;
-  const float level_bar = width > room.x - bar ? bar : 0;  // height of the horizontal scroll bar, if there is one
-  const auto fits = static_cast<std::int64_t>(std::max(1.0F, std::floor((room.y - level_bar) / row_height) - 1));
-  const auto rows = static_cast<std::int64_t>(shown.rows);
-  const ImVec2 origin = ImGui::GetCursorScreenPos();
-  if (ImGui::IsWindowHovered(ImGuiHoveredFlags_ChildWindows) && ImGui::GetIO().MouseWheel != 0 &&
-      !ImGui::GetIO().KeyShift)
-    first_ -= static_cast<std::int64_t>(std::lround(ImGui::GetIO().MouseWheel * 3));
-  row_scroll_bar(with, {origin.x + room.x - bar, origin.y + row_height}, {bar, room.y - row_height}, rows, fits,
-                 first_);
-  first_ = std::clamp<std::int64_t>(first_, 0, std::max<std::int64_t>(0, rows - fits));
-  ImGui::SetCursorScreenPos(origin);
-  const ImGuiTableFlags flags = ImGuiTableFlags_Resizable | ImGuiTableFlags_NoSavedSettings | ImGuiTableFlags_ScrollX |
-                                ImGuiTableFlags_BordersInnerH | ImGuiTableFlags_SizingFixedFit;
+  for (const float each : widths_) width += with.px(each) + ImGui::GetStyle().CellPadding.x * 2 + 1;
   // Each result has its own columns. Their widths change when the first rows arrive.
   ImGui::PushID(task_.get());
   ImGui::PushID(static_cast<int>(measured_));
-  const auto columns = static_cast<int>(widths_.size());
-  if (ImGui::BeginTable("answer", columns, flags, {room.x - bar - with.px(2), room.y})) {
-    for (std::size_t i = 0; i < widths_.size(); ++i)
-      ImGui::TableSetupColumn(make_label(printable(shown.columns[i].name)).c_str(), ImGuiTableColumnFlags_WidthFixed,
-                              widths_[i] + with.px(4));
-    draw_headings(shown, widths_.size());
-    std::vector<table_column> items;
-    for (std::size_t i = 0; i < widths_.size(); ++i) items.push_back({"", shown.columns[i].name.c_str()});
-    table_content content{"Query", items, static_cast<std::size_t>(rows)};
-    content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
-      for (std::size_t i = 0; i < items.size(); ++i)
-        to.push_back(table_cell::text(printable(shown.text(row, i), line_ends::keep)));
-    };
-    content.target = [&](std::size_t row) {
-      row_target target;
-      target.shows = find_target(shown, row, with.state.active()->id).value_or(selection{});
-      return target;
-    };
-    content.whole = [&](bool save) { with.commands.invoke(save ? "query.save" : "query.copy"); };
-    for (std::int64_t i = first_; i < std::min(rows, first_ + fits); ++i)
-      draw_row(with, content, shown, static_cast<std::uint64_t>(i));
-    ImGui::EndTable();
-    menu_.scroll_by_keys(first_, fits, rows);
-  }
+  tables_.draw(
+      with, table,
+      {.scrolls = true, .adjustable = true, .stretched_column = table_options::no_column, .least_width = width});
   ImGui::PopID();
   ImGui::PopID();
-}
-
-void query_view::draw_row(const view_context& with, const table_content& content, const query::sql_result& shown,
-                          std::uint64_t row) {
-  const document_id in = with.state.active()->id;
-  const auto leads_to = find_target(shown, row, in);
-  const selection& chosen = with.state.selected();
-  const bool selected = leads_to && chosen.kind == leads_to->kind && chosen.id == leads_to->id;
-  ImGui::TableNextRow();
-  ImGui::PushID(static_cast<int>(row));
-  bool clicked = false;
-  for (std::size_t i = 0; i < widths_.size(); ++i) {
-    if (!ImGui::TableNextColumn() && i > 0) continue;
-    if (i == 0) {
-      const ImVec2 at = ImGui::GetCursorPos();
-      clicked =
-          menu_.item(with, content, static_cast<std::size_t>(row), selected, ImGuiSelectableFlags_AllowDoubleClick);
-      ImGui::SetCursorPos(at);
-    }
-    const std::string text = printable(shown.text(row, i), line_ends::keep);
-    const bool link = find_target(shown, row, i, in).has_value();
-    if (link) ImGui::PushStyleColor(ImGuiCol_Text, with.colours.accent);
-    if (shown.is_number(row, i)) {
-      right_text(text);
-    } else if (text.size() > 60 || text.find('\n') != std::string::npos) {
-      clipped_text(std::string_view(text).substr(0, text.find('\n')), ImGui::GetContentRegionAvail().x);
-    } else {
-      ImGui::TextUnformatted(text.data(), text.data() + text.size());
-    }
-    if (link) ImGui::PopStyleColor();
-  }
-  ImGui::PopID();
-  if (!clicked) return;
-  // Prefer the cell under the mouse if it refers to an event or block.
-  std::optional<selection> target = leads_to;
-  if (const int column = ImGui::TableGetHoveredColumn();
-      column >= 0 && static_cast<std::size_t>(column) < widths_.size())
-    if (const auto own = find_target(shown, row, static_cast<std::size_t>(column), in)) target = own;
-  if (!target) return;
-  with.commands.invoke("selection.set", *target);
-  if (ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) with.commands.invoke("selection.reveal");
 }
 
 }  // namespace sluice::gui

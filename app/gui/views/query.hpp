@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "app/gui/shell/settings.hpp"
-#include "app/gui/views/row_menu.hpp"
+#include "app/gui/views/table/view_tables.hpp"
 #include "core/query/sql/sql_task.hpp"
 
 namespace sluice::gui {
@@ -54,8 +54,6 @@ class query_view final : public view {
   void draw_state(const view_context& with) const;
   void draw_result(const view_context& with);
   void draw_rows(const view_context& with, const query::sql_result& shown);
-  void draw_row(const view_context& with, const table_content& content, const query::sql_result& shown,
-                std::uint64_t row);
   void measure(const view_context& with, const query::sql_result& shown);
 
   std::function<void()> wake_;
@@ -69,15 +67,14 @@ class query_view final : public view {
   std::shared_ptr<const trace::snapshot> trace_;  ///< The snapshot that `result_` refers to.
   std::size_t place_ = 0;                         ///< Position in the history, counted from 1, while the user browses
                                                   ///< it; otherwise 0.
-  std::vector<float> widths_;                     ///< Column widths in pixels.
+  std::vector<float> widths_;                     ///< Column widths in design pixels.
   std::uint64_t measured_ = 0;                    ///< Number of rows that `widths_` takes into account.
-  std::int64_t first_ = 0;
 
   std::shared_ptr<std::atomic<bool>> save_cancelled_;
   std::future<std::string> saving_;
   std::string said_;  ///< A message about the last save.
   const command_registry* commands_ = nullptr;
-  row_menu menu_;
+  view_tables tables_;
 };
 
 }  // namespace sluice::gui

@@ -10,8 +10,8 @@
 #include <tuple>
 
 #include "app/gui/views/panel_parts.hpp"
-#include "app/gui/views/row_menu.hpp"
 #include "app/gui/views/shown_range.hpp"
+#include "app/gui/views/table/view_tables.hpp"
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/widgets.hpp"
 #include "core/index/labels.hpp"
@@ -21,15 +21,6 @@ namespace sluice::gui {
 namespace {
 
 using metrics::rank_metrics;
-
-constexpr std::array<table_column, 8> rank_columns = {{{"rank", "rank"},
-                                                       {"peak", "peak_bytes"},
-                                                       {"at", "peak_time_ns"},
-                                                       {"reserved", "reserved_bytes"},
-                                                       {"step", "median_step_ns"},
-                                                       {"waiting", "waiting_ns"},
-                                                       {"GPU idle", "idle_share"},
-                                                       {nullptr, "device"}}};
 
 /// A rank, and how it compares with the median of the other ranks.
 struct compared_rank {
@@ -171,64 +162,60 @@ class ranks_view final : public view {
       ImGui::TextUnformatted(each.text.c_str());
       ImGui::PopTextWrapPos();
     }
-    if (!begin_metrics("ranks", {"rank", "peak", "at", "reserved", "step", "waiting", "GPU idle"})) return;
     const auto snapshot = with.state.active()->engine->snapshot();
-    table_content content{"Ranks", rank_columns, ranks_.size()};
-    content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
-      const rank_metrics& subject = whole_report.waste.ranks[ranks_[row].place];
-      const std::string device = printable(index::label_beside_rank(subject.device, snapshot->tables()));
-      to.push_back(
-          table_cell::words("Rank " + std::to_string(subject.rank) + ",  " + device, std::to_string(subject.rank)));
-      to.push_back(table_cell::bytes(subject.peak));
-      to.push_back(table_cell::moment(subject.peak_time));
-      to.push_back(subject.reserved > 0 ? table_cell::bytes(subject.reserved) : table_cell::none());
-      to.push_back(subject.median_step > 0 ? table_cell::duration(subject.median_step) : table_cell::none());
-      to.push_back(subject.collectives > 0 ? table_cell::duration(subject.waiting) : table_cell::none());
-      to.push_back(ranks_[row].idle ? table_cell::share(*ranks_[row].idle) : table_cell::none());
-      to.push_back(table_cell::text(device));
+    const auto get_metrics = [&](const compared_rank& each) -> const rank_metrics& {
+      return whole_report.waste.ranks[each.place];
     };
-    content.target = [&](std::size_t row) {
-      const rank_metrics& target = whole_report.waste.ranks[ranks_[row].place];
-      row_target output;
-      output.range = time_range{target.peak_time, target.peak_time};
-      return output;
+    const auto get_device = [&](const compared_rank& each) {
+      return printable(index::label_beside_rank(get_metrics(each).device, snapshot->tables()));
     };
-    for (std::size_t at = 0; at < ranks_.size(); ++at) {
-      const compared_rank& each = ranks_[at];
-      const rank_metrics& owner = whole_report.waste.ranks[each.place];
-      ImGui::PushID(static_cast<int>(at));
-      if (rows_.begin_row(with, content, at)) go_to_moment(with, whole_report, owner.peak_time);
-      if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal) && begin_tip(with)) {
-        const auto process = std::find_if(whole_report.processes.begin(), whole_report.processes.end(),
-                                          [&](const auto& row) { return row.process == owner.process; });
-        if (process != whole_report.processes.end())
-          ImGui::TextUnformatted(
-              ("Process " + std::to_string(process->pid) + ": " + process->command.substr(0, 200)).c_str());
-        tip_field(with, "device", printable(index::device_label(owner.device, snapshot->tables())), with.px(70));
-        tip_field(with, "peak share", share_of_device(with, owner.device, static_cast<double>(owner.peak)),
-                  with.px(70));
-        if (owner.collectives > 0)
-          tip_field(
-              with, "collectives",
-              format_count(owner.collectives) + ", " + format_time(owner.collective_time) + ", including " +
-                  format_time(owner.waiting) + " waiting for other ranks" +
-                  (owner.waiting_rarely > 0 ? " (" + format_time(owner.waiting_rarely) + " in a few long waits)" : "") +
-                  (owner.awaited > 0 ? "; others waited " + format_time(owner.awaited) + " for it" : ""),
-              with.px(70));
-        ImGui::TextDisabled("Click to go to the rank's peak.");
-        end_tip();
-      }
-      if (each.outlying >= outlying) ImGui::PushStyleColor(ImGuiCol_Text, with.colours.warning);
-      const std::vector<table_cell>& cells = rows_.cells(content, at);
-      first_cell(cells[0].shown());
-      if (each.outlying >= outlying) ImGui::PopStyleColor();
-      for (std::size_t i = 1; i < 7; ++i) metric_cell(cells[i].shown(), cells[i].muted() || i == 2);
-      ImGui::PopID();
-    }
-    ImGui::EndTable();
+    const auto if_any = [](auto value, bool any) { return any ? std::optional(value) : std::nullopt; };
+    table_of<compared_rank> table("Ranks", ranks_);
+    table.text("rank", "rank", [&](const auto& each) {
+      const std::string number = std::to_string(get_metrics(each).rank);
+      return table_cell::words("Rank " + number + ",  " + get_device(each), number)
+          .in(each.outlying >= outlying ? tone::warning : tone::plain);
+    });
+    table.bytes("peak", "peak_bytes", [&](const auto& each) { return get_metrics(each).peak; });
+    table.moment("at", "peak_time_ns",
+                 [&](const auto& each) { return table_cell::moment(get_metrics(each).peak_time).in(tone::muted); });
+    table.bytes("reserved", "reserved_bytes",
+                [&](const auto& each) { return if_any(get_metrics(each).reserved, get_metrics(each).reserved > 0); });
+    table.duration("step", "median_step_ns", [&](const auto& each) {
+      return if_any(get_metrics(each).median_step, get_metrics(each).median_step > 0);
+    });
+    table.duration("waiting", "waiting_ns", [&](const auto& each) {
+      return if_any(get_metrics(each).waiting, get_metrics(each).collectives > 0);
+    });
+    table.share("GPU idle", "idle_share", [](const auto& each) { return each.idle; });
+    table.text("", "device", get_device);
+    table.leads_to([&](const auto& each) {
+      return row_target{.range = time_range{get_metrics(each).peak_time, get_metrics(each).peak_time}};
+    });
+    table.on_click([&](const auto& each) { go_to_moment(with, whole_report, get_metrics(each).peak_time); });
+    table.explain([&](const auto& each) { draw_rank_tip(with, whole_report, get_metrics(each)); });
+    table.tip = "Click to go to the rank's peak.";
+    tables_.draw(with, table);
     remark(with, ranks_.size() == 2
                      ? "A rank that is 10 % or more above the other comes first."
                      : "Outliers first: ranks that differ from the median of the others by 10 % or more.");
+  }
+
+  static void draw_rank_tip(const view_context& with, const metrics::report& whole_report, const rank_metrics& owner) {
+    const auto process = std::find_if(whole_report.processes.begin(), whole_report.processes.end(),
+                                      [&](const auto& row) { return row.process == owner.process; });
+    if (process != whole_report.processes.end())
+      ImGui::TextUnformatted(
+          ("Process " + std::to_string(process->pid) + ": " + process->command.substr(0, 200)).c_str());
+    const auto snapshot = with.state.active()->engine->snapshot();
+    tip_field(with, "device", printable(index::device_label(owner.device, snapshot->tables())), with.px(70));
+    tip_field(with, "peak share", share_of_device(with, owner.device, static_cast<double>(owner.peak)), with.px(70));
+    if (owner.collectives == 0) return;
+    std::string words = format_count(owner.collectives) + ", " + format_time(owner.collective_time) + ", including " +
+                        format_time(owner.waiting) + " waiting for other ranks";
+    if (owner.waiting_rarely > 0) words += " (" + format_time(owner.waiting_rarely) + " in a few long waits)";
+    if (owner.awaited > 0) words += "; others waited " + format_time(owner.awaited) + " for it";
+    tip_field(with, "collectives", words, with.px(70));
   }
 
   static std::string share_of_device(const view_context& with, trace::device_id device, double bytes) {
@@ -456,7 +443,7 @@ class ranks_view final : public view {
   std::vector<screen_slot<query::memory_groups_query>> own_;  ///< One for each strip whose device is shared.
   std::vector<std::shared_ptr<const void>> rows_from_;
   query::rank_rows drawn_;
-  row_menu rows_;
+  view_tables tables_;
 };
 
 }  // namespace

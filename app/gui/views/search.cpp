@@ -4,6 +4,7 @@
 #include <array>
 #include <string>
 
+#include "app/gui/views/panel_parts.hpp"
 #include "app/gui/views/widgets.hpp"
 #include "app/gui/window/format.hpp"
 #include "imgui_internal.h"
@@ -11,14 +12,6 @@
 
 namespace sluice::gui {
 namespace {
-
-constexpr std::array<table_column, 6> found_columns = {{{"Name", "name"},
-                                                        {"Kind", "kind"},
-                                                        {"Count", "count"},
-                                                        {"Total time", "total_ns"},
-                                                        {"First at", "first_ns"},
-                                                        {"Longest", "longest_ns"}}};
-constexpr std::array<table_column, 1> found_line_columns = {{{"line", "line"}}};
 
 const char* kind_name(trace::row_type kind) {
   switch (kind) {
@@ -182,92 +175,48 @@ void search_view::draw_lines(const view_context& with, const query::search_resul
                             (found.lines.size() == query::search_results::line_limit ? " or more)" : ")");
   if (!section(with, title, true)) return;
   constexpr std::size_t most = 6;
-  table_content content{"Lines of code", found_line_columns, found.lines.size()};
-  content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
-    to.push_back(table_cell::text(found.lines[row]));
-  };
-  const auto make_filter = [&](std::size_t row) {
-    blocks_filter filter;
-    filter.text = found.lines[row];
-    return filter;
-  };
-  content.target = [&](std::size_t row) {
-    row_target target;
-    target.blocks = make_filter(row);
-    return target;
-  };
+  table_of<std::string> table("Lines of code", found.lines);
+  table.text("line", "line", [](const auto& each) { return each; });
+  const auto make_filter = [](const std::string& line) { return blocks_filter{.text = line}; };
+  table.leads_to([=](const auto& each) { return row_target{.blocks = make_filter(each)}; });
   for (std::size_t i = 0; i < found.lines.size() && i < most; ++i) {
     ImGui::PushID(static_cast<int>(i));
     const ImVec2 begin = ImGui::GetCursorPos();
-    bool follow = rows_.item(with, content, i);
+    bool follow = tables_.item(with, table, i);
     ImGui::SetCursorPos(begin);
     follow = link(with, found.lines[i]) || follow;
-    if (follow) with.commands.invoke("blocks.show", make_filter(i));
+    if (follow) with.commands.invoke("blocks.show", make_filter(found.lines[i]));
     ImGui::PopID();
   }
   if (found.lines.size() > most) ImGui::TextDisabled("more: narrow the search");
 }
 
 void search_view::draw_table(const view_context& with, const query::search_results& found) {
-  const ImGuiTableFlags flags = ImGuiTableFlags_Resizable | ImGuiTableFlags_NoSavedSettings |
-                                ImGuiTableFlags_BordersInnerH | ImGuiTableFlags_ScrollY;
-  if (!ImGui::BeginTable("found", 6, flags)) return;
-  ImGui::TableSetupScrollFreeze(0, 1);
-  ImGui::TableSetupColumn("Name", ImGuiTableColumnFlags_WidthStretch, 3);
-  ImGui::TableSetupColumn("Kind", ImGuiTableColumnFlags_WidthStretch, 1);
-  ImGui::TableSetupColumn("Count", ImGuiTableColumnFlags_WidthStretch, 1);
-  ImGui::TableSetupColumn("Total time", ImGuiTableColumnFlags_WidthStretch, 1);
-  ImGui::TableSetupColumn("First at", ImGuiTableColumnFlags_WidthStretch, 1);
-  ImGui::TableSetupColumn("Longest", ImGuiTableColumnFlags_WidthStretch, 1);
-  ImGui::TableHeadersRow();
-  table_content content{"Found events", found_columns, found.names.size()};
-  content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
-    const query::found_name& each = found.names[row];
-    const time_ns length = each.longest.end - each.longest.begin;
-    to.push_back(table_cell::text(with.text(each.name)));
-    to.push_back(table_cell::text(kind_name(each.kind)));
-    to.push_back(table_cell::count(each.count));
-    to.push_back(each.time > 0 ? table_cell::duration(each.time) : table_cell::none());
-    to.push_back(table_cell::moment(each.first.begin));
-    to.push_back(length > 0 ? table_cell::duration(length) : table_cell::none(""));
+  constexpr std::size_t longest_column = 5;
+  table_of<query::found_name> table("Found events", found.names);
+  table.text("Name", "name", [&](const auto& each) { return with.text(each.name); }).wide(3);
+  table.text("Kind", "kind", [](const auto& each) { return kind_name(each.kind); }).wide(1);
+  table.count("Count", "count", [](const auto& each) { return each.count; }).wide(1);
+  table
+      .duration("Total time", "total_ns",
+                [](const auto& each) { return each.time > 0 ? std::optional(each.time) : std::nullopt; })
+      .wide(1);
+  table.moment("First at", "first_ns", [](const auto& each) { return each.first.begin; }).wide(1);
+  table
+      .duration("Longest", "longest_ns",
+                [](const auto& each) {
+                  const time_ns length = each.longest.end - each.longest.begin;
+                  return length > 0 ? table_cell::duration(length).in(tone::link) : table_cell::none("");
+                })
+      .tip("Click to go to the longest event of this name.")
+      .wide(1);
+  table.source = found_;
+  table.leads_to([&](const auto& each) { return row_target{.shows = make_event_selection(with, each.first.event)}; });
+  table.choose([&](const auto& each) { return with.state.selected() == make_event_selection(with, each.first.event); });
+  table.click = [&](std::size_t row, std::size_t column) {
+    show_event(with, (column == longest_column ? found.names[row].longest : found.names[row].first).event);
   };
-  content.target = [&](std::size_t row) {
-    row_target target;
-    target.shows = make_event_selection(with, found.names[row].first.event);
-    return target;
-  };
-  ImGuiListClipper clipper;
-  clipper.Begin(static_cast<int>(found.names.size()));
-  while (clipper.Step())
-    for (int i = clipper.DisplayStart; i < clipper.DisplayEnd; ++i) {
-      ImGui::PushID(i);
-      draw_row(with, content, static_cast<std::size_t>(i), found.names[static_cast<std::size_t>(i)]);
-      ImGui::PopID();
-    }
-  ImGui::EndTable();
-}
-
-void search_view::draw_row(const view_context& with, const table_content& content, std::size_t at,
-                           const query::found_name& row) {
-  const bool chosen =
-      with.state.selected().kind == selection_kind::event && with.state.selected().id == trace::raw(row.first.event);
-  if (rows_.begin_row(with, content, at, chosen)) go_to(with, row.first);
-  const std::vector<table_cell>& cells = rows_.cells(content, at);
-  clipped_text(cells[0].shown(), ImGui::GetContentRegionAvail().x);
-  ImGui::TableNextColumn();
-  ImGui::TextUnformatted(cells[1].shown().c_str());
-  for (std::size_t i = 2; i < 5; ++i) {
-    ImGui::TableNextColumn();
-    right_text(cells[i].shown(), cells[i].muted());
-  }
-  ImGui::TableNextColumn();
-  if (!cells[5].muted() && link(with, cells[5].shown())) go_to(with, row.longest);
-}
-
-void search_view::go_to(const view_context& with, const query::found_event& event) {
-  with.commands.invoke("selection.set",
-                       selection{with.state.active()->id, selection_kind::event, trace::raw(event.event)});
-  with.commands.invoke("selection.reveal");
+  tables_.draw(with, table, {.scrolls = true, .shares_width = true, .adjustable = true});
 }
 
 }  // namespace sluice::gui

@@ -4,8 +4,8 @@
 #include <string>
 #include <utility>
 
-#include "app/gui/views/row_menu.hpp"
 #include "app/gui/views/search_hits.hpp"
+#include "app/gui/views/table/view_tables.hpp"
 
 namespace sluice::gui {
 
@@ -34,8 +34,6 @@ class search_view final : public view {
   void draw_lines(const view_context& with, const query::search_results& found);
   void draw_state(const view_context& with) const;
   void draw_table(const view_context& with, const query::search_results& found);
-  void draw_row(const view_context& with, const table_content& content, std::size_t at, const query::found_name& row);
-  static void go_to(const view_context& with, const query::found_event& event);
 
   screen_slot<query::search_query> query_;
   std::string text_;
@@ -44,7 +42,7 @@ class search_view final : public view {
   float progress_ = 0;
   bool searching_ = false;
   bool stopped_ = false;  ///< The user cancelled the search before it was complete.
-  row_menu rows_;
+  view_tables tables_;
 };
 
 }  // namespace sluice::gui

@@ -21,7 +21,7 @@ struct view_context {
   const theme& colours;
   const typefaces& fonts;
   draw::box_renderer& boxes;
-  table_requests& tables;  ///< Requests made by menus. Tables handle them through `row_menu`.
+  table_requests& tables;  ///< Requests made by menus. Tables handle them through `view_tables`.
   float scale = 1;         ///< Pixels per design pixel.
   /// The time that was under the mouse in the previous frame. All tracks and the overview use it.
   std::optional<time_ns> hovered_time{};

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "app/gui/views/panel_parts.hpp"
-#include "app/gui/views/row_menu.hpp"
+#include "app/gui/views/table/view_tables.hpp"
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/what_if_replay.hpp"
 #include "app/gui/views/widgets.hpp"
@@ -20,14 +20,6 @@ using query::replayed_policy;
 constexpr float widest_table = 620;  // design pixels
 constexpr float min_beside = 900;    // in narrower panels the chart is above the table
 constexpr float min_chart = 120;
-
-constexpr std::array<table_column, 7> policy_columns = {{{"setting", "policy"},
-                                                         {"reserved", "peak_reserved_bytes"},
-                                                         {"vs. current", "against_native_bytes"},
-                                                         {"segments", "segments"},
-                                                         {"driver calls", "driver_calls"},
-                                                         {"at failure", "reserved_at_failure_bytes"},
-                                                         {nullptr, "failed_allocations"}}};
 
 /// True if an allocation of the recorded program failed. The last column then shows the reserved bytes at the time of
 /// the failure.
@@ -146,76 +138,45 @@ class what_if_view final : public view {
   }
 
   void draw_table(const view_context& with, const replayed_allocator& allocator) {
-    const ImGuiTableFlags flags =
-        ImGuiTableFlags_SizingFixedFit | ImGuiTableFlags_NoSavedSettings | ImGuiTableFlags_BordersInnerH;
-    hovered_row_ = none;
-    const int columns = knows_failure(allocator) ? 6 : 5;
-    if (!ImGui::BeginTable("policies", columns, flags)) return;
-    ImGui::TableSetupColumn("setting", ImGuiTableColumnFlags_WidthStretch);
-    for (int column = 1; column < columns; ++column)
-      ImGui::TableSetupColumn(policy_columns[static_cast<std::size_t>(column)].title, ImGuiTableColumnFlags_WidthFixed);
-    ImGui::TableNextRow();
-    for (int column = 0; column < columns; ++column) {
-      ImGui::TableNextColumn();
-      if (column == 0) {
-        ImGui::TextDisabled("setting");
-      } else {
-        right_text(ImGui::TableGetColumnName(column), true);
-      }
-    }
-    table_content content{"What if", policy_columns, allocator.policies.size()};
-    content.cells = [&](std::size_t row, std::vector<table_cell>& to) { add_cells(allocator, row, to); };
-    content.more = [&](std::size_t row) {
+    table_of<replayed_policy> table("What if", allocator.policies);
+    const std::uint64_t native = allocator.policies.front().metrics.peak_reserved;
+    const auto toned = [this](table_cell cell, std::size_t row) {
+      return is_hidden(row) ? std::move(cell).in(tone::muted) : cell;
+    };
+    table.text("setting", "policy", [&](const auto& each, std::size_t row) {
+      const ImU32 colour = policy_colour(row, with.colours);
+      return toned(table_cell::words(setting_name(each.policy), each.policy), row)
+          .marked(is_hidden(row) ? mix(colour, with.colours.background, 0.8F) : colour);
+    });
+    table.bytes("reserved", "peak_reserved_bytes", [&](const auto& each, std::size_t row) {
+      if (each.metrics.failures > 0) return table_cell::words("out of memory", "").in(tone::failure);
+      return toned(table_cell::bytes(each.metrics.peak_reserved), row);
+    });
+    table.bytes("vs. current", "against_native_bytes", [&](const auto& each, std::size_t row) {
+      if (row == 0 || each.metrics.failures > 0) return table_cell::none();
+      const auto by = static_cast<std::int64_t>(each.metrics.peak_reserved) - static_cast<std::int64_t>(native);
+      return toned(table_cell::words(against(each.metrics.peak_reserved, native), std::to_string(by)), row);
+    });
+    table.count("segments", "segments", [&](const auto& each, std::size_t row) {
+      return toned(table_cell::count(each.metrics.segments), row);
+    });
+    table.count("driver calls", "driver_calls", [&](const auto& each, std::size_t row) {
+      return toned(table_cell::count(each.metrics.driver_calls), row);
+    });
+    table.bytes(knows_failure(allocator) ? "at failure" : "", "reserved_at_failure_bytes",
+                [&](const auto& each, std::size_t row) {
+                  return each.metrics.at_failure > 0 ? toned(table_cell::bytes(each.metrics.at_failure), row)
+                                                     : table_cell::none();
+                });
+    table.count("", "failed_allocations", [](const auto& each) { return each.metrics.failures; });
+    table.click = [this](std::size_t row, std::size_t) { hide(row, !is_hidden(row)); };
+    table.menu = [&](std::size_t row) {
       if (ImGui::MenuItem(is_hidden(row) ? "Show curve" : "Hide curve")) hide(row, !is_hidden(row));
       if (ImGui::MenuItem("Show only this curve"))
         for (std::size_t i = 0; i < allocator.policies.size(); ++i) hide(i, i != row);
       if (ImGui::MenuItem("Show all curves")) hidden_.clear();
     };
-    for (std::size_t i = 0; i < allocator.policies.size(); ++i) {
-      ImGui::PushID(static_cast<int>(i));
-      draw_row(with, content, i, allocator.policies[i].metrics.failures > 0, static_cast<std::size_t>(columns));
-      ImGui::PopID();
-    }
-    ImGui::EndTable();
-  }
-
-  static void add_cells(const replayed_allocator& allocator, std::size_t row, std::vector<table_cell>& to) {
-    const replay::replay_metrics& metrics = allocator.policies[row].metrics;
-    const std::uint64_t native = allocator.policies.front().metrics.peak_reserved;
-    const bool fails = metrics.failures > 0;
-    to.push_back(table_cell::words(setting_name(allocator.policies[row].policy), allocator.policies[row].policy));
-    to.push_back(fails ? table_cell::words("out of memory", "") : table_cell::bytes(metrics.peak_reserved));
-    if (row == 0 || fails) {
-      to.push_back(table_cell::none());
-    } else {
-      const auto by = static_cast<std::int64_t>(metrics.peak_reserved) - static_cast<std::int64_t>(native);
-      to.push_back(table_cell::words(against(metrics.peak_reserved, native), std::to_string(by)));
-    }
-    to.push_back(table_cell::count(metrics.segments));
-    to.push_back(table_cell::count(metrics.driver_calls));
-    to.push_back(metrics.at_failure > 0 ? table_cell::bytes(metrics.at_failure) : table_cell::none());
-    to.push_back(table_cell::count(metrics.failures));
-  }
-
-  void draw_row(const view_context& with, const table_content& content, std::size_t at, bool fails,
-                std::size_t columns) {
-    const bool hidden = is_hidden(at);
-    if (rows_.begin_row(with, content, at)) hide(at, !hidden);
-    if (ImGui::IsItemHovered()) hovered_row_ = at;
-    const ImU32 colour = policy_colour(at, with.colours);
-    swatch(with, hidden ? mix(colour, with.colours.background, 0.8F) : colour);
-    if (hidden) ImGui::PushStyleColor(ImGuiCol_Text, with.colours.muted);
-    const std::vector<table_cell>& cells = rows_.cells(content, at);
-    clipped_text(cells[0].shown(), ImGui::GetContentRegionAvail().x);
-    ImGui::TableNextColumn();
-    if (fails) ImGui::PushStyleColor(ImGuiCol_Text, with.colours.failure);
-    right_text(cells[1].shown());
-    if (fails) ImGui::PopStyleColor();
-    for (std::size_t i = 2; i < columns; ++i) {
-      ImGui::TableNextColumn();
-      right_text(cells[i].shown(), cells[i].muted());
-    }
-    if (hidden) ImGui::PopStyleColor();
+    hovered_row_ = tables_.draw(with, table).hovered.value_or(none);
   }
 
   static std::string against(std::uint64_t bytes, std::uint64_t native) {
@@ -298,7 +259,7 @@ class what_if_view final : public view {
   std::size_t chosen_ = 0;          ///< Index of the allocator that is shown.
   std::vector<bool> hidden_;        ///< Indexed by policy: the user has hidden its curve.
   std::size_t hovered_row_ = none;  ///< Index of the policy whose table row is under the mouse.
-  row_menu rows_;
+  view_tables tables_;
 };
 
 }  // namespace

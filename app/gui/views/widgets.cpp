@@ -268,17 +268,6 @@ void clipped_text(std::string_view text, float width) {
   if (needed > width && ImGui::IsItemHovered(ImGuiHoveredFlags_DelayShort)) whole_text_tip(text);
 }
 
-void right_text(std::string_view text, bool muted) {
-  const float room = ImGui::GetContentRegionAvail().x;
-  const float width = measure_width(text);
-  if (room > width) ImGui::SetCursorPosX(ImGui::GetCursorPosX() + room - width);
-  if (muted) {
-    ImGui::TextDisabled("%.*s", static_cast<int>(text.size()), text.data());
-  } else {
-    plain(text);
-  }
-}
-
 bool command_button(const view_context& with, std::string_view id, const char* label, bool icon_only) {
   const command* subject = with.commands.find(id);
   if (subject == nullptr) return false;

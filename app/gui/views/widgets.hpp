@@ -11,7 +11,7 @@
 /// Small widgets shared by several views.
 namespace sluice::gui {
 
-class row_menu;
+class view_tables;
 
 /// Centers a headline and advice, which may have several lines, in the remaining space of the window, to explain why
 /// the window is empty.
@@ -52,9 +52,6 @@ bool amount_line(const view_context& with, std::string_view amount, double share
 /// Draws text that is cut off with an ellipsis if it is wider than `width`; a tooltip then shows all of it.
 void clipped_text(std::string_view text, float width);
 
-/// Draws right-aligned text in the current table cell.
-void right_text(std::string_view text, bool muted = false);
-
 /// Draws a button for a command. The button is disabled if the command is; its tooltip shows the command's key. If
 /// `label` is null, shows the command's title.
 bool command_button(const view_context& with, std::string_view id, const char* label = nullptr, bool icon_only = false);
@@ -67,8 +64,9 @@ void swatch(const view_context& with, ImU32 colour, bool outlined = false);
 bool link(const view_context& with, std::string_view text);
 
 /// Draws a call stack with the innermost frame first: the program's own lines with their source, and other lines muted.
-/// Marks the line by which other panels name the stack. `rows`: makes each line a row with a menu; null in tooltips.
-void stack_lines(const view_context& with, const std::vector<symbols::frame_line>& stack, row_menu* rows = nullptr);
+/// Marks the line by which other panels name the stack. `tables`: makes each line a row with a menu; null in tooltips.
+void stack_lines(const view_context& with, const std::vector<symbols::frame_line>& stack,
+                 view_tables* tables = nullptr);
 
 /// A short form of a stack line's name: C++ names without namespaces and arguments.
 [[nodiscard]] std::string short_name(const symbols::frame_line& line);

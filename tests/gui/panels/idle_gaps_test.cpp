@@ -41,39 +41,6 @@ class idle_gaps_panel : public window_test {
   }
 };
 
-TEST_F(idle_gaps_panel, has_the_metrics_of_the_report) {
-  use([&](ImGuiTestContext& user) {
-    open_panel(user);
-    const std::string words = read(user);
-    const auto report = app().state().active()->engine->ask_now(query::report_query{}).value();
-    ASSERT_EQ(report->whole.devices.size(), 1U);
-    const metrics::device_activity& device = report->whole.devices[0];
-    const time_ns working = device.last - device.first;
-    EXPECT_NE(words.find(format_time(working - device.busy)), std::string::npos) << words;
-    EXPECT_NE(words.find(format_share(1 - static_cast<double>(device.busy) / static_cast<double>(working))),
-              std::string::npos);
-    ASSERT_FALSE(report->waste.gaps.empty());
-    for (const metrics::gap_group& each : report->waste.gaps) {
-      EXPECT_NE(words.find(format_time(each.total)), std::string::npos) << words;
-      EXPECT_NE(words.find(metrics::get_words(each.cause)), std::string::npos);
-    }
-  });
-}
-
-TEST_F(idle_gaps_panel, ranks_the_gaps_by_length) {
-  use([&](ImGuiTestContext& user) {
-    open_panel(user);
-    const std::string words = read(user);
-    const auto found = list();
-    ASSERT_EQ(found->gaps.size(), 12U);
-    const std::size_t first = words.find(format_time(found->gaps[0].gap.span.length()));
-    const std::size_t second = words.find(format_time(found->gaps[1].gap.span.length()), first);
-    EXPECT_NE(first, std::string::npos) << words;
-    EXPECT_NE(second, std::string::npos) << words;
-    EXPECT_NE(words.find("synchronization (cuStreamSynchronize)"), std::string::npos);
-  });
-}
-
 TEST_F(idle_gaps_panel, goes_to_a_gap_and_selects_what_ended_it) {
   use([&](ImGuiTestContext& user) {
     open_panel(user);

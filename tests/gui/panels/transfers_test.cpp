@@ -3,10 +3,8 @@
 
 #include "core/base/format.hpp"
 #include "core/metrics/code_place.hpp"
-#include "core/metrics/link_share.hpp"
 #include "core/query/engine/engine.hpp"
 #include "core/query/results/panels/transfers.hpp"
-#include "core/trace/model/names.hpp"
 #include "tests/gui/panels/panel_rows.hpp"
 #include "tests/gui/window_fixture.hpp"
 
@@ -26,35 +24,6 @@ class transfers_panel : public window_test {
     return engine().ask_now(query::transfers_query{app().state().active()->span}).value();
   }
 };
-
-TEST_F(transfers_panel, has_the_metrics_of_the_report) {
-  use([&](ImGuiTestContext& user) {
-    open_panel(user);
-    const std::string words = read(user);
-    const auto report = engine().ask_now(query::report_query{}).value();
-    ASSERT_EQ(report->whole.transfers.size(), 2U);
-    for (const metrics::transfer_statistics& way : report->whole.transfers) {
-      for (const std::string& metric : {std::string(get_name(way.direction)), format_bytes(way.bytes),
-                                        format_count(way.count), format_time(way.busy), format_rate(way.mean_bandwidth),
-                                        format_share(*metrics::link_share(way.mean_bandwidth, way.link_peak))})
-        EXPECT_NE(words.find(metric), std::string::npos) << metric << " in\n" << words;
-    }
-  });
-}
-
-TEST_F(transfers_panel, lists_the_lines_that_copy) {
-  use([&](ImGuiTestContext& user) {
-    open_panel(user);
-    const std::string words = read(user);
-    const auto found = table();
-    ASSERT_EQ(found->lines.size(), 2U);
-    for (const metrics::copy_line& line : found->lines) {
-      EXPECT_NE(words.find(to_text(line.place)), std::string::npos) << to_text(line.place) << " in\n" << words;
-      EXPECT_NE(words.find(format_time(line.busy)), std::string::npos);
-    }
-    EXPECT_NE(words.find("record with"), std::string::npos) << "a hint, since the contents were not compared";
-  });
-}
 
 TEST_F(transfers_panel, goes_to_the_largest_copy_of_a_line) {
   use([&](ImGuiTestContext& user) {
@@ -104,22 +73,6 @@ TEST_F(transfers_panel, selects_the_copy_of_a_dot) {
     user.MouseClick(0);
     user.Yield(3);
     EXPECT_EQ(app().state().selected().kind, gui::selection_kind::event);
-  });
-}
-
-TEST_F(transfers_panel, is_limited_to_the_selected_range) {
-  use([&](ImGuiTestContext& user) {
-    open_panel(user);
-    const time_range part{0, 10 * sample::chunk_ns};
-    app().invoke("selection.range", part);
-    app().invoke("transfers.open");
-    user.Yield(4);
-    settle(user);
-    const std::string words = read(user);
-    const auto metrics = engine().ask_now(query::statistics_query{part}).value();
-    for (const metrics::transfer_statistics& way : metrics->transfers)
-      EXPECT_NE(words.find(format_bytes(way.bytes)), std::string::npos) << words;
-    EXPECT_NE(words.find("Selected range"), std::string::npos);
   });
 }
 

@@ -1,5 +1,5 @@
 #include "app/gui/views/compare/aligned_curves.hpp"
-#include "app/gui/views/row_menu.hpp"
+#include "app/gui/views/item_menu.hpp"
 
 #include <cmath>
 #include <tuple>

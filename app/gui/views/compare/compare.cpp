@@ -232,14 +232,14 @@ void compare_view::draw_result(view_context& with, const open_side& before, cons
     };
     if (begin_tab("Growth")) {
       if (any) {
-        growth_.draw(with, shown_->memory[memory_], before, after, rows_);
+        growth_.draw(with, shown_->memory[memory_], before, after, tables_);
       } else {
         ImGui::TextDisabled("Neither side allocates memory.");
       }
       ImGui::EndTabItem();
     }
     if (begin_tab("Metrics")) {
-      draw_metric_table(with, shown_->values, rows_);
+      draw_metric_table(with, shown_->values, tables_);
       ImGui::EndTabItem();
     }
     if (any && begin_tab("Flame graph")) {

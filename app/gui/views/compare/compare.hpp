@@ -8,7 +8,7 @@
 #include "app/gui/views/compare/compare_tables.hpp"
 #include "app/gui/views/compare/difference_flames.hpp"
 #include "app/gui/views/compare/side_picker.hpp"
-#include "app/gui/views/row_menu.hpp"
+#include "app/gui/views/table/view_tables.hpp"
 #include "app/gui/views/view.hpp"
 #include "core/query/results/panels/comparison.hpp"
 
@@ -57,7 +57,7 @@ class compare_view final : public view {
   aligned_curves curves_;
   difference_flames flames_;
   growth_table growth_;
-  row_menu rows_;  ///< The rows of all tables.
+  view_tables tables_;
 };
 
 }  // namespace sluice::gui

@@ -14,15 +14,6 @@
 namespace sluice::gui {
 namespace {
 
-constexpr std::array<table_column, 5> metric_columns = {
-    {{"metric", "figure"}, {"before", "before"}, {"after", "after"}, {"difference", "difference"}, {nullptr, "unit"}}};
-constexpr std::array<table_column, 6> grown_columns = {{{"allocated by", "asked_by"},
-                                                        {"before", "bytes_before"},
-                                                        {"after", "bytes_after"},
-                                                        {"difference", "bytes_difference"},
-                                                        {"blocks", "blocks_before"},
-                                                        {nullptr, "blocks_after"}}};
-
 const char* get_unit(metrics::compared_unit unit) {
   switch (unit) {
     case metrics::compared_unit::bytes:
@@ -51,8 +42,9 @@ std::string format_amount(metrics::compared_unit unit, double value) {
   return {};
 }
 
-ImU32 change_colour(const theme& colours, double before, double after) {
-  return before == after ? colours.muted : after > before ? colours.failure : colours.accent;
+/// The tone of growth or shrinkage.
+tone change_tone(double before, double after) {
+  return before == after ? tone::muted : after > before ? tone::failure : tone::shrunk;
 }
 
 /// Formats a number; whole numbers have no exponent.
@@ -61,49 +53,29 @@ std::string plain_number(double value) {
                                                               : std::to_string(value);
 }
 
-/// Draws the metrics of a row: before, after, and the difference in the colour of growth or shrinkage.
-void change_cells(const theme& colours, std::span<const table_cell> cells, double before, double after) {
-  metric_cell(cells[1].shown());
-  metric_cell(cells[2].shown());
-  ImGui::PushStyleColor(ImGuiCol_Text, change_colour(colours, before, after));
-  metric_cell(cells[3].shown());
-  ImGui::PopStyleColor();
-}
-
 }  // namespace
 
-void draw_metric_table(const view_context& with, const std::vector<metrics::compared_value>& values, row_menu& rows) {
-  const ImGuiTableFlags flags = ImGuiTableFlags_SizingFixedFit | ImGuiTableFlags_NoSavedSettings |
-                                ImGuiTableFlags_BordersInnerH | ImGuiTableFlags_ScrollY;
-  if (!ImGui::BeginTable("figures", 4, flags)) return;
-  ImGui::TableSetupColumn("metric", ImGuiTableColumnFlags_WidthStretch);
-  for (const char* title : {"before", "after", "difference"})
-    ImGui::TableSetupColumn(title, ImGuiTableColumnFlags_WidthFixed);
-  metric_heads({"metric", "before", "after", "difference"});
-  table_content content{"Comparison", metric_columns, values.size()};
-  content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
-    const metrics::compared_value& each = values[row];
+void draw_metric_table(const view_context& with, const std::vector<metrics::compared_value>& values,
+                       view_tables& tables) {
+  table_of<metrics::compared_value> table("Comparison", values);
+  table.text("metric", "figure", [](const auto& each) { return each.label; });
+  table.count("before", "before", [](const auto& each) {
+    return table_cell::words(format_amount(each.unit, each.before), plain_number(each.before));
+  });
+  table.count("after", "after", [](const auto& each) {
+    return table_cell::words(format_amount(each.unit, each.after), plain_number(each.after));
+  });
+  table.count("difference", "difference", [](const auto& each) {
     const std::string by = format_amount(each.unit, std::abs(each.after - each.before));
-    to.push_back(table_cell::text(each.label));
-    to.push_back(table_cell::words(format_amount(each.unit, each.before), plain_number(each.before)));
-    to.push_back(table_cell::words(format_amount(each.unit, each.after), plain_number(each.after)));
-    to.push_back(table_cell::words(change_words(each.before, each.after, by), plain_number(each.after - each.before)));
-    to.push_back(table_cell::text(get_unit(each.unit)));
-  };
-  for (std::size_t row = 0; row < content.rows; ++row) {
-    const metrics::compared_value& each = values[row];
-    ImGui::PushID(static_cast<int>(row));
-    rows.begin_row(with, content, row);
-    const std::vector<table_cell>& cells = rows.cells(content, row);
-    first_cell(cells[0].shown());
-    change_cells(with.colours, cells, each.before, each.after);
-    ImGui::PopID();
-  }
-  ImGui::EndTable();
+    return table_cell::words(change_words(each.before, each.after, by), plain_number(each.after - each.before))
+        .in(change_tone(each.before, each.after));
+  });
+  table.text("", "unit", [](const auto& each) { return get_unit(each.unit); });
+  tables.draw(with, table, {.scrolls = true});
 }
 
 void growth_table::draw(const view_context& with, const metrics::memory_difference& memory, const open_side& before,
-                        const open_side& after, row_menu& rows) {
+                        const open_side& after, view_tables& tables) {
   struct choice {
     grouping by;
     const char* title;
@@ -125,37 +97,31 @@ void growth_table::draw(const view_context& with, const metrics::memory_differen
       "live at the peak: " + format_bytes(memory.before.maximum) + " to " + format_bytes(memory.after.maximum);
   place_control(ImGui::CalcTextSize(peaks.c_str()).x, with.px(16));
   clipped_text(peaks, ImGui::GetContentRegionAvail().x);
-  draw_rows(with, memory, *now->groups, before, after, rows);
+  draw_rows(with, memory, *now->groups, before, after, tables);
 }
 
 void growth_table::draw_rows(const view_context& with, const metrics::memory_difference& memory,
                              const std::vector<metrics::grown_group>& groups, const open_side& before,
-                             const open_side& after, row_menu& rows) {
-  const ImGuiTableFlags flags = ImGuiTableFlags_SizingFixedFit | ImGuiTableFlags_NoSavedSettings |
-                                ImGuiTableFlags_BordersInnerH | ImGuiTableFlags_ScrollY;
-  if (!ImGui::BeginTable("grown", 5, flags)) return;
-  ImGui::TableSetupScrollFreeze(0, 1);
-  ImGui::TableSetupColumn("name", ImGuiTableColumnFlags_WidthStretch);
-  for (const char* title : {"before", "after", "difference", "blocks"})
-    ImGui::TableSetupColumn(title, ImGuiTableColumnFlags_WidthFixed);
-  metric_heads({"allocated by", "before", "after", "difference", "blocks"});
-  table_content content{"Growth", grown_columns, groups.size()};
-  content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
-    const metrics::grown_group& each = groups[row];
-    const auto a = static_cast<double>(each.before.bytes);
-    const auto b = static_cast<double>(each.after.bytes);
-    to.push_back(
-        table_cell::text(each.place.empty() || each.place == each.name ? each.name : each.place + ", " + each.name));
-    to.push_back(table_cell::bytes(each.before.bytes));
-    to.push_back(table_cell::bytes(each.after.bytes));
-    to.push_back(table_cell::words(change_words(a, b, format_bytes(std::abs(b - a))), plain_number(b - a)));
-    to.push_back(table_cell::words(format_count(each.before.count) + " to " + format_count(each.after.count),
-                                   std::to_string(each.before.count)));
-    to.push_back(table_cell::count(each.after.count));
-  };
-  content.target = [&](std::size_t row) {
+                             const open_side& after, view_tables& tables) {
+  table_of<metrics::grown_group> table("Growth", groups);
+  table.text("allocated by", "asked_by", [](const auto& each) {
+    return each.place.empty() || each.place == each.name ? each.name : each.place + ", " + each.name;
+  });
+  table.bytes("before", "bytes_before", [](const auto& each) { return each.before.bytes; });
+  table.bytes("after", "bytes_after", [](const auto& each) { return each.after.bytes; });
+  table.bytes("difference", "bytes_difference", [](const auto& each) {
+    const auto a = static_cast<double>(each.before.bytes), b = static_cast<double>(each.after.bytes);
+    return table_cell::words(change_words(a, b, format_bytes(std::abs(b - a))), plain_number(b - a))
+        .in(change_tone(a, b));
+  });
+  table.count("blocks", "blocks_before", [](const auto& each) {
+    return table_cell::words(format_count(each.before.count) + " to " + format_count(each.after.count),
+                             std::to_string(each.before.count))
+        .in(tone::muted);
+  });
+  table.count("", "blocks_after", [](const auto& each) { return each.after.count; });
+  table.leads_to([&](const auto& each) {
     row_target target;
-    const metrics::grown_group& each = groups[row];
     if (!each.line.file.empty() || !each.line.function.empty()) target.line = each.line;
     blocks_filter blocks;
     const bool by_category = &groups == &memory.categories;
@@ -165,24 +131,10 @@ void growth_table::draw_rows(const view_context& with, const metrics::memory_dif
     if (by_module) blocks.text = each.name;
     if (by_category || by_module || target.line) target.blocks = blocks;
     return target;
-  };
-  ImGuiListClipper clipper;
-  clipper.Begin(static_cast<int>(groups.size()));
-  while (clipper.Step())
-    for (int row = clipper.DisplayStart; row < clipper.DisplayEnd; ++row) {
-      const metrics::grown_group& each = groups[static_cast<std::size_t>(row)];
-      ImGui::PushID(row);
-      if (rows.begin_row(with, content, static_cast<std::size_t>(row))) go_to(memory, each, before, after);
-      if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal))
-        ImGui::SetTooltip(
-            "Click to select this row's largest block at the peak, in the recording in which the row is larger.");
-      const std::vector<table_cell>& cells = rows.cells(content, static_cast<std::size_t>(row));
-      first_cell(cells[0].shown());
-      change_cells(with.colours, cells, static_cast<double>(each.before.bytes), static_cast<double>(each.after.bytes));
-      metric_cell(cells[4].shown(), true);
-      ImGui::PopID();
-    }
-  ImGui::EndTable();
+  });
+  table.on_click([&](const auto& each) { go_to(memory, each, before, after); });
+  table.tip = "Click to select this row's largest block at the peak, in the recording in which the row is larger.";
+  tables.draw(with, table, {.scrolls = true});
 }
 
 void growth_table::go_to(const metrics::memory_difference& memory, const metrics::grown_group& group,

@@ -5,20 +5,21 @@
 #include <vector>
 
 #include "app/gui/views/compare/side_picker.hpp"
-#include "app/gui/views/row_menu.hpp"
+#include "app/gui/views/table/view_tables.hpp"
 #include "core/metrics/comparison/comparison.hpp"
 
 namespace sluice::gui {
 
-/// Draws the table of the metrics of both sides. `rows`: the rows of the view's tables.
-void draw_metric_table(const view_context& with, const std::vector<metrics::compared_value>& values, row_menu& rows);
+/// Draws the table of the metrics of both sides. `tables`: the tables of the view.
+void draw_metric_table(const view_context& with, const std::vector<metrics::compared_value>& values,
+                       view_tables& tables);
 
 /// The table of the groups of memory that grew. Clicking a row goes to the largest block of the row's group.
 class growth_table {
  public:
-  /// Draws the groups of `memory`. `rows`: the rows of the view's tables.
+  /// Draws the groups of `memory`. `tables`: the tables of the view.
   void draw(const view_context& with, const metrics::memory_difference& memory, const open_side& before,
-            const open_side& after, row_menu& rows);
+            const open_side& after, view_tables& tables);
   /// Goes to the largest block of the clicked group, once the block is known. Call once per frame.
   void follow(const view_context& with);
   /// True while a clicked group's largest block is not known yet.
@@ -39,7 +40,7 @@ class growth_table {
 
   void draw_rows(const view_context& with, const metrics::memory_difference& memory,
                  const std::vector<metrics::grown_group>& groups, const open_side& before, const open_side& after,
-                 row_menu& rows);
+                 view_tables& tables);
   void go_to(const metrics::memory_difference& memory, const metrics::grown_group& group, const open_side& before,
              const open_side& after);
 

@@ -4,7 +4,7 @@
 #include <array>
 #include <cmath>
 
-#include "app/gui/views/row_menu.hpp"
+#include "app/gui/views/item_menu.hpp"
 #include "app/gui/views/widgets.hpp"
 #include "app/gui/window/format.hpp"
 #include "imgui_internal.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "app/gui/views/panel_parts.hpp"
-#include "app/gui/views/row_menu.hpp"
+#include "app/gui/views/table/view_tables.hpp"
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/widgets.hpp"
 #include "app/gui/window/format.hpp"
@@ -18,11 +18,6 @@ namespace {
 
 constexpr float generations_beside = 760;  // design pixels; in narrower panels the two tables are above one another
 constexpr std::size_t max_marks = kept_view::max_generations;
-
-constexpr std::array<table_column, 5> generation_columns = {
-    {{"allocated", "generation"}, {"live", "bytes"}, {"blocks", "blocks"}, {nullptr, "begin_ns"}, {nullptr, "end_ns"}}};
-constexpr std::array<table_column, 3> generation_group_columns = {
-    {{"allocated by", "asked_by"}, {"live", "bytes"}, {"blocks", "blocks"}}};
 
 /// Lists the generations of the active document, and the lines of code that hold the chosen generation's memory.
 class generations_view final : public view {
@@ -123,11 +118,6 @@ class generations_view final : public view {
     return wanted;
   }
 
-  static void place_control(float width) {
-    ImGui::SameLine();
-    if (ImGui::GetContentRegionAvail().x < width) ImGui::NewLine();
-  }
-
   void draw_controls(const view_context& with) {
     command_button(with, "generations.mark");
     place_control(with.px(200));
@@ -178,11 +168,6 @@ class generations_view final : public view {
     ImGui::EndChild();
   }
 
-  static constexpr ImGuiTableFlags table_flags = static_cast<ImGuiTableFlags>(ImGuiTableFlags_SizingFixedFit) |
-                                                 static_cast<ImGuiTableFlags>(ImGuiTableFlags_NoSavedSettings) |
-                                                 static_cast<ImGuiTableFlags>(ImGuiTableFlags_BordersInnerH) |
-                                                 static_cast<ImGuiTableFlags>(ImGuiTableFlags_ScrollY);
-
   static std::string get_words(const query::generation& each, std::size_t number, std::size_t count) {
     if (number == 0) return "before the first mark, at " + format_moment(each.end);
     std::string words = std::to_string(number) + ": from " + format_moment(each.begin);
@@ -191,49 +176,42 @@ class generations_view final : public view {
   }
 
   void draw_generations(const view_context& with, const std::vector<time_ns>& marks) {
-    if (!ImGui::BeginTable("generations", 4, table_flags)) return;
-    ImGui::TableSetupScrollFreeze(0, 1);
-    ImGui::TableSetupColumn("generation", ImGuiTableColumnFlags_WidthStretch);
-    for (const char* title : {"live", "blocks", "##remove"})
-      ImGui::TableSetupColumn(title, ImGuiTableColumnFlags_WidthFixed);
-    metric_heads({"allocated", "live", "blocks", ""});
     time_ns removed = trace::unknown_time;
-    table_content content{"Generations", generation_columns, shown_->generations.size()};
-    content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
-      const query::generation& each = shown_->generations[row];
-      to.push_back(table_cell::words(get_words(each, row, shown_->generations.size()), std::to_string(row)));
-      to.push_back(table_cell::bytes(each.bytes));
-      to.push_back(table_cell::count(each.blocks));
-      to.push_back(row > 0 ? table_cell::moment(each.begin) : table_cell::none());
-      to.push_back(table_cell::moment(each.end));
+    table_of<query::generation> table("Generations", shown_->generations);
+    const auto words = [&](const query::generation& each, std::size_t row) {
+      return get_words(each, row, shown_->generations.size());
     };
-    content.target = [&](std::size_t row) {
+    table_column& first = table.text("allocated", "generation", [&](const auto& each, std::size_t row) {
+      return table_cell::words(words(each, row), std::to_string(row));
+    });
+    first.draw = [&](std::size_t row) {
+      const float button = ImGui::CalcTextSize(icon::close).x + ImGui::GetStyle().FramePadding.x * 2 + with.px(6);
+      clipped_text(words(table.row(row), row), ImGui::GetContentRegionAvail().x - button);
+      if (row == 0) return true;
+      ImGui::SameLine(0, with.px(6));
+      if (ImGui::SmallButton(icon::close)) removed = table.row(row).begin;
+      if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal)) ImGui::SetTooltip("Remove this mark.");
+      return true;
+    };
+    table.bytes("live", "bytes", [](const auto& each) { return each.bytes; });
+    table.count("blocks", "blocks", [](const auto& each) { return table_cell::count(each.blocks).in(tone::muted); });
+    table.moment("", "begin_ns",
+                 [](const auto& each, std::size_t row) { return row > 0 ? std::optional(each.begin) : std::nullopt; });
+    table.moment("", "end_ns", [](const auto& each) { return each.end; });
+    table.leads_to([](const auto& each, std::size_t row) {
       row_target target;
-      const query::generation& each = shown_->generations[row];
       if (row > 0) target.range = time_range{each.begin, std::max(each.begin, each.end)};
       return target;
+    });
+    table.menu = [&](std::size_t row) {
+      if (ImGui::MenuItem("Remove this mark", nullptr, false, row > 0)) removed = table.row(row).begin;
     };
-    content.more = [&](std::size_t row) {
-      if (ImGui::MenuItem("Remove this mark", nullptr, false, row > 0)) removed = shown_->generations[row].begin;
+    table.chosen = [this](std::size_t row) { return row == chosen_; };
+    table.click = [&](std::size_t row, std::size_t) {
+      chosen_ = row;
+      if (row > 0) with.commands.invoke("moment.set", time_range{table.row(row).begin, table.row(row).begin});
     };
-    for (std::size_t i = 0; i < shown_->generations.size(); ++i) {
-      const query::generation& each = shown_->generations[i];
-      ImGui::PushID(static_cast<int>(i));
-      if (rows_.begin_row(with, content, i, i == chosen_)) {
-        chosen_ = i;
-        if (i > 0) with.commands.invoke("moment.set", time_range{each.begin, each.begin});
-      }
-      clipped_text(get_words(each, i, shown_->generations.size()), ImGui::GetContentRegionAvail().x);
-      ImGui::TableNextColumn();
-      right_text(format_bytes(each.bytes));
-      ImGui::TableNextColumn();
-      right_text(format_count(each.blocks), true);
-      ImGui::TableNextColumn();
-      if (i > 0 && ImGui::SmallButton(icon::close)) removed = each.begin;
-      if (i > 0 && ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal)) ImGui::SetTooltip("Remove this mark.");
-      ImGui::PopID();
-    }
-    ImGui::EndTable();
+    tables_.draw(with, table, {.scrolls = true});
     if (removed == trace::unknown_time) return;
     std::vector<time_ns> kept = marks;
     std::erase(kept, removed);
@@ -242,50 +220,27 @@ class generations_view final : public view {
 
   void draw_groups(const view_context& with, const query::generation& subject) {
     if (subject.blocks == 0) return ImGui::TextDisabled("Nothing of this generation is live.");
-    if (!ImGui::BeginTable("groups", 3, table_flags)) return;
-    ImGui::TableSetupScrollFreeze(0, 1);
-    ImGui::TableSetupColumn("allocated by", ImGuiTableColumnFlags_WidthStretch);
-    for (const char* title : {"live", "blocks"}) ImGui::TableSetupColumn(title, ImGuiTableColumnFlags_WidthFixed);
-    metric_heads({"allocated by", "live", "blocks"});
-    const auto get_name = [](const query::generation_group& each) {
+    table_of<query::generation_group> table("Generation by line", subject.groups);
+    table.text("allocated by", "asked_by", [](const auto& each) {
       return each.place.empty() || each.place == each.name ? each.name : each.name + "  " + each.place;
-    };
-    table_content content{"Generation by line", generation_group_columns, subject.groups.size()};
-    content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
-      to.push_back(table_cell::text(get_name(subject.groups[row])));
-      to.push_back(table_cell::bytes(subject.groups[row].bytes));
-      to.push_back(table_cell::count(subject.groups[row].blocks));
-    };
-    content.target = [&](std::size_t row) {
+    });
+    table.bytes("live", "bytes", [](const auto& each) { return each.bytes; });
+    table.count("blocks", "blocks", [](const auto& each) { return table_cell::count(each.blocks).in(tone::muted); });
+    table.leads_to([&](const auto& each) {
       row_target target;
-      target.shows = select_block(with, subject.groups[row].largest);
-      if (by_ == symbols::attribution::line && subject.groups[row].place.empty())
-        return target;  // No stack was recorded.
+      target.shows = select_block(with, each.largest);
+      if (by_ == symbols::attribution::line && each.place.empty()) return target;  // No stack was recorded.
       target.blocks.emplace();
-      target.blocks->text = subject.groups[row].place.empty()
-                                ? subject.groups[row].name
-                                : subject.groups[row].place + ", " + subject.groups[row].name;
+      target.blocks->text = each.place.empty() ? each.name : each.place + ", " + each.name;
       target.blocks->range = time_range{shown_->at, shown_->at + 1};
       return target;
-    };
-    ImGuiListClipper clipper;
-    clipper.Begin(static_cast<int>(subject.groups.size()));
-    while (clipper.Step())
-      for (int row = clipper.DisplayStart; row < clipper.DisplayEnd; ++row) {
-        const query::generation_group& each = subject.groups[static_cast<std::size_t>(row)];
-        ImGui::PushID(row);
-        if (rows_.begin_row(with, content, static_cast<std::size_t>(row)))
-          with.commands.invoke("selection.set", select_block(with, each.largest));
-        if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal))
-          ImGui::SetTooltip("Click to select the largest block, %s.", format_bytes(each.largest_bytes).c_str());
-        clipped_text(get_name(each), ImGui::GetContentRegionAvail().x);
-        ImGui::TableNextColumn();
-        right_text(format_bytes(each.bytes));
-        ImGui::TableNextColumn();
-        right_text(format_count(each.blocks), true);
-        ImGui::PopID();
-      }
-    ImGui::EndTable();
+    });
+    table.on_click([&](const auto& each) { with.commands.invoke("selection.set", select_block(with, each.largest)); });
+    table.explain([](const auto& each) {
+      ImGui::Text("Click to select the largest block, %s.", format_bytes(each.largest_bytes).c_str());
+    });
+    const float below = subject.other_bytes > 0 ? ImGui::GetTextLineHeightWithSpacing() : 0;
+    tables_.draw(with, table, {.scrolls = true, .height = -below});
     if (subject.other_bytes > 0) ImGui::TextDisabled("and %s more", format_bytes(subject.other_bytes).c_str());
   }
 
@@ -297,7 +252,7 @@ class generations_view final : public view {
   bool at_moment_ = false;
   std::size_t chosen_ = 0;
   bool waiting_ = false;
-  row_menu rows_;
+  view_tables tables_;
 };
 
 }  // namespace

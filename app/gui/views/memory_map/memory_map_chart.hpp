@@ -3,11 +3,11 @@
 #include <memory>
 #include <optional>
 
+#include "app/gui/views/item_menu.hpp"
 #include "app/gui/views/memory_map/map_boxes.hpp"
 #include "app/gui/views/memory_map/map_colours.hpp"
 #include "app/gui/views/memory_map/map_tips.hpp"
 #include "app/gui/views/memory_map/map_viewport.hpp"
-#include "app/gui/views/row_menu.hpp"
 
 namespace sluice::gui {
 
@@ -39,7 +39,7 @@ class memory_map_chart {
   map_viewport viewport_;
   map_boxes boxes_;
   map_tips tips_;
-  row_menu menu_;
+  item_menu menu_;
   selection revealed_;  ///< The selection to which the chart has already scrolled, if that selection is on the map.
   time_ns step_revealed_ = trace::unknown_time;
   float header_width_ = 0;  ///< Width of the segments' headers, which are to the left of the rows, in pixels.

@@ -11,7 +11,7 @@
 #include "app/gui/views/memory_over_time/reserved_curves.hpp"
 #include "app/gui/views/memory_over_time/time_flags.hpp"
 #include "app/gui/views/process_choice.hpp"
-#include "app/gui/views/row_menu.hpp"
+#include "app/gui/views/table/view_tables.hpp"
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/widgets.hpp"
 #include "core/trace/model/names.hpp"
@@ -38,8 +38,6 @@ constexpr std::array<grouping, 9> groupings = {{{"by category", std::nullopt, tr
                                                 {"by owner library", memory_grouping::owner, false},
                                                 {"by stream", memory_grouping::stream, false},
                                                 {"by process or rank", memory_grouping::process, false}}};
-constexpr std::array<table_column, 4> band_columns = {
-    {{"group", "group"}, {"bytes", "bytes"}, {"share", "share"}, {nullptr, "at_ns"}}};
 constexpr std::size_t by_category = 0, by_line = 3, by_process = 8;
 
 class memory_over_time_view final : public view {
@@ -519,33 +517,20 @@ class memory_over_time_view final : public view {
                                      [&](const memory_band& each) { return chosen_ == each.key; });
     if (chosen != bands_.bands.end() && link(with, "Show its blocks"))
       with.commands.invoke("blocks.show", select_blocks(*chosen, peak, time));
-    if (!begin_metrics("bands", {groupings[*grouping_].title + 3, "bytes", "share"})) return;
     // List the bands in the order in which they are stacked.
-    const auto band_of_row = [&](std::size_t row) -> const memory_band& {
-      return *(bands_.bands.rbegin() + static_cast<std::ptrdiff_t>(row));
-    };
-    table_content content{"Memory at a moment", band_columns, bands_.bands.size()};
-    content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
-      const double bytes = band_of_row(row).bytes[part];
-      to.push_back(table_cell::text(band_of_row(row).label));
-      to.push_back(table_cell::bytes(bytes));
-      to.push_back(table_cell::share(total > 0 ? bytes / total : 0));
-      to.push_back(table_cell::moment(time));
-    };
-    content.target = [&](std::size_t row) {
-      row_target target;
-      target.blocks = select_blocks(band_of_row(row), peak, time);
-      return target;
-    };
-    for (std::size_t row = 0; row < content.rows; ++row) {
-      const memory_band& each = band_of_row(row);
-      ImGui::PushID(static_cast<int>(row));
-      if (menu_.begin_row(with, content, row, chosen_ == each.key)) choose(with, &each, peak, time);
-      swatch(with, each.colour);
-      row_menu::draw_cells(std::span(menu_.cells(content, row)).first(3));
-      ImGui::PopID();
-    }
-    ImGui::EndTable();
+    table_of<memory_band> table("Memory at a moment", bands_.bands.size(),
+                                [this](std::size_t row) -> const memory_band& {
+                                  return *(bands_.bands.rbegin() + static_cast<std::ptrdiff_t>(row));
+                                });
+    table.text(groupings[*grouping_].title + 3, "group",
+               [](const auto& each) { return table_cell::text(each.label).marked(each.colour); });
+    table.bytes("bytes", "bytes", [part](const auto& each) { return each.bytes[part]; });
+    table.share("share", "share", [=](const auto& each) { return total > 0 ? each.bytes[part] / total : 0; });
+    table.moment("", "at_ns", [time](const auto&) { return time; });
+    table.leads_to([&](const auto& each) { return row_target{.blocks = select_blocks(each, peak, time)}; });
+    table.choose([this](const auto& each) { return chosen_ == each.key; });
+    table.on_click([&](const auto& each) { choose(with, &each, peak, time); });
+    tables_.draw(with, table);
     if (bands_.nested) remark(with, "Each layer contains the next, so the layers are not added up.");
     if (shapes_.too_many)
       remark(with, "Too many changes here to draw each block. Zoom in.");
@@ -572,7 +557,8 @@ class memory_over_time_view final : public view {
   std::optional<std::uint64_t> chosen_;      ///< The key of the highlighted band.
   std::optional<std::size_t> hovered_part_;  ///< The part that was under the mouse in the last frame.
   trace::block_id hovered_block_{};
-  row_menu menu_;
+  item_menu menu_;
+  view_tables tables_;
 };
 
 }  // namespace

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "app/gui/views/row_menu.hpp"
+#include "app/gui/views/item_menu.hpp"
 #include "app/gui/views/stacks/flames.hpp"
 
 namespace sluice::gui {
@@ -75,7 +75,7 @@ class flame_chart {
   std::uint32_t rows_ = 0;
   draw::box_batch batch_;
   drawn_state drawn_;
-  row_menu menu_;
+  item_menu menu_;
 };
 
 }  // namespace sluice::gui

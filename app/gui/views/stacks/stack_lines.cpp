@@ -2,7 +2,7 @@
 #include <array>
 
 #include "app/gui/views/panel_parts.hpp"
-#include "app/gui/views/row_menu.hpp"
+#include "app/gui/views/table/view_tables.hpp"
 #include "app/gui/views/timeline/track_row.hpp"
 #include "app/gui/views/widgets.hpp"
 #include "app/gui/window/format.hpp"
@@ -70,41 +70,33 @@ void one_line(const view_context& with, const symbols::frame_line& line, float w
   ImGui::EndGroup();
 }
 
-constexpr std::array<table_column, 4> stack_columns = {
-    {{"function", "function"}, {"place", "file"}, {nullptr, "line"}, {"source", "source"}}};
-
 }  // namespace
 
-void stack_lines(const view_context& with, const std::vector<symbols::frame_line>& stack, row_menu* rows) {
+void stack_lines(const view_context& with, const std::vector<symbols::frame_line>& stack, view_tables* tables) {
   std::vector<const symbols::frame_line*> lines;
   for (const symbols::frame_line& line : stack) lines.push_back(&line);
   const std::size_t named = symbols::line_to_name(lines);
-  table_content content{"Stack", stack_columns, stack.size()};
-  content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
-    const symbols::frame_line& line = stack[row];
-    to.push_back(table_cell::text(symbols::get_name(line)));
-    to.push_back(table_cell::words(symbols::get_place(line), line.file.empty() ? line.module : line.file));
-    to.push_back(line.line > 0 ? table_cell::count(line.line) : table_cell::none());
-    to.push_back(table_cell::text(line.source));
-  };
-  content.target = [&](std::size_t row) {
-    row_target target;
-    target.line = stack[row];
-    return target;
-  };
+  table_of<symbols::frame_line> table("Stack", stack);
+  table.text("function", "function", [](const auto& each) { return symbols::get_name(each); });
+  table.text("place", "file", [](const auto& each) {
+    return table_cell::words(symbols::get_place(each), each.file.empty() ? each.module : each.file);
+  });
+  table.count("", "line", [](const auto& each) { return each.line > 0 ? std::optional(each.line) : std::nullopt; });
+  table.text("source", "source", [](const auto& each) { return each.source; });
+  table.leads_to([](const auto& each) { return row_target{.line = each}; });
   constexpr float gap = 3;  // design pixels
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2(with.px(8), with.px(gap)));
   ImGui::PushID("stack");
-  const float width = rows == nullptr ? width_of_lines(with, stack) : ImGui::GetContentRegionAvail().x;
+  const float width = tables == nullptr ? width_of_lines(with, stack) : ImGui::GetContentRegionAvail().x;
   for (std::size_t i = 0; i < stack.size(); ++i) {
-    if (rows == nullptr) {
+    if (tables == nullptr) {
       one_line(with, stack[i], width, i == named && stack.size() > 1);
       continue;
     }
     ImGui::PushID(static_cast<int>(i));
     const ImVec2 begin = ImGui::GetCursorPos();
     const float line = ImGui::GetTextLineHeight();
-    rows->item(with, content, i, false, 0, {0, second_line(stack[i]).empty() ? line : line * 2 + with.px(gap)});
+    tables->item(with, table, i, {0, second_line(stack[i]).empty() ? line : line * 2 + with.px(gap)});
     if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal)) tip(with, stack[i]);
     ImGui::SetCursorPos(begin);
     one_line(with, stack[i], width, i == named && stack.size() > 1);
@@ -112,7 +104,7 @@ void stack_lines(const view_context& with, const std::vector<symbols::frame_line
   }
   ImGui::PopID();
   ImGui::PopStyleVar();
-  if (rows == nullptr || std::none_of(stack.begin(), stack.end(), is_untrusted)) return;
+  if (tables == nullptr || std::none_of(stack.begin(), stack.end(), is_untrusted)) return;
   remark(with, "Symbols are not resolved: this recording was made on another machine.");
   if (link(with, "Add source folder...")) with.commands.invoke("file.sources_from");
 }

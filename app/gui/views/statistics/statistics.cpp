@@ -8,9 +8,9 @@
 
 #include "app/gui/views/panel_parts.hpp"
 #include "app/gui/views/process_choice.hpp"
-#include "app/gui/views/row_menu.hpp"
 #include "app/gui/views/statistics/duration_chart.hpp"
 #include "app/gui/views/statistics/step_table.hpp"
+#include "app/gui/views/table/view_tables.hpp"
 #include "app/gui/views/timeline/track_row.hpp"
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/widgets.hpp"
@@ -22,20 +22,6 @@ namespace sluice::gui {
 namespace {
 
 using metrics::range_statistics;
-
-constexpr std::array<table_column, 4> memory_use_columns = {
-    {{"layer, kind", "memory"}, {"peak", "peak_bytes"}, {"mean", "mean_bytes"}, {"at end", "bytes_at_end"}}};
-constexpr std::array<table_column, 5> allocation_columns = {{{"layer, kind", "memory"},
-                                                             {"allocated", "allocated_bytes"},
-                                                             {"freed", "freed_bytes"},
-                                                             {nullptr, "allocations"},
-                                                             {nullptr, "frees"}}};
-constexpr std::array<table_column, 4> pool_columns = {
-    {{"pool", "pool"}, {"reserved", "reserved_bytes"}, {"used", "used_bytes"}, {"occupancy", "occupancy"}}};
-constexpr std::array<table_column, 4> name_columns = {
-    {{"name", "name"}, {"total", "total_ns"}, {"count", "count"}, {"longest", "longest_ns"}}};
-constexpr std::array<table_column, 4> thread_columns = {
-    {{"thread", "thread"}, {"calls", "calls"}, {"in calls", "call_ns"}, {"waiting", "waiting_ns"}}};
 
 std::string kind_text(trace::layer layer, trace::memory_kind kind) {
   return std::string(get_name(layer)) + ", " + std::string(get_name(kind));
@@ -228,40 +214,33 @@ class statistics_view final : public view {
   void draw_memory(const view_context& with, const range_statistics& statistics) {
     if (statistics.memory.empty() && statistics.untracked.empty()) return;
     heading(with, "Memory use");
-    if (!begin_metrics("memory", {"layer, kind", "peak", "mean", "at end"})) return;
     struct line {
       std::string name;
       ImU32 colour;
-      std::array<table_cell, 3> metrics;
+      std::optional<double> peak, mean;
+      double at_end;
       bool outlined = false;
     };
     std::vector<line> lines;
-    const auto compute_metrics = [](const auto& each) {
-      return std::array{table_cell::bytes(each.maximum), table_cell::bytes(each.mean), table_cell::bytes(each.at_end)};
+    const auto add = [&](const auto& each, const std::string& name, ImU32 colour, bool outlined) {
+      lines.push_back({on_device(with, each.device, name), colour, static_cast<double>(each.maximum),
+                       static_cast<double>(each.mean), static_cast<double>(each.at_end), outlined});
     };
     for (const auto& each : statistics.memory)
-      lines.push_back({on_device(with, each.device, kind_text(each.layer, each.kind)),
-                       with.colours.layers[static_cast<std::size_t>(each.layer)], compute_metrics(each)});
+      add(each, kind_text(each.layer, each.kind), with.colours.layers[static_cast<std::size_t>(each.layer)], false);
     for (const auto& each : statistics.untracked) {
-      lines.push_back({on_device(with, each.device, "untracked"), with.colours.untracked, compute_metrics(each), true});
+      add(each, "untracked", with.colours.untracked, true);
       if (each.recorder > 0)
-        lines.push_back({on_device(with, each.device, "profiler overhead"),
-                         with.colours.recorder,
-                         {table_cell::none(""), table_cell::none(""), table_cell::bytes(each.recorder)}});
+        lines.push_back({on_device(with, each.device, "profiler overhead"), with.colours.recorder, std::nullopt,
+                         std::nullopt, static_cast<double>(each.recorder)});
     }
-    table_content content{"Memory use", memory_use_columns, lines.size()};
-    content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
-      to.push_back(table_cell::text(lines[row].name));
-      to.insert(to.end(), lines[row].metrics.begin(), lines[row].metrics.end());
-    };
-    for (std::size_t row = 0; row < lines.size(); ++row) {
-      ImGui::PushID(static_cast<int>(row));
-      rows_.begin_row(with, content, row);
-      swatch(with, lines[row].colour, lines[row].outlined);
-      row_menu::draw_cells(rows_.cells(content, row));
-      ImGui::PopID();
-    }
-    ImGui::EndTable();
+    table_of<line> table("Memory use", lines);
+    table.text("layer, kind", "memory",
+               [](const line& each) { return table_cell::text(each.name).marked(each.colour, each.outlined); });
+    table.bytes("peak", "peak_bytes", [](const line& each) { return each.peak; });
+    table.bytes("mean", "mean_bytes", [](const line& each) { return each.mean; });
+    table.bytes("at end", "bytes_at_end", [](const line& each) { return each.at_end; });
+    tables_.draw(with, table);
     if (statistics.untracked.empty()) return;
     ImGui::PushStyleColor(ImGuiCol_Text, with.colours.muted);
     const bool managed = std::any_of(statistics.memory.begin(), statistics.memory.end(),
@@ -275,29 +254,20 @@ class statistics_view final : public view {
     const auto active = [](const metrics::memory_statistics& m) { return m.allocations + m.frees > 0; };
     if (std::none_of(statistics.memory.begin(), statistics.memory.end(), active)) return;
     heading(with, "Allocations");
-    if (!begin_metrics("allocations", {"layer, kind", "allocated", "freed"})) return;
-    std::vector<const metrics::memory_statistics*> shown;
-    for (const auto& each : statistics.memory)
-      if (active(each)) shown.push_back(&each);
-    table_content content{"Allocations", allocation_columns, shown.size()};
-    content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
-      const metrics::memory_statistics& each = *shown[row];
-      to.push_back(table_cell::text(on_device(with, each.device, kind_text(each.layer, each.kind))));
-      to.push_back(table_cell::words(format_bytes(each.allocated_bytes) + " in " + format_count(each.allocations),
-                                     std::to_string(each.allocated_bytes)));
-      to.push_back(table_cell::words(format_bytes(each.freed_bytes) + " in " + format_count(each.frees),
-                                     std::to_string(each.freed_bytes)));
-      to.push_back(table_cell::count(each.allocations));
-      to.push_back(table_cell::count(each.frees));
+    table_of<metrics::memory_statistics> table("Allocations", statistics.memory, active);
+    table.text("layer, kind", "memory", [&](const auto& each) {
+      return table_cell::text(on_device(with, each.device, kind_text(each.layer, each.kind)))
+          .marked(with.colours.layers[static_cast<std::size_t>(each.layer)]);
+    });
+    const auto in_some = [](std::uint64_t bytes, std::uint64_t count) {
+      return table_cell::words(format_bytes(bytes) + " in " + format_count(count), std::to_string(bytes));
     };
-    for (std::size_t row = 0; row < shown.size(); ++row) {
-      ImGui::PushID(static_cast<int>(row));
-      rows_.begin_row(with, content, row);
-      swatch(with, with.colours.layers[static_cast<std::size_t>(shown[row]->layer)]);
-      row_menu::draw_cells(std::span(rows_.cells(content, row)).first(3));
-      ImGui::PopID();
-    }
-    ImGui::EndTable();
+    table.bytes("allocated", "allocated_bytes",
+                [&](const auto& each) { return in_some(each.allocated_bytes, each.allocations); });
+    table.bytes("freed", "freed_bytes", [&](const auto& each) { return in_some(each.freed_bytes, each.frees); });
+    table.count("", "allocations", [](const auto& each) { return each.allocations; });
+    table.count("", "frees", [](const auto& each) { return each.frees; });
+    tables_.draw(with, table);
   }
 
   void draw_transfers(const view_context& with, const range_statistics& statistics) {
@@ -355,19 +325,16 @@ class statistics_view final : public view {
     const auto snapshot = with.state.active()->engine->snapshot();
     const trace::tables& tables = snapshot->tables();
     heading(with, "Pools");
-    if (!begin_metrics("pools", {"pool", "reserved", "used", "occupancy"})) return;
-    table_content content{"Pools", pool_columns, statistics.pools.size()};
-    content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
-      const auto& each = statistics.pools[row];
+    table_of<metrics::pool_statistics> table("Pools", statistics.pools);
+    table.text("pool", "pool", [&](const auto& each) {
       const trace::pool_row* pool = tables.pools.find(each.pool);
       const std::string_view name = pool != nullptr ? with.text(pool->name) : std::string_view{};
-      to.push_back(table_cell::text(name.empty() ? "pool" : name));
-      to.push_back(table_cell::bytes(each.reserved_maximum));
-      to.push_back(table_cell::bytes(each.used_maximum));
-      to.push_back(table_cell::share(each.used_share));
-    };
-    for (std::size_t row = 0; row < content.rows; ++row) rows_.draw_row(with, content, row);
-    ImGui::EndTable();
+      return name.empty() ? std::string_view("pool") : name;
+    });
+    table.bytes("reserved", "reserved_bytes", [](const auto& each) { return each.reserved_maximum; });
+    table.bytes("used", "used_bytes", [](const auto& each) { return each.used_maximum; });
+    table.share("occupancy", "occupancy", [](const auto& each) { return each.used_share; });
+    tables_.draw(with, table);
     ImGui::PushStyleColor(ImGuiCol_Text, with.colours.muted);
     ImGui::TextWrapped("Peak reserved and used; occupancy is mean used divided by mean reserved.");
     ImGui::PopStyleColor();
@@ -380,50 +347,29 @@ class statistics_view final : public view {
     if (shows_one()) words += " (all devices)";
     if (value > names.size()) words += ", " + std::to_string(names.size()) + " of " + format_count(value);
     heading(with, words);
-    if (!begin_metrics(title, {"name", "total", "count", "longest"})) return;
-    table_content content{title, name_columns, names.size()};
-    content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
-      const std::string_view full = with.text(names[row].name);
-      to.push_back(table_cell::words(short_name(full), full));
-      to.push_back(table_cell::duration(names[row].total));
-      to.push_back(table_cell::count(names[row].count));
-      to.push_back(table_cell::duration(names[row].longest));
-    };
-    content.target = [&](std::size_t row) {
-      row_target target;
-      target.shows = make_event_selection(with, names[row].longest_event);
-      target.find = with.text(names[row].name);
-      return target;
-    };
-    for (std::size_t row = 0; row < names.size(); ++row) {
-      ImGui::PushID(static_cast<int>(row));
-      if (rows_.begin_row(with, content, row)) show_event(with, names[row].longest_event);
-      draw_name(with, names[row]);
-      const std::vector<table_cell>& cells = rows_.cells(content, row);
-      for (std::size_t i = 1; i < cells.size(); ++i) metric_cell(cells[i].shown());
-      ImGui::PopID();
-    }
-    ImGui::EndTable();
-  }
-
-  /// Draws the name in a row, which must be the last item, as a link to the longest event with this name.
-  static void draw_name(const view_context& with, const metrics::named_time& each) {
-    const std::string_view full = with.text(each.name);
-    const bool leads = each.longest_event != trace::event_id::none;
-    const bool hovered = ImGui::IsItemHovered();
-    const bool rests = ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal);
-    ImGui::PushStyleColor(ImGuiCol_Text, leads ? with.colours.accent : with.colours.text);
-    first_cell(short_name(full));
-    ImGui::PopStyleColor();
-    if (leads && hovered) ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
-    if (rests && begin_tip(with)) {
+    table_of<metrics::named_time> table(title, names);
+    table.text("name", "name", [&](const auto& each) {
+      const std::string_view full = with.text(each.name);
+      return table_cell::words(short_name(full), full)
+          .in(each.longest_event != trace::event_id::none ? tone::link : tone::plain);
+    });
+    table.duration("total", "total_ns", [](const auto& each) { return each.total; });
+    table.count("count", "count", [](const auto& each) { return each.count; });
+    table.duration("longest", "longest_ns", [](const auto& each) { return each.longest; });
+    table.leads_to([&](const auto& each) {
+      return row_target{.shows = make_event_selection(with, each.longest_event),
+                        .find = std::string(with.text(each.name))};
+    });
+    table.on_click([&](const auto& each) { show_event(with, each.longest_event); });
+    table.explain([&](const auto& each) {
+      const std::string_view full = with.text(each.name);
       ImGui::PushTextWrapPos(with.px(460));
       ImGui::TextUnformatted(full.data(), full.data() + std::min<std::size_t>(full.size(), 2000));
       ImGui::PopTextWrapPos();
       const time_ns mean = each.count == 0 ? 0 : each.total / static_cast<time_ns>(each.count);
       tip_field(with, "mean", format_time(mean), with.px(60));
-      end_tip();
-    }
+    });
+    tables_.draw(with, table);
   }
 
   void draw_threads(const view_context& with, const range_statistics& statistics) {
@@ -431,22 +377,19 @@ class statistics_view final : public view {
     const auto snapshot = with.state.active()->engine->snapshot();
     const trace::tables& tables = snapshot->tables();
     heading(with, "Host threads");
-    if (!begin_metrics("threads", {"thread", "calls", "in calls", "waiting"})) return;
-    table_content content{"Host threads", thread_columns, statistics.threads.size()};
-    content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
-      const auto& each = statistics.threads[row];
+    table_of<metrics::thread_statistics> table("Host threads", statistics.threads);
+    table.text("thread", "thread", [&](const auto& each) {
       const trace::thread_row* thread = tables.threads.find(each.thread);
       const std::string_view name = thread != nullptr ? with.text(thread->name) : std::string_view{};
       std::string words(name.empty() ? "thread" : name);
       if (thread != nullptr) words += " " + std::to_string(thread->tid);
       if (has_several_processes(with)) words += ", " + process_words(with, each.process);
-      to.push_back(table_cell::text(words));
-      to.push_back(table_cell::count(each.calls));
-      to.push_back(table_cell::duration(each.call_busy));
-      to.push_back(table_cell::duration(each.wait_busy));
-    };
-    for (std::size_t row = 0; row < content.rows; ++row) rows_.draw_row(with, content, row);
-    ImGui::EndTable();
+      return words;
+    });
+    table.count("calls", "calls", [](const auto& each) { return each.calls; });
+    table.duration("in calls", "call_ns", [](const auto& each) { return each.call_busy; });
+    table.duration("waiting", "waiting_ns", [](const auto& each) { return each.wait_busy; });
+    tables_.draw(with, table);
     for (const auto& each : statistics.threads)
       if (each.file_operations > 0)
         field(with, "file I/O",
@@ -460,7 +403,7 @@ class statistics_view final : public view {
   std::vector<trace::device_id> devices_;   ///< The devices in `all_`.
   std::optional<trace::device_id> device_;  ///< The device to show. `none`: the user chose all devices; null: not
                                             ///< chosen yet.
-  row_menu rows_;
+  view_tables tables_;
   screen_slot<query::tracks_query> tracks_;  ///< Used to find out whether there are steps.
   duration_chart durations_;
   step_table steps_;

@@ -4,8 +4,8 @@
 #include <array>
 #include <cmath>
 
-#include "app/gui/views/row_menu.hpp"
 #include "app/gui/views/shown_range.hpp"
+#include "app/gui/views/table/view_tables.hpp"
 #include "app/gui/views/widgets.hpp"
 #include "core/base/lower_case.hpp"
 #include "imgui_stdlib.h"
@@ -34,19 +34,22 @@ format::value_unit axis_unit(metric_unit unit) {
   return format::value_unit::none;
 }
 
-std::string amount(const step_metric& metric, double value) {
-  if (std::isnan(value)) return "-";
-  switch (metric.unit) {
+cell_type get_type(metric_unit unit) {
+  switch (unit) {
     case metric_unit::bytes:
-      return format_bytes(value);
+      return cell_type::bytes;
     case metric_unit::time:
-      return format_time(static_cast<time_ns>(value));
+      return cell_type::duration;
     case metric_unit::rate:
-      return format_rate(value);
+      return cell_type::rate;
     case metric_unit::count:
       break;
   }
-  return format_count(static_cast<std::uint64_t>(value));
+  return cell_type::count;
+}
+
+std::string amount(const step_metric& metric, double value) {
+  return std::isnan(value) ? "-" : table_cell::make(get_type(metric.unit), value).shown();
 }
 
 /// The relative difference from the median, such as "+12 %"; empty if there is none.
@@ -59,22 +62,6 @@ std::string against_median(const step_metric& metric, double value) {
 
 bool is_outlier(const step_metric& metric, std::size_t step) {
   return std::binary_search(metric.outliers.begin(), metric.outliers.end(), static_cast<std::uint32_t>(step));
-}
-
-/// Formats a value in the unit of its metric. CSV has a separate column for the unit.
-table_cell make_cell(const step_metric& metric, double value) {
-  if (std::isnan(value)) return table_cell::none();
-  switch (metric.unit) {
-    case metric_unit::bytes:
-      return table_cell::bytes(value);
-    case metric_unit::time:
-      return table_cell::duration(static_cast<time_ns>(value));
-    case metric_unit::rate:
-      return table_cell::rate(value);
-    case metric_unit::count:
-      break;
-  }
-  return table_cell::count(static_cast<std::uint64_t>(value));
 }
 
 const char* unit_name(metric_unit unit) {
@@ -90,15 +77,6 @@ const char* unit_name(metric_unit unit) {
   }
   return "count";
 }
-
-constexpr std::array<table_column, 8> step_columns = {{{"step", "step"},
-                                                       {"duration", "duration_ns"},
-                                                       {"value", "value"},
-                                                       {"of median", "share_of_median"},
-                                                       {nullptr, "statistic"},
-                                                       {nullptr, "unit"},
-                                                       {nullptr, "outlier"},
-                                                       {nullptr, "begin_ns"}}};
 
 bool is_selected(const view_context& with, const index::step& step) { return with.state.range() == step.span; }
 
@@ -243,69 +221,47 @@ void step_table::draw_chart(const view_context& with, const step_statistics& sta
 }
 
 void step_table::draw_rows(const view_context& with, const step_statistics& statistics, const step_metric& metric) {
-  const float height = std::max(ImGui::GetContentRegionAvail().y, with.px(min_table));
-  const ImGuiTableFlags flags = ImGuiTableFlags_SizingFixedFit | ImGuiTableFlags_NoSavedSettings |
-                                ImGuiTableFlags_BordersInnerH | ImGuiTableFlags_ScrollY;
+  // The metric may be the duration, which has its own column.
   const bool times = &metric == &statistics.metrics.front() && metric.label == "duration";
-  const int columns = times ? 3 : 4;
-  if (!ImGui::BeginTable("steps", columns, flags, {0, height})) return;
-  ImGui::TableSetupScrollFreeze(0, 1);
-  ImGui::TableSetupColumn("step", ImGuiTableColumnFlags_WidthStretch);
-  for (int i = 1; i < columns; ++i) ImGui::TableSetupColumn("metric", ImGuiTableColumnFlags_WidthFixed);
-  if (times) {
-    metric_heads({"step", "duration", "of median"});
-  } else {
-    metric_heads({"step", "duration", "value", "of median"});
-  }
-  ImGuiListClipper clipper;
-  clipper.Begin(static_cast<int>(only_outliers_ ? metric.outliers.size() : metric.values.size()));
   const auto get_step = [&](std::size_t row) { return only_outliers_ ? std::size_t{metric.outliers[row]} : row; };
-  table_content content{"Steps", step_columns, only_outliers_ ? metric.outliers.size() : metric.values.size()};
-  content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
-    const std::size_t step = get_step(row);
-    const double value = metric.values[step];
-    const bool stands_out = is_outlier(metric, step);
-    const std::string number = std::to_string(statistics.steps[step].number);
-    to.push_back(table_cell::words(number + (stands_out ? "  outlier" : ""), number));
-    to.push_back(table_cell::duration(statistics.steps[step].span.length()));
-    to.push_back(make_cell(metric, value));
+  table_of<index::step> table("Steps", only_outliers_ ? metric.outliers.size() : metric.values.size(),
+                              [&](std::size_t row) -> const index::step& { return statistics.steps[get_step(row)]; });
+  const auto toned = [&](table_cell cell, std::size_t row) {
+    return is_outlier(metric, get_step(row)) ? std::move(cell).in(tone::warning) : cell;
+  };
+  table.text("step", "step", [&](const auto& each, std::size_t row) {
+    const std::string number = std::to_string(each.number);
+    return toned(table_cell::words(number + (is_outlier(metric, get_step(row)) ? "  outlier" : ""), number), row);
+  });
+  table.duration("duration", "duration_ns", [&](const auto& each, std::size_t row) {
+    return toned(table_cell::duration(each.span.length()), row);
+  });
+  const auto add_value = [&](const char* title) {
+    table.add(get_type(metric.unit), title, "value", [&, toned, get_step](std::size_t row) {
+      const double value = metric.values[get_step(row)];
+      return std::isnan(value) ? table_cell::none() : toned(table_cell::make(get_type(metric.unit), value), row);
+    });
+  };
+  if (!times) add_value("value");
+  table.share("of median", "share_of_median", [&](const auto&, std::size_t row) {
+    const double value = metric.values[get_step(row)];
     const std::string against = against_median(metric, value);
-    to.push_back(against.empty() ? table_cell::none("")
-                                 : table_cell::words(against, std::to_string(value / metric.median)));
-    to.push_back(table_cell::text(metric.label));
-    to.push_back(table_cell::text(unit_name(metric.unit)));
-    to.push_back(table_cell::count(stands_out ? 1 : 0));
-    to.push_back(table_cell::moment(statistics.steps[step].span.begin));
-  };
-  content.target = [&](std::size_t row) {
-    row_target target;
-    target.range = statistics.steps[get_step(row)].span;
-    return target;
-  };
-  while (clipper.Step())
-    for (int row = clipper.DisplayStart; row < clipper.DisplayEnd; ++row) {
-      const auto at = static_cast<std::size_t>(row);
-      draw_row(with, content, at, statistics.steps[get_step(at)], is_outlier(metric, get_step(at)), times);
-    }
-  hovered_ = hovered_ || ImGui::IsWindowHovered();
-  // If the last step of a live recording is visible, scroll to new steps as they arrive.
-  const bool more = content.rows > rows_drawn_;
-  if (more && rows_drawn_ > 0 && with.state.active()->live && at_end_) ImGui::SetScrollHereY(1);
-  if (!more) at_end_ = ImGui::GetScrollY() >= ImGui::GetScrollMaxY();
-  rows_drawn_ = content.rows;
-  ImGui::EndTable();
-}
-
-void step_table::draw_row(const view_context& with, const table_content& content, std::size_t row,
-                          const index::step& step, bool stands_out, bool times) {
-  ImGui::PushID(static_cast<int>(step.number));
-  if (rows_.begin_row(with, content, row, is_selected(with, step))) go_to(with, step);
-  if (stands_out) ImGui::PushStyleColor(ImGuiCol_Text, with.colours.warning);
-  const std::vector<table_cell>& cells = rows_.cells(content, row);
-  first_cell(cells[0].shown());
-  for (std::size_t i = times ? 2 : 1; i < 4; ++i) metric_cell(cells[i].shown());
-  if (stands_out) ImGui::PopStyleColor();
-  ImGui::PopID();
+    return against.empty() ? table_cell::none("")
+                           : toned(table_cell::words(against, std::to_string(value / metric.median)), row);
+  });
+  if (times) add_value("");
+  table.text("", "statistic", [&](const auto&) { return metric.label; });
+  table.text("", "unit", [&](const auto&) { return unit_name(metric.unit); });
+  table.count("", "outlier", [&](const auto&, std::size_t row) { return is_outlier(metric, get_step(row)) ? 1 : 0; });
+  table.moment("", "begin_ns", [](const auto& each) { return each.span.begin; });
+  table.leads_to([](const auto& each) { return row_target{.range = each.span}; });
+  table.choose([&](const auto& each) { return is_selected(with, each); });
+  table.on_click([&](const auto& each) { go_to(with, each); });
+  const drawn_table drawn = tables_.draw(with, table,
+                                         {.scrolls = true,
+                                          .height = std::max(ImGui::GetContentRegionAvail().y, with.px(min_table)),
+                                          .follows_end = with.state.active()->live});
+  hovered_ = hovered_ || drawn.under_mouse;
 }
 
 void step_table::go_to(const view_context& with, const index::step& step) {

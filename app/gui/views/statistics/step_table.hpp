@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "app/gui/views/panel_parts.hpp"
-#include "app/gui/views/row_menu.hpp"
+#include "app/gui/views/table/view_tables.hpp"
 #include "core/query/results/panels/step_statistics.hpp"
 
 namespace sluice::gui {
@@ -26,8 +26,6 @@ class step_table {
   void draw_choices(const view_context& with, const query::step_statistics& statistics);
   void draw_chart(const view_context& with, const query::step_statistics& statistics, const query::step_metric& metric);
   void draw_rows(const view_context& with, const query::step_statistics& statistics, const query::step_metric& metric);
-  void draw_row(const view_context& with, const table_content& content, std::size_t row, const index::step& step,
-                bool stands_out, bool times);
   static void go_to(const view_context& with, const index::step& step);
   [[nodiscard]] const query::step_metric* find_shown(const query::step_statistics& statistics) const;
 
@@ -37,9 +35,7 @@ class step_table {
   std::string filter_;           ///< Filters the list of metrics.
   bool only_outliers_ = false;
   bool hovered_ = false;
-  std::size_t rows_drawn_ = 0;  ///< Number of rows drawn in the last frame.
-  bool at_end_ = false;         ///< The last row of the table was visible in the last frame.
-  row_menu rows_;
+  view_tables tables_;
 };
 
 }  // namespace sluice::gui

@@ -8,9 +8,9 @@
 
 #include "app/gui/views/panel_parts.hpp"
 #include "app/gui/views/process_choice.hpp"
-#include "app/gui/views/row_menu.hpp"
 #include "app/gui/views/shown_range.hpp"
 #include "app/gui/views/summary/finding_cards.hpp"
+#include "app/gui/views/table/view_tables.hpp"
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/widgets.hpp"
 #include "app/gui/window/format.hpp"
@@ -23,13 +23,6 @@ namespace {
 
 /// How the memory at the peak is grouped: none: by category; otherwise by this attribution.
 using split = std::optional<symbols::attribution>;
-
-constexpr std::array<table_column, 4> held_columns = {
-    {{"size", "bytes"}, {"share", "share"}, {"group", "what"}, {"blocks", "blocks"}}};
-constexpr std::array<table_column, 5> copying_columns = {
-    {{"time", "time_ns"}, {"share", "share"}, {"line", "line"}, {nullptr, "bytes"}, {nullptr, "copies"}}};
-constexpr std::array<table_column, 5> unused_columns = {
-    {{"size", "bytes_at_peak"}, {"share", "share"}, {"line", "line"}, {nullptr, "blocks"}, {nullptr, "longest_ns"}}};
 
 double compute_share(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
@@ -205,33 +198,41 @@ class summary_view final : public view {
       filter.category = composition.shares[row].category;
       return filter;
     };
-    table_content content{"Peak by category", held_columns, composition.shares.size()};
-    content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
-      const metrics::category_share& share = composition.shares[row];
-      to.push_back(table_cell::bytes(share.bytes));
-      to.push_back(table_cell::share(compute_share(share.bytes, composition.bytes)));
-      to.push_back(table_cell::text(index::category_name(share.category)));
-      to.push_back(table_cell::words(format_some(share.blocks, "block"), std::to_string(share.blocks)));
-    };
-    content.target = [&](std::size_t row) {
-      row_target target;
-      target.blocks = make_filter(row);
-      return target;
-    };
-    for (std::size_t row = 0; row < composition.shares.size(); ++row) {
-      const metrics::category_share& share = composition.shares[row];
-      ImGui::PushID(static_cast<int>(row));
-      const std::string text =
-          std::string(index::category_name(share.category)) + ", " + format_some(share.blocks, "block");
-      if (amount_line(with, format_bytes(static_cast<double>(share.bytes)),
-                      compute_share(share.bytes, composition.bytes),
-                      with.colours.categories[static_cast<std::size_t>(share.category)], text))
-        with.commands.invoke("blocks.show", make_filter(row));
-      rows_.follow_item(with, content, row);
-      ImGui::PopID();
-    }
+    table_of<metrics::category_share> table("Peak by category", composition.shares);
+    table.bytes("size", "bytes", [](const auto& each) { return each.bytes; });
+    table.share("share", "share", [&](const auto& each) { return compute_share(each.bytes, composition.bytes); });
+    table.text("group", "what", [](const auto& each) { return index::category_name(each.category); });
+    table.count("blocks", "blocks", [](const auto& each) {
+      return table_cell::words(format_some(each.blocks, "block"), std::to_string(each.blocks));
+    });
+    table.leads_to([&](const auto&, std::size_t row) { return row_target{.blocks = make_filter(row)}; });
+    table.click = [&](std::size_t row, std::size_t) { with.commands.invoke("blocks.show", make_filter(row)); };
+    draw_amounts(with, table, [&](const metrics::category_share& each) -> amount_words {
+      return {std::string(index::category_name(each.category)) + ", " + format_some(each.blocks, "block"),
+              with.colours.categories[static_cast<std::size_t>(each.category)]};
+    });
     ImGui::PopID();
     if (composition.inferred()) ImGui::TextDisabled("Categories are inferred.");
+  }
+
+  struct amount_words {
+    std::string text;
+    ImU32 colour;
+    std::string_view detail{};
+  };
+
+  /// Draws a list of amounts: each row's first cell, and its second, a share, as a bar. `describe` returns the rest.
+  template <class Row, class Describe>
+  void draw_amounts(const view_context& with, const table_of<Row>& table, Describe describe) {
+    for (std::size_t row = 0; row < table.rows; ++row) {
+      ImGui::PushID(static_cast<int>(row));
+      const amount_words words = describe(table.row(row));
+      if (amount_line(with, table.cell(row, 0).shown(), table.cell(row, 1).number().value_or(0), words.colour,
+                      words.text, words.detail))
+        table.click(row, table_sort::none);
+      tables_.follow_item(with, table, row);
+      ImGui::PopID();
+    }
   }
 
   /// Draws memory by line, module and so on. The sums are those of the first level of the flame graph.
@@ -260,35 +261,25 @@ class summary_view final : public view {
       filter.text = symbols::format_place_and_name(get_line(row));
       return filter;
     };
-    table_content content{"Peak by line", held_columns, holders.size()};
-    content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
-      const std::uint64_t blocks = holders[row]->all.count;
-      to.push_back(table_cell::bytes(holders[row]->all.bytes));
-      to.push_back(table_cell::share(compute_share(holders[row]->all.bytes, nodes[0].all.bytes)));
-      to.push_back(table_cell::text(symbols::format_place_and_name(get_line(row))));
-      to.push_back(table_cell::words(format_some(blocks, "block"), std::to_string(blocks)));
-    };
-    content.target = [&](std::size_t row) {
-      row_target target;
-      target.line = get_line(row);
-      target.blocks = make_filter(row);
-      return target;
-    };
-    std::uint64_t listed = 0;
+    table_of<const metrics::stack_node*> table("Peak by line", holders);
+    table.bytes("size", "bytes", [](const auto& each) { return each->all.bytes; });
+    table.share("share", "share", [&](const auto& each) { return compute_share(each->all.bytes, nodes[0].all.bytes); });
+    table.text("group", "what",
+               [&](const auto&, std::size_t row) { return symbols::format_place_and_name(get_line(row)); });
+    table.count("blocks", "blocks", [](const auto& each) {
+      return table_cell::words(format_some(each->all.count, "block"), std::to_string(each->all.count));
+    });
+    table.leads_to(
+        [&](const auto&, std::size_t row) { return row_target{.line = get_line(row), .blocks = make_filter(row)}; });
+    table.click = [&](std::size_t row, std::size_t) { with.commands.invoke("blocks.show", make_filter(row)); };
     ImGui::PushID("holder");
-    for (std::size_t row = 0; row < holders.size(); ++row) {
-      const metrics::stack_node& node = *holders[row];
-      ImGui::PushID(static_cast<int>(row));
-      listed += node.all.bytes;
-      const blocks_filter filter = make_filter(row);
-      if (amount_line(with, format_bytes(static_cast<double>(node.all.bytes)),
-                      compute_share(node.all.bytes, nodes[0].all.bytes), with.colours.accent, filter.text,
-                      get_line(row).source))
-        with.commands.invoke("blocks.show", filter);
-      rows_.follow_item(with, content, row);
-      ImGui::PopID();
-    }
+    draw_amounts(with, table, [&](const metrics::stack_node* each) -> amount_words {
+      const symbols::frame_line& line = result->lines[each->line];
+      return {symbols::format_place_and_name(line), with.colours.accent, line.source};
+    });
     ImGui::PopID();
+    std::uint64_t listed = 0;
+    for (const metrics::stack_node* each : holders) listed += each->all.bytes;
     if (nodes[0].all.bytes > listed)
       ImGui::TextDisabled("%s in other groups", format_bytes(static_cast<double>(nodes[0].all.bytes - listed)).c_str());
     if (link(with, "All call stacks")) with.commands.invoke("panel.focus.Stacks");
@@ -318,33 +309,22 @@ class summary_view final : public view {
         return format_bytes(static_cast<double>(use.metrics.bytes)) + " in " + format_some(use.metrics.count, "copy") +
                ",  " + symbols::format_place_and_name(use.line);
       };
-      table_content content{"Transfers", copying_columns, each.uses.lines.size()};
-      content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
-        const metrics::line_use& use = each.uses.lines[row];
-        to.push_back(table_cell::duration(get_time(use)));
-        to.push_back(
-            table_cell::share(whole > 0 ? static_cast<double>(get_time(use)) / static_cast<double>(whole) : 0));
-        to.push_back(table_cell::words(get_words(use), symbols::format_place_and_name(use.line)));
-        to.push_back(table_cell::bytes(use.metrics.bytes));
-        to.push_back(table_cell::count(use.metrics.count));
-      };
-      content.target = [&](std::size_t row) {
-        row_target target;
-        target.line = each.uses.lines[row].line;
-        return target;
-      };
-      std::size_t row = 0;
+      table_of<metrics::line_use> table("Transfers", each.uses.lines);
+      table.duration("time", "time_ns", get_time);
+      table.share("share", "share", [&](const auto& use) {
+        return whole > 0 ? static_cast<double>(get_time(use)) / static_cast<double>(whole) : 0.0;
+      });
+      table.text("line", "line", [&](const auto& use) {
+        return table_cell::words(get_words(use), symbols::format_place_and_name(use.line));
+      });
+      table.bytes("", "bytes", [](const auto& use) { return use.metrics.bytes; });
+      table.count("", "copies", [](const auto& use) { return use.metrics.count; });
+      table.leads_to([](const auto& use) { return row_target{.line = use.line}; });
+      table.on_click([&](const auto&) { with.commands.invoke("panel.focus.Transfers"); });
       ImGui::PushID(number++);
-      for (const metrics::line_use& use : each.uses.lines) {
-        ImGui::PushID(static_cast<int>(row));
-        const time_ns time = get_time(use);
-        const std::string text = get_words(use);
-        if (amount_line(with, format_time(time), whole > 0 ? static_cast<double>(time) / static_cast<double>(whole) : 0,
-                        with.colours.directions[static_cast<std::size_t>(each.direction)], text))
-          with.commands.invoke("panel.focus.Transfers");
-        rows_.follow_item(with, content, row++);
-        ImGui::PopID();
-      }
+      draw_amounts(with, table, [&](const metrics::line_use& use) -> amount_words {
+        return {get_words(use), with.colours.directions[static_cast<std::size_t>(each.direction)]};
+      });
       ImGui::PopID();
     }
   }
@@ -363,37 +343,26 @@ class summary_view final : public view {
         return group.stack != trace::stack_id::none ? symbols::format_place_and_name(group.line)
                                                     : std::string(with.text(group.name));
       };
-      table_content content{"Idle since last use", unused_columns, each.groups.size()};
-      content.cells = [&](std::size_t row, std::vector<table_cell>& to) {
-        const metrics::unused_group& group = each.groups[row];
-        to.push_back(table_cell::bytes(group.bytes_at_peak));
-        to.push_back(table_cell::share(compute_share(group.bytes_at_peak, each.peak_bytes)));
-        to.push_back(table_cell::text(describe_line(group)));
-        to.push_back(table_cell::count(group.blocks));
-        to.push_back(table_cell::duration(group.longest));
-      };
-      content.target = [&](std::size_t row) {
+      table_of<metrics::unused_group> table("Idle since last use", each.groups);
+      table.bytes("size", "bytes_at_peak", [](const auto& group) { return group.bytes_at_peak; });
+      table.share("share", "share",
+                  [&](const auto& group) { return compute_share(group.bytes_at_peak, each.peak_bytes); });
+      table.text("line", "line", describe_line);
+      table.count("", "blocks", [](const auto& group) { return group.blocks; });
+      table.duration("", "longest_ns", [](const auto& group) { return group.longest; });
+      table.leads_to([&](const auto& group) {
         row_target target;
-        target.shows = select_block(with, each.groups[row].longest_block);
-        if (each.groups[row].stack != trace::stack_id::none) target.line = each.groups[row].line;
+        target.shows = select_block(with, group.longest_block);
+        if (group.stack != trace::stack_id::none) target.line = group.line;
         return target;
-      };
-      std::size_t row = 0;
+      });
+      table.on_click([&](const auto& group) { show_block(with, group.longest_block); });
       ImGui::PushID(number++);
-      for (const metrics::unused_group& group : each.groups) {
-        ImGui::PushID(static_cast<int>(row));
-        const std::string where = describe_line(group);
-        const std::string text =
-            where + ", " + format_some(group.blocks, "block") + ", for up to " + format_time(group.longest);
-        if (amount_line(with, format_bytes(group.bytes_at_peak), compute_share(group.bytes_at_peak, each.peak_bytes),
-                        with.colours.categories[static_cast<std::size_t>(group.category)], text)) {
-          with.commands.invoke("selection.set", selection{with.state.active()->id, selection_kind::block,
-                                                          trace::raw(group.longest_block)});
-          with.commands.invoke("selection.reveal");
-        }
-        rows_.follow_item(with, content, row++);
-        ImGui::PopID();
-      }
+      draw_amounts(with, table, [&](const metrics::unused_group& group) -> amount_words {
+        return {describe_line(group) + ", " + format_some(group.blocks, "block") + ", for up to " +
+                    format_time(group.longest),
+                with.colours.categories[static_cast<std::size_t>(group.category)]};
+      });
       ImGui::PopID();
       if (each.never_touched > 0) {
         ImGui::PushID(number++);
@@ -489,11 +458,7 @@ class summary_view final : public view {
         const std::string_view name = with.text(block.name);
         ImGui::TextDisabled("%s", format_bytes(static_cast<double>(block.bytes)).c_str());
         ImGui::SameLine(with.px(115));
-        if (link(with, format_address(block.address) + "  " + std::string(name))) {
-          with.commands.invoke("selection.set",
-                               selection{with.state.active()->id, selection_kind::block, trace::raw(block.block)});
-          with.commands.invoke("selection.reveal");
-        }
+        if (link(with, format_address(block.address) + "  " + std::string(name))) show_block(with, block.block);
         ImGui::PopID();
       }
       if (each.count > each.largest.size()) {
@@ -533,7 +498,7 @@ class summary_view final : public view {
   std::optional<std::int64_t> rank_;
   screen_slot<query::stacks_query> stacks_;
   split held_by_;  ///< None: the attribution of `choose_grouping` applies.
-  row_menu rows_;
+  view_tables tables_;
 };
 
 }  // namespace

@@ -5,9 +5,9 @@
 #include <set>
 
 #include "app/gui/views/idle/idle_strip.hpp"
+#include "app/gui/views/item_menu.hpp"
 #include "app/gui/views/note_lists.hpp"
 #include "app/gui/views/overview.hpp"
-#include "app/gui/views/row_menu.hpp"
 #include "app/gui/views/search_hits.hpp"
 #include "app/gui/views/timeline/axis_mouse.hpp"
 #include "app/gui/views/timeline/event_stepper.hpp"
@@ -97,7 +97,7 @@ class timeline_view final : public view {
   std::shared_ptr<const search_hits> hits_;
   bool scroll_to_top_ = false;    ///< Scroll to the top in the next frame, because a track was added there.
   std::uint64_t menu_track_ = 0;  ///< Id of the track whose menu is open.
-  row_menu menu_;
+  item_menu menu_;
   flow_lines flows_;
   event_stepper stepper_;
   axis_mouse axis_;

@@ -1,5 +1,5 @@
 #include "app/gui/views/transfers/copy_chart.hpp"
-#include "app/gui/views/row_menu.hpp"
+#include "app/gui/views/item_menu.hpp"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "app/gui/views/row_set.hpp"
+#include "app/gui/views/table/row_set.hpp"
 
 #include <algorithm>
 
