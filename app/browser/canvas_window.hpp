@@ -4,7 +4,7 @@
 #include <memory>
 #include <string>
 
-#include "app/gui/shell/application.hpp"
+#include "app/gui/application/application.hpp"
 
 struct GLFWwindow;
 

@@ -1,9 +1,9 @@
 // Shortening names to fit into little space.
 #include <gtest/gtest.h>
 
+#include "app/gui/shell/screen_text.hpp"
 #include "app/gui/views/timeline/track_row.hpp"
 #include "app/gui/window/format.hpp"
-#include "app/gui/window/screen_text.hpp"
 
 namespace sluice::gui {
 namespace {

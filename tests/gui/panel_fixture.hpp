@@ -8,7 +8,7 @@
 
 #include "app/gui/draw/boxes.hpp"
 #include "app/gui/shell/settings.hpp"
-#include "app/gui/views/view.hpp"
+#include "app/gui/views/parts/view.hpp"
 #include "core/query/engine/engine.hpp"
 #include "tests/core/recordings/recording.hpp"
 #include "tests/gui/sample.hpp"

@@ -1,4 +1,4 @@
-#include "app/gui/views/shown_range.hpp"
+#include "app/gui/shell/shown_range.hpp"
 
 #include <gtest/gtest.h>
 

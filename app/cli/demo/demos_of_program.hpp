@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "app/gui/views/welcome.hpp"
+#include "app/gui/shell/application_options.hpp"
 
 namespace sluice::cli {
 

@@ -6,10 +6,15 @@
 #include <vector>
 
 #include "app/gui/shell/platform_services.hpp"
-#include "app/gui/views/welcome.hpp"
 #include "core/query/engine/engine.hpp"
 
 namespace sluice::gui {
+
+/// An entry in the Demo menu.
+struct demo_entry {
+  std::string name;
+  std::string shows;  ///< What the demo shows, in one line.
+};
 
 struct application_options {
   std::string config_folder;              ///< If empty, no settings are read or saved.

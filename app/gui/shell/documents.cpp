@@ -5,7 +5,7 @@
 #include <cmath>
 #include <filesystem>
 
-#include "app/gui/views/shown_range.hpp"
+#include "app/gui/shell/shown_range.hpp"
 #include "core/base/printable.hpp"
 #include "core/index/event_store.hpp"
 

@@ -4,10 +4,10 @@
 #include <array>
 #include <cmath>
 
-#include "app/gui/views/panel_parts.hpp"
-#include "app/gui/views/process_choice.hpp"
+#include "app/gui/views/parts/panel_parts.hpp"
+#include "app/gui/views/parts/process_choice.hpp"
+#include "app/gui/views/parts/widgets.hpp"
 #include "app/gui/views/views.hpp"
-#include "app/gui/views/widgets.hpp"
 #include "app/gui/window/format.hpp"
 #include "core/trace/model/names.hpp"
 #include "imgui_internal.h"

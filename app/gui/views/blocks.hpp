@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "app/gui/views/table/view_tables.hpp"
+#include "app/gui/views/parts/view_tables.hpp"
 #include "core/metrics/report.hpp"
 
 namespace sluice::gui {

@@ -6,11 +6,11 @@
 #include <string>
 
 #include "app/gui/views/idle/gap_text.hpp"
-#include "app/gui/views/panel_parts.hpp"
-#include "app/gui/views/process_choice.hpp"
-#include "app/gui/views/table/view_tables.hpp"
+#include "app/gui/views/parts/panel_parts.hpp"
+#include "app/gui/views/parts/process_choice.hpp"
+#include "app/gui/views/parts/view_tables.hpp"
+#include "app/gui/views/parts/widgets.hpp"
 #include "app/gui/views/views.hpp"
-#include "app/gui/views/widgets.hpp"
 #include "core/base/saturating.hpp"
 #include "core/query/results/panels/idle_gaps.hpp"
 

@@ -6,10 +6,10 @@
 #include <string>
 #include <vector>
 
-#include "app/gui/views/note_lists.hpp"
-#include "app/gui/views/table/view_tables.hpp"
+#include "app/gui/views/parts/note_lists.hpp"
+#include "app/gui/views/parts/view_tables.hpp"
+#include "app/gui/views/parts/widgets.hpp"
 #include "app/gui/views/views.hpp"
-#include "app/gui/views/widgets.hpp"
 #include "app/gui/window/format.hpp"
 #include "core/base/printable.hpp"
 #include "imgui_stdlib.h"

@@ -2,10 +2,10 @@
 #include <array>
 #include <set>
 
-#include "app/gui/views/panel_parts.hpp"
-#include "app/gui/views/table/view_tables.hpp"
+#include "app/gui/views/parts/panel_parts.hpp"
+#include "app/gui/views/parts/view_tables.hpp"
+#include "app/gui/views/parts/widgets.hpp"
 #include "app/gui/views/views.hpp"
-#include "app/gui/views/widgets.hpp"
 #include "app/gui/window/format.hpp"
 #include "core/metrics/code_place.hpp"
 

@@ -5,7 +5,7 @@
 #include <chrono>
 #include <system_error>
 
-#include "app/gui/views/widgets.hpp"
+#include "app/gui/views/parts/widgets.hpp"
 #include "app/gui/window/format.hpp"
 #include "core/base/printable.hpp"
 #include "core/base/threads/worker_thread.hpp"

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "app/gui/shell/settings.hpp"
-#include "app/gui/views/table/view_tables.hpp"
+#include "app/gui/views/parts/view_tables.hpp"
 #include "core/query/sql/sql_task.hpp"
 
 namespace sluice::gui {

@@ -9,11 +9,11 @@
 #include <string>
 #include <tuple>
 
-#include "app/gui/views/panel_parts.hpp"
-#include "app/gui/views/shown_range.hpp"
-#include "app/gui/views/table/view_tables.hpp"
+#include "app/gui/shell/shown_range.hpp"
+#include "app/gui/views/parts/panel_parts.hpp"
+#include "app/gui/views/parts/view_tables.hpp"
+#include "app/gui/views/parts/widgets.hpp"
 #include "app/gui/views/views.hpp"
-#include "app/gui/views/widgets.hpp"
 #include "core/index/labels.hpp"
 #include "core/query/results/panels/ranks.hpp"
 

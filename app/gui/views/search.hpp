@@ -4,8 +4,8 @@
 #include <string>
 #include <utility>
 
-#include "app/gui/views/search_hits.hpp"
-#include "app/gui/views/table/view_tables.hpp"
+#include "app/gui/views/parts/search_hits.hpp"
+#include "app/gui/views/parts/view_tables.hpp"
 
 namespace sluice::gui {
 

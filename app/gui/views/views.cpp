@@ -2,7 +2,7 @@
 
 #include "app/gui/views/blocks.hpp"
 #include "app/gui/views/memory_map/memory_map.hpp"
-#include "app/gui/views/note_lists.hpp"
+#include "app/gui/views/parts/note_lists.hpp"
 #include "app/gui/views/query.hpp"
 #include "app/gui/views/search.hpp"
 #include "app/gui/views/timeline/timeline.hpp"

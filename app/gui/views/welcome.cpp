@@ -5,7 +5,7 @@
 #include <map>
 #include <sstream>
 
-#include "app/gui/views/widgets.hpp"
+#include "app/gui/views/parts/widgets.hpp"
 #include "core/base/files/regular_file.hpp"
 #include "core/base/printable.hpp"
 #include "imgui_internal.h"

@@ -3,17 +3,12 @@
 #include <string>
 #include <vector>
 
+#include "app/gui/shell/application_options.hpp"
 #include "app/gui/shell/platform_services.hpp"
 #include "app/gui/shell/settings.hpp"
-#include "app/gui/views/view.hpp"
+#include "app/gui/views/parts/view.hpp"
 
 namespace sluice::gui {
-
-/// An entry in the Demo menu.
-struct demo_entry {
-  std::string name;
-  std::string shows;  ///< What the demo shows, in one line.
-};
 
 /// A sample recording that comes with the program.
 struct recording_entry {

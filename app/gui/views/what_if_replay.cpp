@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "app/gui/views/panel_parts.hpp"
+#include "app/gui/views/parts/panel_parts.hpp"
 
 namespace sluice::gui {
 

@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
+#include "app/gui/application/application.hpp"
 #include "app/gui/gl/offscreen.hpp"
-#include "app/gui/shell/application.hpp"
 
 namespace sluice::gui {
 

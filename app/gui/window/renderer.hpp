@@ -1,6 +1,6 @@
 #pragma once
 
-#include "app/gui/shell/application.hpp"
+#include "app/gui/application/application.hpp"
 
 namespace sluice::gui {
 

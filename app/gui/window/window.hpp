@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "app/gui/shell/application.hpp"
+#include "app/gui/application/application.hpp"
 #include "app/gui/window/remote_display.hpp"
 
 struct GLFWwindow;

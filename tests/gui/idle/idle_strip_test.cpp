@@ -1,4 +1,4 @@
-#include "app/gui/views/idle/idle_strip.hpp"
+#include "app/gui/views/timeline/idle_strip.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Features of every table in the panels: selecting rows by keyboard, copying, a menu by mouse and keyboard, and CSV.
-#include "app/gui/views/table/view_tables.hpp"
+#include "app/gui/views/parts/view_tables.hpp"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 
 #include "app/gui/views/blocks.hpp"
 #include "app/gui/views/compare/compare.hpp"
-#include "app/gui/views/panel_parts.hpp"
+#include "app/gui/views/parts/panel_parts.hpp"
 #include "app/gui/window/format.hpp"
 #include "core/base/format.hpp"
 #include "core/query/engine/engine.hpp"

@@ -2,8 +2,8 @@
 
 #include <string>
 
+#include "app/gui/application/application.hpp"
 #include "app/gui/gl/png.hpp"
-#include "app/gui/shell/application.hpp"
 
 /// Compares pictures of the window region by region.
 namespace sluice::test {

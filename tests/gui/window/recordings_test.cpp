@@ -5,7 +5,7 @@
 #include <set>
 
 #include "app/gui/views/blocks.hpp"
-#include "app/gui/views/panel_parts.hpp"
+#include "app/gui/views/parts/panel_parts.hpp"
 #include "app/gui/views/timeline/timeline.hpp"
 #include "app/gui/window/format.hpp"
 #include "core/base/format.hpp"

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "app/gui/shell/programs/record_dialog.hpp"
-#include "app/gui/views/widgets.hpp"
+#include "app/gui/views/parts/widgets.hpp"
 #include "core/base/printable.hpp"
 
 namespace sluice::gui {

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "app/gui/shell/programs/recorder_process.hpp"
-#include "app/gui/views/view.hpp"
+#include "app/gui/views/parts/view.hpp"
 
 namespace sluice::gui {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "app/gui/shell/bars/recording_bar.hpp"
-#include "app/gui/views/widgets.hpp"
+#include "app/gui/views/parts/widgets.hpp"
 #include "app/gui/window/format.hpp"
 #include "imgui_internal.h"
 

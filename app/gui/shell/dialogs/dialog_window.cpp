@@ -1,6 +1,6 @@
 #include "app/gui/shell/dialogs/dialog_window.hpp"
 
-#include "app/gui/views/widgets.hpp"
+#include "app/gui/views/parts/widgets.hpp"
 
 namespace sluice::gui {
 

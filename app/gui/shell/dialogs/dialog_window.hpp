@@ -1,6 +1,6 @@
 #pragma once
 
-#include "app/gui/views/view.hpp"
+#include "app/gui/views/parts/view.hpp"
 
 namespace sluice::gui {
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "app/gui/shell/dialogs/dialog_window.hpp"
-#include "app/gui/views/widgets.hpp"
+#include "app/gui/views/parts/widgets.hpp"
 #include "app/gui/window/glossary.hpp"
 #include "core/base/version.hpp"
 

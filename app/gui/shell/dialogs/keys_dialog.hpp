@@ -5,7 +5,7 @@
 
 #include "app/gui/shell/commands.hpp"
 #include "app/gui/shell/settings.hpp"
-#include "app/gui/views/view.hpp"
+#include "app/gui/views/parts/view.hpp"
 
 namespace sluice::gui {
 

@@ -4,8 +4,8 @@
 #include "app/gui/shell/dialogs/help_dialogs.hpp"
 #include "app/gui/shell/files/close_confirmation.hpp"
 #include "app/gui/shell/files/file_choosers.hpp"
-#include "app/gui/shell/notice_bar.hpp"
 #include "app/gui/shell/programs/recorder_control.hpp"
+#include "app/gui/views/parts/notice_bar.hpp"
 
 namespace sluice::gui {
 

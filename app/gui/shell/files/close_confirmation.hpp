@@ -2,9 +2,9 @@
 
 #include "app/gui/shell/documents.hpp"
 #include "app/gui/shell/files/file_choosers.hpp"
-#include "app/gui/shell/notice_bar.hpp"
 #include "app/gui/shell/programs/recorder_process.hpp"
-#include "app/gui/views/view.hpp"
+#include "app/gui/views/parts/notice_bar.hpp"
+#include "app/gui/views/parts/view.hpp"
 
 namespace sluice::gui {
 

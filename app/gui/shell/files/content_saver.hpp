@@ -8,8 +8,8 @@
 #include "app/gui/shell/commands.hpp"
 #include "app/gui/shell/documents.hpp"
 #include "app/gui/shell/files/file_choosers.hpp"
-#include "app/gui/shell/notice_bar.hpp"
 #include "app/gui/shell/table_choice.hpp"
+#include "app/gui/views/parts/notice_bar.hpp"
 
 namespace sluice::gui {
 

@@ -7,9 +7,9 @@
 
 #include "app/gui/shell/commands.hpp"
 #include "app/gui/shell/files/path_dialog.hpp"
-#include "app/gui/shell/notice_bar.hpp"
 #include "app/gui/shell/platform_services.hpp"
 #include "app/gui/shell/settings.hpp"
+#include "app/gui/views/parts/notice_bar.hpp"
 
 namespace sluice::gui {
 

@@ -7,8 +7,8 @@
 #include "app/gui/shell/files/close_confirmation.hpp"
 #include "app/gui/shell/files/file_choosers.hpp"
 #include "app/gui/shell/files/recording_opener.hpp"
-#include "app/gui/shell/notice_bar.hpp"
 #include "app/gui/shell/settings.hpp"
+#include "app/gui/views/parts/notice_bar.hpp"
 
 namespace sluice::gui {
 

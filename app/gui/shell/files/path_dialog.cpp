@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <sstream>
 
-#include "app/gui/views/widgets.hpp"
+#include "app/gui/views/parts/widgets.hpp"
 #include "core/base/printable.hpp"
 #include "imgui_internal.h"
 #include "imgui_stdlib.h"

@@ -7,10 +7,10 @@
 
 #include "app/gui/shell/documents.hpp"
 #include "app/gui/shell/kept_view.hpp"
-#include "app/gui/shell/notice_bar.hpp"
 #include "app/gui/shell/panels/panel_set.hpp"
 #include "app/gui/shell/settings.hpp"
 #include "app/gui/shell/side_files.hpp"
+#include "app/gui/views/parts/notice_bar.hpp"
 
 namespace sluice::gui {
 

@@ -1,6 +1,6 @@
 #include "app/gui/shell/panels/panel_area.hpp"
 
-#include "app/gui/views/item_menu.hpp"
+#include "app/gui/views/parts/item_menu.hpp"
 #include "imgui_internal.h"
 
 namespace sluice::gui {

@@ -10,7 +10,7 @@
 
 #include "app/gui/shell/kept_view.hpp"
 #include "app/gui/shell/settings.hpp"
-#include "app/gui/views/view.hpp"
+#include "app/gui/views/parts/view.hpp"
 #include "imgui.h"
 
 namespace sluice::gui {

@@ -1,6 +1,6 @@
 #include "app/gui/shell/panels/start_screen.hpp"
 
-#include "app/gui/views/widgets.hpp"
+#include "app/gui/views/parts/widgets.hpp"
 #include "core/base/printable.hpp"
 
 namespace sluice::gui {

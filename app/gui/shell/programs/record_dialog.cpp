@@ -5,7 +5,7 @@
 #include <filesystem>
 #include <utility>
 
-#include "app/gui/views/widgets.hpp"
+#include "app/gui/views/parts/widgets.hpp"
 #include "app/gui/window/format.hpp"
 #include "app/processes/command_line.hpp"
 #include "core/base/printable.hpp"

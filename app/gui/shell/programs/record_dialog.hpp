@@ -7,7 +7,7 @@
 #include "app/gui/shell/background.hpp"
 #include "app/gui/shell/programs/recorder_process.hpp"
 #include "app/gui/shell/settings.hpp"
-#include "app/gui/views/view.hpp"
+#include "app/gui/views/parts/view.hpp"
 #include "app/processes/running_recordings.hpp"
 
 namespace sluice::gui {

@@ -5,11 +5,11 @@
 #include "app/gui/shell/application_options.hpp"
 #include "app/gui/shell/commands.hpp"
 #include "app/gui/shell/documents.hpp"
-#include "app/gui/shell/notice_bar.hpp"
 #include "app/gui/shell/programs/record_dialog.hpp"
 #include "app/gui/shell/programs/recorder_process.hpp"
+#include "app/gui/shell/screen_text.hpp"
 #include "app/gui/shell/settings.hpp"
-#include "app/gui/window/screen_text.hpp"
+#include "app/gui/views/parts/notice_bar.hpp"
 
 namespace sluice::gui {
 

@@ -1,11 +1,11 @@
 #include "app/gui/views/compare/aligned_curves.hpp"
-#include "app/gui/views/item_menu.hpp"
+#include "app/gui/views/parts/item_menu.hpp"
 
 #include <cmath>
 #include <tuple>
 
 #include "app/gui/views/compare/difference_flames.hpp"
-#include "app/gui/views/widgets.hpp"
+#include "app/gui/views/parts/widgets.hpp"
 
 namespace sluice::gui {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "app/gui/draw/boxes.hpp"
-#include "app/gui/views/view.hpp"
+#include "app/gui/views/parts/view.hpp"
 #include "app/gui/window/format.hpp"
 #include "core/metrics/comparison/comparison.hpp"
 

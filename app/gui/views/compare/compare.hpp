@@ -8,8 +8,8 @@
 #include "app/gui/views/compare/compare_tables.hpp"
 #include "app/gui/views/compare/difference_flames.hpp"
 #include "app/gui/views/compare/side_picker.hpp"
-#include "app/gui/views/table/view_tables.hpp"
-#include "app/gui/views/view.hpp"
+#include "app/gui/views/parts/view.hpp"
+#include "app/gui/views/parts/view_tables.hpp"
 #include "core/query/results/panels/comparison.hpp"
 
 namespace sluice::gui {

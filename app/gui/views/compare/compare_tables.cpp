@@ -6,8 +6,8 @@
 #include <span>
 
 #include "app/gui/views/compare/difference_flames.hpp"
-#include "app/gui/views/panel_parts.hpp"
-#include "app/gui/views/widgets.hpp"
+#include "app/gui/views/parts/panel_parts.hpp"
+#include "app/gui/views/parts/widgets.hpp"
 #include "app/gui/window/format.hpp"
 #include "core/index/labels.hpp"
 

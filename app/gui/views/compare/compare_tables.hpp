@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "app/gui/views/compare/side_picker.hpp"
-#include "app/gui/views/table/view_tables.hpp"
+#include "app/gui/views/parts/view_tables.hpp"
 #include "core/metrics/comparison/comparison.hpp"
 
 namespace sluice::gui {

@@ -4,8 +4,8 @@
 #include <array>
 #include <cmath>
 
-#include "app/gui/views/item_menu.hpp"
-#include "app/gui/views/widgets.hpp"
+#include "app/gui/views/parts/item_menu.hpp"
+#include "app/gui/views/parts/widgets.hpp"
 #include "app/gui/window/format.hpp"
 #include "imgui_internal.h"
 

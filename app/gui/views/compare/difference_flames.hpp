@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "app/gui/draw/boxes.hpp"
+#include "app/gui/views/parts/view.hpp"
 #include "app/gui/views/stacks/flames.hpp"
-#include "app/gui/views/view.hpp"
 #include "core/metrics/comparison/comparison.hpp"
 
 namespace sluice::gui {

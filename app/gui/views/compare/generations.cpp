@@ -7,10 +7,10 @@
 #include <string>
 #include <vector>
 
-#include "app/gui/views/panel_parts.hpp"
-#include "app/gui/views/table/view_tables.hpp"
+#include "app/gui/views/parts/panel_parts.hpp"
+#include "app/gui/views/parts/view_tables.hpp"
+#include "app/gui/views/parts/widgets.hpp"
 #include "app/gui/views/views.hpp"
-#include "app/gui/views/widgets.hpp"
 #include "app/gui/window/format.hpp"
 
 namespace sluice::gui {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <utility>
 
-#include "app/gui/views/process_choice.hpp"
-#include "app/gui/views/widgets.hpp"
+#include "app/gui/views/parts/process_choice.hpp"
+#include "app/gui/views/parts/widgets.hpp"
 #include "app/gui/window/format.hpp"
 #include "core/base/printable.hpp"
 

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "app/gui/views/view.hpp"
+#include "app/gui/views/parts/view.hpp"
 #include "core/metrics/comparison/comparison.hpp"
 #include "core/query/results/panels/comparison.hpp"
 

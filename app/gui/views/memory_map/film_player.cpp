@@ -5,7 +5,7 @@
 #include <iterator>
 #include <utility>
 
-#include "app/gui/views/widgets.hpp"
+#include "app/gui/views/parts/widgets.hpp"
 
 namespace sluice::gui {
 namespace {

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "app/gui/views/memory_map/film.hpp"
-#include "app/gui/views/view.hpp"
+#include "app/gui/views/parts/view.hpp"
 
 namespace sluice::gui {
 

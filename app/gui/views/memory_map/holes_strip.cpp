@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "app/gui/views/widgets.hpp"
+#include "app/gui/views/parts/widgets.hpp"
 #include "app/gui/window/format.hpp"
 
 namespace sluice::gui {

@@ -4,7 +4,7 @@
 #include <memory>
 #include <optional>
 
-#include "app/gui/views/view.hpp"
+#include "app/gui/views/parts/view.hpp"
 #include "core/query/results/panels/holes.hpp"
 
 namespace sluice::gui {

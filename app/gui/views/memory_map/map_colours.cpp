@@ -4,7 +4,7 @@
 #include <map>
 #include <optional>
 
-#include "app/gui/views/widgets.hpp"
+#include "app/gui/views/parts/widgets.hpp"
 #include "app/gui/window/format.hpp"
 #include "core/base/printable.hpp"
 #include "core/index/labels.hpp"

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "app/gui/views/view.hpp"
+#include "app/gui/views/parts/view.hpp"
 #include "core/query/results/memory_map.hpp"
 
 namespace sluice::gui {

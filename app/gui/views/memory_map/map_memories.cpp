@@ -4,9 +4,9 @@
 #include <set>
 #include <utility>
 
-#include "app/gui/views/panel_parts.hpp"
-#include "app/gui/views/process_choice.hpp"
-#include "app/gui/views/widgets.hpp"
+#include "app/gui/views/parts/panel_parts.hpp"
+#include "app/gui/views/parts/process_choice.hpp"
+#include "app/gui/views/parts/widgets.hpp"
 
 namespace sluice::gui {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "app/gui/views/view.hpp"
+#include "app/gui/views/parts/view.hpp"
 
 namespace sluice::gui {
 

@@ -4,8 +4,8 @@
 #include <string_view>
 #include <vector>
 
+#include "app/gui/views/parts/widgets.hpp"
 #include "app/gui/views/timeline/track_row.hpp"
-#include "app/gui/views/widgets.hpp"
 #include "app/gui/window/format.hpp"
 #include "core/index/labels.hpp"
 #include "core/trace/model/names.hpp"

@@ -4,8 +4,8 @@
 #include <array>
 #include <utility>
 
-#include "app/gui/views/panel_parts.hpp"
-#include "app/gui/views/widgets.hpp"
+#include "app/gui/views/parts/panel_parts.hpp"
+#include "app/gui/views/parts/widgets.hpp"
 #include "core/base/saturating.hpp"
 
 namespace sluice::gui {

@@ -7,7 +7,7 @@
 
 #include "app/gui/draw/boxes.hpp"
 #include "app/gui/views/memory_map/memory_map_layout.hpp"
-#include "app/gui/views/view.hpp"
+#include "app/gui/views/parts/view.hpp"
 
 namespace sluice::gui {
 

@@ -4,10 +4,10 @@
 #include <bit>
 #include <cmath>
 
-#include "app/gui/views/panel_parts.hpp"
-#include "app/gui/views/shown_range.hpp"
+#include "app/gui/shell/shown_range.hpp"
+#include "app/gui/views/parts/panel_parts.hpp"
+#include "app/gui/views/parts/widgets.hpp"
 #include "app/gui/views/timeline/track_row.hpp"
-#include "app/gui/views/widgets.hpp"
 #include "app/gui/window/format.hpp"
 #include "core/base/printable.hpp"
 

@@ -10,8 +10,8 @@
 #include "app/gui/views/memory_map/map_memories.hpp"
 #include "app/gui/views/memory_map/memory_map_chart.hpp"
 #include "app/gui/views/memory_map/memory_stepper.hpp"
+#include "app/gui/views/parts/view.hpp"
 #include "app/gui/views/timeline/memory_curve.hpp"
-#include "app/gui/views/view.hpp"
 
 namespace sluice::gui {
 

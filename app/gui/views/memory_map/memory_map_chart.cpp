@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/gui/views/parts/widgets.hpp"
 #include "app/gui/views/timeline/track_row.hpp"
-#include "app/gui/views/widgets.hpp"
 #include "app/gui/window/format.hpp"
 #include "core/index/labels.hpp"
 #include "core/trace/model/names.hpp"

@@ -3,11 +3,11 @@
 #include <memory>
 #include <optional>
 
-#include "app/gui/views/item_menu.hpp"
 #include "app/gui/views/memory_map/map_boxes.hpp"
 #include "app/gui/views/memory_map/map_colours.hpp"
 #include "app/gui/views/memory_map/map_tips.hpp"
 #include "app/gui/views/memory_map/map_viewport.hpp"
+#include "app/gui/views/parts/item_menu.hpp"
 
 namespace sluice::gui {
 

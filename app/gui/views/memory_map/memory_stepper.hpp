@@ -3,7 +3,7 @@
 #include <memory>
 #include <optional>
 
-#include "app/gui/views/view.hpp"
+#include "app/gui/views/parts/view.hpp"
 #include "core/query/results/memory_map.hpp"
 
 namespace sluice::gui {

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "app/gui/views/panel_parts.hpp"
+#include "app/gui/views/parts/panel_parts.hpp"
 
 /// Draws each block as its own shape: as wide as its lifetime, as high as its size in bytes, on top of the older
 /// blocks.

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "app/gui/views/panel_parts.hpp"
+#include "app/gui/views/parts/panel_parts.hpp"
 #include "core/query/results/panels/memory_groups.hpp"
 
 /// A stacked chart of groups of memory over time.

@@ -10,10 +10,10 @@
 #include "app/gui/views/memory_over_time/memory_choice.hpp"
 #include "app/gui/views/memory_over_time/reserved_curves.hpp"
 #include "app/gui/views/memory_over_time/time_flags.hpp"
-#include "app/gui/views/process_choice.hpp"
-#include "app/gui/views/table/view_tables.hpp"
+#include "app/gui/views/parts/process_choice.hpp"
+#include "app/gui/views/parts/view_tables.hpp"
+#include "app/gui/views/parts/widgets.hpp"
 #include "app/gui/views/views.hpp"
-#include "app/gui/views/widgets.hpp"
 #include "core/trace/model/names.hpp"
 
 namespace sluice::gui {

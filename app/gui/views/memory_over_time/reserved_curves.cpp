@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "app/gui/views/widgets.hpp"
+#include "app/gui/views/parts/widgets.hpp"
 #include "core/base/format.hpp"
 
 namespace sluice::gui {

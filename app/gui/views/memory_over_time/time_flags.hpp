@@ -1,6 +1,6 @@
 #pragma once
 
-#include "app/gui/views/panel_parts.hpp"
+#include "app/gui/views/parts/panel_parts.hpp"
 
 /// The marks above a chart of memory over time.
 namespace sluice::gui {

@@ -4,9 +4,9 @@
 #include <cctype>
 #include <cmath>
 
-#include "app/gui/views/panel_parts.hpp"
+#include "app/gui/views/parts/panel_parts.hpp"
+#include "app/gui/views/parts/widgets.hpp"
 #include "app/gui/views/timeline/track_row.hpp"
-#include "app/gui/views/widgets.hpp"
 #include "app/gui/window/format.hpp"
 #include "imgui_internal.h"
 #include "imgui_stdlib.h"

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "app/gui/views/item_menu.hpp"
+#include "app/gui/views/parts/item_menu.hpp"
 #include "app/gui/views/stacks/flames.hpp"
 
 namespace sluice::gui {

@@ -3,12 +3,12 @@
 #include <memory>
 #include <utility>
 
-#include "app/gui/views/panel_parts.hpp"
-#include "app/gui/views/process_choice.hpp"
+#include "app/gui/views/parts/panel_parts.hpp"
+#include "app/gui/views/parts/process_choice.hpp"
+#include "app/gui/views/parts/widgets.hpp"
 #include "app/gui/views/stacks/flame_chart.hpp"
 #include "app/gui/views/stacks/host_words.hpp"
 #include "app/gui/views/views.hpp"
-#include "app/gui/views/widgets.hpp"
 #include "app/gui/window/format.hpp"
 
 namespace sluice::gui {

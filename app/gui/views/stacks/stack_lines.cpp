@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <array>
 
-#include "app/gui/views/panel_parts.hpp"
-#include "app/gui/views/table/view_tables.hpp"
+#include "app/gui/views/parts/panel_parts.hpp"
+#include "app/gui/views/parts/view_tables.hpp"
+#include "app/gui/views/parts/widgets.hpp"
 #include "app/gui/views/timeline/track_row.hpp"
-#include "app/gui/views/widgets.hpp"
 #include "app/gui/window/format.hpp"
 #include "core/symbols/untrusted_symbols.hpp"
 

@@ -1,10 +1,10 @@
 #include <algorithm>
 #include <array>
 
-#include "app/gui/views/panel_parts.hpp"
+#include "app/gui/views/parts/panel_parts.hpp"
+#include "app/gui/views/parts/widgets.hpp"
 #include "app/gui/views/stacks/flame_chart.hpp"
 #include "app/gui/views/views.hpp"
-#include "app/gui/views/widgets.hpp"
 #include "app/gui/window/format.hpp"
 
 namespace sluice::gui {

@@ -4,9 +4,9 @@
 #include <array>
 #include <cmath>
 
-#include "app/gui/views/panel_parts.hpp"
+#include "app/gui/views/parts/panel_parts.hpp"
+#include "app/gui/views/parts/widgets.hpp"
 #include "app/gui/views/timeline/track_row.hpp"
-#include "app/gui/views/widgets.hpp"
 #include "core/trace/model/names.hpp"
 
 namespace sluice::gui {

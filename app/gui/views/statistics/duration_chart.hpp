@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "app/gui/draw/boxes.hpp"
-#include "app/gui/views/view.hpp"
+#include "app/gui/views/parts/view.hpp"
 #include "core/query/results/panels/durations.hpp"
 
 namespace sluice::gui {

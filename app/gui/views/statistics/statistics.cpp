@@ -6,14 +6,14 @@
 #include <string>
 #include <vector>
 
-#include "app/gui/views/panel_parts.hpp"
-#include "app/gui/views/process_choice.hpp"
+#include "app/gui/views/parts/panel_parts.hpp"
+#include "app/gui/views/parts/process_choice.hpp"
+#include "app/gui/views/parts/view_tables.hpp"
+#include "app/gui/views/parts/widgets.hpp"
 #include "app/gui/views/statistics/duration_chart.hpp"
 #include "app/gui/views/statistics/step_table.hpp"
-#include "app/gui/views/table/view_tables.hpp"
 #include "app/gui/views/timeline/track_row.hpp"
 #include "app/gui/views/views.hpp"
-#include "app/gui/views/widgets.hpp"
 #include "app/gui/window/format.hpp"
 #include "core/metrics/link_share.hpp"
 #include "core/trace/model/names.hpp"

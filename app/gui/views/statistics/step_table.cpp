@@ -4,9 +4,9 @@
 #include <array>
 #include <cmath>
 
-#include "app/gui/views/shown_range.hpp"
-#include "app/gui/views/table/view_tables.hpp"
-#include "app/gui/views/widgets.hpp"
+#include "app/gui/shell/shown_range.hpp"
+#include "app/gui/views/parts/view_tables.hpp"
+#include "app/gui/views/parts/widgets.hpp"
 #include "core/base/lower_case.hpp"
 #include "imgui_stdlib.h"
 

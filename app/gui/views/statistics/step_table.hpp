@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "app/gui/views/panel_parts.hpp"
-#include "app/gui/views/table/view_tables.hpp"
+#include "app/gui/views/parts/panel_parts.hpp"
+#include "app/gui/views/parts/view_tables.hpp"
 #include "core/query/results/panels/step_statistics.hpp"
 
 namespace sluice::gui {

@@ -2,9 +2,9 @@
 
 #include <algorithm>
 
-#include "app/gui/views/panel_parts.hpp"
-#include "app/gui/views/shown_range.hpp"
-#include "app/gui/views/widgets.hpp"
+#include "app/gui/shell/shown_range.hpp"
+#include "app/gui/views/parts/panel_parts.hpp"
+#include "app/gui/views/parts/widgets.hpp"
 #include "app/gui/window/format.hpp"
 #include "core/metrics/code_place.hpp"
 #include "core/metrics/finding_rules.hpp"

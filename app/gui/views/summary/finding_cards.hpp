@@ -1,6 +1,6 @@
 #pragma once
 
-#include "app/gui/views/view.hpp"
+#include "app/gui/views/parts/view.hpp"
 #include "core/metrics/report.hpp"
 
 /// The findings of a report as cards: the saving from a fix, the problem, the advice, and links to the data.

@@ -6,13 +6,13 @@
 #include <set>
 #include <string>
 
-#include "app/gui/views/panel_parts.hpp"
-#include "app/gui/views/process_choice.hpp"
-#include "app/gui/views/shown_range.hpp"
+#include "app/gui/shell/shown_range.hpp"
+#include "app/gui/views/parts/panel_parts.hpp"
+#include "app/gui/views/parts/process_choice.hpp"
+#include "app/gui/views/parts/view_tables.hpp"
+#include "app/gui/views/parts/widgets.hpp"
 #include "app/gui/views/summary/finding_cards.hpp"
-#include "app/gui/views/table/view_tables.hpp"
 #include "app/gui/views/views.hpp"
-#include "app/gui/views/widgets.hpp"
 #include "app/gui/window/format.hpp"
 #include "core/metrics/analyzers/one_rank.hpp"
 #include "core/metrics/link_share.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "app/gui/views/shown_range.hpp"
+#include "app/gui/shell/shown_range.hpp"
 #include "app/gui/window/format.hpp"
 #include "core/base/saturating.hpp"
 

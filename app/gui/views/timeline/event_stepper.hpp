@@ -2,7 +2,7 @@
 
 #include <optional>
 
-#include "app/gui/views/view.hpp"
+#include "app/gui/views/parts/view.hpp"
 
 namespace sluice::gui {
 

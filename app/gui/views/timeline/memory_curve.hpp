@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "app/gui/draw/boxes.hpp"
-#include "app/gui/views/view.hpp"
+#include "app/gui/views/parts/view.hpp"
 
 namespace sluice::gui {
 

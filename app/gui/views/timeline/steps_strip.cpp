@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "app/gui/views/widgets.hpp"
+#include "app/gui/views/parts/widgets.hpp"
 #include "app/gui/window/format.hpp"
 
 namespace sluice::gui {

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "app/gui/views/panel_parts.hpp"
-#include "app/gui/views/widgets.hpp"
+#include "app/gui/views/parts/panel_parts.hpp"
+#include "app/gui/views/parts/widgets.hpp"
 #include "core/base/printable.hpp"
 
 namespace sluice::gui {

@@ -4,14 +4,14 @@
 #include <map>
 #include <set>
 
-#include "app/gui/views/idle/idle_strip.hpp"
-#include "app/gui/views/item_menu.hpp"
-#include "app/gui/views/note_lists.hpp"
-#include "app/gui/views/overview.hpp"
-#include "app/gui/views/search_hits.hpp"
+#include "app/gui/views/parts/item_menu.hpp"
+#include "app/gui/views/parts/note_lists.hpp"
+#include "app/gui/views/parts/search_hits.hpp"
 #include "app/gui/views/timeline/axis_mouse.hpp"
 #include "app/gui/views/timeline/event_stepper.hpp"
 #include "app/gui/views/timeline/flows.hpp"
+#include "app/gui/views/timeline/idle_strip.hpp"
+#include "app/gui/views/timeline/overview.hpp"
 #include "app/gui/views/timeline/query_tracks.hpp"
 #include "app/gui/views/timeline/steps_strip.hpp"
 #include "app/gui/views/timeline/track_arrangement.hpp"

@@ -1,7 +1,7 @@
 // Commands of the timeline, for keys, menus and buttons.
 #include <algorithm>
 
-#include "app/gui/views/shown_range.hpp"
+#include "app/gui/shell/shown_range.hpp"
 #include "app/gui/views/timeline/timeline.hpp"
 #include "core/base/saturating.hpp"
 

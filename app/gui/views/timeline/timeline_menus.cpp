@@ -1,7 +1,7 @@
 // Context menus of the timeline for a track's name, a box, or a moment.
-#include "app/gui/views/shown_range.hpp"
+#include "app/gui/shell/shown_range.hpp"
+#include "app/gui/views/parts/widgets.hpp"
 #include "app/gui/views/timeline/timeline.hpp"
-#include "app/gui/views/widgets.hpp"
 
 namespace sluice::gui {
 

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "app/gui/views/parts/widgets.hpp"
 #include "app/gui/views/timeline/timeline.hpp"
-#include "app/gui/views/widgets.hpp"
 #include "core/base/format.hpp"
 #include "core/base/printable.hpp"
 

@@ -6,8 +6,8 @@
 #include <string_view>
 
 #include "app/gui/draw/boxes.hpp"
+#include "app/gui/views/parts/view.hpp"
 #include "app/gui/views/timeline/series_lanes.hpp"
-#include "app/gui/views/view.hpp"
 #include "core/base/saturating.hpp"
 
 namespace sluice::gui {

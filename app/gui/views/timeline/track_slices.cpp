@@ -3,9 +3,9 @@
 #include <cmath>
 #include <vector>
 
+#include "app/gui/views/parts/widgets.hpp"
 #include "app/gui/views/timeline/query_tracks.hpp"
 #include "app/gui/views/timeline/track_row.hpp"
-#include "app/gui/views/widgets.hpp"
 #include "app/gui/window/format.hpp"
 #include "core/index/work/device_work.hpp"
 #include "imgui_internal.h"

@@ -1,13 +1,13 @@
 #include "app/gui/views/transfers/copy_chart.hpp"
-#include "app/gui/views/item_menu.hpp"
+#include "app/gui/views/parts/item_menu.hpp"
 
 #include <algorithm>
 #include <array>
 #include <cmath>
 #include <string>
 
-#include "app/gui/views/panel_parts.hpp"
-#include "app/gui/views/widgets.hpp"
+#include "app/gui/views/parts/panel_parts.hpp"
+#include "app/gui/views/parts/widgets.hpp"
 #include "core/trace/model/names.hpp"
 
 namespace sluice::gui {

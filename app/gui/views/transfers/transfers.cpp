@@ -5,12 +5,12 @@
 #include <numeric>
 #include <string>
 
-#include "app/gui/views/panel_parts.hpp"
-#include "app/gui/views/process_choice.hpp"
-#include "app/gui/views/table/view_tables.hpp"
+#include "app/gui/views/parts/panel_parts.hpp"
+#include "app/gui/views/parts/process_choice.hpp"
+#include "app/gui/views/parts/view_tables.hpp"
+#include "app/gui/views/parts/widgets.hpp"
 #include "app/gui/views/transfers/copy_chart.hpp"
 #include "app/gui/views/views.hpp"
-#include "app/gui/views/widgets.hpp"
 #include "core/metrics/code_place.hpp"
 #include "core/metrics/link_share.hpp"
 #include "core/query/results/panels/transfers.hpp"

@@ -1,4 +1,4 @@
-#include "app/gui/views/widgets.hpp"
+#include "app/gui/views/parts/widgets.hpp"
 
 #include <algorithm>
 #include <array>

@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "app/gui/application/selection_commands.hpp"
 #include "app/gui/shell/appearance.hpp"
 #include "app/gui/shell/application_options.hpp"
 #include "app/gui/shell/bars/menu_bar.hpp"
@@ -19,15 +20,14 @@
 #include "app/gui/shell/files/file_commands.hpp"
 #include "app/gui/shell/files/recording_opener.hpp"
 #include "app/gui/shell/imgui_context.hpp"
-#include "app/gui/shell/notice_bar.hpp"
 #include "app/gui/shell/panels/panel_area.hpp"
 #include "app/gui/shell/panels/panel_focus.hpp"
 #include "app/gui/shell/panels/panel_layout.hpp"
 #include "app/gui/shell/panels/panel_set.hpp"
 #include "app/gui/shell/programs/recorder_control.hpp"
 #include "app/gui/shell/programs/recorder_process.hpp"
-#include "app/gui/shell/selection_commands.hpp"
 #include "app/gui/shell/settings.hpp"
+#include "app/gui/views/parts/notice_bar.hpp"
 
 namespace sluice::gui {
 

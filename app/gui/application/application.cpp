@@ -1,4 +1,4 @@
-#include "app/gui/shell/application.hpp"
+#include "app/gui/application/application.hpp"
 
 #include <algorithm>
 

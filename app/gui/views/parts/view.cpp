@@ -1,4 +1,4 @@
-#include "app/gui/views/view.hpp"
+#include "app/gui/views/parts/view.hpp"
 
 #include "imgui_internal.h"
 

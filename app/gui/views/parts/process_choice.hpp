@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "app/gui/views/view.hpp"
+#include "app/gui/views/parts/view.hpp"
 
 /// Combo boxes for the processes of a recording, and display names of processes and devices.
 namespace sluice::gui {

@@ -1,4 +1,4 @@
-#include "app/gui/shell/notice_bar.hpp"
+#include "app/gui/views/parts/notice_bar.hpp"
 
 #include <algorithm>
 #include <utility>

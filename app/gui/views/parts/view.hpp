@@ -7,9 +7,9 @@
 #include "app/gui/draw/boxes.hpp"
 #include "app/gui/shell/commands.hpp"
 #include "app/gui/shell/documents.hpp"
+#include "app/gui/shell/screen_text.hpp"
 #include "app/gui/shell/settings.hpp"
 #include "app/gui/shell/table_choice.hpp"
-#include "app/gui/window/screen_text.hpp"
 #include "app/gui/window/theme.hpp"
 
 namespace sluice::gui {

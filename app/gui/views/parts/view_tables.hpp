@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "app/gui/views/item_menu.hpp"
+#include "app/gui/views/parts/item_menu.hpp"
+#include "app/gui/views/parts/view.hpp"
 #include "app/gui/views/table/row_selection.hpp"
-#include "app/gui/views/view.hpp"
 
 namespace sluice::gui {
 

@@ -1,6 +1,6 @@
-#include "app/gui/shell/selection_commands.hpp"
+#include "app/gui/application/selection_commands.hpp"
 
-#include "app/gui/views/shown_range.hpp"
+#include "app/gui/shell/shown_range.hpp"
 
 namespace sluice::gui {
 namespace {

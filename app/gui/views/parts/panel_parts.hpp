@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "app/gui/draw/boxes.hpp"
-#include "app/gui/views/view.hpp"
+#include "app/gui/views/parts/view.hpp"
 #include "app/gui/window/format.hpp"
 
 /// Parts that panels with metrics share: charts over time, and the effects of clicking a row.

@@ -1,4 +1,4 @@
-#include "app/gui/views/idle/idle_strip.hpp"
+#include "app/gui/views/timeline/idle_strip.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "app/gui/views/idle/gap_text.hpp"
-#include "app/gui/views/widgets.hpp"
+#include "app/gui/views/parts/widgets.hpp"
 #include "app/gui/window/format.hpp"
 #include "imgui_internal.h"
 

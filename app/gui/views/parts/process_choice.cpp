@@ -1,6 +1,6 @@
-#include "app/gui/views/process_choice.hpp"
+#include "app/gui/views/parts/process_choice.hpp"
 
-#include "app/gui/views/widgets.hpp"
+#include "app/gui/views/parts/widgets.hpp"
 #include "core/base/printable.hpp"
 #include "core/index/labels.hpp"
 

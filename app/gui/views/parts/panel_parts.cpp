@@ -1,11 +1,11 @@
-#include "app/gui/views/panel_parts.hpp"
+#include "app/gui/views/parts/panel_parts.hpp"
 
 #include <algorithm>
 #include <cmath>
 
-#include "app/gui/views/item_menu.hpp"
-#include "app/gui/views/shown_range.hpp"
-#include "app/gui/views/widgets.hpp"
+#include "app/gui/shell/shown_range.hpp"
+#include "app/gui/views/parts/item_menu.hpp"
+#include "app/gui/views/parts/widgets.hpp"
 
 namespace sluice::gui {
 

@@ -3,7 +3,7 @@
 #include <string>
 #include <vector>
 
-#include "app/gui/views/view.hpp"
+#include "app/gui/views/parts/view.hpp"
 #include "core/base/error.hpp"
 
 namespace sluice::gui {

@@ -1,9 +1,9 @@
-#include "app/gui/views/table/view_tables.hpp"
+#include "app/gui/views/parts/view_tables.hpp"
 
 #include <algorithm>
 #include <utility>
 
-#include "app/gui/views/widgets.hpp"
+#include "app/gui/views/parts/widgets.hpp"
 #include "app/gui/window/format.hpp"
 #include "core/base/format.hpp"
 #include "core/base/printable.hpp"

@@ -1,10 +1,10 @@
-#include "app/gui/views/item_menu.hpp"
+#include "app/gui/views/parts/item_menu.hpp"
 
 #include <algorithm>
 #include <utility>
 
-#include "app/gui/views/panel_parts.hpp"
-#include "app/gui/views/widgets.hpp"
+#include "app/gui/views/parts/panel_parts.hpp"
+#include "app/gui/views/parts/widgets.hpp"
 #include "imgui_internal.h"
 
 namespace sluice::gui {

@@ -5,7 +5,7 @@
 #include <string_view>
 #include <vector>
 
-#include "app/gui/views/view.hpp"
+#include "app/gui/views/parts/view.hpp"
 #include "core/symbols/attribution.hpp"
 
 /// Small widgets shared by several views.

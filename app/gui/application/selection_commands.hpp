@@ -5,7 +5,7 @@
 #include "app/gui/shell/documents.hpp"
 #include "app/gui/shell/panels/panel_focus.hpp"
 #include "app/gui/shell/panels/panel_set.hpp"
-#include "app/gui/window/screen_text.hpp"
+#include "app/gui/shell/screen_text.hpp"
 
 namespace sluice::gui {
 

@@ -1,4 +1,4 @@
-#include "app/gui/views/overview.hpp"
+#include "app/gui/views/timeline/overview.hpp"
 
 #include <algorithm>
 #include <cmath>

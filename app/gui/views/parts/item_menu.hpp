@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
+#include "app/gui/views/parts/view.hpp"
 #include "app/gui/views/table/table_model.hpp"
-#include "app/gui/views/view.hpp"
 
 struct ImGuiWindow;
 

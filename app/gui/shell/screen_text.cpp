@@ -1,4 +1,4 @@
-#include "app/gui/window/screen_text.hpp"
+#include "app/gui/shell/screen_text.hpp"
 
 #include "core/base/printable.hpp"
 #include "core/query/results/memory_map.hpp"
