@@ -14,6 +14,14 @@ bool growing_index::absorb(const trace::snapshot& recording, std::size_t limit) 
   return complete;
 }
 
+void growing_index::update_tensors(const trace::snapshot& recording) const {
+  {
+    const std::scoped_lock lock(tensors_mutex_);
+    if (!tensors_fresh_) tensors_.reset();
+  }
+  static_cast<void>(tensors(recording));
+}
+
 float growing_index::progress(const trace::snapshot& recording) const {
   if (next_ >= recording.chunks().size()) return 1;
   std::uint64_t total = read_bytes_;

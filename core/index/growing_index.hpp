@@ -23,6 +23,10 @@ class growing_index final : public event_store {
     return tensors_ != nullptr && !tensors_fresh_;
   }
 
+  /// Computes what `tensors` returns again, if that is old, however short the time since the last computation.
+  /// Thread-safe unless `absorb` is running. O(blocks + events with stacks).
+  void update_tensors(const trace::snapshot& recording) const;
+
   /// Returns the share of the bytes of `recording` that has been read, 0..1.
   [[nodiscard]] float progress(const trace::snapshot& recording) const;
 

@@ -77,6 +77,7 @@ result<std::shared_ptr<const typename Query::result_type>> engine::ask_now(const
     now.index = state_->index;
   }
   const std::shared_lock lock(state_->index_mutex);
+  if (now.index->tensors_are_old()) now.index->update_tensors(*now.trace);
   return shared(result_to(query, sources{*now.index, *now.trace, never_cancelled, state_->frames,
                                          symbols::frame_cache::lookup::at_once, nullptr, nullptr, provisional}));
 }
