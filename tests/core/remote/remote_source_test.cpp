@@ -25,7 +25,6 @@ namespace sluice::remote {
 namespace {
 
 using std::chrono::milliseconds;
-using testing::mib;
 using testing::ms;
 
 constexpr milliseconds delay{10};
@@ -176,7 +175,8 @@ TEST_F(false_source_server, a_size_of_two_to_the_63_is_refused) {
 TEST_F(false_source_server, more_bytes_than_were_requested_are_refused) {
   const auto by = serve([&](const frame& asked, std::vector<std::byte>& out) {
     if (asked.kind == frame_kind::look) say_extent(asked, out, {1, 1, content_.size(), 0});
-    if (asked.kind == frame_kind::read) put_frame(out, frame_kind::bytes, asked.id, std::vector<std::byte>(2 * mib));
+    if (asked.kind == frame_kind::read)
+      put_frame(out, frame_kind::bytes, asked.id, std::vector<std::byte>(2 * testing::mib));
     return true;
   });
   const auto file = open_remote(by);
@@ -188,7 +188,7 @@ TEST_F(false_source_server, more_bytes_than_were_requested_are_refused) {
 
 TEST_F(false_source_server, an_end_while_the_recording_is_opened_is_an_error) {
   const auto file = open_remote(serve([&](const frame& asked, std::vector<std::byte>& out) {
-    if (asked.kind == frame_kind::look) say_extent(asked, out, {1, 1, 3 * mib, 0});
+    if (asked.kind == frame_kind::look) say_extent(asked, out, {1, 1, 3 * testing::mib, 0});
     return asked.kind == frame_kind::look;
   }));
   ASSERT_FALSE(file);
@@ -198,7 +198,7 @@ TEST_F(false_source_server, an_end_while_the_recording_is_opened_is_an_error) {
 TEST_F(false_source_server, a_recording_without_an_end_is_read_up_to_the_limit) {
   content_.resize(content_.size() / 2);  // The reader then looks for the next chunk in what follows.
   const auto file =
-      open_remote(serve_size(~std::uint64_t{0} >> 1, ~std::uint64_t{0}, 1), {}, {}, {.max_bytes = 3 * mib});
+      open_remote(serve_size(~std::uint64_t{0} >> 1, ~std::uint64_t{0}, 1), {}, {}, {.max_bytes = 3 * testing::mib});
   ASSERT_FALSE(file);
   EXPECT_EQ(file.error().code, error_code::no_space);
   EXPECT_EQ(file.error().message, "the copy would be larger than 3.00 MiB");
@@ -208,18 +208,18 @@ TEST_F(false_source_server, replies_in_another_order_are_put_where_they_belong) 
   std::atomic<bool> opened{false};
   std::vector<frame> held;
   const auto by = serve([&](const frame& asked, std::vector<std::byte>& out) {
-    if (asked.kind == frame_kind::look) say_extent(asked, out, {1, 1, 2 * mib, 0});
+    if (asked.kind == frame_kind::look) say_extent(asked, out, {1, 1, 2 * testing::mib, 0});
     if (asked.kind != frame_kind::read) return true;
     held.push_back(asked);
     if (!opened || held.size() == 3)
-      for (; !held.empty(); held.pop_back()) send_bytes(held.back(), out, 2 * mib);
+      for (; !held.empty(); held.pop_back()) send_bytes(held.back(), out, 2 * testing::mib);
     return true;
   });
   const auto source = open_remote(by).value()->source();
   opened = true;
-  const std::string text = read_text(*source, mib, 3 * mib / 4);
-  ASSERT_EQ(text.size(), 3 * mib / 4);
-  for (std::size_t i = 0; i < text.size(); ++i) ASSERT_EQ(static_cast<std::byte>(text[i]), byte_at(mib + i));
+  const std::string text = read_text(*source, testing::mib, 3 * testing::mib / 4);
+  ASSERT_EQ(text.size(), 3 * testing::mib / 4);
+  for (std::size_t i = 0; i < text.size(); ++i) ASSERT_EQ(static_cast<std::byte>(text[i]), byte_at(testing::mib + i));
 }
 
 TEST_F(false_source_server, that_is_silent_keeps_nobody_who_cancels) {

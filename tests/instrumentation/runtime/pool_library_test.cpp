@@ -5,7 +5,6 @@
 
 #include <cstdlib>
 #include <exception>
-#include <regex>
 #include <set>
 #include <stdexcept>
 #include <string>
@@ -13,7 +12,6 @@
 #include <vector>
 
 #include "instrumentation/runtime/pool_library/sluice_pool.h"
-#include "tests/architecture/shell.hpp"
 
 namespace {
 
@@ -309,34 +307,6 @@ TEST_F(pool_library, takes_back_on_any_thread_what_any_other_allocated) {
     for (void* block : blocks) free()(block, 3000, 0, nullptr);
   }).join();
   EXPECT_EQ(metrics().used, 0u);
-}
-
-// --- use inside other people's programs --------------------------------------------------------------------
-
-#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)  // Sanitizers need their own libraries.
-TEST(pool_library_file, needs_nothing_that_is_not_everywhere_and_no_newer_c_library_than_234) {
-  const std::set<std::string> allowed{"libc.so.6", "libm.so.6", "libgcc_s.so.1", "ld-linux-x86-64.so.2"};
-  const auto needed = sluice::test::needed_libraries(path);
-  ASSERT_FALSE(needed.empty());
-  for (const auto& name : needed) EXPECT_TRUE(allowed.contains(name)) << name;
-  const std::string symbols = sluice::test::capture_output("objdump -T '" + path + "'");
-  const std::regex version(R"(GLIBC_2\.(\d+))");
-  for (std::sregex_iterator it(symbols.begin(), symbols.end(), version), end; it != end; ++it) {
-    EXPECT_LE(std::atoi((*it)[1].str().c_str()), 34) << it->str();
-  }
-}
-#endif
-
-TEST(pool_library_file, exports_its_functions_only) {
-  const std::string symbols = sluice::test::capture_output("nm -D --defined-only '" + path + "'");
-  std::istringstream lines(symbols);
-  int found = 0;
-  for (std::string line; std::getline(lines, line);) {
-    const std::string name = line.substr(line.rfind(' ') + 1);
-    EXPECT_TRUE(name.starts_with("sluice_")) << name;
-    ++found;
-  }
-  EXPECT_EQ(found, 23);
 }
 
 }  // namespace
