@@ -10,7 +10,7 @@ namespace {
 
 constexpr unsigned one_table = 1, other_table = 2;
 
-class row_selection_test : public testing::Test {
+class row_selection_test : public ::testing::Test {
  protected:
   row_selection_test() { std::iota(values.begin(), values.end(), 0); }
 
