@@ -316,7 +316,7 @@ TEST(directions, tests_start_programs_in_one_place) {
   expect_only_in({{"tests/programs.hpp", {"execvp("}},
                   {"tests/attack/signals_test.cpp", {"execl("}},
                   {"tests/bench/cold_bench.cpp", {"popen("}},
-                  {"tests/core/base/replacement_test.cpp", {"execl("}},
+                  {"tests/core/base/files/replacement_test.cpp", {"execl("}},
                   {"tests/instrumentation/backend/other_process.hpp", {"execl("}},
                   {"tests/instrumentation/capture/fake/fake_cuda_program.cpp", {"execv("}},
                   {"tests/instrumentation/capture/recording.cpp", {"posix_spawn("}},

@@ -26,6 +26,11 @@ constexpr std::size_t max_early_frees = std::size_t{1} << 16;
 constexpr std::uint64_t few_blocks = std::uint64_t{1} << 14;
 constexpr std::uint64_t very_few_blocks = 50;
 
+/// True if the process will have no more allocations, because newer ones than its end are known.
+bool has_ended(const trace::process_row& process, time_ns newest_birth) {
+  return process.end != trace::unknown_time && bounded(process.end) < newest_birth;
+}
+
 }  // namespace
 
 recording_scan::recording_scan(const trace::tables& tables)
@@ -203,7 +208,7 @@ void recording_scan::finish_steps_of(trace::process_id process, births_of_proces
 void recording_scan::keep_births_within_bounds() {
   for (auto& [process, whole] : births_) {
     const trace::process_row* row = tables_.processes.find(process);
-    if (row != nullptr && has_ended(*row)) finish_steps_of(process, whole, bounded(row->end));
+    if (row != nullptr && has_ended(*row, newest_birth_)) finish_steps_of(process, whole, bounded(row->end));
   }
   while (births_kept_ > max_births && window_.blocks > min_window) {
     window_.blocks /= 2;
@@ -424,7 +429,8 @@ std::shared_ptr<const index::step_facts> recording_scan::steps() const {
 time_ns recording_scan::steps_settled_until() const {
   time_ns until = latest_time;
   for (const trace::process_row& row : tables_.processes.rows()) {
-    const births* subject = marks_.tells_steps_of(row.id) || has_ended(row) ? nullptr : births_for_pattern(row.id);
+    const births* subject =
+        marks_.tells_steps_of(row.id) || has_ended(row, newest_birth_) ? nullptr : births_for_pattern(row.id);
     if (subject == nullptr) continue;
     const bool few = subject->count < few_blocks || subject->count * very_few_blocks < events_;
     if (subject->steps.from() != -latest_time || !few) until = std::min(until, subject->steps.from());

@@ -188,10 +188,6 @@ class recording_scan {
   void infer_steps_of(trace::process_id process, births_of_process& of_process, births& subject);
   void finish_steps_of(trace::process_id process, births_of_process& of_process, time_ns end);
   void keep_births_within_bounds();
-  /// True if the process will have no more allocations.
-  [[nodiscard]] bool has_ended(const trace::process_row& process) const {
-    return process.end != trace::unknown_time && bounded(process.end) < newest_birth_;
-  }
   /// Returns the births from which steps are inferred; null if there are too few.
   [[nodiscard]] const births* births_for_pattern(trace::process_id process) const;
   [[nodiscard]] index::step_list get_steps(trace::process_id process, const births* subject,

@@ -49,7 +49,7 @@ host_id catalogue::host(std::string_view name, std::string_view boot_id) {
   const std::pair key{file_.intern(name), file_.intern(boot_id)};
   const auto [place, fresh] = hosts_.try_emplace(key);
   if (fresh) {
-    place->second = next<host_id>(last_host_);
+    place->second = next_id<host_id>(last_host_);
     utsname system{};
     std::string description;
     if (uname(&system) == 0) description = std::string(system.sysname) + " " + system.release + " " + system.machine;
@@ -60,7 +60,7 @@ host_id catalogue::host(std::string_view name, std::string_view boot_id) {
 
 void catalogue::add_process(process_names& process, const producer_identity& identity, std::uint64_t pid,
                             process_id parent, time_ns begin) {
-  process.id = next<process_id>(last_process_);
+  process.id = next_id<process_id>(last_process_);
   process.row.id = process.id;
   process.row.pid = pid != 0 ? pid : identity.pid;
   process.row.parent = parent;
@@ -83,7 +83,7 @@ thread_id catalogue::thread(process_names& process, std::uint64_t tid, std::stri
   const bool keep = !fresh && process.named_threads.contains(tid);
   const string_id name_id = keep ? row.name : bounded_name(name);
   if (fresh || row.name != name_id) {
-    if (fresh) row.id = next<thread_id>(last_thread_);
+    if (fresh) row.id = next_id<thread_id>(last_thread_);
     row.process = process.id;
     row.tid = tid;
     row.name = name_id;
@@ -111,10 +111,10 @@ void catalogue::define(process_names& process, const ring::device_record& record
   device_id id = known == process.devices.end() ? device_id::none : known->second;
   if (!nameless) {
     const auto [place, fresh] = devices_by_uuid_.try_emplace({record.uuid_high, record.uuid_low}, id);
-    if (fresh && place->second == device_id::none) place->second = next<device_id>(last_device_);
+    if (fresh && place->second == device_id::none) place->second = next_id<device_id>(last_device_);
     id = place->second;
   }
-  if (id == device_id::none) id = next<device_id>(last_device_);
+  if (id == device_id::none) id = next_id<device_id>(last_device_);
   process.devices[record.device] = id;
 
   device_row row;
@@ -161,7 +161,7 @@ device_id catalogue::look_up_device(process_names& process, std::uint32_t key) {
   if (!has_place(process.devices, key, declared::device)) return device_id::none;
   const auto [place, fresh] = process.devices.try_emplace(key);
   if (fresh) {
-    place->second = next<device_id>(last_device_);
+    place->second = next_id<device_id>(last_device_);
     device_row row;
     row.id = place->second;
     row.ordinal = key;
@@ -173,7 +173,7 @@ device_id catalogue::look_up_device(process_names& process, std::uint32_t key) {
 // ---------------------------------------------------------------------------------------------- contexts and streams
 
 context_row& catalogue::context_row(process_names& process, std::uint32_t key) {
-  return row_of(process, process.contexts, key, last_context_);
+  return process.row_of(process.contexts, key, last_context_);
 }
 
 void catalogue::define(process_names& process, const ring::context_record& record) {
@@ -210,7 +210,7 @@ void catalogue::write_stream(process_names& process, trace::stream_row& row, std
 }
 
 stream_row& catalogue::stream_row(process_names& process, std::uint64_t key) {
-  trace::stream_row& row = row_of(process, process.streams, key, last_stream_);
+  trace::stream_row& row = process.row_of(process.streams, key, last_stream_);
   row.handle = key & 0xffff'ffffu;
   return row;
 }
@@ -249,7 +249,7 @@ void catalogue::look_up_stream(process_names& process, std::uint64_t key) {
 // --------------------------------------------------------------------------------------- pools, counters and graphs
 
 pool_row& catalogue::pool_row(process_names& process, std::uint64_t key) {
-  trace::pool_row& row = row_of(process, process.pools, key, last_pool_);
+  trace::pool_row& row = process.row_of(process.pools, key, last_pool_);
   row.handle = key;
   return row;
 }
@@ -278,7 +278,7 @@ std::unordered_set<pool_id> catalogue::pools_of_program(const process_names& pro
 }
 
 counter_row& catalogue::counter_row(process_names& process, std::uint64_t key) {
-  return row_of(process, process.counters, key, last_counter_);
+  return process.row_of(process.counters, key, last_counter_);
 }
 
 void catalogue::define(process_names& process, const ring::counter_record& record) {

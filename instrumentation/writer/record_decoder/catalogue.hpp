@@ -19,8 +19,26 @@
 
 namespace sluice::writer {
 
+/// Returns the id after `last`, which becomes that id.
+template <class Id>
+Id next_id(std::uint64_t& last) {
+  return static_cast<Id>(++last);
+}
+
 /// The keys of one process, and the ids and rows to which they currently refer.
 struct process_names {
+  /// Returns the row of `key` in one of the maps below. A new row gets the id after `last`.
+  template <class Map>
+  auto& row_of(Map& rows, typename Map::key_type key, std::uint64_t& last) {
+    const auto [place, fresh] = rows.try_emplace(key);
+    auto& found = place->second;
+    if (fresh) {
+      found.id = next_id<decltype(found.id)>(last);
+      found.process = id;
+    }
+    return found;
+  }
+
   trace::process_id id{};
   trace::process_row row;
   std::unordered_map<std::uint64_t, trace::thread_row> threads;  ///< Keyed by tid.
@@ -107,10 +125,6 @@ class catalogue {
   [[nodiscard]] static std::unordered_set<trace::pool_id> pools_of_program(const process_names& process);
 
  private:
-  template <class Id>
-  Id next(std::uint64_t& last) {
-    return static_cast<Id>(++last);
-  }
   trace::host_id host(std::string_view name, std::string_view boot_id);
   trace::device_id look_up_device(process_names& process, std::uint32_t key);
   trace::pool_id look_up_pool(process_names& process, std::uint64_t key);
@@ -132,17 +146,6 @@ class catalogue {
     return known.contains(key) || budget_.take(kind, bytes_per_key);
   }
 
-  /// The row of `key`, which gets the next id if it is new.
-  template <class Map>
-  auto& row_of(const process_names& process, Map& rows, typename Map::key_type key, std::uint64_t& last) {
-    const auto [place, fresh] = rows.try_emplace(key);
-    auto& row = place->second;
-    if (fresh) {
-      row.id = next<decltype(row.id)>(last);
-      row.process = process.id;
-    }
-    return row;
-  }
   /// The id of `key`. If `key` is new, writes the row that `make` returns; none if there is no memory for it.
   template <class Map, class Make>
   auto look_up(const Map& rows, typename Map::key_type key, declared kind, Make&& make) {
