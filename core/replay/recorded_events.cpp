@@ -165,8 +165,10 @@ class recorded_events_builder::state {
       const std::uint64_t space = spaces_.get_begin(block.process, block.address);
       const std::uint64_t key = space != 0 ? space : raw(block.stream) << 32 ^ raw(block.pool);
       if (!keys->second.contains(key) || segments_.contains(block.id)) continue;
-      recorded_events& into = found_[{block.process, block.device}];
-      put_end(block, recorded_kind::segment_given_back, get_segment(block, into), into);
+      // In a corrupt file, a segment may be on another device than its blocks.
+      const auto into = found_.find({block.process, block.device});
+      if (into == found_.end()) continue;
+      put_end(block, recorded_kind::segment_given_back, get_segment(block, into->second), into->second);
     }
   }
 

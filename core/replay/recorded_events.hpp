@@ -73,8 +73,8 @@ class recorded_events_builder {
   void add(const index::memory_use& memory, time_range run);
   /// True if there were more than `max_blocks` blocks.
   [[nodiscard]] bool gave_up() const;
-  /// Returns the allocators, ordered by process and device; none if the builder gave up. Must be called only once.
-  /// O(blocks * log blocks).
+  /// Returns the allocators, ordered by process and device, each with at least one block; none if the builder gave up.
+  /// Must be called only once. O(blocks * log blocks).
   [[nodiscard]] std::vector<recorded_events> take(const trace::tables& tables);
 
  private:

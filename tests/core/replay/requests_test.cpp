@@ -309,6 +309,36 @@ TEST(requests, know_the_cached_segments_in_which_no_block_began) {
   EXPECT_TRUE(error->exact()) << "no request explains the empty ones";
 }
 
+/// A corrupt file may place a block on another device than its segment. Only the device of the block has an allocator.
+TEST(requests, are_none_for_a_device_that_has_segments_only) {
+  index::memory_use memory;
+  std::uint64_t last = 0;
+  const auto add = [&](trace::layer layer, trace::memory_kind kind, std::uint32_t device, std::uint64_t parent) {
+    trace::alloc_event row;
+    row.id = trace::event_id{++last};
+    row.time = static_cast<trace::time_ns>(last);
+    row.process = trace::process_id{1};
+    row.device = trace::device_id{device};
+    row.block = trace::block_id{last};
+    row.parent = trace::block_id{parent};
+    row.layer = layer;
+    row.kind = kind;
+    row.address = (std::uint64_t{1} << 40) + last * 2 * mib;
+    row.bytes = 2 * mib;
+    memory.add(row);
+    return last;
+  };
+  const std::uint64_t segment = add(trace::layer::driver, trace::memory_kind::mapping, 1, 0);
+  add(trace::layer::driver, trace::memory_kind::mapping, 1, 0);
+  add(trace::layer::framework, trace::memory_kind::device, 2, segment);
+  const trace::tables tables;
+  memory.settle(tables);
+  const auto whole = collect_requests(memory, tables);
+  ASSERT_EQ(whole.size(), 1U);
+  EXPECT_EQ(whole.front().device, trace::device_id{2});
+  EXPECT_FALSE(whole.front().requests.empty());
+}
+
 TEST(requests, are_none_without_a_framework) {
   trace::tables tables;
   index::memory_use memory;
