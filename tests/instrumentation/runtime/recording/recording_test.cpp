@@ -73,9 +73,11 @@ TEST_P(recorded, files_open_and_name_the_device) {
   ASSERT_TRUE(s);
   EXPECT_TRUE(s->complete());
   EXPECT_EQ(s->simulated(), simulated());
-  const auto& named = s->tables().devices.rows();  // All real devices that the process sees: it may copy to each.
-  ASSERT_EQ(named.size(), simulated() ? 1U : devices().size());
-  EXPECT_EQ(s->tables().text(named[0].name), device().name());
+  // Other devices are named only if the process uses them, so their number depends on what ran before.
+  const auto& named = s->tables().devices.rows();
+  ASSERT_LE(named.size(), simulated() ? 1U : devices().size());
+  EXPECT_TRUE(std::any_of(named.begin(), named.end(),
+                          [&](const auto& row) { return s->tables().text(row.name) == device().name(); }));
 }
 
 TEST_P(recorded, copies_say_their_direction_size_and_kinds) {
