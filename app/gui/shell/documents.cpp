@@ -20,13 +20,21 @@ time_range with_margin(time_range span) {
   return {span.begin - air, span.end + air};
 }
 
-/// The initial visible range: the active time with a margin of 5 % on either side. The whole recording would be a bad
-/// choice, because a program may import libraries for seconds before it uses the GPU.
-time_range first_view(const document& shown) {
+/// `part` of the recording with a margin of 5 % on either side.
+time_range with_air(time_range part, const document& shown) {
   const time_range whole = with_margin(shown.span);
-  if (shown.active.length() <= 0) return whole;
-  const time_ns air = shown.active.length() / 20 + 1;
-  return {std::max(whole.begin, shown.active.begin - air), std::min(whole.end, shown.active.end + air)};
+  if (part.length() <= 0) return whole;
+  const time_ns air = part.length() / 20 + 1;
+  return {std::max(whole.begin, part.begin - air), std::min(whole.end, part.end + air)};
+}
+
+/// The visible range of a view that follows something. The whole recording would be a bad range to show first, because
+/// a program may spend minutes on imports before it uses the GPU.
+time_range followed_view(const document& shown) {
+  if (shown.follows == view_follows::everything) return with_margin(shown.span);
+  // Steps already have air around them.
+  if (shown.follows == view_follows::opening && shown.opening != shown.active) return shown.opening;
+  return with_air(shown.active, shown);
 }
 
 }  // namespace
@@ -84,8 +92,8 @@ void documents::add_loaded() {
                                                     query::engine_options{.wake = wake_, .memory_bytes = memory_bytes});
     added->live = added->engine->snapshot()->growing();
     added->span = index::recorded_range(*added->engine->snapshot());
-    added->active = added->span;
-    added->visible = added->target = first_view(*added);
+    added->active = added->opening = added->span;
+    added->visible = added->target = followed_view(*added);
     documents_.push_back(std::move(added));
     activate(loaded->id);
     if (opened) opened(*documents_.back());
@@ -104,8 +112,9 @@ void documents::follow(document& which) {
   which.span = index::recorded_range(*shot);
   const auto about = which.about.ask(*which.engine, {});
   which.active = about && about->active.length() > 0 ? about->active : which.span;
+  which.opening = about && about->opening.length() > 0 ? about->opening : which.active;
   if (which.follows == view_follows::nothing) return;
-  const time_range now = which.follows == view_follows::everything ? with_margin(which.span) : first_view(which);
+  const time_range now = followed_view(which);
   if (now == which.target) return;
   which.visible = which.target = now;
   if (which.id == active_) here_.visible = which.target;
@@ -208,9 +217,9 @@ void documents::show(time_range visible, bool animate) {
   document* shown = active();
   if (shown == nullptr) return;
   shown->target = clamp_view(visible, shown->span);
-  shown->follows = shown->target == first_view(*shown)         ? view_follows::active_time
-                   : shown->target == with_margin(shown->span) ? view_follows::everything
-                                                               : view_follows::nothing;
+  shown->follows = shown->target == with_air(shown->active, *shown) ? view_follows::active_time
+                   : shown->target == with_margin(shown->span)      ? view_follows::everything
+                                                                    : view_follows::nothing;
   if (!animate || !animations) shown->visible = shown->target;
   here_.visible = shown->target;
 }

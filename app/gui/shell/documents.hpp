@@ -18,7 +18,8 @@ namespace sluice::gui {
 /// What the visible range tracks while a recording grows.
 enum class view_follows : std::uint8_t {
   nothing,
-  active_time,  ///< The active time with a margin, as when the view opens.
+  opening,      ///< What the view shows first, until the user chooses something else.
+  active_time,  ///< The active time with a margin.
   everything
 };
 
@@ -38,10 +39,11 @@ struct document {
   std::unique_ptr<query::engine> engine;
   time_range span;     ///< Time range of the whole recording; empty until known.
   time_range active;   ///< From the first to the last device work or allocation; `span` until known.
+  time_range opening;  ///< The part of `active` to show first; `active` until known.
   time_range visible;  ///< The time range that the timeline shows.
   time_range target;   ///< The range that the view is moving to.
-  view_follows follows = view_follows::active_time;
-  query::slot<query::tracks_query> about;  ///< The query from whose result `active` is taken.
+  view_follows follows = view_follows::opening;
+  query::slot<query::tracks_query> about;  ///< The query from whose result `active` and `opening` are taken.
   /// How panels group memory unless the user chooses: `metrics::report::grouping`. While the recording grows, the
   /// grouping does not change unless the user chooses "automatic" again. None until known. The first panel that is
   /// drawn sets it (`choose_grouping`).

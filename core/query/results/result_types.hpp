@@ -55,6 +55,7 @@ struct track_list {
   std::vector<track> tracks;    ///< In display order.
   time_range span;              ///< The time span of the whole trace.
   time_range active;            ///< From the first to the last device work or allocation.
+  time_range opening;           ///< The part of `active` that the window shows first, such as some steady steps.
   std::vector<lost_span> lost;  ///< Sorted by time. Neighbors are merged, so that there are at most `lost_limit`.
   /// Device work of all processes is complete up to this time; later kernels and copies may be missing.
   time_ns complete_until = trace::unknown_time;  ///< unknown_time if no device work is missing.

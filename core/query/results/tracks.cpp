@@ -10,6 +10,7 @@
 #include "core/index/curves.hpp"
 #include "core/index/labels.hpp"
 #include "core/query/engine/bin_source.hpp"
+#include "core/query/results/opening_range.hpp"
 #include "core/query/results/result_functions.hpp"
 #include "core/trace/model/names.hpp"
 
@@ -332,6 +333,39 @@ result<track> find_track(std::uint64_t id, const sources& source) {
   return std::move(*found);
 }
 
+namespace {
+
+/// Returns the range that the window shows first. While the recording grows, this is the active time.
+time_range find_opening(const sources& source, time_range active, const index::step_facts& steps) {
+  std::span<const index::step> most;
+  for (const auto& [process, list] : steps.lists())
+    if (list.steps.size() > most.size()) most = list.steps;
+  if (most.empty() || active.length() <= 0 || source.trace.growing()) return active;
+  const bin_source whole(source, false);
+  std::optional<std::uint32_t> place;
+  for (std::uint32_t i = 0; i < whole.curves().size(); ++i) {
+    const trace::curve_row& curve = whole.curves()[i];
+    if (curve.type != curve_kind::memory || !index::has_bytes(curve.kind)) continue;
+    if (!place || curve.maximum > whole.curves()[*place].maximum) place = i;
+  }
+  result<bin_source::sampled> memory = bin_source::sampled{};
+  if (place) memory = whole.sample({&*place, 1}, active, 4096);
+  return choose_opening(active, most, [&](time_range over) {
+    if (!memory || memory->bins.empty() || memory->bins.front().empty()) return 0.0;
+    const std::vector<bin>& bins = memory->bins.front();
+    const double per_ns = static_cast<double>(bins.size()) / static_cast<double>(memory->range.length());
+    const auto at = [&](time_ns time) {
+      const double found = static_cast<double>(time - memory->range.begin) * per_ns;
+      return static_cast<std::size_t>(std::clamp(found, 0.0, static_cast<double>(bins.size() - 1)));
+    };
+    double highest = 0;
+    for (std::size_t i = at(over.begin); i <= at(over.end); ++i) highest = std::max(highest, bins[i].maximum);
+    return highest;
+  });
+}
+
+}  // namespace
+
 result<track_list> result_to(const tracks_query&, const sources& source) {
   track_list list;
   list.span = index::recorded_range(source.trace);
@@ -350,6 +384,7 @@ result<track_list> result_to(const tracks_query&, const sources& source) {
     if (sources_of_steps.size() > 1) row.label += of_process(row.process, source.trace.tables());
     if (sources_of_steps.at(row.process) == index::step_source::pattern) row.label += " (inferred)";
   }
+  list.opening = find_opening(source, list.active, *facts->steps);
   return list;
 }
 
