@@ -10,6 +10,7 @@ constexpr double growth = 1.1;  ///< A late step that needs this factor of an ea
 
 /// Adds 2 % on either side, so that the first and the last step are seen to begin and end.
 time_range with_air(time_range of, time_range active) {
+  of.end = std::min(of.end, active.end);  // The last marked step lasts until the end of the recording.
   const time_ns air = of.length() / 50;
   return {std::max(active.begin, of.begin - air), std::min(active.end, of.end + air)};
 }

@@ -26,18 +26,18 @@ constexpr std::size_t track_limit = 4096;
 
 using visitor = std::function<void(track&&)>;
 
-/// Returns the position of a kind of track among the tracks of its device.
+/// Returns the position of a kind of track among the tracks of its device: memory first, then what the device does.
 int find_section(const track& row) {
   switch (row.kind) {
     case track_kind::memory:
       return 0;
     case track_kind::pool:
       return 1;
-    case track_kind::bandwidth:
+    case track_kind::stream:
       return 2;
     case track_kind::direction:
       return 3;
-    case track_kind::stream:
+    case track_kind::bandwidth:
       return 4;
     case track_kind::host_thread:
       return 5;

@@ -50,6 +50,7 @@ struct series_lane {
 struct memory_scale {
   double largest = 0;          ///< The highest value in any lane, in bytes; 0: there is no shared scale.
   double bytes_per_pixel = 0;  ///< Bytes per design pixel.
+  float main_height = 0;       ///< The least height of the lane of tracked memory, in design pixels.
   friend bool operator==(const memory_scale&, const memory_scale&) = default;
 };
 

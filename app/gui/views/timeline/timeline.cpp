@@ -186,6 +186,7 @@ void timeline_view::draw_tracks(view_context& with, const query::track_list& tra
   bool folded = false;
   const std::set<trace::device_id> working = list_stream_devices(layout());
   std::set<trace::device_id> waiting;  // The devices whose idle time is not drawn yet in this group.
+  const float main_height = choose_main_height(where.area.height() / with.scale);
   if (!working.empty()) idle_.ask(*shown.engine, where);
   for (const placed_track& placed : layout().tracks) {
     const query::track& each = *placed.track;
@@ -204,7 +205,7 @@ void timeline_view::draw_tracks(view_context& with, const query::track_list& tra
     if (waiting.erase(each.device) > 0) y = draw_idle(with, each.device, where, y, hit, list);
     shared_row& row = rows_[each.id];
     if (!row.row) row.row = make_track_row(each);
-    const memory_scale scale = choose_scale(placed);
+    const memory_scale scale = choose_scale(placed, main_height);
     const float height = row.row->height(with, each, scale);
     if (reveals && each.id == wanted.track) scroll_to(y, y + height, where);
     if (y + height >= where.area.min.y && y <= where.area.max.y) {
@@ -265,12 +266,28 @@ void timeline_view::scroll_to(float begin, float to, const row_frame& where) {
   if (above > 0 && below > 0) ImGui::SetScrollY(ImGui::GetScrollY() + std::min(above, below));
 }
 
-memory_scale timeline_view::choose_scale(const placed_track& placed) const {
+namespace {
+
+bool is_main(const query::track& track) {
+  return track.kind == query::track_kind::memory && track.device != trace::device_id::none;
+}
+
+}  // namespace
+
+/// Memory is the main picture: the lanes of all devices' memory together take two fifths of the panel.
+float timeline_view::choose_main_height(float panel) const {
+  const auto lanes = std::count_if(layout().tracks.begin(), layout().tracks.end(),
+                                   [](const placed_track& each) { return is_main(*each.track); });
+  return std::min(std::floor(panel * 0.4F / static_cast<float>(std::max<std::ptrdiff_t>(lanes, 1))), 400.0F);
+}
+
+memory_scale timeline_view::choose_scale(const placed_track& placed, float main_height) const {
   if (placed.memory == 0) return {};
   const auto row = rows_.find(placed.memory);
   const bool known = row != rows_.end() && row->second.row;
   return {placed.largest,
-          known && placed.track->kind != query::track_kind::memory ? row->second.row->bytes_per_pixel() : 0};
+          known && placed.track->kind != query::track_kind::memory ? row->second.row->bytes_per_pixel() : 0,
+          is_main(*placed.track) ? main_height : 0};
 }
 
 /// Handles the mouse on a track's name: hovering over the first line explains the track, and a right click opens the

@@ -73,7 +73,9 @@ class timeline_view final : public view {
   void draw_markers(view_context& with, const row_frame& where, ImDrawList& list);
   static void handle_arrows(const view_context& with);
   static void scroll_to(float begin, float to, const row_frame& where);
-  [[nodiscard]] memory_scale choose_scale(const placed_track& placed) const;
+  /// `panel`: the height of the panel in design pixels.
+  [[nodiscard]] float choose_main_height(float panel) const;
+  [[nodiscard]] memory_scale choose_scale(const placed_track& placed, float main_height) const;
   void name_track(const view_context& with, const query::track& track, const row_frame& place);
   float draw_queries(view_context& with, const row_frame& where, float y, bool hovered, row_hit& hit, ImDrawList& list);
   void name_query(const view_context& with, const query_tracks::one& one);

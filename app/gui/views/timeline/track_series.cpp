@@ -52,7 +52,7 @@ class series_row final : public track_row {
     // Use the scale of this frame, and where possible the same height before and after the first result arrives, so
     // that rows move as little and as early as possible.
     if (follows(track, scale)) return with.px(padding) + with.px(scaled_height(track, scale));
-    if (lanes_.empty()) return with.px(padding) + with.px(usual_height(track.kind));
+    if (lanes_.empty()) return with.px(padding) + with.px(std::max(usual_height(track.kind), scale.main_height));
     float height = with.px(padding);
     for (const series_lane& lane : lanes_) height += with.px(lane.height);
     return height;
@@ -156,6 +156,8 @@ class series_row final : public track_row {
     }
     for (series_lane& lane : lanes_) {
       if (follows(track, scale_)) lane.height = scaled_height(track, scale_);
+      const bool tracked = !lane.levels.empty() && lane.levels.front().mark != band_mark::dots;
+      if (track.kind == query::track_kind::memory && tracked) lane.height = std::max(lane.height, scale_.main_height);
       lane.axis = axis_for(with, track, lane);
       lane.pixels = with.px(lane.height) - 1;
       fill(lane, *shown_, track.kind, with.colours, label_width);

@@ -50,6 +50,9 @@ TEST(opening_range, is_the_active_time_without_two_steps) {
 
 TEST(opening_range, stays_in_the_active_time) {
   EXPECT_EQ(choose_opening({50'000, 50'400}, steps_from(50'000, 4), same_in_each), (time_range{50'000, 50'400}));
+  std::vector<index::step> steps = steps_from(50'000, 4);
+  steps.back().span.end = 900'000;  // As for marks, of which the last one lasts until the end of the recording.
+  EXPECT_EQ(choose_opening({0, 50'500}, steps, same_in_each), (time_range{49'990, 50'500}));
   // A damaged file may have steps anywhere.
   EXPECT_EQ(choose_opening({0, 40'000}, steps_from(50'000, 40), same_in_each), (time_range{0, 40'000}));
 }
