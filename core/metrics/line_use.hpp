@@ -2,7 +2,7 @@
 
 #include <map>
 
-#include "core/metrics/report.hpp"
+#include "core/metrics/report/report.hpp"
 
 /// Finds the program lines that hold memory at its peaks, and the lines whose copies the device waited for. Private to
 /// core.

@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "core/base/spelling.hpp"
-#include "core/metrics/report.hpp"
+#include "core/metrics/report/report.hpp"
 
 /// Lists the members of each metrics struct. The lists are used in four places: the metrics stored in a file
 /// (core/summary/stored/stored_metrics_format.hpp), the report's JSON (app/cli/output/json_values.hpp), SQL and data

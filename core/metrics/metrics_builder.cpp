@@ -8,7 +8,7 @@
 #include "core/base/cancel.hpp"
 #include "core/index/event_store.hpp"
 #include "core/index/tensor_facts.hpp"
-#include "core/metrics/findings/thresholds.hpp"
+#include "core/metrics/findings/shared/thresholds.hpp"
 
 namespace sluice::metrics {
 namespace {

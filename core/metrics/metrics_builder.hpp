@@ -9,13 +9,13 @@
 
 #include "core/index/memory/shared_memory.hpp"
 #include "core/index/work/copy_contents.hpp"
-#include "core/metrics/fragmentation.hpp"
-#include "core/metrics/metrics_scope.hpp"
+#include "core/metrics/base/metrics_scope.hpp"
+#include "core/metrics/base/stack_use.hpp"
 #include "core/metrics/out_of_memory/out_of_memory.hpp"
-#include "core/metrics/report.hpp"
-#include "core/metrics/stack_use.hpp"
-#include "core/metrics/tensor_report.hpp"
-#include "core/metrics/unfreed.hpp"
+#include "core/metrics/report/report.hpp"
+#include "core/metrics/statistics/fragmentation.hpp"
+#include "core/metrics/statistics/tensor_report.hpp"
+#include "core/metrics/statistics/unfreed.hpp"
 
 /// Builds the metrics of a report, section by section (consecutive time spans) or from one event store.
 namespace sluice::metrics {

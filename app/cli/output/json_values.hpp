@@ -8,7 +8,7 @@
 
 #include "app/cli/output/json_output.hpp"
 #include "core/base/format.hpp"
-#include "core/metrics/code_place.hpp"
+#include "core/metrics/base/code_place.hpp"
 #include "core/metrics/members.hpp"
 #include "core/trace/model/names.hpp"
 #include "core/trace/model/words.hpp"

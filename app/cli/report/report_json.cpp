@@ -10,7 +10,7 @@
 #include "core/base/format.hpp"
 #include "core/base/json/json_text.hpp"
 #include "core/index/labels.hpp"
-#include "core/metrics/finding_rules.hpp"
+#include "core/metrics/findings/finding_rules.hpp"
 #include "core/metrics/host_causes/describe.hpp"
 #include "core/metrics/host_causes/host_remedies.hpp"
 #include "core/trace/model/driver_results.hpp"

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <array>
 
-#include "core/metrics/analyzers/idle_memory.hpp"
-#include "core/metrics/finding_rules.hpp"
-#include "core/metrics/findings/thresholds.hpp"
+#include "core/metrics/base/link_share.hpp"
+#include "core/metrics/findings/finding_rules.hpp"
+#include "core/metrics/findings/idle_memory/idle_memory.hpp"
+#include "core/metrics/findings/shared/thresholds.hpp"
 #include "core/metrics/idle/idle_gaps.hpp"
-#include "core/metrics/link_share.hpp"
 
 namespace sluice::metrics {
 namespace {

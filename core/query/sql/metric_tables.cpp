@@ -6,12 +6,12 @@
 
 #include "core/base/format.hpp"
 #include "core/index/tensor_facts.hpp"
-#include "core/metrics/code_place.hpp"
-#include "core/metrics/finding_rules.hpp"
+#include "core/metrics/base/code_place.hpp"
+#include "core/metrics/findings/finding_rules.hpp"
 #include "core/metrics/host_causes/describe.hpp"
 #include "core/metrics/host_causes/host_remedies.hpp"
 #include "core/metrics/members.hpp"
-#include "core/metrics/report.hpp"
+#include "core/metrics/report/report.hpp"
 #include "core/symbols/attribution.hpp"
 #include "core/trace/model/words.hpp"
 

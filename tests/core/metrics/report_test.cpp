@@ -1,4 +1,4 @@
-#include "core/metrics/report.hpp"
+#include "core/metrics/report/report.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
