@@ -1,9 +1,10 @@
-#include "core/metrics/report/report.hpp"
+#include "core/metrics/make_report.hpp"
 
 #include <algorithm>
 #include <map>
 
 #include "core/index/event_store.hpp"
+#include "core/metrics/findings/findings.hpp"
 #include "core/metrics/line_use.hpp"
 #include "core/metrics/out_of_memory_words.hpp"
 
@@ -67,15 +68,6 @@ report make_report(const index::event_store& store, const trace::snapshot& trace
 report make_report(const index::event_store& store, const trace::snapshot& trace, std::optional<time_range> range,
                    const naming& names) {
   return make_report(compute_metrics(store, trace, range), trace, names);
-}
-
-const memory_peak* main_peak(const report& whole_report) {
-  const memory_peak* found = nullptr;
-  for (const memory_peak& each : whole_report.peaks)
-    if (index::is_device_resident(each.kind) &&
-        (found == nullptr || each.layer > found->layer || (each.layer == found->layer && each.bytes > found->bytes)))
-      found = &each;
-  return found;
 }
 
 report make_report(report_metrics metrics, const trace::snapshot& trace, const naming& names) {

@@ -9,6 +9,7 @@
 #include "core/index/event_store.hpp"
 #include "core/index/tensor_facts.hpp"
 #include "core/metrics/findings/shared/thresholds.hpp"
+#include "core/metrics/make_report.hpp"
 
 namespace sluice::metrics {
 namespace {

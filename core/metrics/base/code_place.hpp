@@ -4,11 +4,22 @@
 #include <string>
 #include <unordered_map>
 
-#include "core/metrics/report/report.hpp"
+#include "core/metrics/base/naming.hpp"
 #include "core/symbols/attribution.hpp"
 
 /// The places in the program that requested something, as findings name them.
 namespace sluice::metrics {
+
+/// The place in the program that requested something.
+struct code_place {
+  bool known = false;          ///< False if no stack was recorded.
+  symbols::frame_line line;    ///< The line in the program's own code (`symbols::attribution::line`).
+  symbols::frame_line caller;  ///< The caller of that line; equal to `line` if it has no caller in the program.
+  std::string module;          ///< The module, such as "GPT2MLP.forward"; empty if unknown.
+  bool owned = true;           ///< False if a library such as cuBLAS or NCCL allocated the memory for itself.
+  /// "PyTorch", "CuPy", "JAX" or "Numba" if the stack has a frame of that framework; otherwise empty.
+  std::string maker;
+};
 
 /// Finds the places of call stacks. Looks up each stack once. Not thread-safe. The constructor's arguments must outlive
 /// this object.

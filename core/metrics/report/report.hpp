@@ -9,24 +9,21 @@
 #include "core/index/memory/shared_memory.hpp"
 #include "core/index/recorded_message.hpp"
 #include "core/metrics/base/attribution_choice.hpp"
+#include "core/metrics/base/code_place.hpp"
+#include "core/metrics/base/memory_peak.hpp"
+#include "core/metrics/base/naming.hpp"
 #include "core/metrics/base/stack_use.hpp"
-#include "core/metrics/findings/dead_writes/dead_writes.hpp"
-#include "core/metrics/findings/fp32_products/fp32_products.hpp"
-#include "core/metrics/findings/growth/growth.hpp"
-#include "core/metrics/findings/held_twice/held_twice.hpp"
-#include "core/metrics/findings/idle_memory/idle_memory.hpp"
-#include "core/metrics/findings/ranks/ranks.hpp"
-#include "core/metrics/findings/reserved/cache_use.hpp"
-#include "core/metrics/findings/reserved/forced_growth.hpp"
-#include "core/metrics/findings/reserved/reserved_replays.hpp"
-#include "core/metrics/findings/transfers/copy_waste.hpp"
 #include "core/metrics/idle/idle_gaps.hpp"
 #include "core/metrics/out_of_memory/out_of_memory.hpp"
+#include "core/metrics/report/finding.hpp"
+#include "core/metrics/report/waste/waste.hpp"
 #include "core/metrics/statistics/allocation_retries.hpp"
 #include "core/metrics/statistics/duplicates.hpp"
+#include "core/metrics/statistics/fragmentation.hpp"
 #include "core/metrics/statistics/memory_at_marks.hpp"
 #include "core/metrics/statistics/range_statistics.hpp"
 #include "core/metrics/statistics/tensor_report.hpp"
+#include "core/metrics/statistics/unfreed.hpp"
 #include "core/symbols/frames.hpp"
 #include "core/trace/file/reader.hpp"
 #include "core/trace/model/model.hpp"
@@ -40,44 +37,6 @@ class event_store;
 
 namespace sluice::metrics {
 
-/// Blocks live at one point in time that have the same name and pool.
-struct holder {
-  trace::string_id name{};
-  trace::pool_id pool{};
-  std::uint64_t blocks = 0;
-  std::uint64_t bytes = 0;
-  trace::block_id largest{};
-  std::uint64_t largest_bytes = 0;
-};
-
-/// A program line, with the sums over all stacks that are attributed to it (`symbols::line_to_name`).
-struct line_use {
-  symbols::frame_line line;
-  stack_metrics metrics;
-  /// The part of `metrics` due to stacks that contain inferred frames (`trace::inferred_mark`).
-  stack_metrics inferred;
-  stack_metrics heaviest;                  ///< The metrics of `stack` alone.
-  std::vector<symbols::frame_line> stack;  ///< The stack with the largest sum, innermost frame first.
-};
-
-/// A list of program lines, largest sum first.
-struct line_uses {
-  std::vector<line_use> lines;  ///< At most `report::line_limit`.
-  stack_metrics other;          ///< Sum over the lines beyond the limit.
-  stack_metrics without;        ///< Sum over everything without a recorded stack.
-  stack_metrics total;
-  [[nodiscard]] bool empty() const { return lines.empty(); }
-};
-
-/// The code that allocated the memory of a peak.
-struct attributed_use {
-  symbols::attribution by = symbols::attribution::line;
-  /// False if `by` is the grouping that `most_even` chose for the main peak: see `report::grouping`.
-  bool chosen_by_reader = false;
-  attribution_choice choice;  ///< The result of `most_even` for this peak.
-  line_uses groups;           ///< The groups, as named by `symbols::attributor`. Empty if no stacks were recorded.
-};
-
 /// Copies of one direction on one device, by program line. The lines for which the device waited longest come first,
 /// then the lines with the longest duration.
 struct copying_lines {
@@ -85,49 +44,6 @@ struct copying_lines {
   trace::direction direction = trace::direction::unknown;
   bool kernels_known = false;  ///< False if it is unknown for which copies the device waited.
   line_uses uses;
-};
-
-/// The maximum use of the memory of one layer and kind on one device, and the blocks that held it.
-struct memory_peak {
-  trace::device_id device{};
-  trace::layer layer = trace::layer::driver;
-  trace::memory_kind kind = trace::memory_kind::unknown;
-  std::uint64_t bytes = 0;
-  time_ns time = 0;
-  std::uint64_t blocks = 0;
-  std::vector<holder> holders;    ///< Sorted by bytes, largest first; at most `report::holder_limit`.
-  std::uint64_t other_bytes = 0;  ///< Total bytes of the holders beyond the limit.
-  line_uses lines{};              ///< Empty if no stacks were recorded.
-  /// The same bytes, by the code that allocated them, grouped as in `report::grouping`.
-  attributed_use asked_by{};
-};
-
-/// A block that was allocated in the recording and is still live at the end of the recording.
-struct unfreed_block {
-  trace::block_id block{};
-  trace::event_id alloc{};
-  trace::string_id name{};
-  trace::device_id device{};
-  std::uint64_t address = 0;
-  std::uint64_t bytes = 0;
-  time_ns born = 0;
-};
-
-/// Blocks of one layer and kind that a process never freed.
-struct unfreed_group {
-  trace::process_id process{};
-  /// True if the process had ended. If false, the process was still running when the recording ended, and may free the
-  /// blocks later.
-  bool process_ended = false;
-  /// True if some of the blocks were allocated in each quarter of the time from the first allocation to the end of the
-  /// range. This pattern indicates a leak. Memory that a program sets up once and holds until it ends does not show
-  /// this pattern.
-  bool keeps_growing = false;
-  trace::layer layer = trace::layer::driver;
-  trace::memory_kind kind = trace::memory_kind::unknown;
-  std::uint64_t count = 0;
-  std::uint64_t bytes = 0;
-  std::vector<unfreed_block> largest;  ///< The largest blocks, largest first; at most `report::unfreed_limit`.
 };
 
 /// A failed allocation that the program saw. Failures that succeeded on a retry are in `allocation_retries`.
@@ -141,100 +57,6 @@ struct failed_allocation {
   trace::string_id call{};
   std::uint64_t bytes = 0;
   std::int64_t error = 0;
-};
-
-/// Free space inside a layer's segments when the use of the layer's memory is highest. fragmentation = 1 - largest hole
-/// / all holes; 0 if there is at most one hole.
-struct fragmentation_metric {
-  trace::device_id device{};
-  trace::layer layer = trace::layer::pool;
-  time_ns time = 0;
-  std::uint64_t segments = 0;
-  std::uint64_t segment_bytes = 0;
-  std::uint64_t free_bytes = 0;
-  std::uint64_t largest_free = 0;
-  double fragmentation = 0;
-};
-
-/// The kind of a finding. `core/metrics/findings/rules.cpp` explains each kind: its meaning, how it is detected, and
-/// what it cannot detect.
-enum class finding_kind : std::uint8_t {
-  // Errors, and problems that affect all metrics.
-  gpu_fault,
-  failed_allocations,
-  retried_allocations,
-  lost_events,
-  // Memory.
-  memory_grows,
-  unfreed_blocks,
-  never_used,
-  allocated_early,
-  held_late,
-  idle_block,
-  reusable_block,
-  dead_write,
-  gradients_kept,
-  cached_unused,
-  fragmentation,
-  driver_allocations,
-  activations_dominate,
-  optimizer_state_dominates,
-  untracked_memory,
-  held_in_two_types,
-  rank_imbalance,
-  replicated_state,
-  // Transfers.
-  pageable_copies,
-  slow_copies,
-  small_copies,
-  repeated_copies,
-  round_trips,
-  zero_uploads,
-  migrations,
-  copies_not_overlapped,
-  // Kernels.
-  fp32_products,
-  // Waiting.
-  frequent_waits,
-  hidden_waits,
-  idle_gaps
-};
-inline constexpr std::size_t finding_kind_count = 34;
-
-/// How a saving was determined.
-enum class saving_basis : std::uint8_t {
-  none,      ///< The effect of the advice is unknown.
-  measured,  ///< Taken from the recording, for example the time for which the device waited, or bytes that nothing
-             ///< used.
-  swept,     ///< The maximum of the live bytes was recomputed without the finding's blocks. The saving is the
-             ///< reduction.
-  /// Computed from the recording and the link's capacity, or by replaying requests through a model of an allocator.
-  modelled
-};
-
-/// The most that a user can save by following a finding's advice. Savings of two findings may overlap.
-struct saving {
-  std::uint64_t peak_bytes = 0;      ///< Reduction of the maximum use of one layer's memory.
-  std::uint64_t reserved_bytes = 0;  ///< Reduction of the unused memory that a pool or framework holds.
-  time_ns time = 0;                  ///< Reduction of the active time, in ns.
-  saving_basis basis = saving_basis::none;
-  /// The saving as a share (0..1) of the active time, of the peak (`peak_share` in findings/shared/finder.hpp), or, for
-  /// reserved bytes, of the most memory that the device held (`reserved_share` there). Findings are ranked by this
-  /// number.
-  double share = 0;
-  /// The possible error of the saved bytes, plus or minus; 0 if the saving is an upper bound.
-  std::uint64_t bytes_error = 0;
-};
-
-/// The place in the program that requested something.
-struct code_place {
-  bool known = false;          ///< False if no stack was recorded.
-  symbols::frame_line line;    ///< The line in the program's own code (`symbols::attribution::line`).
-  symbols::frame_line caller;  ///< The caller of that line; equal to `line` if it has no caller in the program.
-  std::string module;          ///< The module, such as "GPT2MLP.forward"; empty if unknown.
-  bool owned = true;           ///< False if a library such as cuBLAS or NCCL allocated the memory for itself.
-  /// "PyTorch", "CuPy", "JAX" or "Numba" if the stack has a frame of that framework; otherwise empty.
-  std::string maker;
 };
 
 /// Blocks allocated by one program line or module, in a list of an `out_of_memory_report`.
@@ -292,28 +114,6 @@ struct out_of_memory_report {
   std::vector<oom_change> changes;
 };
 
-/// A conclusion from the metrics, in plain words, with numbers and advice.
-struct finding {
-  finding_kind kind{};
-  trace::severity severity = trace::severity::info;
-  std::string text;    ///< One or two sentences.
-  std::string advice;  ///< How to fix the problem.
-  time_range range;    ///< Where to look.
-  trace::event_id event{};
-  trace::block_id block{};
-  saving saves{};
-  code_place where{};
-  /// If true, the finding is never a warning, however large the saving, because following the advice has a cost. The
-  /// finding's place among the others depends on its saving alone.
-  bool only_note = false;
-  /// The device that the text describes, followed by other devices to which the same applies; empty if the finding is
-  /// not about a device.
-  std::vector<trace::device_id> devices{};
-  /// True if a report lists the finding under "Findings" rather than under "Smaller findings": see `rank` in
-  /// findings/shared/thresholds.hpp. All major findings come before all others.
-  bool major = false;
-};
-
 /// A process of the recording.
 struct process_metric {
   trace::process_id process{};
@@ -326,24 +126,6 @@ struct process_metric {
   time_ns end = trace::unknown_time;
   /// Device times are complete up to this time. `unknown_time` means that they are complete throughout.
   time_ns complete_until = trace::unknown_time;
-};
-
-/// The waste that findings report, grouped by call stack, before stacks are resolved to lines.
-struct waste_metrics {
-  /// Sorted by device, layer and kind; empty if no touches were recorded.
-  std::vector<idle_memory> idle;
-  std::vector<growing_group> growing;           ///< Most bytes first.
-  std::vector<dead_write_group> dead_writes;    ///< Most bytes first.
-  std::vector<gap_group> gaps;                  ///< Sorted by `total`, longest first.
-  std::vector<driver_call_group> driver_calls;  ///< Sorted by `total`, longest first.
-  std::vector<copy_group> copies;               ///< Sorted by `alone`, longest first.
-  std::vector<cache_use> caches;                ///< Sorted by pool and device.
-  std::vector<rank_metrics> ranks;              ///< Sorted by rank; empty unless several processes have a rank.
-  std::vector<reserved_replay> replays;         ///< Sorted by device; only for PyTorch's native allocator.
-  std::vector<held_twice> twice;                ///< Most bytes first; empty if no touches were recorded.
-  std::vector<forced_growths> forced;           ///< Sorted by device; only for PyTorch's allocator.
-  std::vector<fp32_products> products;          ///< Sorted by process and device; empty if there are none.
-  std::vector<device_idle> idle_times;          ///< Sorted by device; only devices that ran kernels.
 };
 
 /// The report on a recording or on a time range.
@@ -379,7 +161,6 @@ struct report {
   std::vector<std::string> warnings;  ///< Problems with the file or with its contents.
 
   static constexpr std::size_t holder_limit = 8;
-  static constexpr std::size_t unfreed_limit = 16;
   static constexpr std::size_t line_limit = 8;
   static constexpr std::size_t failure_limit = 64;
 };
@@ -422,40 +203,5 @@ struct report_metrics {
 /// Returns the highest peak of device memory in the innermost layer, to which the shares in findings refer. Null if
 /// there is no such peak.
 [[nodiscard]] const memory_peak* main_peak(const report& whole_report);
-
-/// How to resolve stacks to lines. `book` resolves native functions immediately or later, depending on `lookup`.
-struct naming {
-  symbols::frame_cache& book;
-  symbols::frame_cache::lookup lookup = symbols::frame_cache::lookup::at_once;
-  bool* provisional = nullptr;  ///< Set to true if some names are not known yet. May be null.
-  /// If set, this becomes `report::grouping`. Otherwise, `most_even` chooses the grouping.
-  std::optional<symbols::attribution> by{};
-};
-
-/// Makes the report on the whole recording or on `range`. The report has the peaks, failures and findings of the range,
-/// and the blocks allocated in the range that were never freed. `store` must have read all of `trace`. O(events in the
-/// range + blocks).
-[[nodiscard]] report make_report(const index::event_store& store, const trace::snapshot& trace,
-                                 std::optional<time_range> range, const naming& names);
-/// Computes the metrics of a report, which is the first of two steps of making the report. `store` must have read all
-/// of `trace`. O(events in the range + blocks).
-[[nodiscard]] report_metrics compute_metrics(const index::event_store& store, const trace::snapshot& trace,
-                                             std::optional<time_range> range = std::nullopt);
-/// Makes the report from the result of `compute_metrics` for the same `trace`, which is the second step. O(stacks +
-/// lines of their stacks).
-[[nodiscard]] report make_report(report_metrics metrics, const trace::snapshot& trace, const naming& names);
-
-/// Makes the report in one step, like the first `make_report`. Resolves native functions during the call.
-[[nodiscard]] report make_report(const index::event_store& store, const trace::snapshot& trace,
-                                 std::optional<time_range> range = std::nullopt);
-
-/// Returns the saving as a sentence, such as "Saves up to 114 MiB of reserved memory (12 %)."; empty if the saving is
-/// unknown.
-[[nodiscard]] std::string saving_in_words(const saving& subject);
-
-/// Returns the findings for a report, most important first. `make_report` calls this with its `names`; without them,
-/// findings do not name places.
-[[nodiscard]] std::vector<finding> find_all_findings(const report& subject, const trace::tables& tables,
-                                                     const naming* names = nullptr);
 
 }  // namespace sluice::metrics

@@ -7,7 +7,7 @@
 
 #include "core/base/saturating.hpp"
 #include "core/index/event_store.hpp"
-#include "core/metrics/line_use.hpp"
+#include "core/metrics/base/line_namer.hpp"
 
 namespace sluice::metrics {
 namespace {

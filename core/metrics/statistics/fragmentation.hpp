@@ -7,9 +7,22 @@
 #include <vector>
 
 #include "core/index/memory/memory_use.hpp"
-#include "core/metrics/report/report.hpp"
+#include "core/metrics/base/memory_peak.hpp"
 
 namespace sluice::metrics {
+
+/// Free space inside a layer's segments when the use of the layer's memory is highest. fragmentation = 1 - largest hole
+/// / all holes; 0 if there is at most one hole.
+struct fragmentation_metric {
+  trace::device_id device{};
+  trace::layer layer = trace::layer::pool;
+  time_ns time = 0;
+  std::uint64_t segments = 0;
+  std::uint64_t segment_bytes = 0;
+  std::uint64_t free_bytes = 0;
+  std::uint64_t largest_free = 0;
+  double fragmentation = 0;
+};
 
 /// A segment (a block that contains blocks of a higher layer) at one point in time, and the blocks inside the segment.
 /// Adjacent mapped pieces form one segment.

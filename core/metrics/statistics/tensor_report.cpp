@@ -12,8 +12,8 @@
 #include "core/index/event_store.hpp"
 #include "core/index/memory/block_ends.hpp"
 #include "core/index/tensor_facts.hpp"
-#include "core/metrics/line_use.hpp"
-#include "core/metrics/report/report.hpp"
+#include "core/metrics/base/line_namer.hpp"
+#include "core/metrics/base/memory_peak.hpp"
 
 namespace sluice::metrics {
 namespace {

@@ -26,7 +26,7 @@ void sort_out(std::vector<unfreed_block>& largest) {
   const auto bigger = [](const unfreed_block& a, const unfreed_block& b) {
     return a.bytes != b.bytes ? a.bytes > b.bytes : a.block < b.block;
   };
-  const std::size_t kept = std::min(report::unfreed_limit, largest.size());
+  const std::size_t kept = std::min(unfreed_group::limit, largest.size());
   std::partial_sort(largest.begin(), largest.begin() + static_cast<std::ptrdiff_t>(kept), largest.end(), bigger);
   largest.resize(kept);
 }
@@ -62,7 +62,7 @@ void unfreed_builder::add(const index::memory_use& use, time_range run) {
     group.bytes += block.bytes;
     group.largest.push_back({block.id, block.alloc, block.name, block.device, block.address, block.bytes, block.born});
     // Keep at most a few times as many blocks as the report shows.
-    if (group.largest.size() >= 8 * report::unfreed_limit) sort_out(group.largest);
+    if (group.largest.size() >= 8 * unfreed_group::limit) sort_out(group.largest);
   }
 }
 

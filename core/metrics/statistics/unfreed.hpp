@@ -7,9 +7,37 @@
 #include "core/index/event_store.hpp"
 #include "core/index/memory/memory_use.hpp"
 #include "core/metrics/base/metrics_scope.hpp"
-#include "core/metrics/report/report.hpp"
 
 namespace sluice::metrics {
+
+/// A block that was allocated in the recording and is still live at the end of the recording.
+struct unfreed_block {
+  trace::block_id block{};
+  trace::event_id alloc{};
+  trace::string_id name{};
+  trace::device_id device{};
+  std::uint64_t address = 0;
+  std::uint64_t bytes = 0;
+  time_ns born = 0;
+};
+
+/// Blocks of one layer and kind that a process never freed.
+struct unfreed_group {
+  trace::process_id process{};
+  /// True if the process had ended. If false, the process was still running when the recording ended, and may free the
+  /// blocks later.
+  bool process_ended = false;
+  /// True if some of the blocks were allocated in each quarter of the time from the first allocation to the end of the
+  /// range. This pattern indicates a leak. Memory that a program sets up once and holds until it ends does not show
+  /// this pattern.
+  bool keeps_growing = false;
+  trace::layer layer = trace::layer::driver;
+  trace::memory_kind kind = trace::memory_kind::unknown;
+  std::uint64_t count = 0;
+  std::uint64_t bytes = 0;
+  std::vector<unfreed_block> largest;  ///< The largest blocks, largest first; at most `limit`.
+  static constexpr std::size_t limit = 16;
+};
 
 /// Decides whether a block was allocated too late to be called a leak. If the block's process was killed, or the end of
 /// the process was not recorded, a block allocated in the last half second may not have been freed yet, or its free may

@@ -10,6 +10,7 @@
 #include "core/metrics/findings/finding_rules.hpp"
 #include "core/metrics/host_causes/describe.hpp"
 #include "core/metrics/host_causes/host_remedies.hpp"
+#include "core/metrics/make_report.hpp"
 #include "core/metrics/members.hpp"
 #include "core/metrics/report/report.hpp"
 #include "core/symbols/attribution.hpp"

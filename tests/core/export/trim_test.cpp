@@ -8,6 +8,7 @@
 #include "core/index/growing_index.hpp"
 #include "core/index/tensor_facts.hpp"
 #include "core/index/tensors/categories.hpp"
+#include "core/metrics/make_report.hpp"
 #include "core/metrics/report/report.hpp"
 #include "core/metrics/statistics/range_statistics.hpp"
 #include "core/trace/file/visit.hpp"

@@ -8,6 +8,7 @@
 
 #include "core/export/export.hpp"
 #include "core/index/growing_index.hpp"
+#include "core/metrics/make_report.hpp"
 #include "core/metrics/report/report.hpp"
 #include "tests/core/import/files.hpp"
 

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/index/growing_index.hpp"
+#include "core/metrics/make_report.hpp"
 #include "core/metrics/report/report.hpp"
 #include "tests/core/recordings/recording.hpp"
 

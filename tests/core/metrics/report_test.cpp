@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "core/index/labels.hpp"
+#include "core/metrics/make_report.hpp"
 #include "tests/core/metrics/reports.hpp"
 #include "tests/core/recordings/recording.hpp"
 

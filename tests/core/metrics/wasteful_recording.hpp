@@ -3,6 +3,7 @@
 #include <initializer_list>
 #include <string_view>
 
+#include "core/metrics/make_report.hpp"
 #include "core/metrics/report/report.hpp"
 #include "tests/core/recordings/recording.hpp"
 #include "tests/core/recordings/stacks.hpp"

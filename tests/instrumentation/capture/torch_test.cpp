@@ -11,6 +11,7 @@
 #include <set>
 
 #include "core/index/growing_index.hpp"
+#include "core/metrics/make_report.hpp"
 #include "core/metrics/report/report.hpp"
 #include "tests/instrumentation/capture/recording.hpp"
 

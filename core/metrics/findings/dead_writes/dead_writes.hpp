@@ -9,6 +9,7 @@
 #include "core/index/memory/memory_use.hpp"
 #include "core/index/memory/touches.hpp"
 #include "core/metrics/base/metrics_scope.hpp"
+#include "core/metrics/report/waste/dead_writes.hpp"
 
 /// Finds dead writes: writes to a block that is then overwritten completely before anything reads it. Sizes are in
 /// bytes.
@@ -17,21 +18,6 @@ class event_store;
 }
 
 namespace sluice::metrics {
-
-/// The dead writes to blocks that one call stack allocated.
-struct dead_write_group {
-  trace::device_id device{};
-  trace::layer layer = trace::layer::driver;
-  trace::stack_id stack{};  ///< The stack that allocated the blocks.
-  index::access_kind first =
-      /// The kind of the write whose data is never read: a clear, an upload or another copy.
-      index::access_kind::clear;
-  std::uint64_t count = 0;
-  std::uint64_t bytes = 0;  ///< Total bytes written in vain.
-  time_range longest;       ///< For the largest block, the time from the dead write to the write that replaced it.
-  trace::block_id largest{};
-  std::uint64_t largest_bytes = 0;
-};
 
 /// Finds dead writes section by section, in order of time. Only copies and memsets are known to overwrite a whole
 /// block; a kernel may also read the block. Both writes must be in the same section.

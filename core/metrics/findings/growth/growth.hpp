@@ -9,6 +9,7 @@
 #include "core/base/time/time_range.hpp"
 #include "core/index/memory/memory_use.hpp"
 #include "core/metrics/base/metrics_scope.hpp"
+#include "core/metrics/report/waste/growth.hpp"
 #include "core/trace/model/model.hpp"
 
 /// Finds call stacks whose memory only grows, because of a leak or a container that is never emptied. Sizes are in
@@ -18,21 +19,6 @@ class event_store;
 }
 
 namespace sluice::metrics {
-
-/// Blocks of one call stack that were allocated throughout the run and are still live at the end.
-struct growing_group {
-  trace::device_id device{};
-  trace::layer layer = trace::layer::driver;
-  trace::memory_kind kind = trace::memory_kind::unknown;
-  trace::process_id process{};
-  trace::stack_id stack{};
-  trace::string_id name{};
-  std::uint64_t blocks = 0;
-  std::uint64_t bytes = 0;
-  time_ns first = 0;  ///< Allocation time of the first of these blocks.
-  time_ns last = 0;   ///< Allocation time of the last of these blocks.
-  trace::block_id newest{};
-};
 
 /// Finds the growing stacks of device-resident and pinned memory, section by section in order of time. A stack grows if
 /// three conditions are true. At least `min_blocks` of its blocks are live at the end. The work between the first

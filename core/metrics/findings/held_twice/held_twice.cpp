@@ -10,7 +10,7 @@
 #include "core/index/event_store.hpp"
 #include "core/index/memory/block_ends.hpp"
 #include "core/index/tensor_facts.hpp"
-#include "core/metrics/report/report.hpp"
+#include "core/metrics/base/memory_peak.hpp"
 
 namespace sluice::metrics {
 namespace {

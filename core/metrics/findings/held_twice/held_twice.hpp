@@ -7,6 +7,7 @@
 #include "core/base/time/time_range.hpp"
 #include "core/index/memory/memory_use.hpp"
 #include "core/metrics/base/metrics_scope.hpp"
+#include "core/metrics/report/waste/held_twice.hpp"
 #include "core/trace/model/model.hpp"
 
 /// Finds tensors that are held in two data types. A kernel made a copy of a quarter, half, two or four times the size,
@@ -18,22 +19,6 @@ class event_store;
 namespace sluice::metrics {
 
 struct memory_peak;
-
-/// The pairs of original and copy that the same two call stacks allocated and that are live at the peak.
-struct held_twice {
-  trace::device_id device{};
-  trace::layer layer = trace::layer::driver;
-  trace::memory_kind kind = trace::memory_kind::unknown;
-  time_ns peak_time = 0;
-  std::uint64_t peak_bytes = 0;
-  trace::stack_id stack{};       ///< The stack of the originals.
-  trace::stack_id copy_stack{};  ///< The stack of the copies.
-  std::uint64_t blocks = 0;      ///< The number of pairs.
-  std::uint64_t bytes = 0;       ///< Total size of the originals.
-  std::uint64_t copy_bytes = 0;
-  trace::block_id largest{};  ///< The largest of the copies.
-  std::uint64_t largest_bytes = 0;
-};
 
 /// Finds such pairs section by section, in order of time. Finds nothing if no uses (touches) were recorded. The first
 /// use of the copy must be a kernel that uses only the original and the copy, and both blocks must be live for most of

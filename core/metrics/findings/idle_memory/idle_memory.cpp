@@ -8,8 +8,8 @@
 #include "core/index/event_store.hpp"
 #include "core/index/tensor_facts.hpp"
 #include "core/metrics/base/link_share.hpp"
+#include "core/metrics/base/memory_peak.hpp"
 #include "core/metrics/base/octile_coverage.hpp"
-#include "core/metrics/report/report.hpp"
 
 namespace sluice::metrics {
 namespace {

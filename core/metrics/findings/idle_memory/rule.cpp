@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/format.hpp"
+#include "core/metrics/findings/growth/growth.hpp"
 #include "core/metrics/findings/shared/advice.hpp"
 #include "core/metrics/findings/shared/finder.hpp"
 #include "core/metrics/findings/shared/thresholds.hpp"
@@ -211,15 +212,6 @@ class idle_finder {
 };
 
 }  // namespace
-
-std::string_view stop_growth(const std::string& maker) {
-  if (maker == "PyTorch")
-    return "Find what keeps these tensors alive: a loss accumulated with its graph (use loss.item() or .detach()), "
-           "outputs in a list, a hook, an unbounded cache.";
-  if (maker == "CuPy" || maker == "JAX" || maker == "Numba")
-    return "Find what keeps these arrays alive: a list of results, an unbounded cache (functools.lru_cache, a dict).";
-  return "Free each block at the end of the step that allocated it.";
-}
 
 void find_idle_memory(finder& in) {
   for (const idle_memory& each : in.whole.waste.idle) {

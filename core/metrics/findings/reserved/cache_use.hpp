@@ -9,6 +9,7 @@
 #include "core/base/time/time_range.hpp"
 #include "core/index/memory/memory_use.hpp"
 #include "core/metrics/base/metrics_scope.hpp"
+#include "core/metrics/report/waste/reserved.hpp"
 #include "core/trace/model/model.hpp"
 
 /// Computes how much memory pools and caching allocators hold, and how much of that memory the program needs over time.
@@ -18,27 +19,6 @@ class event_store;
 }
 
 namespace sluice::metrics {
-
-/// The use of one pool with recorded blocks, or of a framework's caching allocator on one device. The range is divided
-/// into parts with equal numbers of launches, copies, allocations and frees, so intervals without activity do not
-/// count.
-struct cache_use {
-  trace::pool_id pool{};  ///< `none` for a framework's allocator, which gets its segments from the driver.
-  trace::device_id device{};
-  std::uint64_t reserved_maximum = 0;
-  time_ns reserved_time = 0;  ///< When the maximum was first reached.
-  std::uint64_t parts = 0;    ///< The number of parts: 16, or 0 if there is too little activity to judge.
-  /// The number of consecutive parts, up to the last, in which the pool or allocator held at least half of
-  /// `reserved_maximum` but at most half of `reserved_maximum` was in use.
-  std::uint64_t low_parts = 0;
-  std::uint64_t usual_maximum = 0;   ///< The highest number of bytes in use in the low parts.
-  std::uint64_t usual_reserved = 0;  ///< The highest number of bytes held in the low parts.
-
-  /// The share of parts that are low (`low_parts`); 0 if there are no parts.
-  [[nodiscard]] double low_share() const {
-    return parts == 0 ? 0 : static_cast<double>(low_parts) / static_cast<double>(parts);
-  }
-};
 
 /// Builds the `cache_use` metrics section by section, in order of time.
 class cache_use_builder {

@@ -9,6 +9,7 @@
 #include "core/index/memory/memory_use.hpp"
 #include "core/metrics/base/metrics_scope.hpp"
 #include "core/metrics/findings/reserved/cache_use.hpp"
+#include "core/metrics/report/waste/reserved.hpp"
 #include "core/replay/recorded_events.hpp"
 
 /// Computes how much memory PyTorch's allocator would have reserved for the recorded requests under other settings.
@@ -18,28 +19,6 @@ namespace sluice::metrics {
 /// The error of the models of other settings relative to measurements on a GPU, as a share of the modelled value. Most
 /// request streams of tests/device/run-whatif have a smaller error.
 inline constexpr double replay_error = 0.1;
-
-/// The allocator's behaviour under one setting.
-struct policy_outcome {
-  std::string policy;  ///< As written in PYTORCH_CUDA_ALLOC_CONF.
-  std::uint64_t peak_reserved = 0;
-  std::uint64_t retries = 0;   ///< The number of times that the allocator emptied its cache because it had reached its
-                               ///< limit.
-  std::uint64_t failures = 0;  ///< Number of allocations that would have failed.
-};
-
-/// The replay of one device's allocator, whose native model reproduces the recording.
-struct reserved_replay {
-  trace::device_id device{};
-  std::uint64_t peak_reserved = 0;
-  std::uint64_t retries = 0;
-  std::vector<policy_outcome> policies;  ///< Empty if all reserved memory was in use.
-  /// `late_reserved` is the maximum reserved in the low parts at the end (`cache_use::low_parts`). `late_emptied` is
-  /// what that maximum would be if the cache had been emptied at the start of the low parts. Both are 0 if there are no
-  /// low parts.
-  std::uint64_t late_reserved = 0;
-  std::uint64_t late_emptied = 0;
-};
 
 /// Collects the requests to PyTorch's allocator section by section, in order of time, and replays them.
 class reserved_replays_builder {

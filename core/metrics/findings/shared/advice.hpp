@@ -16,4 +16,14 @@ namespace sluice::metrics {
   return "Free it right after its last use (cudaFree, or cudaFreeAsync on the same stream).";
 }
 
+/// Returns advice on memory that only grows, worded for the framework that allocated the memory.
+[[nodiscard]] inline std::string_view stop_growth(const std::string& maker) {
+  if (maker == "PyTorch")
+    return "Find what keeps these tensors alive: a loss accumulated with its graph (use loss.item() or .detach()), "
+           "outputs in a list, a hook, an unbounded cache.";
+  if (maker == "CuPy" || maker == "JAX" || maker == "Numba")
+    return "Find what keeps these arrays alive: a list of results, an unbounded cache (functools.lru_cache, a dict).";
+  return "Free each block at the end of the step that allocated it.";
+}
+
 }  // namespace sluice::metrics

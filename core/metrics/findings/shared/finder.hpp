@@ -72,15 +72,6 @@ struct finder {
   [[nodiscard]] bool has_allocator(trace::memory_kind kind) const;
 };
 
-/// Returns the replay of the allocator that a framework uses on the device; null if there is no replay.
-[[nodiscard]] const reserved_replay* replay_on(const finder& in, trace::device_id device);
-/// Returns the setting that reserves the least memory in the replay. Returns null if its saving, reduced by the model's
-/// error, is not worth a warning. A setting under which an allocation fails is never chosen.
-[[nodiscard]] const policy_outcome* winning_policy(const reserved_replay& subject);
-
-/// Returns advice on memory that only grows, worded for the framework that allocated the memory.
-[[nodiscard]] std::string_view stop_growth(const std::string& maker);
-
 /// True if a library requested the operation on its own thread or from its own code, so that the program cannot change
 /// it.
 [[nodiscard]] inline bool is_of_others(const code_place& place) { return place.known && !place.line.own; }

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/base/time/time_range.hpp"
+#include "core/index/work/copy_calls.hpp"
 #include "core/index/work/copy_contents.hpp"
 #include "core/metrics/base/code_place.hpp"
 #include "core/metrics/findings/transfers/copy_waste.hpp"

@@ -15,6 +15,7 @@
 #include "app/cli/options/range_option.hpp"
 #include "app/cli/report/report_output.hpp"
 #include "core/metrics/findings/finding_rules.hpp"
+#include "core/metrics/make_report.hpp"
 #include "core/metrics/members.hpp"
 #include "core/summary/stored/stored_metrics.hpp"
 #include "core/trace/file/layout.hpp"

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "core/metrics/line_use.hpp"
+#include "core/metrics/make_report.hpp"
 #include "tests/core/metrics/reports.hpp"
 #include "tests/core/recordings/stacks.hpp"
 

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "core/metrics/findings/finding_rules.hpp"
+#include "core/metrics/make_report.hpp"
 #include "core/metrics/report/report.hpp"
 #include "tests/core/recordings/recording.hpp"
 

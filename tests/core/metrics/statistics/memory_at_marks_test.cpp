@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "core/metrics/make_report.hpp"
 #include "core/metrics/report/report.hpp"
 #include "tests/core/recordings/recording.hpp"
 

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include "core/index/tensor_facts.hpp"
+#include "core/metrics/findings/findings.hpp"
+#include "core/metrics/make_report.hpp"
 #include "core/metrics/report/report.hpp"
 #include "tests/core/metrics/reports.hpp"
 #include "tests/core/metrics/training_recording.hpp"

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "core/metrics/findings/finding_rules.hpp"
+#include "core/metrics/make_report.hpp"
 #include "tests/core/metrics/findings/fp32_products/product_recording.hpp"
 #include "tests/core/metrics/reports.hpp"
 

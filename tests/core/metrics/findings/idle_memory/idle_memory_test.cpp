@@ -1,4 +1,5 @@
 #include "core/metrics/findings/idle_memory/idle_memory.hpp"
+#include "core/metrics/make_report.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,5 @@
 #include "core/metrics/findings/reserved/forced_growth.hpp"
+#include "core/metrics/make_report.hpp"
 
 #include <gtest/gtest.h>
 

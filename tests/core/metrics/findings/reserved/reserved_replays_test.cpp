@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "core/metrics/make_report.hpp"
 #include "core/metrics/report/report.hpp"
 #include "core/replay/replay.hpp"
 #include "tests/core/metrics/reports.hpp"
