@@ -8,6 +8,7 @@
 #include "core/base/cancel.hpp"
 #include "core/index/event_store.hpp"
 #include "core/index/tensor_facts.hpp"
+#include "core/metrics/findings/reserved/thresholds.hpp"
 #include "core/metrics/findings/shared/thresholds.hpp"
 #include "core/metrics/make_report.hpp"
 

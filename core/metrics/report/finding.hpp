@@ -12,8 +12,8 @@
 /// The findings of a report.
 namespace sluice::metrics {
 
-/// The kind of a finding. `core/metrics/findings/rules.cpp` explains each kind: its meaning, how it is detected, and
-/// what it cannot detect.
+/// The kind of a finding. `core/metrics/findings/NAME/descriptor.hpp` explains each kind: its meaning, how it is
+/// detected, and what it cannot detect.
 enum class finding_kind : std::uint8_t {
   // Errors, and problems that affect all metrics.
   gpu_fault,

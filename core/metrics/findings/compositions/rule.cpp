@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include "core/base/format.hpp"
+#include "core/metrics/findings/compositions/descriptor.hpp"
 #include "core/metrics/findings/shared/finder.hpp"
 
 namespace sluice::metrics {

@@ -2,6 +2,7 @@
 
 #include "core/base/format.hpp"
 #include "core/metrics/base/link_share.hpp"
+#include "core/metrics/findings/dead_writes/descriptor.hpp"
 #include "core/metrics/findings/shared/finder.hpp"
 #include "core/metrics/findings/shared/thresholds.hpp"
 

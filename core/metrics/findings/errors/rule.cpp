@@ -4,6 +4,7 @@
 
 #include "core/base/format.hpp"
 #include "core/base/saturating.hpp"
+#include "core/metrics/findings/errors/descriptor.hpp"
 #include "core/metrics/findings/reserved/replay_choice.hpp"
 #include "core/metrics/findings/shared/finder.hpp"
 #include "core/trace/model/driver_results.hpp"

@@ -6,6 +6,7 @@
 #include "core/base/format.hpp"
 #include "core/base/saturating.hpp"
 #include "core/index/labels.hpp"
+#include "core/metrics/findings/faults/descriptor.hpp"
 #include "core/metrics/findings/shared/finder.hpp"
 #include "core/trace/model/driver_results.hpp"
 

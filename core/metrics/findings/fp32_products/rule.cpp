@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "core/base/format.hpp"
+#include "core/metrics/findings/fp32_products/descriptor.hpp"
+#include "core/metrics/findings/fp32_products/thresholds.hpp"
 #include "core/metrics/findings/shared/finder.hpp"
 #include "core/metrics/findings/shared/thresholds.hpp"
 

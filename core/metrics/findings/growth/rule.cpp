@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "core/base/format.hpp"
+#include "core/metrics/findings/growth/descriptor.hpp"
 #include "core/metrics/findings/shared/advice.hpp"
 #include "core/metrics/findings/shared/finder.hpp"
 #include "core/metrics/findings/shared/thresholds.hpp"

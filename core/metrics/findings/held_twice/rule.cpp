@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "core/base/format.hpp"
+#include "core/metrics/findings/held_twice/descriptor.hpp"
 #include "core/metrics/findings/shared/finder.hpp"
 #include "core/metrics/findings/shared/thresholds.hpp"
 

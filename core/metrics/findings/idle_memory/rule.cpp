@@ -4,6 +4,9 @@
 
 #include "core/base/format.hpp"
 #include "core/metrics/findings/growth/growth.hpp"
+#include "core/metrics/findings/growth/thresholds.hpp"
+#include "core/metrics/findings/idle_memory/descriptor.hpp"
+#include "core/metrics/findings/idle_memory/thresholds.hpp"
 #include "core/metrics/findings/shared/advice.hpp"
 #include "core/metrics/findings/shared/finder.hpp"
 #include "core/metrics/findings/shared/thresholds.hpp"

@@ -7,6 +7,9 @@
 #include <utility>
 
 #include "core/base/format.hpp"
+#include "core/metrics/findings/ranks/descriptor.hpp"
+#include "core/metrics/findings/ranks/thresholds.hpp"
+#include "core/metrics/findings/reserved/thresholds.hpp"
 #include "core/metrics/findings/shared/finder.hpp"
 #include "core/metrics/findings/shared/thresholds.hpp"
 

@@ -1,8 +1,10 @@
 #include <fmt/format.h>
 
 #include "core/base/format.hpp"
+#include "core/metrics/findings/repeats/descriptor.hpp"
 #include "core/metrics/findings/shared/finder.hpp"
 #include "core/metrics/findings/shared/thresholds.hpp"
+#include "core/metrics/findings/transfers/thresholds.hpp"
 
 /// Findings about redundant copies to the GPU: repeated data, data that came from the GPU, and zeros.
 namespace sluice::metrics {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <optional>
 
+#include "core/metrics/findings/reserved/thresholds.hpp"
 #include "core/metrics/findings/shared/thresholds.hpp"
 #include "core/replay/replay.hpp"
 #include "core/replay/requests.hpp"

@@ -5,8 +5,10 @@
 
 #include "core/base/format.hpp"
 #include "core/index/memory/memory_use.hpp"
+#include "core/metrics/findings/reserved/descriptor.hpp"
 #include "core/metrics/findings/reserved/replay_choice.hpp"
 #include "core/metrics/findings/reserved/reserved_replays.hpp"
+#include "core/metrics/findings/reserved/thresholds.hpp"
 #include "core/metrics/findings/shared/finder.hpp"
 #include "core/metrics/findings/shared/thresholds.hpp"
 #include "core/trace/model/names.hpp"

@@ -101,28 +101,4 @@ std::vector<std::pair<code_place, std::vector<const Group*>>> by_line(const std:
   return pairs;
 }
 
-void find_faults(finder& in);
-void find_failures(finder& in);
-void find_retries(finder& in);
-void find_losses(finder& in);
-void find_growth(finder& in);
-void find_unfreed(finder& in);
-void find_idle_memory(finder& in);
-void find_dead_writes(finder& in);
-void find_cached_unused(finder& in);
-void find_fragmentation(finder& in);
-void find_untracked(finder& in);
-void find_driver_allocations(finder& in);
-void find_compositions(finder& in);
-void find_held_twice(finder& in);
-void find_rank_imbalance(finder& in);
-void find_replicated_state(finder& in);
-void find_slow_transfers(finder& in);
-void find_copies_not_overlapped(finder& in);
-void find_repeated_copies(finder& in);
-void find_round_trips(finder& in);
-void find_zero_uploads(finder& in);
-void find_fp32_products(finder& in);
-void find_waits(finder& in);
-
 }  // namespace sluice::metrics

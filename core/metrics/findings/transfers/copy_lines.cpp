@@ -8,6 +8,7 @@
 #include "core/base/saturating.hpp"
 #include "core/index/event_store.hpp"
 #include "core/metrics/findings/shared/thresholds.hpp"
+#include "core/metrics/findings/transfers/thresholds.hpp"
 
 namespace sluice::metrics {
 

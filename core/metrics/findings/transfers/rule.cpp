@@ -7,6 +7,8 @@
 #include "core/metrics/base/link_share.hpp"
 #include "core/metrics/findings/shared/finder.hpp"
 #include "core/metrics/findings/shared/thresholds.hpp"
+#include "core/metrics/findings/transfers/descriptor.hpp"
+#include "core/metrics/findings/transfers/thresholds.hpp"
 
 /// Findings about copies that are slower than the link, and copies without a concurrent kernel.
 namespace sluice::metrics {

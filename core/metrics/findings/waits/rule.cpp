@@ -5,6 +5,8 @@
 #include "core/base/format.hpp"
 #include "core/metrics/findings/shared/finder.hpp"
 #include "core/metrics/findings/shared/thresholds.hpp"
+#include "core/metrics/findings/waits/descriptor.hpp"
+#include "core/metrics/findings/waits/thresholds.hpp"
 #include "core/metrics/host_causes/describe.hpp"
 #include "core/metrics/host_causes/host_remedies.hpp"
 
