@@ -30,7 +30,7 @@ template <class Id>
 /// The place in the code, with its caller and its module; null if it is unknown.
 [[nodiscard]] nlohmann::ordered_json place_or_null(const metrics::code_place& place);
 
-/// Adds the members of a struct of metrics to `into`, following its member list (core/metrics/members.hpp).
+/// Adds the members of a struct of metrics to `into`, following its member list (core/metrics/base/member_list.hpp).
 template <metrics::has_members Metrics>
 void put_members(const Metrics& subject, const trace::tables& tables, nlohmann::ordered_json& into);
 

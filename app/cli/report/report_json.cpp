@@ -57,7 +57,7 @@ class json_writer {
     object["transfers"] = transfers();
     object["duplicates"] = duplicates();
     object["kernels"] = metrics(of_.whole.kernels);
-    object["kernel_names"] = of_.whole.kernel_names;
+    put_members(of_.whole, tables_, object);
     object["ranges"] = metrics(of_.whole.ranges);
     object["calls"] = metrics(of_.whole.calls);
     object["threads"] = threads();

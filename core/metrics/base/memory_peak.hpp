@@ -5,6 +5,7 @@
 
 #include "core/base/time/time_range.hpp"
 #include "core/metrics/base/attribution_choice.hpp"
+#include "core/metrics/base/member_list.hpp"
 #include "core/metrics/base/stack_use.hpp"
 #include "core/symbols/attribution.hpp"
 #include "core/symbols/frames.hpp"
@@ -22,6 +23,8 @@ struct holder {
   trace::block_id largest{};
   std::uint64_t largest_bytes = 0;
 };
+SLUICE_MEMBERS(holder, member<&row::name>(), member<&row::pool>(), member<&row::blocks>(), member<&row::bytes>(),
+               member<&row::largest>{"largest_block"}, member<&row::largest_bytes>())
 
 /// A program line, with the sums over all stacks that are attributed to it (`symbols::line_to_name`).
 struct line_use {

@@ -10,6 +10,7 @@
 #include "core/index/recorded_message.hpp"
 #include "core/metrics/base/attribution_choice.hpp"
 #include "core/metrics/base/code_place.hpp"
+#include "core/metrics/base/member_list.hpp"
 #include "core/metrics/base/memory_peak.hpp"
 #include "core/metrics/base/naming.hpp"
 #include "core/metrics/base/stack_use.hpp"
@@ -58,6 +59,12 @@ struct failed_allocation {
   std::uint64_t bytes = 0;
   std::int64_t error = 0;
 };
+SLUICE_MEMBERS(failed_allocation, member<&row::event>{"event", "The failed call"},
+               member<&row::time>{"time_ns", "Time when it returned", moment},
+               member<&row::process>{"process", "Whose"}, member<&row::device>{"device", "Null: host memory"},
+               member<&row::layer>{"layer", "driver, pool, framework or user"},
+               member<&row::kind>{"kind", "The kind of memory"}, member<&row::call>{"call", "The API function"},
+               member<&row::bytes>{"bytes", "Requested size"}, member<&row::error>{"error", "The API's code"})
 
 /// Blocks allocated by one program line or module, in a list of an `out_of_memory_report`.
 struct oom_line {

@@ -8,6 +8,7 @@
 
 #include "core/base/time/time_range.hpp"
 #include "core/index/memory/memory_use.hpp"
+#include "core/metrics/base/member_list.hpp"
 #include "core/metrics/base/metrics_scope.hpp"
 
 /// Finds retries: failed allocations that the program never saw, because an allocator freed memory and tried again.
@@ -26,6 +27,14 @@ struct allocation_retry {
   trace::string_id call{};
   std::uint64_t bytes = 0;
 };
+SLUICE_MEMBERS(allocation_retry, member<&row::event>{"event", "The call that failed"},
+               member<&row::block>{"block", "The block that the later call got"},
+               member<&row::time>{"time_ns", "Time when the failed call returned", moment},
+               member<&row::until>{"until_ns", "Time when the successful one returned", moment},
+               member<&row::process>{"process", "The process"},
+               member<&row::device>{"device", "The device; null: host memory"},
+               member<&row::layer>{"layer", "driver or pool"}, member<&row::kind>{"kind", "The kind of memory"},
+               member<&row::call>{"call", "The API function"}, member<&row::bytes>{"bytes", "Requested size"})
 
 /// The retries in a time range.
 struct allocation_retries {
@@ -38,6 +47,8 @@ struct allocation_retries {
 
   static constexpr std::size_t limit = 64;
 };
+SLUICE_MEMBERS(allocation_retries, member<&row::count>(), member<&row::total>{"total_ns"},
+               member<&row::reported_again>(), member<&row::first>())
 
 /// Distinguishes retries from out-of-memory errors. The outcome of a failed allocation by the driver or a driver's pool
 /// depends on the next event on the same thread and device:

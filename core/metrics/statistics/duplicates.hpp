@@ -9,6 +9,7 @@
 
 #include "core/base/time/time_range.hpp"
 #include "core/index/work/copy_contents.hpp"
+#include "core/metrics/base/member_list.hpp"
 #include "core/metrics/base/metrics_scope.hpp"
 #include "core/symbols/frames.hpp"
 #include "core/trace/model/model.hpp"
@@ -34,6 +35,7 @@ struct copy_metrics {
   void add(const copy_metrics& more);
   friend bool operator==(const copy_metrics&, const copy_metrics&) = default;
 };
+SLUICE_MEMBERS(copy_metrics, member<&row::copies>{"count"}, member<&row::bytes>(), member<&row::busy>{"busy_ns"})
 
 /// Copies of data that had already been copied to the same device, and subsets of these copies.
 struct repeat_metrics {
@@ -47,6 +49,8 @@ struct repeat_metrics {
 
   void add(const repeat_metrics& more);
 };
+SLUICE_MEMBERS(repeat_metrics, member<&row::all>{"all", {}, inlined}, member<&row::same_source>(),
+               member<&row::same_destination>(), member<&row::exact>())
 
 /// The repeated copies requested by one program line.
 struct repeating_line {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "core/index/memory/memory_use.hpp"
+#include "core/metrics/base/member_list.hpp"
 #include "core/metrics/base/memory_peak.hpp"
 
 namespace sluice::metrics {
@@ -23,6 +24,9 @@ struct fragmentation_metric {
   std::uint64_t largest_free = 0;
   double fragmentation = 0;
 };
+SLUICE_MEMBERS(fragmentation_metric, member<&row::device>(), member<&row::layer>(), member<&row::time>{"time_ns"},
+               member<&row::segments>(), member<&row::segment_bytes>(), member<&row::free_bytes>(),
+               member<&row::largest_free>{"largest_free_bytes"}, member<&row::fragmentation>())
 
 /// A segment (a block that contains blocks of a higher layer) at one point in time, and the blocks inside the segment.
 /// Adjacent mapped pieces form one segment.

@@ -10,6 +10,7 @@
 
 #include "core/base/time/time_range.hpp"
 #include "core/index/memory/memory_use.hpp"
+#include "core/metrics/base/member_list.hpp"
 #include "core/metrics/base/metrics_scope.hpp"
 
 /// Computes the memory in use at each of the program's marks (usually its steps), for comparison with numbers that the
@@ -28,6 +29,8 @@ struct memory_at_mark {
   /// Total size of the live segments that contain, or once contained, a block of this memory.
   std::uint64_t segment_bytes = 0;
 };
+SLUICE_MEMBERS(memory_at_mark, member<&row::memory>{"of", {}, inlined}, member<&row::bytes>(), member<&row::blocks>(),
+               member<&row::segment_bytes>())
 
 struct counter_at_mark {
   trace::counter_id counter{};
@@ -39,6 +42,8 @@ struct pool_at_mark {
   std::uint64_t reserved = 0;
   std::uint64_t used = 0;
 };
+SLUICE_MEMBERS(pool_at_mark, member<&row::pool>(), member<&row::reserved>{"reserved_bytes"},
+               member<&row::used>{"used_bytes"})
 
 /// One mark. `counters` and `pools` have the latest values at or before the mark.
 struct program_mark {

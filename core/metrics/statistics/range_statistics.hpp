@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "core/base/time/time_range.hpp"
+#include "core/metrics/base/member_list.hpp"
 #include "core/trace/model/model.hpp"
 #include "core/trace/model/tables.hpp"
 
@@ -37,6 +38,22 @@ struct memory_statistics {
   std::uint64_t frees = 0;
   std::uint64_t freed_bytes = 0;
 };
+SLUICE_MEMBERS(
+    memory_statistics, member<&row::device>{"device", "Null: host memory"},
+    member<&row::layer>{
+        "layer", "driver, pool, framework or user. A layer's blocks lie in blocks of lower layers: do not add layers"},
+    member<&row::kind>{"kind", "The kind of memory"},
+    member<&row::at_begin>{"at_begin_bytes",
+                           "Bytes in use just before the range begins: at_end + freed_bytes - allocated_bytes"},
+    member<&row::at_end>{"at_end_bytes", "Bytes in use just before the range ends"},
+    member<&row::minimum>{"minimum_bytes", "Minimum bytes in use"},
+    member<&row::maximum>{"maximum_bytes", "Peak bytes in use"},
+    member<&row::maximum_time>{"maximum_time_ns", "When the peak was first reached", moment},
+    member<&row::mean>{"mean_bytes", "Mean bytes in use over time"},
+    member<&row::allocations>{"allocations", "Blocks allocated in the range, without those from before the recording"},
+    member<&row::allocated_bytes>{"allocated_bytes", "Total bytes of these allocated blocks"},
+    member<&row::frees>{"frees", "Blocks freed in the range"},
+    member<&row::freed_bytes>{"freed_bytes", "Total bytes of these freed blocks"})
 
 /// Device memory that no event accounts for: contexts, modules, libraries, other processes. It is the sampled (total -
 /// free), minus the driver layer's tracked device memory at that time (including everything that its pools have
@@ -51,6 +68,10 @@ struct untracked_statistics {
   std::uint64_t recorder = 0;      ///< The recorder's own share at the end (estimated).
   std::uint64_t used_maximum = 0;  ///< The highest sampled (total - free).
 };
+SLUICE_MEMBERS(untracked_statistics, member<&row::device>(), member<&row::samples>(), member<&row::device_bytes>(),
+               member<&row::maximum>{"maximum_bytes"}, member<&row::mean>{"mean_bytes", {}, plain, 0, 5},
+               member<&row::at_end>{"at_end_bytes", {}, plain, 0, 4}, member<&row::recorder>{"recorder_bytes"},
+               member<&row::used_maximum>{"device_used_maximum_bytes"})
 
 /// A pool: the bytes that it has obtained (reserved) and handed out (used), according to its events or samples.
 struct pool_statistics {
@@ -64,6 +85,16 @@ struct pool_statistics {
   std::uint64_t used_at_end = 0;
   double used_share = 0;  ///< Mean used divided by mean reserved, 0..1.
 };
+SLUICE_MEMBERS(pool_statistics, member<&row::pool>{{}, "The pool"},
+               member<&row::states>{"states", "The pool's events in the range"},
+               member<&row::reserved_maximum>{"reserved_maximum_bytes", "Maximum bytes reserved"},
+               member<&row::reserved_maximum_time>{"reserved_maximum_time_ns", "When that maximum was first reached",
+                                                   moment},
+               member<&row::reserved_at_end>{"reserved_at_end_bytes", "Bytes reserved at the end"},
+               member<&row::used_maximum>{"used_maximum_bytes", "Maximum bytes in use"},
+               member<&row::used_maximum_time>{"used_maximum_time_ns", "When that maximum was first reached", moment},
+               member<&row::used_at_end>{"used_at_end_bytes", "Bytes in use at the end"},
+               member<&row::used_share>{"used_share", "Mean used divided by mean reserved, 0..1"})
 
 /// The transfers of one direction whose host side is one kind of memory (`host` is pageable, `pinned` is page-locked).
 struct transfer_part {
@@ -74,6 +105,10 @@ struct transfer_part {
   double mean_bandwidth = 0;     ///< `bytes` divided by `busy`.
   double fastest_bandwidth = 0;  ///< Highest bandwidth of a single transfer, which is its bytes / (end - begin).
 };
+SLUICE_MEMBERS(transfer_part, member<&row::host_side>{"host_side", {}, side}, member<&row::count>(),
+               member<&row::bytes>(), member<&row::busy>{"busy_ns"},
+               member<&row::mean_bandwidth>{"mean_bytes_per_second", {}, rate},
+               member<&row::fastest_bandwidth>{"fastest_bytes_per_second", {}, rate})
 
 /// Copies and migrations of one direction on one device.
 struct transfer_statistics {
@@ -93,6 +128,23 @@ struct transfer_statistics {
   /// Sorted by bytes, most first, one per host side; empty if the host is not involved.
   std::vector<transfer_part> parts;
 };
+SLUICE_MEMBERS(transfer_statistics, member<&row::device>{"device", "The device"},
+               member<&row::direction>{"direction", "h2d, d2h, d2d, p2p or h2h"},
+               member<&row::count>{"count", "Copies and migrations"},
+               member<&row::migrations>{"migrations", "The number of migrations in count"},
+               member<&row::bytes>{"bytes", "Bytes transferred inside the range"},
+               member<&row::busy>{"busy_ns", "ns in which at least one transfer ran"},
+               member<&row::total>{"total_ns", "Sum of the transfers' durations, ns"},
+               member<&row::mean_bandwidth>{"mean_bytes_per_second", "bytes / busy, in bytes/s", rate},
+               member<&row::maximum_bandwidth>{
+                   "maximum_bytes_per_second",
+                   "Highest bandwidth at any time, in bytes/s; overlapping transfers add up", rate},
+               member<&row::fastest_bandwidth>{"fastest_bytes_per_second",
+                                               "Highest bandwidth of a single transfer, in bytes/s", rate},
+               member<&row::fastest>{"fastest_event", "The transfer with that bandwidth"},
+               member<&row::link_peak>{"link_peak_bytes_per_second", "Theoretical bytes/s; null: unknown", rate},
+               member<&row::attainable>{"attainable_bytes_per_second", "Measured bytes/s; null: not measured", rate},
+               member<&row::parts>())
 
 /// The work of one device.
 struct device_activity {
@@ -110,6 +162,20 @@ struct device_activity {
   time_ns memset_busy = 0;
   std::uint64_t memset_bytes = 0;
 };
+SLUICE_MEMBERS(device_activity, member<&row::device>{{}, "The device"},
+               member<&row::busy>{"busy_ns", "ns with any work: kernel, copy or memset", plain, 0, 7},
+               member<&row::kernels>{"kernels", "Number of kernels", plain, 0, 1},
+               member<&row::kernel_busy>{"kernel_busy_ns", "ns in which at least one kernel ran"},
+               member<&row::kernel_total>{"kernel_total_ns", "Sum of kernel durations, ns", plain, 0, 2},
+               member<&row::copy_busy>{"copy_busy_ns", "ns in which copies or migrations ran", plain, 0, 4},
+               member<&row::copy_only>{"copy_only_ns", "ns with a copy but no kernel: the device waited for data",
+                                       plain, 0, 5},
+               member<&row::overlap>{"overlap_ns", "ns with both a copy and a kernel", plain, 0, 6},
+               member<&row::memsets>{"memsets", "Number of memsets", plain, 0, 10},
+               member<&row::memset_busy>{"memset_busy_ns", "ns in which memsets ran", plain, 0, 11},
+               member<&row::memset_bytes>{"memset_bytes", "Bytes written by memsets", plain, 0, 12},
+               member<&row::first>{{}, "Start of the first work", moment, 0, 8},
+               member<&row::last>{{}, "End of the last work", moment, 0, 9})
 
 /// Metrics of all events with the same name.
 struct named_time {
@@ -119,6 +185,8 @@ struct named_time {
   time_ns longest = 0;
   trace::event_id longest_event{};
 };
+SLUICE_MEMBERS(named_time, member<&row::name>(), member<&row::count>(), member<&row::total>{"total_ns"},
+               member<&row::longest>{"longest_ns"}, member<&row::longest_event>())
 
 /// The activity of one host thread.
 struct thread_statistics {
@@ -132,6 +200,13 @@ struct thread_statistics {
   double file_bytes = 0;
   time_ns file_busy = 0;
 };
+SLUICE_MEMBERS(thread_statistics, member<&row::thread>{{}, "The thread"},
+               member<&row::process>{{}, "The thread's process"}, member<&row::calls>{"calls", "Number of API calls"},
+               member<&row::call_busy>{"call_busy_ns", "ns inside API calls"},
+               member<&row::wait_busy>{"wait_busy_ns", "ns waiting for a device"},
+               member<&row::file_operations>{"file_operations", "File operations that moved bytes or took time"},
+               member<&row::file_bytes>{"file_bytes", "Bytes moved by these operations"},
+               member<&row::file_busy>{"file_busy_ns", "ns inside these operations"})
 
 /// All metrics of a time range.
 struct range_statistics {
@@ -160,6 +235,12 @@ struct range_statistics {
 
   static constexpr std::size_t named_limit = 20;
 };
+SLUICE_MEMBERS(range_statistics, member<&row::range>{{}}, member<&row::active>{{}}, member<&row::memory>{{}},
+               member<&row::untracked>{{}}, member<&row::pools>{{}}, member<&row::transfers>{{}},
+               member<&row::devices>{{}}, member<&row::kernels>{{}}, member<&row::calls>{{}}, member<&row::ranges>{{}},
+               member<&row::threads>{{}}, member<&row::kernel_names>{"kernel_names", "Number of different kernels"},
+               member<&row::failed_allocations>{{}}, member<&row::lost_events>{{}},
+               member<&row::lost_memory_events>{{}})
 
 /// Returns `range_statistics::active` for `range`. O(blocks + devices).
 [[nodiscard]] time_range active_span(const index::event_store& store, time_range range);

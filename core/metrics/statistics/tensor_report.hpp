@@ -12,6 +12,7 @@
 #include "core/index/memory/touches.hpp"
 #include "core/index/tensors/categories.hpp"
 #include "core/index/work/steps.hpp"
+#include "core/metrics/base/member_list.hpp"
 #include "core/metrics/base/metrics_scope.hpp"
 #include "core/symbols/frames.hpp"
 
@@ -36,6 +37,8 @@ struct category_share {
   /// Bytes of blocks that the program tagged. The category of all other blocks is inferred.
   std::uint64_t exact_bytes = 0;
 };
+SLUICE_MEMBERS(category_share, member<&row::category>{"category"}, member<&row::bytes>(), member<&row::blocks>(),
+               member<&row::exact_bytes>())
 
 /// The composition of the maximum use of a layer's memory.
 struct peak_composition {
@@ -50,6 +53,9 @@ struct peak_composition {
   /// True if any category is inferred.
   [[nodiscard]] bool inferred() const;
 };
+SLUICE_MEMBERS(peak_composition, member<&row::device>(), member<&row::layer>(), member<&row::kind>(),
+               member<&row::bytes>(), member<&row::time>{"time_ns"}, member<&row::kept_gradient_bytes>(),
+               member<&row::shares>())
 
 /// One step. Memory metrics refer to `step_summary::device`, `layer` and `kind`. Transfers of all devices count, by the
 /// share inside the step.
@@ -66,6 +72,11 @@ struct step_metrics {
   double h2d_bytes = 0;
   double d2h_bytes = 0;
 };
+SLUICE_MEMBERS(step_metrics, member<&row::number>(), member<&row::span>{"span", {}, inlined}, member<&row::event>(),
+               member<&row::peak>{"maximum_bytes"}, member<&row::peak_time>{"maximum_time_ns"},
+               member<&row::at_begin>{"at_begin_bytes"}, member<&row::at_end>{"at_end_bytes"},
+               member<&row::allocations>(), member<&row::allocated_bytes>(), member<&row::h2d_bytes>(),
+               member<&row::d2h_bytes>())
 
 /// The steps of one process.
 struct step_summary {

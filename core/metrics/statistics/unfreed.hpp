@@ -6,6 +6,7 @@
 
 #include "core/index/event_store.hpp"
 #include "core/index/memory/memory_use.hpp"
+#include "core/metrics/base/member_list.hpp"
 #include "core/metrics/base/metrics_scope.hpp"
 
 namespace sluice::metrics {
@@ -20,6 +21,9 @@ struct unfreed_block {
   std::uint64_t bytes = 0;
   time_ns born = 0;
 };
+SLUICE_MEMBERS(unfreed_block, member<&row::block>(), member<&row::alloc>{"event"}, member<&row::name>(),
+               member<&row::device>(), member<&row::address>{"address", {}, address}, member<&row::bytes>(),
+               member<&row::born>{"born_ns"})
 
 /// Blocks of one layer and kind that a process never freed.
 struct unfreed_group {
@@ -38,6 +42,9 @@ struct unfreed_group {
   std::vector<unfreed_block> largest;  ///< The largest blocks, largest first; at most `limit`.
   static constexpr std::size_t limit = 16;
 };
+SLUICE_MEMBERS(unfreed_group, member<&row::process>(), member<&row::process_ended>(), member<&row::keeps_growing>(),
+               member<&row::layer>(), member<&row::kind>(), member<&row::count>(), member<&row::bytes>(),
+               member<&row::largest>())
 
 /// Decides whether a block was allocated too late to be called a leak. If the block's process was killed, or the end of
 /// the process was not recorded, a block allocated in the last half second may not have been freed yet, or its free may

@@ -27,7 +27,7 @@ value words(std::string_view text) { return text.empty() ? value{} : value{std::
 value count(std::uint64_t number) { return static_cast<std::int64_t>(number); }
 value time_value(time_ns time) { return time == trace::unknown_time ? value{} : value{time}; }
 
-// --- tables of the members of metrics, where their list describes a column (core/metrics/members.hpp) ----------------
+// --- tables of the members that their list describes (core/metrics/base/member_list.hpp) -----------------------------
 
 template <class Value>
 constexpr column_type get_type(metrics::meaning meaning) {

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/base/time/time_range.hpp"
+#include "core/metrics/base/member_list.hpp"
 #include "core/metrics/statistics/tensor_report.hpp"
 #include "core/trace/model/model.hpp"
 
@@ -18,12 +19,15 @@ struct held_by_stack {
   index::category category = index::category::none;  ///< The category of the blocks.
   std::uint64_t blocks = 0;
 };
+SLUICE_MEMBERS(held_by_stack, member<&row::stack>(), member<&row::bytes>(), member<&row::category>{"category"},
+               member<&row::blocks>())
 
 /// Total duration of a rank's kernels of one name.
 struct kernel_total {
   trace::string_id name{};
   time_ns total = 0;
 };
+SLUICE_MEMBERS(kernel_total, member<&row::name>(), member<&row::total>{"total_ns"})
 
 /// The metrics of one rank. The memory metrics refer to the highest layer in which the rank has device memory.
 struct rank_metrics {
@@ -64,5 +68,35 @@ struct rank_metrics {
   /// this time (ns) on, a delay is the program's: an order of magnitude more.
   static constexpr time_ns late_host = 1'000'000;
 };
+SLUICE_MEMBERS(
+    rank_metrics, member<&row::process>{"process", "The process"},
+    member<&row::rank>{"rank", "Rank set by torchrun, mpirun or similar"},
+    member<&row::device>{"device", "The device of the memory"},
+    member<&row::layer>{"layer", "The highest layer in which the rank has device memory"},
+    member<&row::kind>{"kind", "The kind of memory"},
+    member<&row::peak>{"maximum_bytes", "The rank's peak use of this memory, in bytes"},
+    member<&row::peak_time>{"maximum_time_ns", "When the peak was first reached", moment},
+    member<&row::reserved>{"reserved_at_maximum_bytes",
+                           "Bytes that the layer held for the rank at the peak; 0: unknown"},
+    member<&row::untracked>{"untracked_maximum_bytes", "Maximum untracked bytes on the device; 0: unknown"},
+    member<&row::steps>{"steps", "Number of training steps"},
+    member<&row::median_step>{"median_step_ns", "Median step duration, ns"},
+    member<&row::computing>{"computing_ns", "Total duration of kernels other than collectives, ns"},
+    member<&row::collectives>{"collectives", "Number of NCCL kernels"},
+    member<&row::collective_time>{"collective_ns", "Total duration of NCCL kernels, ns"},
+    member<&row::waiting>{"waiting_ns",
+                          "Part of collective_time: in each collective, the time beyond the shortest on any rank"},
+    member<&row::waiting_rarely>{
+        "waiting_rarely_ns",
+        "Part of waiting: waits of a length that occurs fewer than 4 times, such as for connecting", plain, 9},
+    member<&row::awaited>{
+        "awaited_ns",
+        "How long other ranks waited in collectives for this rank, the last to start, ns summed over them", plain, 11},
+    member<&row::awaited_host>{
+        "awaited_host_ns",
+        "Part of awaited: waits of 1 ms or more before which the GPU had no work, as its host was late", plain, 11},
+    member<&row::reductions>{"all_reduces", "Number of all-reduces among the collectives"},
+    member<&row::gathers>{"gathers", "Number of all-gathers and reduce-scatters among the collectives"},
+    member<&row::shares>{"shares"}, member<&row::held>{"held"}, member<&row::kernels>{"kernels"})
 
 }  // namespace sluice::metrics

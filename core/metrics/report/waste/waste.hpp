@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "core/metrics/base/member_list.hpp"
 #include "core/metrics/idle/idle_gaps.hpp"
 #include "core/metrics/report/waste/dead_writes.hpp"
 #include "core/metrics/report/waste/fp32_products.hpp"
@@ -32,5 +33,10 @@ struct waste_metrics {
   std::vector<fp32_products> products;          ///< Sorted by process and device; empty if there are none.
   std::vector<device_idle> idle_times;          ///< Sorted by device; only devices that ran kernels.
 };
+SLUICE_MEMBERS(waste_metrics, member<&row::idle>{{}}, member<&row::growing>{{}}, member<&row::dead_writes>{{}},
+               member<&row::gaps>{{}}, member<&row::driver_calls>{{}}, member<&row::copies>{{}},
+               member<&row::caches>{{}}, member<&row::ranks>{{}}, member<&row::replays>{{}}, member<&row::twice>{{}},
+               member<&row::forced>{{}}, member<&row::products>{{}, {}, plain, 11},
+               member<&row::idle_times>{{}, {}, plain, 11})
 
 }  // namespace sluice::metrics
