@@ -4,7 +4,7 @@
 #include <map>
 #include <tuple>
 
-#include "core/metrics/stack_tree.hpp"
+#include "core/metrics/base/stack_tree.hpp"
 #include "core/trace/model/inferred_frames.hpp"
 
 namespace sluice::metrics {

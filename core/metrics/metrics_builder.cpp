@@ -8,7 +8,9 @@
 #include "core/base/cancel.hpp"
 #include "core/index/event_store.hpp"
 #include "core/index/tensor_facts.hpp"
-#include "core/metrics/findings/thresholds.hpp"
+#include "core/metrics/findings/reserved/thresholds.hpp"
+#include "core/metrics/findings/shared/thresholds.hpp"
+#include "core/metrics/make_report.hpp"
 
 namespace sluice::metrics {
 namespace {

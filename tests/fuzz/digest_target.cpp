@@ -6,6 +6,7 @@
 
 #include "app/cli/report/report_output.hpp"
 #include "core/index/growing_index.hpp"
+#include "core/metrics/make_report.hpp"
 #include "core/summary/stored/stored_metrics.hpp"
 #include "core/trace/file/writer.hpp"
 #include "tests/core/recordings/whole_sections.hpp"

@@ -1,5 +1,5 @@
 // sluice diff: compares two recordings, or two ranges of one.
-#include "core/metrics/diff.hpp"
+#include "core/metrics/comparison/diff.hpp"
 
 #include <fmt/format.h>
 

@@ -6,7 +6,7 @@
 #include "core/base/format.hpp"
 #include "core/base/saturating.hpp"
 #include "core/index/labels.hpp"
-#include "core/metrics/code_place.hpp"
+#include "core/metrics/base/code_place.hpp"
 
 namespace sluice::cli {
 

@@ -4,6 +4,7 @@
 
 #include "core/base/cancel.hpp"
 #include "core/metrics/comparison/compared_side.hpp"
+#include "core/metrics/make_report.hpp"
 #include "core/summary/stored/stored_metrics.hpp"
 
 namespace sluice::cli {

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "app/cli/options/recording_file.hpp"
-#include "core/metrics/diff.hpp"
-#include "core/metrics/report.hpp"
+#include "core/metrics/comparison/diff.hpp"
+#include "core/metrics/report/report.hpp"
 #include "core/summary/passes/recording_sections.hpp"
 #include "core/symbols/attribution.hpp"
 

@@ -8,7 +8,7 @@
 
 #include "app/cli/output/json_output.hpp"
 #include "core/base/format.hpp"
-#include "core/metrics/code_place.hpp"
+#include "core/metrics/base/code_place.hpp"
 #include "core/metrics/members.hpp"
 #include "core/trace/model/names.hpp"
 #include "core/trace/model/words.hpp"
@@ -30,7 +30,7 @@ template <class Id>
 /// The place in the code, with its caller and its module; null if it is unknown.
 [[nodiscard]] nlohmann::ordered_json place_or_null(const metrics::code_place& place);
 
-/// Adds the members of a struct of metrics to `into`, following its member list (core/metrics/members.hpp).
+/// Adds the members of a struct of metrics to `into`, following its member list (core/metrics/base/member_list.hpp).
 template <metrics::has_members Metrics>
 void put_members(const Metrics& subject, const trace::tables& tables, nlohmann::ordered_json& into);
 

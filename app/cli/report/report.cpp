@@ -13,7 +13,7 @@
 #include "app/cli/options/verbs.hpp"
 #include "app/cli/options/word_option.hpp"
 #include "app/cli/report/report_output.hpp"
-#include "core/metrics/finding_rules.hpp"
+#include "core/metrics/findings/finding_rules.hpp"
 
 namespace sluice::cli {
 namespace {

@@ -10,7 +10,7 @@
 #include "core/base/format.hpp"
 #include "core/base/json/json_text.hpp"
 #include "core/index/labels.hpp"
-#include "core/metrics/finding_rules.hpp"
+#include "core/metrics/findings/finding_rules.hpp"
 #include "core/metrics/host_causes/describe.hpp"
 #include "core/metrics/host_causes/host_remedies.hpp"
 #include "core/trace/model/driver_results.hpp"
@@ -57,7 +57,7 @@ class json_writer {
     object["transfers"] = transfers();
     object["duplicates"] = duplicates();
     object["kernels"] = metrics(of_.whole.kernels);
-    object["kernel_names"] = of_.whole.kernel_names;
+    put_members(of_.whole, tables_, object);
     object["ranges"] = metrics(of_.whole.ranges);
     object["calls"] = metrics(of_.whole.calls);
     object["threads"] = threads();

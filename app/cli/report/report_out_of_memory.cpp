@@ -8,7 +8,7 @@
 #include "core/base/format.hpp"
 #include "core/base/outputs/text_table.hpp"
 #include "core/index/labels.hpp"
-#include "core/metrics/code_place.hpp"
+#include "core/metrics/base/code_place.hpp"
 
 namespace sluice::cli {
 namespace {

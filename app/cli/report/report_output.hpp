@@ -3,8 +3,8 @@
 #include <optional>
 #include <string>
 
-#include "core/metrics/analyzers/one_rank.hpp"
-#include "core/metrics/report.hpp"
+#include "core/metrics/report/one_rank.hpp"
+#include "core/metrics/report/report.hpp"
 
 /// The output of `sluice report`, as text or as JSON. Both are generated from metrics::report only, so they agree.
 namespace sluice::cli {

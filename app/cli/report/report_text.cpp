@@ -11,9 +11,9 @@
 #include "core/base/format.hpp"
 #include "core/base/outputs/text_table.hpp"
 #include "core/index/labels.hpp"
+#include "core/metrics/base/link_share.hpp"
 #include "core/metrics/host_causes/describe.hpp"
 #include "core/metrics/host_causes/host_remedies.hpp"
-#include "core/metrics/link_share.hpp"
 #include "core/trace/model/names.hpp"
 
 namespace sluice::cli {

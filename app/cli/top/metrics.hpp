@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/metrics/check/check.hpp"
-#include "core/metrics/report.hpp"
+#include "core/metrics/report/report.hpp"
 #include "core/query/engine/engine.hpp"
 #include "core/query/results/panels/memory_groups.hpp"
 

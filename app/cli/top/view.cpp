@@ -11,7 +11,7 @@
 #include "core/base/outputs/text_table.hpp"
 #include "core/base/printable.hpp"
 #include "core/base/utf8.hpp"
-#include "core/metrics/link_share.hpp"
+#include "core/metrics/base/link_share.hpp"
 
 namespace sluice::cli::top {
 namespace {

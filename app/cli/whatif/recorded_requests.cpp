@@ -6,7 +6,7 @@
 
 #include "app/cli/options/recording_file.hpp"
 #include "core/index/tensor_facts.hpp"
-#include "core/metrics/allocation_retries.hpp"
+#include "core/metrics/statistics/allocation_retries.hpp"
 #include "core/replay/recorded_events.hpp"
 #include "core/summary/passes/recording_sections.hpp"
 

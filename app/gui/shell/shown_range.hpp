@@ -5,7 +5,7 @@
 #include <span>
 
 #include "core/base/time/time_range.hpp"
-#include "core/metrics/tensor_report.hpp"
+#include "core/metrics/statistics/tensor_report.hpp"
 
 namespace sluice::gui {
 

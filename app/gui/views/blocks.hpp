@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "app/gui/views/parts/view_tables.hpp"
-#include "core/metrics/report.hpp"
+#include "core/metrics/report/report.hpp"
 
 namespace sluice::gui {
 

@@ -7,7 +7,7 @@
 #include "app/gui/views/parts/widgets.hpp"
 #include "app/gui/views/views.hpp"
 #include "app/gui/window/format.hpp"
-#include "core/metrics/code_place.hpp"
+#include "core/metrics/base/code_place.hpp"
 
 namespace sluice::gui {
 namespace {

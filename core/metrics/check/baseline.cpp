@@ -46,19 +46,19 @@ class group_namer {
   symbols::attributor who_;
 };
 
-struct grown_group {
+struct grown_line {
   changed_part part;
   std::optional<symbols::frame_line> line;
 };
 
-std::vector<grown_group> grown(const stack_use& before, const baseline_side& of_before, const stack_use& after,
-                               const baseline_side& of_after, attribution by) {
-  std::map<std::string, grown_group> groups;
+std::vector<grown_line> grown(const stack_use& before, const baseline_side& of_before, const stack_use& after,
+                              const baseline_side& of_after, attribution by) {
+  std::map<std::string, grown_line> groups;
   const auto add = [&](const stack_use& use, const baseline_side& side, bool is_after) {
     group_namer names(side, by);
     for (const stack_share& share : use.shares) {
       auto [key, words, line] = names.of(share.stack);
-      grown_group& into = groups[key];
+      grown_line& into = groups[key];
       into.part.name = std::move(words);
       into.line = std::move(line);
       (is_after ? into.part.after : into.part.before) += static_cast<double>(share.metrics.bytes);
@@ -66,10 +66,10 @@ std::vector<grown_group> grown(const stack_use& before, const baseline_side& of_
   };
   add(before, of_before, false);
   add(after, of_after, true);
-  std::vector<grown_group> items;
+  std::vector<grown_line> items;
   for (auto& [key, each] : groups)
     if (each.part.after > each.part.before) items.push_back(std::move(each));
-  std::stable_sort(items.begin(), items.end(), [](const grown_group& a, const grown_group& b) {
+  std::stable_sort(items.begin(), items.end(), [](const grown_line& a, const grown_line& b) {
     return a.part.after - a.part.before > b.part.after - b.part.before;
   });
   return items;
@@ -241,7 +241,7 @@ class baseline_judge {
 std::vector<changed_part> grown_parts(const stack_use& before, const baseline_side& of_before, const stack_use& after,
                                       const baseline_side& of_after, attribution by, std::size_t limit) {
   std::vector<changed_part> items;
-  for (grown_group& each : grown(before, of_before, after, of_after, by)) {
+  for (grown_line& each : grown(before, of_before, after, of_after, by)) {
     if (items.size() == limit) break;
     items.push_back(std::move(each.part));
   }

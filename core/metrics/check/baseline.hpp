@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/metrics/check/check.hpp"
-#include "core/metrics/diff.hpp"
+#include "core/metrics/comparison/diff.hpp"
 #include "core/symbols/attribution.hpp"
 
 /// Checks a recording against an older recording: no metric may exceed its old value by more than a tolerance.

@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "core/metrics/report.hpp"
+#include "core/metrics/report/report.hpp"
 
 /// Checks a recording against limits, as a test does. The functions take a report and limits and return verdicts. They
 /// take all metrics from the report and recompute nothing. `sluice check` prints the verdicts.

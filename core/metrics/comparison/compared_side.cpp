@@ -4,7 +4,7 @@
 #include <iterator>
 
 #include "core/index/event_store.hpp"
-#include "core/metrics/report.hpp"
+#include "core/metrics/report/report.hpp"
 
 namespace sluice::metrics {
 namespace {

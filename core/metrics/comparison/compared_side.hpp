@@ -8,10 +8,10 @@
 #include <vector>
 
 #include "core/index/tensor_facts.hpp"
-#include "core/metrics/diff.hpp"
-#include "core/metrics/metrics_scope.hpp"
-#include "core/metrics/range_statistics.hpp"
-#include "core/metrics/tensor_report.hpp"
+#include "core/metrics/base/metrics_scope.hpp"
+#include "core/metrics/comparison/diff.hpp"
+#include "core/metrics/statistics/range_statistics.hpp"
+#include "core/metrics/statistics/tensor_report.hpp"
 
 /// Everything that a comparison needs from one recording, or from a time range in the recording.
 namespace sluice::index {

@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "core/metrics/base/stack_tree.hpp"
 #include "core/metrics/comparison/compared_side.hpp"
-#include "core/metrics/stack_tree.hpp"
 #include "core/symbols/frames.hpp"
 
 /// Computes the differences between two recordings or ranges, as the window shows them. The numbers are those of

@@ -6,8 +6,8 @@
 #include <tuple>
 
 #include "core/base/format.hpp"
+#include "core/metrics/comparison/diff.hpp"
 #include "core/metrics/comparison/line_moves.hpp"
-#include "core/metrics/diff.hpp"
 #include "core/metrics/host_causes/describe.hpp"
 
 namespace sluice::metrics {

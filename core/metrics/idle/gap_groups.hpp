@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/base/time/time_range.hpp"
-#include "core/metrics/analyzers/octile_coverage.hpp"
+#include "core/metrics/base/octile_coverage.hpp"
 #include "core/metrics/idle/gap_causes.hpp"
 #include "core/timeline/slice_kind.hpp"
 #include "core/trace/model/model.hpp"

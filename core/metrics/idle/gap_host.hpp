@@ -9,8 +9,8 @@
 
 #include "core/base/time/time_range.hpp"
 #include "core/index/work/host_activity.hpp"
+#include "core/metrics/base/metrics_scope.hpp"
 #include "core/metrics/idle/gap_causes.hpp"
-#include "core/metrics/metrics_scope.hpp"
 #include "core/trace/model/model.hpp"
 
 /// What the host did: the calls, the ranges that name a cause, and the stacks of each process, in order of time. Times

@@ -9,7 +9,7 @@
 
 #include "core/base/time/time_range.hpp"
 #include "core/index/work/host_samples.hpp"
-#include "core/metrics/stack_use.hpp"
+#include "core/metrics/base/stack_use.hpp"
 #include "core/trace/model/model.hpp"
 #include "core/trace/model/tables.hpp"
 

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/base/time/time_range.hpp"
+#include "core/metrics/base/metrics_scope.hpp"
 #include "core/metrics/idle/driver_call_groups.hpp"
 #include "core/metrics/idle/gap_groups.hpp"
 #include "core/metrics/idle/gap_host.hpp"
@@ -17,7 +18,6 @@
 #include "core/metrics/idle/idle_host.hpp"
 #include "core/metrics/idle/launch_rate.hpp"
 #include "core/metrics/idle/run_ahead.hpp"
-#include "core/metrics/metrics_scope.hpp"
 
 /// Finds all intervals in which a device was idle between its first and its last work, and what the host did meanwhile.
 /// Times are in ns.

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "core/index/event_store.hpp"
-#include "core/metrics/fragmentation.hpp"
 #include "core/metrics/out_of_memory/out_of_memory.hpp"
+#include "core/metrics/statistics/fragmentation.hpp"
 
 namespace sluice::metrics {
 

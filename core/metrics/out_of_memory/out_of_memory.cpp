@@ -5,10 +5,10 @@
 
 #include "core/index/event_store.hpp"
 #include "core/index/tensor_facts.hpp"
-#include "core/metrics/fragmentation.hpp"
 #include "core/metrics/out_of_memory/held_shares.hpp"
 #include "core/metrics/out_of_memory/memory_at_failure.hpp"
 #include "core/metrics/out_of_memory/remedies.hpp"
+#include "core/metrics/statistics/fragmentation.hpp"
 
 namespace sluice::metrics {
 namespace {

@@ -10,7 +10,7 @@
 #include "core/base/time/time_range.hpp"
 #include "core/index/memory/memory_use.hpp"
 #include "core/index/tensors/categories.hpp"
-#include "core/metrics/metrics_scope.hpp"
+#include "core/metrics/base/metrics_scope.hpp"
 
 /// Analyzes the first allocation that failed because memory ran out: the request, the available memory, the owners of
 /// the memory, and changes with which the request would have fit. Sizes are in bytes, times in ns.

@@ -10,7 +10,7 @@
 #include "core/base/files/scratch_file.hpp"
 #include "core/base/thread_scratch.hpp"
 #include "core/index/tensor_facts.hpp"
-#include "core/metrics/unfreed.hpp"
+#include "core/metrics/statistics/unfreed.hpp"
 
 namespace sluice::query {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "core/base/error.hpp"
-#include "core/metrics/listed_block.hpp"
+#include "core/metrics/base/listed_block.hpp"
 #include "core/summary/sections/section_reader.hpp"
 #include "core/trace/columns/integers.hpp"
 

@@ -8,8 +8,8 @@
 #include <variant>
 
 #include "core/base/error.hpp"
-#include "core/metrics/range_statistics.hpp"
-#include "core/metrics/report.hpp"
+#include "core/metrics/report/report.hpp"
+#include "core/metrics/statistics/range_statistics.hpp"
 #include "core/query/results/panels/memory_groups.hpp"
 #include "core/query/results/result_types.hpp"
 #include "core/summary/memory_limit.hpp"

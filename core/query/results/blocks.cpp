@@ -7,8 +7,8 @@
 #include <unordered_set>
 
 #include "core/index/tensor_facts.hpp"
-#include "core/metrics/attribution_choice.hpp"
-#include "core/metrics/unfreed.hpp"
+#include "core/metrics/base/attribution_choice.hpp"
+#include "core/metrics/statistics/unfreed.hpp"
 #include "core/query/engine/section_result.hpp"
 #include "core/query/results/block_text_filter.hpp"
 #include "core/query/results/panels/block_groups.hpp"

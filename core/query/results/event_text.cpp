@@ -7,7 +7,7 @@
 
 #include "core/base/format.hpp"
 #include "core/index/labels.hpp"
-#include "core/metrics/link_share.hpp"
+#include "core/metrics/base/link_share.hpp"
 #include "core/query/results/rows_about.hpp"
 #include "core/trace/model/driver_results.hpp"
 #include "core/trace/model/names.hpp"

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/metrics/stack_use.hpp"
+#include "core/metrics/base/stack_use.hpp"
 #include "core/trace/model/model.hpp"
 #include "core/trace/model/tables.hpp"
 

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "core/base/format.hpp"
+#include "core/metrics/make_report.hpp"
 #include "core/query/engine/metric_source.hpp"
 #include "core/query/engine/section_result.hpp"
 #include "core/query/results/blocks.hpp"

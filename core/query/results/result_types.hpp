@@ -7,8 +7,8 @@
 
 #include "core/base/time/time_range.hpp"
 #include "core/index/tensors/categories.hpp"
-#include "core/metrics/listed_block.hpp"
-#include "core/metrics/stack_tree.hpp"
+#include "core/metrics/base/listed_block.hpp"
+#include "core/metrics/base/stack_tree.hpp"
 #include "core/query/results/memory_choices.hpp"
 #include "core/replay/replay.hpp"
 #include "core/symbols/attribution.hpp"

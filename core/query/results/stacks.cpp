@@ -2,7 +2,7 @@
 
 #include "core/base/format.hpp"
 #include "core/index/labels.hpp"
-#include "core/metrics/attribution_choice.hpp"
+#include "core/metrics/base/attribution_choice.hpp"
 #include "core/metrics/idle/host_use.hpp"
 #include "core/query/engine/metric_source.hpp"
 #include "core/query/engine/section_result.hpp"

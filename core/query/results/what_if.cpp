@@ -4,8 +4,8 @@
 
 #include "core/index/labels.hpp"
 #include "core/index/tensor_facts.hpp"
-#include "core/metrics/allocation_retries.hpp"
-#include "core/metrics/report.hpp"
+#include "core/metrics/report/report.hpp"
+#include "core/metrics/statistics/allocation_retries.hpp"
 #include "core/replay/replay.hpp"
 #include "core/summary/sections/section_cache.hpp"
 

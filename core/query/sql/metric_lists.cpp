@@ -4,7 +4,7 @@
 
 #include "core/base/format.hpp"
 #include "core/index/tensor_facts.hpp"
-#include "core/metrics/unfreed.hpp"
+#include "core/metrics/statistics/unfreed.hpp"
 #include "core/query/sql/metric_tables.hpp"
 #include "core/symbols/attribution.hpp"
 #include "core/trace/model/names.hpp"

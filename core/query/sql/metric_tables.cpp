@@ -6,12 +6,13 @@
 
 #include "core/base/format.hpp"
 #include "core/index/tensor_facts.hpp"
-#include "core/metrics/code_place.hpp"
-#include "core/metrics/finding_rules.hpp"
+#include "core/metrics/base/code_place.hpp"
+#include "core/metrics/findings/finding_rules.hpp"
 #include "core/metrics/host_causes/describe.hpp"
 #include "core/metrics/host_causes/host_remedies.hpp"
+#include "core/metrics/make_report.hpp"
 #include "core/metrics/members.hpp"
-#include "core/metrics/report.hpp"
+#include "core/metrics/report/report.hpp"
 #include "core/symbols/attribution.hpp"
 #include "core/trace/model/words.hpp"
 
@@ -26,7 +27,7 @@ value words(std::string_view text) { return text.empty() ? value{} : value{std::
 value count(std::uint64_t number) { return static_cast<std::int64_t>(number); }
 value time_value(time_ns time) { return time == trace::unknown_time ? value{} : value{time}; }
 
-// --- tables of the members of metrics, where their list describes a column (core/metrics/members.hpp) ----------------
+// --- tables of the members that their list describes (core/metrics/base/member_list.hpp) -----------------------------
 
 template <class Value>
 constexpr column_type get_type(metrics::meaning meaning) {

@@ -4,6 +4,7 @@
 
 #include "core/index/growing_index.hpp"
 #include "core/index/tensor_facts.hpp"
+#include "core/metrics/make_report.hpp"
 #include "core/summary/metrics/build_stored_metrics.hpp"
 #include "core/summary/passes/finalize.hpp"
 #include "core/summary/passes/recording_scan.hpp"

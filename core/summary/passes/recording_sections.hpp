@@ -11,7 +11,7 @@
 #include "core/base/error.hpp"
 #include "core/base/time/time_range.hpp"
 #include "core/index/event_store.hpp"
-#include "core/metrics/report.hpp"
+#include "core/metrics/report/report.hpp"
 #include "core/summary/sections/section_reader.hpp"
 #include "core/summary/stored/stored_metrics.hpp"
 #include "core/trace/file/reader.hpp"

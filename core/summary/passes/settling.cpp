@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/metrics/analyzers/idle_memory.hpp"
+#include "core/metrics/findings/idle_memory/idle_memory.hpp"
 
 namespace sluice::summary {
 namespace {

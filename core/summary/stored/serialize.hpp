@@ -273,6 +273,8 @@ class value_reader {
 class describer {
  public:
   static constexpr bool reading = false;
+  /// Leaves out members that were added after `version` of the layout.
+  explicit describer(std::uint32_t version = std::numeric_limits<std::uint32_t>::max()) : version_(version) {}
 
   template <class Struct, class... Members>
   void operator()(const Struct& /*of*/, const Members&... members) {
@@ -299,7 +301,7 @@ class describer {
     } else if constexpr (detail::is_or_unknown<T>) {
       text_ += 't';
     } else if constexpr (detail::is_since<T>) {
-      put(value.value);
+      if (value.version <= version_) put(value.value);
     } else {
       fields(*this, value);
     }
@@ -308,6 +310,7 @@ class describer {
   [[nodiscard]] const std::string& text() const { return text_; }
 
  private:
+  std::uint32_t version_;
   std::string text_;
 };
 

@@ -1,11 +1,17 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
+#include <cstddef>
+#include <tuple>
+#include <utility>
+
 #include "core/metrics/members.hpp"
 #include "core/summary/stored/serialize.hpp"
 #include "core/summary/stored/stored_metrics.hpp"
 
-/// Lists the members of `stored_metrics` that a file stores, in their order, unless core/metrics/members.hpp lists them.
-/// A change here needs a new `metrics::stored_version`. Private to core.
+/// Lists the members of `stored_metrics` that a file stores, in their order, unless a list of members names them
+/// (core/metrics/base/member_list.hpp). A change here needs a new `metrics::base_version`. Private to core.
 namespace sluice::summary {
 
 template <>
@@ -38,37 +44,32 @@ inline constexpr std::uint64_t enum_end<metrics::remedy_check> =
   template <class Archive> \
   void fields(Archive& archive, like<Archive, type> row)
 
-/// Structs whose members are stored in the order of their member list. The member lists of the excluded structs are
-/// used only for JSON and SQL.
+/// The positions in the list of a struct, in the order in which a file stores the members.
 template <class Metrics>
-concept stored_as_listed =
-    metrics::has_members<Metrics> && !std::is_same_v<Metrics, metrics::untracked_statistics> &&
-    !std::is_same_v<Metrics, metrics::device_activity> && !std::is_same_v<Metrics, index::imported_memory>;
+inline constexpr auto stored_order = [] {
+  constexpr std::size_t count = std::tuple_size_v<decltype(metrics::get_members<Metrics>())>;
+  std::array<std::size_t, count> order{};
+  order.fill(count);
+  std::size_t position = 0;
+  const auto place = [&](const auto& member) {
+    order.at(member.place == metrics::as_listed ? position : member.place) = position;
+    ++position;
+  };
+  std::apply([&](const auto&... each) { (place(each), ...); }, metrics::get_members<Metrics>());
+  return order;
+}();
 
 template <class Archive, class Metrics>
-requires stored_as_listed<std::remove_const_t<Metrics>>
+requires metrics::has_members<std::remove_const_t<Metrics>>
 void fields(Archive& archive, Metrics& row) {
-  std::apply(
-      [&](const auto&... each) {
-        archive(row, since{row.*(each.pointer), each.since}...);
-      },
-      metrics::get_members<std::remove_const_t<Metrics>>());
-}
-
-// --- metrics of a range ---------------------------------------------------------------------------------------------
-
-SLUICE_KEPT(metrics::untracked_statistics) {
-  archive(row, row.device, row.samples, row.device_bytes, row.maximum, row.at_end, row.mean, row.recorder,
-          row.used_maximum);
-}
-SLUICE_KEPT(metrics::device_activity) {
-  archive(row, row.device, row.kernels, row.kernel_total, row.kernel_busy, row.copy_busy, row.copy_only, row.overlap,
-          row.busy, row.first, row.last, row.memsets, row.memset_busy, row.memset_bytes);
-}
-SLUICE_KEPT(metrics::range_statistics) {
-  archive(row, row.range, row.active, row.memory, row.untracked, row.pools, row.transfers, row.devices, row.kernels,
-          row.calls, row.ranges, row.threads, row.kernel_names, row.failed_allocations, row.lost_events,
-          row.lost_memory_events);
+  using listed = std::remove_const_t<Metrics>;
+  constexpr auto& order = stored_order<listed>;
+  static_assert(std::find(order.begin(), order.end(), order.size()) == order.end(), "two members have the same place");
+  [&]<std::size_t... At>(std::index_sequence<At...>) {
+    constexpr auto members = metrics::get_members<listed>();
+    archive(row, since{row.*(std::get<order[At]>(members).pointer), std::get<order[At]>(members).since}...);
+  }
+  (std::make_index_sequence<order.size()>{});
 }
 
 // --- stacks ---------------------------------------------------------------------------------------------------------
@@ -86,9 +87,6 @@ SLUICE_KEPT(metrics::process_watermark) { archive(row, row.process, row.complete
 SLUICE_KEPT(metrics::memory_peak) {
   archive(row, row.device, row.layer, row.kind, row.bytes, row.time, row.blocks, row.holders, row.other_bytes,
           left_out{}, left_out{});
-}
-SLUICE_KEPT(index::imported_memory) {
-  archive(row, row.process, row.owner, row.layer, row.kind, row.blocks, row.bytes, row.inferred);
 }
 SLUICE_KEPT(index::gpu_fault) {
   archive(row, row.event, row.time, row.process, row.thread, row.error, row.call, row.stream, row.launches,

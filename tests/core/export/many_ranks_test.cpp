@@ -7,8 +7,9 @@
 #include "core/export/recording/merge.hpp"
 #include "core/generate/generate.hpp"
 #include "core/index/growing_index.hpp"
-#include "core/metrics/range_statistics.hpp"
-#include "core/metrics/report.hpp"
+#include "core/metrics/make_report.hpp"
+#include "core/metrics/report/report.hpp"
+#include "core/metrics/statistics/range_statistics.hpp"
 #include "core/summary/stored/stored_metrics.hpp"
 #include "tests/core/generate/replay.hpp"
 

@@ -9,7 +9,7 @@
 #include "core/export/recording/trim.hpp"
 #include "core/generate/generate.hpp"
 #include "core/index/growing_index.hpp"
-#include "core/metrics/range_statistics.hpp"
+#include "core/metrics/statistics/range_statistics.hpp"
 #include "core/summary/stored/stored_metrics.hpp"
 #include "core/trace/file/writer.hpp"
 #include "tests/core/generate/replay.hpp"

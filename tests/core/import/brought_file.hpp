@@ -8,7 +8,8 @@
 
 #include "core/export/export.hpp"
 #include "core/index/growing_index.hpp"
-#include "core/metrics/report.hpp"
+#include "core/metrics/make_report.hpp"
+#include "core/metrics/report/report.hpp"
 #include "tests/core/import/files.hpp"
 
 /// Imports a file and gives access to the results that a user sees: the report's metrics, or the error.

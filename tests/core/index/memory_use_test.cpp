@@ -3,7 +3,8 @@
 
 #include <gtest/gtest.h>
 
-#include "core/metrics/report.hpp"
+#include "core/metrics/make_report.hpp"
+#include "core/metrics/report/report.hpp"
 #include "tests/core/recordings/recording.hpp"
 
 namespace sluice::index {

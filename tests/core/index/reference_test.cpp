@@ -6,7 +6,8 @@
 #include <set>
 
 #include "core/index/growing_index.hpp"
-#include "core/metrics/report.hpp"
+#include "core/metrics/make_report.hpp"
+#include "core/metrics/report/report.hpp"
 #include "tests/core/recordings/recording.hpp"
 
 /// Compares every metric with a slow, simple computation over all rows, nanosecond by nanosecond where needed.

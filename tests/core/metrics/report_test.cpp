@@ -1,9 +1,10 @@
-#include "core/metrics/report.hpp"
+#include "core/metrics/report/report.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "core/index/labels.hpp"
+#include "core/metrics/make_report.hpp"
 #include "tests/core/metrics/reports.hpp"
 #include "tests/core/recordings/recording.hpp"
 

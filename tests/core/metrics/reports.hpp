@@ -2,7 +2,8 @@
 
 #include <optional>
 
-#include "core/metrics/report.hpp"
+#include "core/metrics/make_report.hpp"
+#include "core/metrics/report/report.hpp"
 #include "tests/core/recordings/recording.hpp"
 
 /// Makes reports on synthetic recordings and looks up their findings.

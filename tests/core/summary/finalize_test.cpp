@@ -13,6 +13,7 @@
 #include <random>
 
 #include "core/base/files/scratch_file.hpp"
+#include "core/metrics/make_report.hpp"
 #include "core/trace/file/layout.hpp"
 #include "tests/core/base/named_files.hpp"
 #include "tests/core/recordings/copied_rows.hpp"

@@ -2,7 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "core/base/format.hpp"
-#include "core/metrics/code_place.hpp"
+#include "core/metrics/base/code_place.hpp"
 #include "core/query/engine/engine.hpp"
 #include "core/query/results/panels/transfers.hpp"
 #include "tests/gui/panels/panel_rows.hpp"

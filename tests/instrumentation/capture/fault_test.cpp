@@ -8,7 +8,8 @@
 #include <map>
 
 #include "core/index/growing_index.hpp"
-#include "core/metrics/report.hpp"
+#include "core/metrics/make_report.hpp"
+#include "core/metrics/report/report.hpp"
 #include "tests/instrumentation/capture/recording.hpp"
 #include "tests/instrumentation/sizes.hpp"
 

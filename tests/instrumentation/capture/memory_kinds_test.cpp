@@ -8,7 +8,7 @@
 #include <set>
 
 #include "core/index/growing_index.hpp"
-#include "core/metrics/range_statistics.hpp"
+#include "core/metrics/statistics/range_statistics.hpp"
 #include "tests/instrumentation/capture/recording.hpp"
 #include "tests/instrumentation/sizes.hpp"
 

@@ -11,7 +11,8 @@
 #include <set>
 
 #include "core/index/growing_index.hpp"
-#include "core/metrics/report.hpp"
+#include "core/metrics/make_report.hpp"
+#include "core/metrics/report/report.hpp"
 #include "tests/instrumentation/capture/recording.hpp"
 
 namespace sluice::test {

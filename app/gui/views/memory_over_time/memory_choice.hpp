@@ -3,7 +3,7 @@
 #include <cstddef>
 #include <vector>
 
-#include "core/metrics/report.hpp"
+#include "core/metrics/report/report.hpp"
 
 /// The memories that the panel Memory over time offers, and which of them it shows first.
 namespace sluice::gui {

@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "core/metrics/range_statistics.hpp"
+#include "core/metrics/statistics/range_statistics.hpp"
 #include "core/query/results/panels/host_stacks.hpp"
 
 /// What the panel of host stacks says, as far as it needs no window.

@@ -15,7 +15,7 @@
 #include "app/gui/views/timeline/track_row.hpp"
 #include "app/gui/views/views.hpp"
 #include "app/gui/window/format.hpp"
-#include "core/metrics/link_share.hpp"
+#include "core/metrics/base/link_share.hpp"
 #include "core/trace/model/names.hpp"
 
 namespace sluice::gui {

@@ -6,8 +6,8 @@
 #include "app/gui/views/parts/panel_parts.hpp"
 #include "app/gui/views/parts/widgets.hpp"
 #include "app/gui/window/format.hpp"
-#include "core/metrics/code_place.hpp"
-#include "core/metrics/finding_rules.hpp"
+#include "core/metrics/base/code_place.hpp"
+#include "core/metrics/findings/finding_rules.hpp"
 
 namespace sluice::gui {
 namespace {

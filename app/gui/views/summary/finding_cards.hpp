@@ -1,7 +1,7 @@
 #pragma once
 
 #include "app/gui/views/parts/view.hpp"
-#include "core/metrics/report.hpp"
+#include "core/metrics/report/report.hpp"
 
 /// The findings of a report as cards: the saving from a fix, the problem, the advice, and links to the data.
 namespace sluice::gui {

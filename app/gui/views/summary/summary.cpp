@@ -14,8 +14,8 @@
 #include "app/gui/views/summary/finding_cards.hpp"
 #include "app/gui/views/views.hpp"
 #include "app/gui/window/format.hpp"
-#include "core/metrics/analyzers/one_rank.hpp"
-#include "core/metrics/link_share.hpp"
+#include "core/metrics/base/link_share.hpp"
+#include "core/metrics/report/one_rank.hpp"
 #include "core/trace/model/names.hpp"
 
 namespace sluice::gui {

@@ -3,8 +3,8 @@
 #include <optional>
 
 #include "app/gui/views/parts/view.hpp"
-#include "core/metrics/analyzers/copy_lines.hpp"
-#include "core/metrics/range_statistics.hpp"
+#include "core/metrics/findings/transfers/copy_lines.hpp"
+#include "core/metrics/statistics/range_statistics.hpp"
 
 /// A chart of copies that shows bandwidth by size.
 namespace sluice::gui {

@@ -11,8 +11,8 @@
 #include "app/gui/views/parts/widgets.hpp"
 #include "app/gui/views/transfers/copy_chart.hpp"
 #include "app/gui/views/views.hpp"
-#include "core/metrics/code_place.hpp"
-#include "core/metrics/link_share.hpp"
+#include "core/metrics/base/code_place.hpp"
+#include "core/metrics/base/link_share.hpp"
 #include "core/query/results/panels/transfers.hpp"
 #include "core/trace/model/names.hpp"
 

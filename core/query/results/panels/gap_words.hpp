@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "core/metrics/code_place.hpp"
+#include "core/metrics/base/code_place.hpp"
 #include "core/metrics/host_causes/stack_reasons.hpp"
 #include "core/metrics/idle/recent_samples.hpp"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "core/metrics/stack_use.hpp"
+#include "core/metrics/base/stack_use.hpp"
 #include "core/query/results/memory_choices.hpp"
 #include "core/symbols/attribution.hpp"
 #include "core/trace/model/model.hpp"

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "core/base/time/time_range.hpp"
-#include "core/metrics/stack_use.hpp"
+#include "core/metrics/base/stack_use.hpp"
 #include "core/symbols/attribution.hpp"
 
 /// The memory of one layer and kind over time, divided into groups of blocks that add up to the total.

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/metrics/analyzers/copy_lines.hpp"
+#include "core/metrics/findings/transfers/copy_lines.hpp"
 
 /// The copies in a range, grouped by line and by size.
 namespace sluice::query {

@@ -4,6 +4,7 @@
 #include <nlohmann/json.hpp>
 
 #include "app/cli/report/report_output.hpp"
+#include "core/metrics/make_report.hpp"
 #include "tests/core/recordings/recording.hpp"
 
 namespace sluice::cli {

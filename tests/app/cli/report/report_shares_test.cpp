@@ -1,6 +1,7 @@
 #include <gmock/gmock.h>
 
 #include "app/cli/report/report_output.hpp"
+#include "core/metrics/make_report.hpp"
 #include "tests/core/recordings/recording.hpp"
 
 namespace sluice::cli {

@@ -14,8 +14,8 @@
 
 #include "app/cli/options/range_option.hpp"
 #include "app/cli/report/report_output.hpp"
-#include "core/metrics/finding_rules.hpp"
-#include "core/metrics/members.hpp"
+#include "core/metrics/findings/finding_rules.hpp"
+#include "core/metrics/make_report.hpp"
 #include "core/summary/stored/stored_metrics.hpp"
 #include "core/trace/file/layout.hpp"
 #include "tests/core/recordings/recording.hpp"
@@ -134,35 +134,6 @@ class report : public ::testing::Test {
   recording made_;
   std::optional<indexed> all_;
 };
-
-/// Returns a table of the members of a struct that the list of members describes.
-template <class Metrics>
-std::string describe_members(std::string_view title) {
-  std::string text = fmt::format("\n### {}\n\n| member | column | meaning |\n|---|---|---|\n", title);
-  const auto add = [&]<auto Member>(const metrics::member<Member>& each) {
-    if (!each.about.empty() && !each.name.empty())
-      text += fmt::format("| `{}` | `{}` | {} |\n", each.name, spelling::of_pointer<Member>(), each.about);
-  };
-  std::apply([&](const auto&... each) { (add(each), ...); }, metrics::get_members<Metrics>());
-  return text;
-}
-
-TEST(report_document, describes_members_as_their_lists_do) {
-  const std::string path = std::string(SLUICE_SOURCE_DIR) + "/app/cli/report_schema.md";
-  std::ifstream in(path);
-  std::string document{std::istreambuf_iterator<char>(in), {}};
-  const std::size_t begin = document.find("\n### ");
-  const std::string tables =
-      describe_members<metrics::memory_statistics>("memory[]") + describe_members<metrics::pool_statistics>("pools[]") +
-      describe_members<metrics::transfer_statistics>("transfers[]") +
-      describe_members<metrics::device_activity>("devices[].activity") +
-      describe_members<metrics::thread_statistics>("threads[]") + describe_members<metrics::rank_metrics>("ranks[]") +
-      describe_members<metrics::failed_allocation>("failed_allocations.first[]") +
-      describe_members<metrics::allocation_retry>("allocation_retries.first[]");
-  ASSERT_NE(begin, std::string::npos);
-  if (std::getenv("SLUICE_WRITE_GOLDEN") != nullptr) std::ofstream(path) << document.substr(0, begin) + tables;
-  EXPECT_EQ(document.substr(begin), tables) << "SLUICE_WRITE_GOLDEN=1 rewrites it";
-}
 
 TEST_F(report, prints_text) {
   const metrics::report whole_report = summary();

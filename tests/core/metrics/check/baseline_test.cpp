@@ -6,6 +6,7 @@
 #include <map>
 
 #include "core/index/growing_index.hpp"
+#include "core/metrics/make_report.hpp"
 #include "tests/core/metrics/training_recording.hpp"
 #include "tests/core/recordings/recording.hpp"
 

@@ -1,4 +1,5 @@
 #include "core/metrics/check/check.hpp"
+#include "core/metrics/make_report.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

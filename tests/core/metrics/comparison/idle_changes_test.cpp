@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "core/metrics/diff.hpp"
+#include "core/metrics/comparison/diff.hpp"
 #include "tests/core/recordings/recording.hpp"
 
 namespace sluice::metrics {

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/core/metrics/analyzers/wasteful_recording.hpp"
+#include "tests/core/metrics/wasteful_recording.hpp"
 
 namespace sluice::metrics {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <gtest/gtest.h>
 
-#include "tests/core/metrics/analyzers/wasteful_recording.hpp"
 #include "tests/core/metrics/idle/idle_program.hpp"
+#include "tests/core/metrics/wasteful_recording.hpp"
 
 namespace sluice::metrics {
 namespace {

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <random>
 
-#include "tests/core/metrics/analyzers/wasteful_recording.hpp"
+#include "tests/core/metrics/wasteful_recording.hpp"
 
 namespace sluice::metrics {
 namespace {

@@ -10,7 +10,7 @@
 #include <thread>
 
 #include "core/index/tensor_facts.hpp"
-#include "core/metrics/range_statistics.hpp"
+#include "core/metrics/statistics/range_statistics.hpp"
 #include "core/query/sql/sql_text.hpp"
 #include "core/summary/sections/section_writer.hpp"
 #include "core/summary/stored/stored_metrics.hpp"

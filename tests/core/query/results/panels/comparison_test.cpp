@@ -9,7 +9,7 @@
 
 #include "core/export/recording/merge.hpp"
 #include "core/generate/generate.hpp"
-#include "core/metrics/diff.hpp"
+#include "core/metrics/comparison/diff.hpp"
 #include "core/query/engine/engine.hpp"
 #include "core/summary/passes/finalize.hpp"
 #include "tests/core/recordings/copied_rows.hpp"

@@ -1,0 +1,26 @@
+#pragma once
+
+#include <array>
+
+#include "core/metrics/findings/shared/descriptor.hpp"
+
+/// Registers the findings about what the peak consists of. Private to core/metrics.
+namespace sluice::metrics {
+
+inline constexpr auto compositions_rules = std::to_array<finding_rule>({
+    {finding_kind::activations_dominate, "activations_dominate", "Activations are at least half of the peak.",
+     "The categories at the peak show this. The activations have at least 64 MiB.",
+     "Categories are inferred, unless the program names them."},
+    {finding_kind::optimizer_state_dominates, "optimizer_state_dominates",
+     "Optimizer state is at least 40 % of the peak.",
+     "The categories at the peak show this. The optimizer state has at least 64 MiB.",
+     "Categories are inferred, unless the program names them."},
+});
+
+void find_compositions(finder& in);
+inline constexpr auto compositions_steps = std::to_array<find_function>({find_compositions});
+
+inline constexpr finding_descriptor compositions_findings{"compositions", "Composition of the peak", compositions_rules,
+                                                          compositions_steps};
+
+}  // namespace sluice::metrics
