@@ -127,7 +127,8 @@ std::string application::title() const {
 bool application::busy() const { return session_.busy() || selection_.revealing() || panels_.busy(); }
 
 bool application::animating() const {
-  const bool reads = choosers_.reading() || recorder_.reading() || saver_.saving();
+  const bool reads = choosers_.reading() || recorder_.reading() || saver_.saving() ||
+                     (session_.active() == nullptr && area_.reading());
   return session_.moving() || commands_.any_queued() || selection_.revealing() || layout_.settling() ||
          focus_.pending() || reads;
 }

@@ -30,11 +30,12 @@ bool grows(std::span<const index::step> steady, const std::function<double(time_
 
 }  // namespace
 
-time_range choose_opening(time_range active, std::span<const index::step> steps,
+time_range choose_opening(time_range active, time_range work, std::span<const index::step> steps,
                           const std::function<double(time_range)>& highest_memory) {
   while (!steps.empty() && steps.front().span.begin < active.begin) steps = steps.subspan(1);
   while (!steps.empty() && steps.back().span.begin >= active.end) steps = steps.first(steps.size() - 1);
-  if (steps.size() < 2) return active;
+  if (steps.size() < 2)
+    return work.length() > 0 && work.length() < active.length() / 2 ? with_air(work, active) : active;
   const time_range all = with_air({steps.front().span.begin, steps.back().span.end}, active);
   const std::span<const index::step> steady = steps.subspan(steps.size() / 4);
   if (steady.size() <= shown_steps || grows(steady, highest_memory)) return all;

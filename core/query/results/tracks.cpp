@@ -335,12 +335,26 @@ result<track> find_track(std::uint64_t id, const sources& source) {
 
 namespace {
 
+/// Returns the time from the first to the last work of a device, to a thousandth of `active`; empty if there is none.
+time_range find_work(const bin_source& whole, time_range active) {
+  time_range work{active.end, active.begin};
+  std::vector<timeline::drawn_slice> slices;
+  for (std::size_t place = 0; place < whole.owners().size(); ++place) {
+    const lane_kind kind = whole.owners()[place].about.type;
+    if (kind != lane_kind::stream && kind != lane_kind::direction) continue;
+    if (!whole.draw(place, active, 1000, slices)) continue;
+    for (const timeline::drawn_slice& each : slices)
+      work = {std::min(work.begin, each.item.begin), std::max(work.end, each.item.end)};
+  }
+  return work.begin < work.end ? work : time_range{};
+}
+
 /// Returns the range that the window shows first. While the recording grows, this is the active time.
 time_range find_opening(const sources& source, time_range active, const index::step_facts& steps) {
   std::span<const index::step> most;
   for (const auto& [process, list] : steps.lists())
     if (list.steps.size() > most.size()) most = list.steps;
-  if (most.empty() || active.length() <= 0 || source.trace.growing()) return active;
+  if (active.length() <= 0 || source.trace.growing()) return active;
   const bin_source whole(source, false);
   std::optional<std::uint32_t> place;
   for (std::uint32_t i = 0; i < whole.curves().size(); ++i) {
@@ -350,7 +364,7 @@ time_range find_opening(const sources& source, time_range active, const index::s
   }
   result<bin_source::sampled> memory = bin_source::sampled{};
   if (place) memory = whole.sample({&*place, 1}, active, 4096);
-  return choose_opening(active, most, [&](time_range over) {
+  return choose_opening(active, find_work(whole, active), most, [&](time_range over) {
     if (!memory || memory->bins.empty() || memory->bins.front().empty()) return 0.0;
     const std::vector<bin>& bins = memory->bins.front();
     const double per_ns = static_cast<double>(bins.size()) / static_cast<double>(memory->range.length());

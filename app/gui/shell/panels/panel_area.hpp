@@ -22,6 +22,8 @@ class panel_area {
   /// Draws the area. `bars_placed`: see `panel_layout::draw_dock`. `copied`: the name of the panel that is copied as
   /// text to the clipboard; empty: none. Returns true if the docked panels were drawn.
   bool draw(view_context& with, bool bars_placed, std::string_view copied);
+  /// True while the start screen, if it is shown, is not complete.
+  [[nodiscard]] bool reading() const { return start_.reading(); }
 
  private:
   void draw_base(view_context& with, bool ready, bool bars_placed);

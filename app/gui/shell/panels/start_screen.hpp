@@ -5,7 +5,7 @@
 #include "app/gui/shell/application_options.hpp"
 #include "app/gui/shell/programs/recorder_control.hpp"
 #include "app/gui/shell/settings.hpp"
-#include "app/gui/views/welcome.hpp"
+#include "app/gui/views/welcome/welcome.hpp"
 
 namespace sluice::gui {
 
@@ -20,6 +20,8 @@ class start_screen {
         recordings_(find_recordings(options.recordings_folder)) {}
 
   void draw(view_context& with);
+  /// True while the welcome screen is not complete.
+  [[nodiscard]] bool reading() const { return welcome_.reading(); }
 
  private:
   const application_options& options_;

@@ -1,4 +1,4 @@
-#include "app/gui/views/welcome.hpp"
+#include "app/gui/views/welcome/welcome.hpp"
 
 #include <algorithm>
 #include <filesystem>
@@ -6,6 +6,7 @@
 #include <sstream>
 
 #include "app/gui/views/parts/widgets.hpp"
+#include "app/gui/views/timeline/track_row.hpp"
 #include "core/base/files/regular_file.hpp"
 #include "core/base/printable.hpp"
 #include "imgui_internal.h"
@@ -65,6 +66,53 @@ bool entry(const view_context& with, const char* sign, const std::string& name, 
   return clicked;
 }
 
+/// Draws a clickable card: a thumbnail, a title, and up to two lines about the recording.
+bool card(const view_context& with, const recording_entry& each, const thumbnail* picture, ImVec2 size) {
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float pad = with.px(10);
+  ImGui::PushID(make_label(each.path).c_str());
+  const bool clicked = ImGui::InvisibleButton("card", size);
+  ImGui::PopID();
+  const bool pointed = ImGui::IsItemHovered() || ImGui::IsItemFocused();
+  ImDrawList* list = ImGui::GetWindowDrawList();
+  list->AddRectFilled(at, {at.x + size.x, at.y + size.y}, pointed ? with.colours.hover : with.colours.raised,
+                      with.px(5));
+  const float line = ImGui::GetTextLineHeight();
+  const float text_top = at.y + size.y - pad - line * 3 - 2;
+  const draw::rectangle area{{at.x + pad, at.y + pad}, {at.x + size.x - pad, text_top - with.px(8)}};
+  if (picture != nullptr) draw_thumbnail(*picture, with.colours, area);
+  const std::string title = printable(each.title), words = printable(each.shows);
+  ImGui::PushFont(with.fonts.bold, 0);
+  draw_text_until(*list, {area.min.x, text_top}, area.max.x, with.colours.text, title);
+  ImGui::PopFont();
+  list->PushClipRect({area.min.x, text_top}, {area.max.x, at.y + size.y - pad - 1}, true);
+  list->AddText(nullptr, 0, {area.min.x, text_top + line + 1}, with.colours.muted, words.data(),
+                words.data() + words.size(), area.width());
+  list->PopClipRect();
+  return clicked;
+}
+
+/// Draws the recordings as cards, as many in a row as fit.
+void draw_cards(const view_context& with, const std::vector<recording_entry>& recordings, thumbnails& pictures,
+                float left, float width) {
+  const float gap = with.px(12);
+  const auto across =
+      static_cast<std::size_t>(std::clamp(std::floor((width + gap) / (with.px(210) + gap)), 1.0F, 4.0F));
+  const float card_width = std::floor((width + gap) / static_cast<float>(across) - gap);
+  const ImVec2 size{card_width, std::floor(card_width * 0.32F + ImGui::GetTextLineHeight() * 3 + with.px(30))};
+  ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2(gap, gap));
+  for (std::size_t i = 0; i < recordings.size(); ++i) {
+    if (i % across == 0) {
+      ImGui::SetCursorPosX(left);
+    } else {
+      ImGui::SameLine();
+    }
+    const recording_entry& each = recordings[i];
+    if (card(with, each, pictures.find(each.path), size)) with.commands.invoke("file.open_path", each.path);
+  }
+  ImGui::PopStyleVar();
+}
+
 void column_title(const view_context& with, const char* text) {
   ImGui::Indent(with.px(8));
   heading(with, text);
@@ -101,18 +149,20 @@ std::vector<recording_entry> find_recordings(const std::string& folder) {
   std::error_code failed;
   if (in.empty() || !fs::is_directory(in, failed)) return found;
   struct described {
-    std::string words;
+    std::string title, words;
     std::size_t place = SIZE_MAX;  // line in the index file
   };
   std::map<std::string, described> known;
   std::istringstream index(read_regular_file((in / "index.txt").string(), largest_index).value_or(""));
   for (std::string line; std::getline(index, line);)
-    if (const auto tab = line.find('\t'); tab != std::string::npos)
-      known.try_emplace(line.substr(0, tab), described{line.substr(tab + 1), known.size()});
+    if (const auto tab = line.find('\t'), second = line.find('\t', tab + 1); second != std::string::npos)
+      known.try_emplace(line.substr(0, tab),
+                        described{line.substr(tab + 1, second - tab - 1), line.substr(second + 1), known.size()});
   for (fs::directory_iterator at(in, failed), end; !failed && at != end; at.increment(failed)) {
     const fs::path& path = at->path();
     if (path.extension() != ".sluice") continue;
-    found.push_back({path.string(), path.stem().string(), known[path.filename().string()].words});
+    const described& about = known[path.filename().string()];
+    found.push_back({path.string(), about.title.empty() ? path.stem().string() : about.title, about.words});
   }
   const auto place = [&](const recording_entry& each) { return known[fs::path(each.path).filename().string()].place; };
   std::sort(found.begin(), found.end(), [&](const auto& a, const auto& b) {
@@ -124,45 +174,43 @@ std::vector<recording_entry> find_recordings(const std::string& folder) {
 void welcome_view::draw(view_context& with, const settings& remembered, const std::vector<recording_entry>& recordings,
                         const std::vector<demo_entry>& demos, const platform_services& around) {
   const ImVec2 room = ImGui::GetContentRegionAvail();
-  const bool two = room.x > with.px(760) && !recordings.empty();
+  const bool two = room.x > with.px(760);
   const float width = std::floor(std::min(room.x - with.px(24), with.px(two ? 1240 : 520)));
   const float gap = with.px(28);
   const float column = two ? std::floor((width - gap) * 0.5F) : width;
   const float left = std::floor(ImGui::GetCursorPosX() + (room.x - width) * 0.5F);
-  ImGui::SetCursorPos({left, ImGui::GetCursorPosY() + std::floor(std::max(with.px(12), room.y * 0.07F))});
+  ImGui::SetCursorPos({left, ImGui::GetCursorPosY() + std::floor(std::max(with.px(12), room.y * 0.04F))});
 
-  ImGui::PushFont(with.fonts.bold, 26.0F);
-  ImGui::TextUnformatted("Sluice");
+  ImGui::PushFont(with.fonts.bold, 24.0F);
+  ImGui::PushTextWrapPos(left + width);
+  ImGui::TextUnformatted("See which line holds the memory, and what the GPU waits for");
   ImGui::PopFont();
   ImGui::SetCursorPosX(left);
-  ImGui::TextDisabled("%s", "Shows where GPU memory goes and which copies move data.");
-  ImGui::Dummy({0, with.px(10)});
+  ImGui::PushStyleColor(ImGuiCol_Text, with.colours.muted);
+  ImGui::TextUnformatted(
+      "Sluice records any CUDA program, unchanged. It also opens files of PyTorch (snapshots and profiler "
+      "traces), Nsight Systems, JAX, ROCm and RMM: drop one here.");
+  ImGui::PopStyleColor();
+  ImGui::PopTextWrapPos();
+  ImGui::Dummy({0, with.px(6)});
   ImGui::SetCursorPosX(left);
   command_button(with, "file.open", "Open a recording...");
   if (around.starts_programs) {
     ImGui::SameLine();
     command_button(with, "record.open", "Record a program...");
   }
-  ImGui::SameLine();
-  ImGui::AlignTextToFramePadding();
-  if (two) ImGui::TextDisabled("or drop a file on this window");
   ImGui::Dummy({0, with.px(8)});
 
-  ImGui::SetCursorPosX(left);
-  ImGui::BeginGroup();
-  ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2(with.px(8), with.px(2)));
   if (!recordings.empty()) {
-    column_title(with, "Recordings from real GPUs");
-    for (const recording_entry& each : recordings)
-      if (entry(with, icon::chip, each.title, each.shows, column)) with.commands.invoke("file.open_path", each.path);
-  }
-  ImGui::PopStyleVar();
-  ImGui::EndGroup();
-  if (two) {
-    ImGui::SameLine(left + column + gap);
-  } else {
     ImGui::SetCursorPosX(left);
+    ImGui::BeginGroup();
+    heading(with, "Learn on a real recording");
+    ImGui::EndGroup();
+    ImGui::Dummy({0, with.px(2)});
+    draw_cards(with, recordings, thumbnails_, left, width);
+    ImGui::Dummy({0, with.px(8)});
   }
+  ImGui::SetCursorPosX(left);
   ImGui::BeginGroup();
   ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2(with.px(8), with.px(2)));
   const ImVec2 gap_below(0, with.px(8));
@@ -170,14 +218,24 @@ void welcome_view::draw(view_context& with, const settings& remembered, const st
     draw_recent(with, remembered, column);
     ImGui::Dummy(gap_below);
   }
-  if (!demos.empty()) column_title(with, "Demos");
-  for (const demo_entry& each : demos)
-    if (entry(with, icon::play, each.name, each.shows, column)) with.commands.invoke("demo.start", each.name);
-  if (!demos.empty()) ImGui::Dummy(gap_below);
   column_title(with,
                around.starts_programs ? "Record in a terminal" : "Record in a terminal, on the machine with the GPU");
   ImGui::SetCursorPosX(ImGui::GetCursorPosX() + with.px(8));
   ImGui::TextDisabled("sluice record -- python train.py");
+  ImGui::PopStyleVar();
+  ImGui::EndGroup();
+  if (demos.empty()) return;
+  if (two) {
+    ImGui::SameLine(left + column + gap);
+  } else {
+    ImGui::Dummy(gap_below);
+    ImGui::SetCursorPosX(left);
+  }
+  ImGui::BeginGroup();
+  ImGui::PushStyleVar(ImGuiStyleVar_ItemSpacing, ImVec2(with.px(8), with.px(2)));
+  column_title(with, "Demos to run here, with or without a GPU");
+  for (const demo_entry& each : demos)
+    if (entry(with, icon::play, each.name, each.shows, column)) with.commands.invoke("demo.start", each.name);
   ImGui::PopStyleVar();
   ImGui::EndGroup();
 }
