@@ -18,11 +18,15 @@ namespace {
 
 using gui::selection_kind;
 
-TEST_F(window_test, opens_a_recording_and_shows_all_of_its_active_time) {
+TEST_F(window_test, opens_a_recording_and_shows_all_of_its_active_time_on_request) {
   use([&](ImGuiTestContext& user) {
     open_sample(user);
     const gui::document* shown = app().state().active();
     EXPECT_TRUE(wait_until(user, [&] { return shown->active.length() < shown->span.length(); }));
+    EXPECT_EQ(shown->visible, shown->opening);
+    app().invoke("timeline.show_active");
+    user.Yield(2);
+    settle(user);
     EXPECT_LT(shown->visible.begin, shown->active.begin);
     EXPECT_GT(shown->visible.end, shown->active.end);
     EXPECT_LT(shown->visible.length(), shown->active.length() * 6 / 5) << "with a small margin";
@@ -157,8 +161,8 @@ TEST_F(window_test, selects_a_copy_by_clicking_it) {
     app().invoke("timeline.show", time_range{5'000'000, 5'400'000});
     user.Yield(2);
     settle(user);
-    // Moves the mouse down the tracks until it is on a box in the row of copies to the device.
-    for (float down = 320; down < app().find<gui::timeline_view>().axis_area().height() - 10; down += 8) {
+    // Moves the mouse down the tracks, below the memory, until it is on a box in the row of copies to the device.
+    for (float down = 240; down < app().find<gui::timeline_view>().axis_area().height() - 10; down += 8) {
       user.MouseMoveToPos(get_place(5'150'000, down));
       user.MouseClick(0);
       user.Yield(2);

@@ -31,11 +31,11 @@ int find_section(const track& row) {
   switch (row.kind) {
     case track_kind::memory:
       return 0;
-    case track_kind::pool:
-      return 1;
     case track_kind::stream:
-      return 2;
+      return 1;
     case track_kind::direction:
+      return 2;
+    case track_kind::pool:
       return 3;
     case track_kind::bandwidth:
       return 4;

@@ -54,8 +54,8 @@ class bundled_recordings : public window_test {
     ASSERT_NE(timeline, nullptr);
     EXPECT_TRUE(timeline->Rect().Contains(ImRect(axis.min, axis.max)));
     const gui::document& shown = *app().state().active();
-    EXPECT_LE(shown.visible.begin, shown.active.begin);
-    EXPECT_GE(shown.visible.end, shown.active.end);
+    EXPECT_LE(shown.visible.begin, shown.opening.begin);
+    EXPECT_GE(shown.visible.end, shown.opening.end);
     EXPECT_NEAR(get_place(shown.visible.begin, 0).x, axis.min.x, 1);
     EXPECT_NEAR(get_place(shown.visible.end, 0).x, axis.max.x, 1);
   }
