@@ -63,13 +63,16 @@ template <class Archive, class Metrics>
 requires metrics::has_members<std::remove_const_t<Metrics>>
 void fields(Archive& archive, Metrics& row) {
   using listed = std::remove_const_t<Metrics>;
-  constexpr auto& order = stored_order<listed>;
-  static_assert(std::find(order.begin(), order.end(), order.size()) == order.end(), "two members have the same place");
+  constexpr std::size_t count = stored_order<listed>.size();
+  static_assert(
+      std::find(stored_order<listed>.begin(), stored_order<listed>.end(), count) == stored_order<listed>.end(),
+      "two members have the same place");
   [&]<std::size_t... At>(std::index_sequence<At...>) {
     constexpr auto members = metrics::get_members<listed>();
-    archive(row, since{row.*(std::get<order[At]>(members).pointer), std::get<order[At]>(members).since}...);
+    archive(row, since{row.*(std::get<stored_order<listed>[At]>(members).pointer),
+                       std::get<stored_order<listed>[At]>(members).since}...);
   }
-  (std::make_index_sequence<order.size()>{});
+  (std::make_index_sequence<count>{});
 }
 
 // --- stacks ---------------------------------------------------------------------------------------------------------
