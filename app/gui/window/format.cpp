@@ -112,6 +112,8 @@ std::string value(double amount, value_unit unit) {
 }
 
 std::string axis_value(double amount, value_unit unit) {
+  if (unit == value_unit::none && amount >= 1000 && amount < 1e6 && amount == std::floor(amount))
+    return format_count(static_cast<std::uint64_t>(amount));
   std::string label = value(amount, unit);
   const auto dot = label.find('.');
   if (dot == std::string::npos) return label;

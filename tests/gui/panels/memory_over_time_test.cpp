@@ -290,7 +290,7 @@ TEST_F(memory_over_time_panel, goes_to_an_allocation_that_failed) {
     ASSERT_FALSE(report->failures.empty());
     const auto done = [&] { return app().state().selected().kind == gui::selection_kind::event; };
     for (float x = area.Max.x - 8; x > area.Min.x && !done(); x -= 4) {
-      user.MouseTeleportToPos({x, area.Min.y + 18});
+      user.MouseTeleportToPos({x, area.Min.y + 9});
       user.Yield(2);
       if (ImGui::GetMouseCursor() != ImGuiMouseCursor_Hand) continue;
       user.MouseClick(0);

@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "app/gui/views/statistics/duration_chart.hpp"
 #include "core/base/format.hpp"
 #include "core/query/engine/engine.hpp"
 #include "core/query/results/panels/durations.hpp"
 #include "core/query/results/panels/step_statistics.hpp"
 #include "tests/core/recordings/steps_program.hpp"
 #include "tests/gui/panels/panel_rows.hpp"
+#include "tests/gui/panels/placed_chart.hpp"
 #include "tests/gui/window_fixture.hpp"
 
 namespace sluice::test {
@@ -39,9 +41,11 @@ class statistics_panel : public window_test {
   }
   /// The middle of bar number `bar` in the chart of durations.
   ImVec2 place_of_bar(ImGuiTestContext& user, const query::duration_histogram& histogram, std::size_t bar) {
-    const ImRect chart = user.ItemInfo("//Statistics/**/##durations").RectFull;
-    const float wide = chart.GetWidth() / static_cast<float>(histogram.bars.size());
-    return {chart.Min.x + (static_cast<float>(bar) + 0.5F) * wide, chart.GetCenter().y};
+    gui::chart_model model = gui::make_durations_model(histogram, gui::get_theme(gui::theme_kind::dark));
+    model.offers_scales = model.fit(gui::value_scale::clipped) == gui::value_scale::clipped;
+    const gui::chart_layout at = find_chart(user, "//Statistics/**/##durations", model);
+    const gui::chart_point& point = model.series.at(0).points.at(bar);
+    return {(at.to_x(point.begin) + at.to_x(point.end)) * 0.5F, at.area.max.y - 4};
   }
   std::uint64_t selected() {
     return app().state().selected().kind == gui::selection_kind::event ? app().state().selected().id : 0;

@@ -8,11 +8,11 @@ namespace {
 /// The number of labels that a y axis of this height gets.
 int labels_above(float height, const chart_model& model, const chart_metrics& sizes) {
   if (model.y.kind == axis_kind::items) return std::max(1, static_cast<int>(height / std::max(sizes.text, 1.0F)));
-  return std::max(2, static_cast<int>(height / sizes.px(50)));
+  return std::max(3, static_cast<int>(height / sizes.px(44)));
 }
 
 bool has_header(const chart_model& model) {
-  if (model.legend || model.scales || !model.y.title.empty()) return true;
+  if (model.legend || model.offers_scales || !model.y.title.empty()) return true;
   return std::any_of(model.marks.begin(), model.marks.end(), [](const chart_mark& mark) {
     return mark.kind == mark_kind::flag || (mark.kind == mark_kind::moment && !mark.label.empty());
   });
@@ -64,7 +64,8 @@ chart_pointer chart_layout::point_at(ImVec2 at, const chart_metrics& sizes) cons
 chart_layout lay_out(const chart_model& model, ImVec2 corner, ImVec2 size, const chart_metrics& sizes) {
   chart_layout at;
   at.model = &model;
-  at.header = has_header(model) ? sizes.text + sizes.px(6) : 0;
+  const float row = sizes.text + sizes.px(6);
+  at.header = (has_header(model) ? row : 0) + (model.offers_scales ? row : 0);
   if (!model.axes) {
     at.area = {{std::floor(corner.x), std::floor(corner.y + at.header)},
                {std::floor(corner.x + size.x), std::floor(corner.y + size.y - 1)}};

@@ -24,7 +24,7 @@ struct chart_metrics {
 struct chart_layout {
   draw::rectangle area{};
   const chart_model* model = nullptr;
-  float header = 0;  ///< Height of the row above the area, for labels and the legend; 0: no such row.
+  float header = 0;  ///< Height of the rows above the area, for the choice of the scale, labels and the legend.
 
   [[nodiscard]] float to_x(double value) const {
     return area.min.x + static_cast<float>(model->x.to_share(value)) * area.width();

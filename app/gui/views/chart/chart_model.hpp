@@ -150,6 +150,7 @@ struct chart_model {
   bool legend = false;              ///< Name the series above the chart.
   bool crosshair = false;           ///< A vertical line at the mouse, with dots on the curves.
   bool scales = false;              ///< The user may choose the scale of the values.
+  bool offers_scales = false;       ///< The choice is shown now, in its own row; set by `view_charts`.
   ImU32 chosen_colour = 0;          ///< Of selected bars, and of the outline of selected boxes and dots.
 
   // Each may be empty.

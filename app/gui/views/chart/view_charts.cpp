@@ -65,9 +65,10 @@ class chart_drawing {
     list_.PopClipRect();
   }
 
-  /// Draws what is in the row above the area. `right`: the end of the free space. Returns the mark under the mouse.
-  const chart_mark* draw_header(bool hovered, float right) {
+  /// Draws what is in the row above the area. Returns the mark under the mouse.
+  const chart_mark* draw_header(bool hovered) {
     if (at_.header <= 0) return nullptr;
+    const float right = at_.area.max.x + sizes_.px(8);
     const float y = at_.area.min.y - sizes_.text - sizes_.px(6);
     if (const std::string& title = model_.y.title; !title.empty())
       write({at_.area.min.x - sizes_.px(6) - sizes_.measure(title), y}, title, with_.colours.muted);
@@ -207,6 +208,11 @@ class chart_drawing {
       before = y;
       end_before = right;
       if (right <= left) continue;
+      if (right - left <= thick) {  // Too short for a line of its own: one box together with the change before it.
+        list_.AddRectFilled({left - beyond, low - beyond}, {right + beyond, high + thick - beyond}, colour);
+        column = -1;
+        continue;
+      }
       if (low != high) flush();
       column = -1;
       list_.AddRectFilled({left - beyond, y - beyond}, {right + beyond, y + thick - beyond}, colour);
@@ -373,9 +379,9 @@ void draw_tip_of(const view_context& with, const chart_tip& tip) {
   end_tip();
 }
 
-/// Draws "clipped  linear  log" with its right end at `right`. Returns the left end.
-float draw_scales(const view_context& with, const chart_metrics& sizes, ImVec2 right, value_scale applied,
-                  value_scale& chosen) {
+/// Draws "clipped  linear  log" with its right end at `right`.
+void draw_scales(const view_context& with, const chart_metrics& sizes, ImVec2 right, value_scale applied,
+                 value_scale& chosen) {
   static constexpr std::array<const char*, value_scale_count> about = {
       "Bars that are far higher than the others are cut off; their values are above them.",
       "From 0 to the highest bar.", "Each step up is ten times as much."};
@@ -400,7 +406,6 @@ float draw_scales(const view_context& with, const chart_metrics& sizes, ImVec2 r
     x -= sizes.px(10);
   }
   ImGui::PopFont();
-  return x;
 }
 
 }  // namespace
@@ -416,14 +421,14 @@ drawn_chart view_charts::draw(const view_context& with, const char* id, chart_mo
   value_scale& chosen = scales_.try_emplace(id, value_scale::clipped).first->second;
   value_scale applied = value_scale::linear;
   if (model.scales) applied = model.fit(chosen);
+  // Where nothing would be cut off, all scales show every bar well enough.
+  model.offers_scales = model.scales && (chosen != value_scale::clipped || applied == value_scale::clipped);
   drawn_chart drawn;
   drawn.at = lay_out(model, corner, size, sizes);
   const bool fits = !model.series.empty() && drawn.at.fits(sizes);
-  float right = drawn.at.area.max.x + sizes.px(8);
-  // Where nothing would be cut off, all scales show every bar well enough.
-  if (fits && model.scales && (chosen != value_scale::clipped || applied == value_scale::clipped)) {
+  if (fits && model.offers_scales) {
     ImGui::PushID(id);
-    right = draw_scales(with, sizes, {right - sizes.px(8), drawn.at.area.min.y - drawn.at.header}, applied, chosen);
+    draw_scales(with, sizes, {drawn.at.area.max.x, drawn.at.area.min.y - drawn.at.header}, applied, chosen);
     ImGui::PopID();
     ImGui::SetCursorScreenPos(corner);
   }
@@ -436,7 +441,7 @@ drawn_chart view_charts::draw(const view_context& with, const char* id, chart_mo
   chart_drawing drawing(with, drawn.at, sizes);
   drawing.draw_axes();
   drawing.draw_values();
-  if (const chart_mark* over = drawing.draw_header(drawn.hovered, right)) {
+  if (const chart_mark* over = drawing.draw_header(drawn.hovered)) {
     ImGui::SetMouseCursor(ImGuiMouseCursor_Hand);
     if (ImGui::IsMouseClicked(ImGuiMouseButton_Left)) over->click();
     drawn.pointer.reset();
