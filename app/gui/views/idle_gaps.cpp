@@ -22,15 +22,16 @@ using metrics::device_activity;
 using metrics::gap_lengths;
 using query::idle_gap_list;
 
+constexpr panel_info idle_gaps_panel{
+    .title = "Idle gaps", .scrolls = false, .offers_choices = true, .open = {"idle_gaps.open", "Idle gaps", "Go"}};
+
 class idle_gaps_view final : public view {
   static constexpr float min_beside = 820;  // design pixels; in narrower panels the chart is above the tables
   static constexpr float widest_chart = 620;
   static constexpr float chart_height = 124;
 
  public:
-  [[nodiscard]] const char* name() const override { return "Idle gaps"; }
-  [[nodiscard]] bool scrolls() const override { return false; }
-  [[nodiscard]] bool offers_choices() const override { return true; }
+  idle_gaps_view() : view(idle_gaps_panel) {}
 
   void reset() override {
     gaps_ = {};
@@ -39,16 +40,6 @@ class idle_gaps_view final : public view {
     only_.reset();
     chosen_ = {};
     stacks_ = {};
-  }
-
-  void add_commands(const command_home& home) override {
-    home.commands.add(
-        {.id = "idle_gaps.open",
-         .title = "Idle gaps",
-         .group = "Go",
-         .icon = icon::chart,
-         .run = [&commands = home.commands](const argument&) { commands.invoke("panel.focus.Idle gaps"); },
-         .enabled = [&state = home.state] { return state.ready(); }});
   }
 
   void draw(view_context& with) override {

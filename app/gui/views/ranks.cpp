@@ -50,6 +50,12 @@ auto median_of_others(const Values& whole, std::size_t but, Value&& value) {
   return *middle;
 }
 
+constexpr panel_info ranks_panel{.title = "Ranks",
+                                 .scrolls = false,
+                                 .shown_at_first = false /* Most recordings have one rank. */,
+                                 .offers_choices = true,
+                                 .open = {"ranks.open", "Ranks", "Go"}};
+
 class ranks_view final : public view {
   /// A rank that differs from the median of the others by at least this share is highlighted, as in the report's
   /// finding.
@@ -61,10 +67,7 @@ class ranks_view final : public view {
   static constexpr int shades = 32;
 
  public:
-  [[nodiscard]] const char* name() const override { return "Ranks"; }
-  [[nodiscard]] bool scrolls() const override { return false; }
-  [[nodiscard]] bool offers_choices() const override { return true; }
-  [[nodiscard]] bool shown_at_first() const override { return false; }  // Most recordings have one rank.
+  ranks_view() : view(ranks_panel) {}
 
   void reset() override {
     report_ = {};
@@ -76,15 +79,6 @@ class ranks_view final : public view {
     strips_from_ = {};
     own_.clear();
     rows_from_.clear();
-  }
-
-  void add_commands(const command_home& home) override {
-    home.commands.add({.id = "ranks.open",
-                       .title = "Ranks",
-                       .group = "Go",
-                       .icon = icon::chart,
-                       .run = [&commands = home.commands](const argument&) { commands.invoke("panel.focus.Ranks"); },
-                       .enabled = [&state = home.state] { return state.ready(); }});
   }
 
   void draw(view_context& with) override {

@@ -29,13 +29,15 @@ bool knows_failure(const replayed_allocator& allocator) {
                      [](const replayed_policy& each) { return each.metrics.at_failure > 0; });
 }
 
+constexpr panel_info what_if_panel{.title = "What if",
+                                   .scrolls = false,
+                                   .shown_at_first = false,
+                                   .open = {"what_if.open", "Try other allocator settings", "Memory"}};
+
 /// Replays the requests to PyTorch's allocator in the background and compares its settings.
 class what_if_view final : public view {
  public:
-  explicit what_if_view(std::shared_ptr<what_if_replay> replay) : replay_(std::move(replay)) {}
-  [[nodiscard]] const char* name() const override { return "What if"; }
-  [[nodiscard]] bool shown_at_first() const override { return false; }
-  [[nodiscard]] bool scrolls() const override { return false; }
+  explicit what_if_view(std::shared_ptr<what_if_replay> replay) : view(what_if_panel), replay_(std::move(replay)) {}
 
   void reset() override {
     replay_->reset();
@@ -44,22 +46,18 @@ class what_if_view final : public view {
   }
 
   void add_commands(const command_home& home) override {
-    home.commands.add({.id = "what_if.open",
-                       .title = "Try other allocator settings",
-                       .group = "Memory",
-                       .icon = icon::chart,
-                       .run = [&commands = home.commands](const argument&) { commands.invoke("panel.focus.What if"); },
-                       .enabled = [&state = home.state] { return state.ready(); }});
-    home.commands.add({.id = "what_if.stop",
-                       .title = "Stop replay",
-                       .group = "Memory",
-                       .icon = icon::stop,
-                       .run = [this](const argument&) { replay_->stop(); },
-                       .enabled = [this] { return replay_->replaying(); }});
-    home.commands.add({.id = "what_if.replay",
-                       .icon = icon::play,
-                       .run = [this](const argument&) { replay_->resume(); },
-                       .enabled = [this] { return replay_->stopped(); }});
+    static constexpr command_row<acts_on<what_if_view>> rows[] = {
+        {.id = "what_if.stop",
+         .title = "Stop replay",
+         .group = "Memory",
+         .icon = icon::stop,
+         .run = [](auto& at, auto&) { at.self.replay_->stop(); },
+         .enabled = [](auto& at) { return at.self.replay_->replaying(); }},
+        {.id = "what_if.replay",
+         .icon = icon::play,
+         .run = [](auto& at, auto&) { at.self.replay_->resume(); },
+         .enabled = [](auto& at) { return at.self.replay_->stopped(); }}};
+    home.commands.add(rows, acts_on<what_if_view>{home, *this});
   }
 
   void draw(view_context& with) override {

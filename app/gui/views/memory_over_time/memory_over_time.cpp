@@ -41,16 +41,19 @@ constexpr std::array<grouping, 9> groupings = {{{"by category", std::nullopt, tr
                                                 {"by process or rank", memory_grouping::process, false}}};
 constexpr std::size_t by_category = 0, by_line = 3, by_process = 8;
 
+constexpr panel_info memory_over_time_panel{.title = "Memory over time",
+                                            .scrolls = false,
+                                            .offers_choices = true,
+                                            .open = {"memory_over_time.open", "Memory over time", "Memory"}};
+
 class memory_over_time_view final : public view {
   static constexpr float min_beside = 640;  // design pixels; in narrower panels the list is below the chart
   static constexpr float list_width = 350;
   static constexpr float pixels_a_part = 2;
 
  public:
-  explicit memory_over_time_view(std::shared_ptr<what_if_replay> replay) : reserved_(std::move(replay)) {}
-  [[nodiscard]] const char* name() const override { return "Memory over time"; }
-  [[nodiscard]] bool scrolls() const override { return false; }
-  [[nodiscard]] bool offers_choices() const override { return true; }
+  explicit memory_over_time_view(std::shared_ptr<what_if_replay> replay)
+      : view(memory_over_time_panel), reserved_(std::move(replay)) {}
 
   void reset() override {
     report_ = {};
@@ -67,24 +70,16 @@ class memory_over_time_view final : public view {
   }
 
   void add_commands(const command_home& home) override {
-    home.commands.add(
-        {.id = "memory_over_time.open",
-         .title = "Memory over time",
-         .group = "Memory",
-         .icon = icon::chart,
-         .run = [&commands = home.commands](const argument&) { commands.invoke("panel.focus.Memory over time"); },
-         .enabled = [&state = home.state] { return state.ready(); }});
-    home.commands.add({.id = "memory_over_time.what_if", .run = [this](const argument& with) {
-                         if (const auto* policy = std::get_if<std::string>(&with)) reserved_.toggle(*policy);
-                       }});
-    home.commands.add({.id = "memory_over_time.by", .run = [this](const argument& with) {
-                         const auto* title = std::get_if<std::string>(&with);
-                         for (std::size_t i = 0; title != nullptr && i < groupings.size(); ++i)
-                           if (*title == groupings[i].title) {
-                             grouping_ = i;
-                             forget_results();
-                           }
-                       }});
+    static constexpr command_row<acts_on<memory_over_time_view>> rows[] = {
+        {.id = "memory_over_time.what_if",
+         .run =
+             [](auto& at, auto& with) {
+               if (const auto* policy = std::get_if<std::string>(&with)) at.self.reserved_.toggle(*policy);
+             }},
+        {.id = "memory_over_time.by", .run = [](auto& at, auto& with) {
+           if (const auto* title = std::get_if<std::string>(&with)) at.self.group_by(*title);
+         }}};
+    home.commands.add(rows, acts_on<memory_over_time_view>{home, *this});
   }
 
   void draw(view_context& with) override {
@@ -110,6 +105,15 @@ class memory_over_time_view final : public view {
   }
 
  private:
+  /// Stacks the chart in the way with this title, such as "by line".
+  void group_by(const std::string& title) {
+    for (std::size_t i = 0; i < groupings.size(); ++i)
+      if (title == groupings[i].title) {
+        grouping_ = i;
+        forget_results();
+      }
+  }
+
   void forget_results() {
     shown_series_ = nullptr;
     shown_groups_ = nullptr;
@@ -624,7 +628,7 @@ class memory_over_time_view final : public view {
   std::shared_ptr<const query::memory_groups> shown_groups_;
   std::shared_ptr<const query::block_table> shown_blocks_;
   memory_bands bands_;
-  block_shapes shapes_;               ///< Has no pieces if bands are drawn instead.
+  block_shapes shapes_;                     ///< Has no pieces if bands are drawn instead.
   std::vector<chart_series> drawn_series_;  ///< Of the shapes or, if there are none, of the bands.
   band_colours colours_;
   std::optional<std::uint64_t> chosen_;      ///< The key of the highlighted band.

@@ -38,6 +38,9 @@ row_target find_target(const view_context& with, const metrics::code_place& plac
   return target;
 }
 
+constexpr panel_info transfers_panel{
+    .title = "Transfers", .scrolls = false, .offers_choices = true, .open = {"transfers.open", "Transfers", "Go"}};
+
 class transfers_view final : public view {
   static constexpr float min_beside = 900;  // design pixels; in narrower panels the chart is above the tables
   static constexpr float widest_tables = 860;
@@ -49,25 +52,13 @@ class transfers_view final : public view {
   }
 
  public:
-  [[nodiscard]] const char* name() const override { return "Transfers"; }
-  [[nodiscard]] bool scrolls() const override { return false; }
-  [[nodiscard]] bool offers_choices() const override { return true; }
+  transfers_view() : view(transfers_panel) {}
 
   void reset() override {
     copies_ = {};
     statistics_ = {};
     shown_ = nullptr;
     only_.reset();
-  }
-
-  void add_commands(const command_home& home) override {
-    home.commands.add(
-        {.id = "transfers.open",
-         .title = "Transfers",
-         .group = "Go",
-         .icon = icon::chart,
-         .run = [&commands = home.commands](const argument&) { commands.invoke("panel.focus.Transfers"); },
-         .enabled = [&state = home.state] { return state.ready(); }});
   }
 
   void draw(view_context& with) override {
