@@ -3,7 +3,6 @@
 
 #include <cmath>
 #include <filesystem>
-#include <map>
 
 #include "app/gui/views/blocks.hpp"
 #include "app/gui/views/timeline/timeline.hpp"

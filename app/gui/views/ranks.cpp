@@ -311,7 +311,8 @@ class ranks_view final : public view {
     const float high =
         std::clamp((room.y - beside * static_cast<float>(maps)) / rows_in_all, with.px(min_row), with.px(highest_row));
     draw_map(with, whole_report, rows,
-             {"Memory, full colour: " + format_bytes(most), with.colours.slice(query::slice_kind::kernel), 1 / most,
+             {"Memory, full colour: " + format_bytes(most),
+              with.colours.memory[static_cast<std::size_t>(trace::memory_kind::device)], 1 / most,
               [](const query::rank_row& row, std::size_t part) { return row.memory[part]; },
               [&](std::size_t strip, double value) {
                 return format_bytes(value) + ", " + share_of_device(with, strips_[strip].shown.memory.device, value) +
@@ -321,7 +322,7 @@ class ranks_view final : public view {
     const auto shares = [](std::size_t, double value) { return format_share(value) + " of the time"; };
     if (idle)
       draw_map(with, whole_report, rows,
-               {"GPU idle", with.colours.warning, 1,
+               {"GPU idle", with.colours.muted, 1,
                 [](const query::rank_row& row, std::size_t part) {
                   return part < row.idle.size() ? static_cast<double>(row.idle[part]) : 0.0;
                 },
@@ -329,7 +330,7 @@ class ranks_view final : public view {
                high);
     if (waiting)
       draw_map(with, whole_report, rows,
-               {"Host waiting for GPU", with.colours.slice(query::slice_kind::h2d), 1,
+               {"Host waiting for GPU", with.colours.slice(query::slice_kind::sync), 1,
                 [](const query::rank_row& row, std::size_t part) {
                   return part < row.waiting.size() ? static_cast<double>(row.waiting[part]) : 0.0;
                 },

@@ -93,20 +93,6 @@ TEST_F(statistics_panel, shows_one_of_many_devices_and_another_when_it_is_chosen
   });
 }
 
-TEST_F(statistics_panel, says_how_long_kernels_take) {
-  use([&](ImGuiTestContext& user) {
-    open_durations(user);
-    const query::duration_histogram histogram = durations(trace::row_type::kernel);
-    ASSERT_GT(histogram.count, 0U);
-    const std::string words = read(user);
-    for (const std::string& each :
-         {format_some(histogram.count, "kernel"), "median " + format_time(histogram.median),
-          "99 % within " + format_time(histogram.percentile99), "longest " + format_time(histogram.longest)})
-      EXPECT_NE(words.find(each), std::string::npos) << each << " in\n" << words;
-    take_picture(user, "durations");
-  });
-}
-
 TEST_F(statistics_panel, selects_the_longest_of_a_bar_and_steps_on) {
   use([&](ImGuiTestContext& user) {
     open_durations(user);
@@ -127,38 +113,6 @@ TEST_F(statistics_panel, selects_the_longest_of_a_bar_and_steps_on) {
     settle(user);
     EXPECT_EQ(selected(), trace::raw(next->next->event));
     EXPECT_NE(selected(), trace::raw(fullest->longest));
-  });
-}
-
-TEST_F(statistics_panel, tells_of_events_like_the_one_that_is_selected) {
-  use([&](ImGuiTestContext& user) {
-    open_durations(user);
-    const query::duration_histogram copies = durations(trace::row_type::transfer);
-    ASSERT_FALSE(copies.bars.empty());
-    const trace::event_id one = copies.bars.back().longest;
-    app().invoke("selection.set",
-                 gui::selection{app().state().active()->id, gui::selection_kind::event, trace::raw(one)});
-    app().invoke("statistics.durations");
-    user.Yield(6);
-    settle(user);
-    const query::duration_histogram alike = durations(trace::row_type::kernel, one);
-    const std::string words = read(user);
-    EXPECT_NE(words.find(format_count(alike.count) + " copies"), std::string::npos) << words;
-    EXPECT_NE(words.find("median " + format_time(alike.median)), std::string::npos) << words;
-  });
-}
-
-TEST_F(statistics_panel, offers_no_steps_where_there_are_none) {
-  use([&](ImGuiTestContext& user) {
-    testing::recording recorded;
-    recorded.standard_tables();
-    recorded.add_kernel(0, 100, "x");
-    recorded.close();
-    std::filesystem::copy_file(recorded.path(), path, std::filesystem::copy_options::overwrite_existing);
-    open_sample(user);
-    app().invoke("panel.focus.Statistics");
-    user.Yield(6);
-    EXPECT_EQ(read(user).find("per step"), std::string::npos);
   });
 }
 

@@ -75,7 +75,7 @@ chart_layout lay_out(const chart_model& model, ImVec2 corner, ImVec2 size, const
   const float above = at.header > 0 ? at.header : model.downward ? 0 : sizes.px(8);
   at.area = {{std::floor(corner.x), std::floor(corner.y + above)},
              {std::floor(corner.x + size.x - sizes.px(8)), std::floor(corner.y + size.y - sizes.text - sizes.px(8))}};
-  float labels = sizes.measure(model.y.title);
+  float labels = std::max(sizes.measure(model.y.title), sizes.measure(model.x.title));
   for (const format::tick& each : at.y_ticks(sizes)) labels = std::max(labels, sizes.measure(each.label));
   if (labels > 0) at.area.min.x = std::floor(corner.x + labels + sizes.px(8));
   return at;

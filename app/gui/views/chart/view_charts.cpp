@@ -21,7 +21,6 @@ class chart_drawing {
 
   void draw_axes() {
     if (!model_.axes) return draw_base();
-    const float title_left = at_.area.max.x - (model_.x.title.empty() ? 0 : sizes_.measure(model_.x.title));
     draw_y_labels();
     if (model_.x.logarithmic && model_.y.logarithmic)
       for (const format::tick& each : at_.x_ticks(sizes_))
@@ -32,15 +31,17 @@ class chart_drawing {
       const float x = std::floor(at_.to_x(each.value));
       const float wide = sizes_.measure(each.label);
       if (x < at_.area.min.x || x > at_.area.max.x) continue;
-      const float left = std::max(at_.area.min.x, std::floor(x - wide * 0.5F));
-      const float right = model_.x.title.empty() ? at_.area.max.x + sizes_.px(8) : title_left - sizes_.px(8);
-      if (left < free || left + wide > right) continue;
+      const float last = at_.area.max.x + sizes_.px(8) - wide;
+      const float left = std::max(at_.area.min.x, std::min(std::floor(x - wide * 0.5F), last));
+      if (left < free) continue;
       if (model_.x.kind != axis_kind::items || model_.x.label_at == 0)
         list_.AddLineV(x, at_.area.max.y, at_.area.max.y + sizes_.px(4), with_.colours.line);
       write({left, at_.area.max.y + sizes_.px(5)}, each.label, with_.colours.muted);
       free = left + wide + sizes_.px(8);
     }
-    write({title_left, at_.area.max.y + sizes_.px(5)}, model_.x.title, with_.colours.muted);
+    // The title is left of the labels, where it takes no place from them.
+    write({at_.area.min.x - sizes_.px(6) - sizes_.measure(model_.x.title), at_.area.max.y + sizes_.px(5)},
+          model_.x.title, with_.colours.muted);
   }
 
   void draw_values() {
