@@ -2,7 +2,7 @@
 # come from the pinned sources that ./dev setup unpacks. Third-party code is compiled without warnings, and is optimised
 # in debug builds, too.
 #
-# These variables name other copies: SLUICE_SIMDJSON_DIR, SLUICE_IMGUI_DIR, SLUICE_IMPLOT_DIR,
+# These variables name other copies: SLUICE_SIMDJSON_DIR, SLUICE_IMGUI_DIR,
 # SLUICE_IMGUI_TEST_ENGINE_DIR, SLUICE_GLFW_DIR, SLUICE_PFD_DIR.
 
 include(third_party_base)

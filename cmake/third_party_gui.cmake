@@ -1,8 +1,8 @@
-# Defines the window's libraries: Dear ImGui, ImPlot, GLFW, portable-file-dialogs and, only for the tests, a second Dear
+# Defines the window's libraries: Dear ImGui, GLFW, portable-file-dialogs and, only for the tests, a second Dear
 # ImGui with its test engine.
 
 set(gui_sources "${SLUICE_DEPS_DIR}/gui-1.93.0")
-foreach(library IMGUI IMPLOT IMGUI_TEST_ENGINE GLFW PFD)
+foreach(library IMGUI IMGUI_TEST_ENGINE GLFW PFD)
   if(library STREQUAL "PFD")
     set(folder portable_file_dialogs)
   else()
@@ -38,23 +38,17 @@ set_source_files_properties("${SLUICE_IMGUI_DIR}/backends/imgui_impl_opengl3.cpp
 
 include(imgui_library)
 
-# imgui_target(NAME IMPLOT_NAME [definition...]): defines Dear ImGui with its GLFW and OpenGL backends, and ImPlot on
-# top of it.
-function(imgui_target name implot)
+# imgui_target(NAME [definition...]): defines Dear ImGui with its GLFW and OpenGL backends.
+function(imgui_target name)
   imgui_library(${name} ${ARGN})
   target_compile_definitions(${name} PRIVATE IMGUI_IMPL_OPENGL_LOADER_CUSTOM)
   target_link_libraries(${name} PUBLIC ${CMAKE_DL_LIBS})
-  # ImPlot is built only if a target links it, because the build takes minutes and the window has no statistical chart
-  # yet.
-  third_party_library(${implot} EXCLUDE_FROM_ALL "${SLUICE_IMPLOT_DIR}/implot.cpp" "${SLUICE_IMPLOT_DIR}/implot_items.cpp")
-  target_include_directories(${implot} SYSTEM PUBLIC "${SLUICE_IMPLOT_DIR}")
-  target_link_libraries(${implot} PUBLIC ${name})
 endfunction()
 
-imgui_target(imgui implot)
+imgui_target(imgui)
 
 if(SLUICE_TESTS)
-  imgui_target(imgui_test implot_test IMGUI_ENABLE_TEST_ENGINE IMGUI_TEST_ENGINE_ENABLE_COROUTINE_STDTHREAD_IMPL=1)
+  imgui_target(imgui_test IMGUI_ENABLE_TEST_ENGINE IMGUI_TEST_ENGINE_ENABLE_COROUTINE_STDTHREAD_IMPL=1)
   set(engine "${SLUICE_IMGUI_TEST_ENGINE_DIR}/imgui_test_engine")
   third_party_library(imgui_test_engine
     "${engine}/imgui_capture_tool.cpp"

@@ -64,7 +64,7 @@ const std::vector<source_file>& sources() {
 
 const std::vector<std::string_view> cuda_headers{"cuda", "cupti", "nvtx3/", "nvToolsExt"};
 const std::vector<std::string_view> window_headers{
-    "imgui", "implot", "GLFW/", "glad/", "EGL/", "GL/", "portable-file-dialogs", "portable_file_dialogs"};
+    "imgui", "GLFW/", "glad/", "EGL/", "GL/", "portable-file-dialogs", "portable_file_dialogs"};
 
 bool begins_with_any(std::string_view name, const std::vector<std::string_view>& beginnings) {
   return std::any_of(beginnings.begin(), beginnings.end(), [&](auto beginning) { return name.starts_with(beginning); });

@@ -3,6 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <map>
+#include <set>
+
+#include "app/gui/application/application.hpp"
+
 namespace sluice::gui {
 namespace {
 
@@ -68,6 +73,87 @@ TEST(commands, are_found_by_their_title_their_other_words_and_some_letters) {
   EXPECT_EQ(match_score(saves, "png"), 0);
   EXPECT_EQ(match_score(saves, "xport csv zoom"), 0);
   EXPECT_EQ(match_score(saves, "epo"), 0) << "if letters of other words counted, everything would match";
+}
+
+struct counter {
+  int value = 0;
+};
+
+TEST(command_rows, become_commands_that_act_on_their_context) {
+  static constexpr command_row<counter*> rows[] = {{.id = "count.up",
+                                                    .title = "Count",
+                                                    .group = "Edit",
+                                                    .words = "add",
+                                                    .keys = {ImGuiKey_A, ImGuiMod_Ctrl | ImGuiKey_A},
+                                                    .repeats = true,
+                                                    .run = [](auto& at, auto&) { ++at->value; },
+                                                    .enabled = [](auto& at) { return at->value < 1; },
+                                                    .checked = [](auto& at) { return at->value == 1; }},
+                                                   {.id = "count.copy"}};
+  counter counted;
+  command_registry commands;
+  commands.add(rows, &counted);
+  const command& up = commands.all().at(0);
+  EXPECT_EQ(up.title + up.group + up.words, "CountEditadd");
+  EXPECT_EQ(up.keys, (std::vector<ImGuiKeyChord>{ImGuiKey_A, ImGuiMod_Ctrl | ImGuiKey_A}));
+  EXPECT_TRUE(up.repeats);
+  for (int i = 0; i < 2; ++i) {
+    commands.invoke("count.up");
+    commands.run_queued();
+  }
+  EXPECT_EQ(counted.value, 1) << "the second time, it was disabled";
+  EXPECT_TRUE(up.checked());
+  EXPECT_TRUE(commands.all().at(1).keys.empty());
+  EXPECT_FALSE(commands.all().at(1).run) << "a view performs it";
+}
+
+/// The commands of the window, without the window.
+class commands_of_the_window : public ::testing::Test {
+ protected:
+  application app{{}};
+  const std::vector<command>& all() { return app.commands().all(); }
+};
+
+TEST_F(commands_of_the_window, have_each_key_once) {
+  std::map<ImGuiKeyChord, std::string> taken;
+  for (const command& each : all())
+    for (const ImGuiKeyChord chord : each.keys) {
+      const auto [other, fresh] = taken.try_emplace(chord, each.id);
+      EXPECT_TRUE(fresh) << each.id << " and " << other->second;
+    }
+}
+
+TEST_F(commands_of_the_window, that_have_a_title_belong_to_a_group) {
+  const std::set<std::string> groups = {"File",     "Edit",   "View",       "Panels",  "Layouts",
+                                        "Timeline", "Memory", "Analyze",    "Compare", "Notes",
+                                        "Demo",     "Help",   "Memory map", "Query",   "Go"};
+  for (const command& each : all()) {
+    if (each.title.empty()) {
+      EXPECT_TRUE(each.keys.empty()) << each.id << " needs an argument, which a key does not have";
+      continue;
+    }
+    EXPECT_TRUE(groups.contains(each.group)) << each.id << ": " << each.group;
+  }
+}
+
+TEST_F(commands_of_the_window, that_need_a_recording_are_disabled_without_one) {
+  for (const char* id : {"timeline.zoom_in", "search.open", "map.open", "statistics.per_step", "compare.open",
+                         "file.close", "selection.reveal", "notes.add", "query.run"}) {
+    ASSERT_NE(app.commands().find(id), nullptr) << id;
+    EXPECT_FALSE(app.commands().enabled(*app.commands().find(id))) << id;
+  }
+  for (const char* id : {"file.open", "help.keys", "window.theme", "window.palette"})
+    EXPECT_TRUE(app.commands().enabled(*app.commands().find(id))) << id;
+}
+
+TEST_F(commands_of_the_window, show_each_panel_but_that_in_the_centre) {
+  for (const auto& each : app.panels().views()) {
+    const bool has_tab = each->info.place != panel_place::centre;
+    EXPECT_EQ(app.commands().find(std::string("panel.") + each->name()) != nullptr, has_tab) << each->name();
+    if (*each->info.open.id != '\0') {
+      EXPECT_NE(app.commands().find(each->info.open.id), nullptr);
+    }
+  }
 }
 
 TEST(keys, are_read_as_they_are_written) {

@@ -54,11 +54,16 @@ void panel_test::open() {
   }
 }
 
-std::string panel_test::read(std::unique_ptr<gui::view> panel) {
+std::string panel_test::read(std::unique_ptr<gui::view> panel,
+                             const std::vector<std::pair<std::string, gui::argument>>& first) {
   open();
+  commands = {};
+  panel->add_commands({commands, state, remembered});
+  for (const auto& [id, with] : first) commands.invoke(id, with);
+  commands.run_queued();
   gui::view_context with{state, commands, gui::get_theme(gui::theme_kind::dark), fonts_, boxes_, tables_};
   std::string words;
-  for (int quiet = 0; quiet < 4; quiet = state.busy() || panel->busy() ? 0 : quiet + 1) {
+  for (int quiet = 0; quiet < 4; quiet = state.busy() || panel->status().busy ? 0 : quiet + 1) {
     wait_a_little();
     state.update(0.02);
     ImGui::NewFrame();

@@ -5,6 +5,8 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "app/gui/draw/boxes.hpp"
 #include "app/gui/shell/settings.hpp"
@@ -27,8 +29,9 @@ class panel_test : public ::testing::Test {
   /// Writes another recording to `path`. Call before `read`.
   void record(const std::function<void(testing::recording&)>& write);
   /// All text that the panel draws once all of its queries have results, in a window of 1200 x 800 pixels. Opens the
-  /// recording first.
-  std::string read(std::unique_ptr<gui::view> panel);
+  /// recording, and then runs the panel's commands `first`.
+  std::string read(std::unique_ptr<gui::view> panel,
+                   const std::vector<std::pair<std::string, gui::argument>>& first = {});
   query::engine& engine() { return *state.active()->engine; }
   time_range span() { return state.active()->span; }
   /// Opens the recording if it is not open.
@@ -37,6 +40,7 @@ class panel_test : public ::testing::Test {
   const std::string path = own_path("panel.sluice");
   gui::documents state{[] {}};
   gui::command_registry commands;
+  gui::settings remembered{{}};
 
  private:
   ImGuiContext* imgui_;

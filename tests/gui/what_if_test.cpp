@@ -30,27 +30,11 @@ class what_if_panel : public window_test {
     user.Yield(4);
     settle(user);
   }
-  std::shared_ptr<const query::what_if_curves> curves() {
-    return app().state().active()->engine->ask_now(query::what_if_query{}).value();
-  }
 };
-
-TEST_F(what_if_panel, tells_the_values_under_the_mouse) {
-  use([&](ImGuiTestContext& user) {
-    open_torch(user);
-    const ImRect chart = user.ItemInfo("//What if/##chart").RectFull;
-    ASSERT_GT(chart.GetWidth(), 100);
-    user.MouseMoveToPos({chart.Min.x + chart.GetWidth() * 0.9F, chart.GetCenter().y});
-    user.Yield(3);
-    const std::string words = read(user);
-    EXPECT_NE(words.find("reserved at "), std::string::npos) << words;
-  });
-}
 
 TEST_F(what_if_panel, hides_a_curve_that_is_clicked_away) {
   use([&](ImGuiTestContext& user) {
     open_torch(user);
-    const auto found = curves();
     user.ItemClick("//What if/**/##row");
     user.Yield(3);
     const ImRect chart = user.ItemInfo("//What if/##chart").RectFull;

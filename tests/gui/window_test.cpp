@@ -3,7 +3,6 @@
 
 #include <cmath>
 #include <filesystem>
-#include <map>
 
 #include "app/gui/views/blocks.hpp"
 #include "app/gui/views/timeline/timeline.hpp"
@@ -365,15 +364,6 @@ TEST_F(remembering_window, brings_the_same_tabs_to_the_front_at_the_next_start) 
     EXPECT_TRUE(ImGui::FindWindowByName("Stacks")->DockTabIsVisible);
     EXPECT_TRUE(ImGui::FindWindowByName("Statistics")->DockTabIsVisible);
   });
-}
-
-TEST_F(window_test, gives_each_key_to_one_command) {
-  std::map<ImGuiKeyChord, std::string> taken;
-  for (const gui::command& each : app().commands().all())
-    for (const ImGuiKeyChord chord : each.keys) {
-      const auto [other, fresh] = taken.try_emplace(chord, each.id);
-      EXPECT_TRUE(fresh) << each.id << " and " << other->second;
-    }
 }
 
 TEST_F(window_test, explains_its_words) {

@@ -22,72 +22,69 @@ query::details_query details_of_selection(const selection& chosen) {
 }  // namespace
 
 void selection_commands::add(command_registry& commands) {
-  add_history_commands(commands);
-  add_choice_commands(commands);
-}
-
-void selection_commands::add_history_commands(command_registry& commands) {
-  commands.add({.id = "selection.back",
-                .title = "Back",
-                .group = "Analyze",
-                .icon = icon::back,
-                .keys = {ImGuiMod_Alt | ImGuiKey_LeftArrow},
-                .run = [this](const argument&) { session_.back(); },
-                .enabled = [this] { return session_.history().can_go_back(); }});
-  commands.add({.id = "selection.forward",
-                .title = "Forward",
-                .group = "Analyze",
-                .icon = icon::forward,
-                .keys = {ImGuiMod_Alt | ImGuiKey_RightArrow},
-                .run = [this](const argument&) { session_.forward(); },
-                .enabled = [this] { return session_.history().can_go_forward(); }});
-}
-
-void selection_commands::add_choice_commands(command_registry& commands) {
-  const auto ready = [this] { return session_.ready(); };
-  commands.add({.id = "selection.reveal",
-                .title = "Zoom to selection",
-                .group = "Analyze",
-                .icon = icon::search,
-                .keys = {ImGuiKey_E},
-                .run =
-                    [this](const argument&) {
-                      revealing_ = true;
-                      reveal_is_step_ = !session_.history().in_step();
-                    },
-                .enabled = [this] { return session_.ready() && is_event_or_block(session_.selected()); }});
-  commands.add({.id = "selection.clear",
-                .title = "Clear selection",
-                .group = "Analyze",
-                .keys = {ImGuiKey_Escape},
-                .run = [this](const argument&) { clear(); },
-                .enabled = [this] { return overlays_.any_open() || panels_.cancellable() != nullptr || can_clear(); }});
-  commands.add({.id = "selection.set",
-                .run =
-                    [this](const argument& with) {
-                      const auto* chosen = std::get_if<selection>(&with);
-                      if (chosen == nullptr) return;
-                      session_.select(*chosen);
-                      if (is_event_or_block(*chosen)) focus_.bring_forward(topic::selection);
-                    },
-                .enabled = ready});
-  // Used by links in a panel that should stay in front.
-  commands.add({.id = "selection.mark",
-                .run =
-                    [this](const argument& with) {
-                      if (const auto* range = std::get_if<time_range>(&with); range != nullptr && range->length() > 0)
-                        session_.mark(*range);
-                    },
-                .enabled = ready});
-  commands.add({.id = "selection.range",
-                .run =
-                    [this](const argument& with) {
-                      const auto* range = std::get_if<time_range>(&with);
-                      if (range == nullptr || range->length() <= 0) return;
-                      session_.select_range(*range);
-                      focus_.bring_forward(topic::range);
-                    },
-                .enabled = ready});
+  static constexpr auto ready = [](auto& at) { return at->session_.ready(); };
+  static constexpr command_row<selection_commands*> rows[] = {
+      {.id = "selection.back",
+       .title = "Back",
+       .group = "Analyze",
+       .icon = icon::back,
+       .keys = {ImGuiMod_Alt | ImGuiKey_LeftArrow},
+       .run = [](auto& at, auto&) { at->session_.back(); },
+       .enabled = [](auto& at) { return at->session_.history().can_go_back(); }},
+      {.id = "selection.forward",
+       .title = "Forward",
+       .group = "Analyze",
+       .icon = icon::forward,
+       .keys = {ImGuiMod_Alt | ImGuiKey_RightArrow},
+       .run = [](auto& at, auto&) { at->session_.forward(); },
+       .enabled = [](auto& at) { return at->session_.history().can_go_forward(); }},
+      {.id = "selection.reveal",
+       .title = "Zoom to selection",
+       .group = "Analyze",
+       .icon = icon::search,
+       .keys = {ImGuiKey_E},
+       .run =
+           [](auto& at, auto&) {
+             at->revealing_ = true;
+             at->reveal_is_step_ = !at->session_.history().in_step();
+           },
+       .enabled = [](auto& at) { return at->session_.ready() && is_event_or_block(at->session_.selected()); }},
+      {.id = "selection.clear",
+       .title = "Clear selection",
+       .group = "Analyze",
+       .keys = {ImGuiKey_Escape},
+       .run = [](auto& at, auto&) { at->clear(); },
+       .enabled =
+           [](auto& at) {
+             return at->overlays_.any_open() || at->panels_.cancellable() != nullptr || at->can_clear();
+           }},
+      {.id = "selection.set",
+       .run =
+           [](auto& at, auto& with) {
+             const auto* chosen = std::get_if<selection>(&with);
+             if (chosen == nullptr) return;
+             at->session_.select(*chosen);
+             if (is_event_or_block(*chosen)) at->focus_.bring_forward(topic::selection);
+           },
+       .enabled = ready},
+      // Used by links in a panel that should stay in front.
+      {.id = "selection.mark",
+       .run =
+           [](auto& at, auto& with) {
+             const auto* range = std::get_if<time_range>(&with);
+             if (range != nullptr && range->length() > 0) at->session_.mark(*range);
+           },
+       .enabled = ready},
+      {.id = "selection.range",
+       .run =
+           [](auto& at, auto& with) {
+             const auto* range = std::get_if<time_range>(&with);
+             if (range == nullptr || range->length() <= 0) return;
+             at->session_.select_range(*range);
+             at->focus_.bring_forward(topic::range);
+           },
+       .enabled = ready}};
+  commands.add(rows, this);
 }
 
 void selection_commands::clear() {

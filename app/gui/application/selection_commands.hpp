@@ -25,8 +25,6 @@ class selection_commands {
   void reset() { reveal_query_ = {}; }
 
  private:
-  void add_history_commands(command_registry& commands);
-  void add_choice_commands(command_registry& commands);
   /// Closes what is topmost, or cancels a view's work, or clears the selection.
   void clear();
   [[nodiscard]] bool can_clear() const;

@@ -10,36 +10,39 @@ appearance::appearance(settings& remembered, float display_scale)
 }
 
 void appearance::add_commands(command_registry& commands) {
-  commands.add({.id = "window.theme",
-                .title = "Light theme",
-                .group = "View",
-                .keys = {ImGuiMod_Ctrl | ImGuiMod_Shift | ImGuiKey_L},
-                .run =
-                    [this](const argument&) {
-                      use_theme(settings_.theme == theme_kind::dark ? theme_kind::light : theme_kind::dark);
-                      settings_.save();
-                    },
-                .checked = [this] { return settings_.theme == theme_kind::light; }});
-  const auto resize = [this](float factor) {
-    settings_.text_scale = factor == 0 ? 1.0F : std::clamp(settings_.text_scale * factor, 0.7F, 2.5F);
-    settings_.save();
-    changed_ = true;
-  };
-  commands.add({.id = "window.larger",
-                .title = "Larger text",
-                .group = "View",
-                .keys = {ImGuiMod_Ctrl | ImGuiKey_Equal, ImGuiMod_Ctrl | ImGuiKey_KeypadAdd},
-                .run = [resize](const argument&) { resize(1.1F); }});
-  commands.add({.id = "window.smaller",
-                .title = "Smaller text",
-                .group = "View",
-                .keys = {ImGuiMod_Ctrl | ImGuiKey_Minus, ImGuiMod_Ctrl | ImGuiKey_KeypadSubtract},
-                .run = [resize](const argument&) { resize(1 / 1.1F); }});
-  commands.add({.id = "window.normal_text",
-                .title = "Default text size",
-                .group = "View",
-                .keys = {ImGuiMod_Ctrl | ImGuiKey_0},
-                .run = [resize](const argument&) { resize(0); }});
+  static constexpr command_row<appearance*> rows[] = {
+      {.id = "window.theme",
+       .title = "Light theme",
+       .group = "View",
+       .keys = {ImGuiMod_Ctrl | ImGuiMod_Shift | ImGuiKey_L},
+       .run =
+           [](auto& at, auto&) {
+             at->use_theme(at->settings_.theme == theme_kind::dark ? theme_kind::light : theme_kind::dark);
+             at->settings_.save();
+           },
+       .checked = [](auto& at) { return at->settings_.theme == theme_kind::light; }},
+      {.id = "window.larger",
+       .title = "Larger text",
+       .group = "View",
+       .keys = {ImGuiMod_Ctrl | ImGuiKey_Equal, ImGuiMod_Ctrl | ImGuiKey_KeypadAdd},
+       .run = [](auto& at, auto&) { at->resize_text(1.1F); }},
+      {.id = "window.smaller",
+       .title = "Smaller text",
+       .group = "View",
+       .keys = {ImGuiMod_Ctrl | ImGuiKey_Minus, ImGuiMod_Ctrl | ImGuiKey_KeypadSubtract},
+       .run = [](auto& at, auto&) { at->resize_text(1 / 1.1F); }},
+      {.id = "window.normal_text",
+       .title = "Default text size",
+       .group = "View",
+       .keys = {ImGuiMod_Ctrl | ImGuiKey_0},
+       .run = [](auto& at, auto&) { at->resize_text(0); }}};
+  commands.add(rows, this);
+}
+
+void appearance::resize_text(float factor) {
+  settings_.text_scale = factor == 0 ? 1.0F : std::clamp(settings_.text_scale * factor, 0.7F, 2.5F);
+  settings_.save();
+  changed_ = true;
 }
 
 void appearance::set_display_scale(float scale) {

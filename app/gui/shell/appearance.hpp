@@ -26,6 +26,8 @@ class appearance {
   [[nodiscard]] float apply_changes();
 
  private:
+  /// Multiplies the size of text by `factor`; 0: restores the default size.
+  void resize_text(float factor);
   settings& settings_;
   typefaces fonts_;
   float display_scale_;

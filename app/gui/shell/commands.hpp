@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <functional>
 #include <optional>
 #include <string>
@@ -10,7 +11,7 @@
 #include "app/gui/shell/selection.hpp"
 #include "imgui.h"
 
-/// Every action of the window is a registered command. Menus, keys, buttons, the palette, the views and the tests
+/// Every action of the window is a registered command. Commands are declared in tables (`command_row`). Menus, keys, buttons, the palette, the views and the tests
 /// invoke commands by id.
 namespace sluice::gui {
 
@@ -38,8 +39,29 @@ struct command {
   bool remapped = false;                       ///< `keys` are the user's choice.
 };
 
+/// A row of a table of commands: a command as data. Its functions act on a `Context`. The members are those of `command`.
+template <class Context>
+struct command_row {
+  const char* id = "";
+  const char* title = "";
+  const char* group = "";
+  const char* words = "";
+  const char* icon = nullptr;
+  std::array<ImGuiKeyChord, 2> keys{};  ///< 0: no key.
+  bool repeats = false;
+  void (*run)(const Context& at, const argument& with) = nullptr;
+  bool (*enabled)(const Context& at) = nullptr;
+  bool (*checked)(const Context& at) = nullptr;
+};
+
 class command_registry {
  public:
+  /// Adds the commands of a table. Each keeps a copy of `context`, which refers to the objects that the commands use.
+  template <class Context, std::size_t count>
+  void add(const command_row<Context> (&rows)[count], const Context& context) {
+    for (const command_row<Context>& each : rows) add(make(each, context));
+  }
+  /// Adds a command that is known only at run time, such as one for each panel.
   void add(command subject);
   /// Replaces the keys of a command by `key`; if `key` is null, removes them. Ignores unknown ids.
   void set_key(std::string_view id, std::optional<ImGuiKeyChord> key);
@@ -61,6 +83,18 @@ class command_registry {
   void take_keys() const;
 
  private:
+  template <class Context>
+  static command make(const command_row<Context>& row, const Context& context) {
+    command made{.id = row.id, .title = row.title, .group = row.group, .words = row.words, .icon = row.icon};
+    for (const ImGuiKeyChord key : row.keys)
+      if (key != 0) made.keys.push_back(key);
+    made.repeats = row.repeats;
+    if (row.run != nullptr) made.run = [run = row.run, context](const argument& with) { run(context, with); };
+    if (row.enabled != nullptr) made.enabled = [enabled = row.enabled, context] { return enabled(context); };
+    if (row.checked != nullptr) made.checked = [checked = row.checked, context] { return checked(context); };
+    return made;
+  }
+
   std::vector<command> commands_;
   mutable std::vector<std::pair<std::string, argument>> queue_;
   std::vector<std::string> ran_;  ///< Ids of the commands that ran before this frame.

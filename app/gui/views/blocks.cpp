@@ -31,29 +31,33 @@ std::string size_words(std::uint64_t bytes) {
 }  // namespace
 
 void blocks_view::add_commands(const command_home& home) {
-  const auto ready = [&state = home.state] { return state.ready(); };
-  const auto take = [this](const argument& with) {
-    const auto* wanted = std::get_if<blocks_filter>(&with);
-    if (wanted == nullptr) return false;
-    filter_ = *wanted;
-    layer_chosen_ = true;
-    start_over();
-    return true;
-  };
-  // This command sets the filter without bringing the panel to the front.
-  home.commands.add({.id = "blocks.filter", .run = [take](const argument& with) { take(with); }, .enabled = ready});
-  home.commands.add({.id = "blocks.show",
-                     .run =
-                         [take, &commands = home.commands](const argument& with) {
-                           if (take(with)) commands.invoke("panel.focus.Blocks");
-                         },
-                     .enabled = ready});
-  home.commands.add({.id = "blocks.sort",
-                     .run =
-                         [this](const argument& with) {
-                           if (const auto* title = std::get_if<std::string>(&with)) tables_.sort_by(*title);
-                         },
-                     .enabled = ready});
+  static constexpr command_row<acts_on<blocks_view>> rows[] = {
+      // This command sets the filter without bringing the panel to the front.
+      {.id = "blocks.filter",
+       .run = [](auto& at, auto& with) { at.self.take(std::get_if<blocks_filter>(&with)); },
+       .enabled = when_ready},
+      {.id = "blocks.show",
+       .run =
+           [](auto& at, auto& with) {
+             if (at.self.take(std::get_if<blocks_filter>(&with))) at.commands.invoke("panel.focus.Blocks");
+           },
+       .enabled = when_ready},
+      {.id = "blocks.sort",
+       .run =
+           [](auto& at, auto& with) {
+             if (const auto* title = std::get_if<std::string>(&with)) at.self.tables_.sort_by(*title);
+           },
+       .enabled = when_ready}};
+  home.commands.add(rows, acts_on<blocks_view>{home, *this});
+}
+
+/// Sets the filter. Returns false if there is none.
+bool blocks_view::take(const blocks_filter* wanted) {
+  if (wanted == nullptr) return false;
+  filter_ = *wanted;
+  layer_chosen_ = true;
+  start_over();
+  return true;
 }
 
 void blocks_view::reset() {

@@ -10,13 +10,13 @@
 
 namespace sluice::gui {
 
+inline constexpr panel_info blocks_panel{.title = "Blocks", .scrolls = false, .offers_choices = true};
+
 /// Lists the blocks that were live in the selected range, at a moment, or in the whole recording, with filters. The
 /// engine filters and sorts them.
 class blocks_view final : public view {
  public:
-  [[nodiscard]] const char* name() const override { return "Blocks"; }
-  [[nodiscard]] bool offers_choices() const override { return true; }
-  [[nodiscard]] bool scrolls() const override { return false; }
+  blocks_view() : view(blocks_panel) {}
   void add_commands(const command_home& home) override;
   void reset() override;
   void follow(const view_context& with) override;
@@ -32,6 +32,7 @@ class blocks_view final : public view {
   [[nodiscard]] std::uint64_t count() const { return count_; }
 
  private:
+  bool take(const blocks_filter* wanted);
   /// A block to scroll to once it is among the rows.
   struct wanted_block {
     trace::block_id block{};

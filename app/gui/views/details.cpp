@@ -9,12 +9,12 @@
 namespace sluice::gui {
 namespace {
 
+constexpr panel_info details_panel{.title = "Details", .place = panel_place::right, .tells_of = topic::selection};
+
 /// Shows everything that is known about the selected event or block, with links to related items.
 class details_view final : public view {
  public:
-  [[nodiscard]] const char* name() const override { return "Details"; }
-  [[nodiscard]] panel_place place() const override { return panel_place::right; }
-  [[nodiscard]] topic tells_of() const override { return topic::selection; }
+  details_view() : view(details_panel) {}
   void reset() override { query_ = {}; }
 
   void draw(view_context& with) override {

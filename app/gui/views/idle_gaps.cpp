@@ -1,10 +1,11 @@
 // Shows when GPUs were idle, and the host's activity meanwhile.
 #include <algorithm>
 #include <array>
-#include <cmath>
 #include <optional>
 #include <string>
 
+#include "app/gui/views/chart/view_charts.hpp"
+#include "app/gui/views/idle/gap_lengths_chart.hpp"
 #include "app/gui/views/idle/gap_text.hpp"
 #include "app/gui/views/parts/panel_parts.hpp"
 #include "app/gui/views/parts/process_choice.hpp"
@@ -21,15 +22,16 @@ using metrics::device_activity;
 using metrics::gap_lengths;
 using query::idle_gap_list;
 
+constexpr panel_info idle_gaps_panel{
+    .title = "Idle gaps", .scrolls = false, .offers_choices = true, .open = {"idle_gaps.open", "Idle gaps", "Go"}};
+
 class idle_gaps_view final : public view {
   static constexpr float min_beside = 820;  // design pixels; in narrower panels the chart is above the tables
   static constexpr float widest_chart = 620;
-  static constexpr float chart_height = 96;
+  static constexpr float chart_height = 124;
 
  public:
-  [[nodiscard]] const char* name() const override { return "Idle gaps"; }
-  [[nodiscard]] bool scrolls() const override { return false; }
-  [[nodiscard]] bool offers_choices() const override { return true; }
+  idle_gaps_view() : view(idle_gaps_panel) {}
 
   void reset() override {
     gaps_ = {};
@@ -38,16 +40,6 @@ class idle_gaps_view final : public view {
     only_.reset();
     chosen_ = {};
     stacks_ = {};
-  }
-
-  void add_commands(const command_home& home) override {
-    home.commands.add(
-        {.id = "idle_gaps.open",
-         .title = "Idle gaps",
-         .group = "Go",
-         .icon = icon::chart,
-         .run = [&commands = home.commands](const argument&) { commands.invoke("panel.focus.Idle gaps"); },
-         .enabled = [&state = home.state] { return state.ready(); }});
   }
 
   void draw(view_context& with) override {
@@ -77,13 +69,13 @@ class idle_gaps_view final : public view {
     const bool beside = room.x >= with.px(min_beside);
     if (beside) {
       const float wide = std::min(with.px(widest_chart), room.x * 0.46F);
-      if (ImGui::BeginChild("devices", {wide, 0})) draw_head(with, *metrics.value, range, {wide, room.y});
+      if (ImGui::BeginChild("devices", {wide, 0})) draw_head(with, *metrics.value, range);
       ImGui::EndChild();
       ImGui::SameLine(0, with.px(16));
       if (ImGui::BeginChild("gaps")) draw_gaps(with);
       ImGui::EndChild();
     } else if (ImGui::BeginChild("all")) {
-      draw_head(with, *metrics.value, range, {room.x, room.y});
+      draw_head(with, *metrics.value, range);
       draw_gaps(with);
       ImGui::EndChild();
     } else {
@@ -94,11 +86,11 @@ class idle_gaps_view final : public view {
  private:
   static bool has_gaps(const device_activity& device) { return device.kernels > 0; }
 
-  void draw_head(const view_context& with, const metrics::range_statistics& statistics, time_range range, ImVec2 room) {
+  void draw_head(const view_context& with, const metrics::range_statistics& statistics, time_range range) {
     range_line(with, range);
     draw_devices(with, statistics);
     if (shown_ == nullptr) return remark(with, "Reading GPU and host activity.");
-    draw_lengths(with, {room.x, with.px(chart_height)});
+    draw_lengths(with);
     draw_sums(with);
     draw_causes(with);
   }
@@ -139,8 +131,8 @@ class idle_gaps_view final : public view {
     return found == shown_->lengths.end() ? nullptr : &found->second;
   }
 
-  /// Draws the idle time by length of gap, with one bar per octave.
-  void draw_lengths(const view_context& with, ImVec2 size) const {
+  /// Draws the idle time by length of gap.
+  void draw_lengths(const view_context& with) {
     gap_lengths sum;
     for (const auto& [device, lengths] : shown_->lengths) {
       if (only_ && device != *only_) continue;
@@ -149,54 +141,10 @@ class idle_gaps_view final : public view {
         sum.bins[i].total += lengths.bins[i].total;
       }
     }
-    const auto any = [](const gap_lengths::bin& bin) { return bin.count > 0; };
-    const auto first = std::find_if(sum.bins.begin(), sum.bins.end(), any);
-    if (first == sum.bins.end()) return;
-    const auto low = static_cast<std::size_t>(first - sum.bins.begin());
-    std::size_t high = low;
-    time_ns most = 1;
-    for (std::size_t i = low; i < sum.bins.size(); ++i) {
-      if (sum.bins[i].count > 0) high = i;
-      most = std::max(most, sum.bins[i].total);
-    }
+    chart_model model = make_gap_lengths_model(sum, with.colours);
+    if (model.series.empty()) return;
     heading(with, "Idle time by gap length");
-    const ImVec2 corner = ImGui::GetCursorScreenPos();
-    ImGui::InvisibleButton("##lengths", {std::max(ImGui::GetContentRegionAvail().x, 1.0F), size.y});
-    const bool hovered = ImGui::IsItemHovered();
-    panel_context_menu(with);
-    const float text = with.px(small_text);
-    const draw::rectangle area{corner, {corner.x + ImGui::GetItemRectSize().x, corner.y + size.y - text - with.px(4)}};
-    ImDrawList& list = *ImGui::GetWindowDrawList();
-    const float wide = std::min(area.width() / static_cast<float>(high - low + 1), with.px(64));
-    list.AddLineH(area.min.x, area.min.x + wide * static_cast<float>(high - low + 1), area.max.y, with.colours.line);
-    float widest = 0;
-    for (std::size_t i = low; i <= high; ++i)
-      widest = std::max(widest, small_width(with, format_time(time_ns{1} << i)));
-    // Label every bar; if the labels do not fit, every second bar, and so on.
-    const auto stride = static_cast<std::size_t>(std::max(1.0F, std::ceil((widest + with.px(8)) / wide)));
-    for (std::size_t i = low; i <= high; ++i) {
-      const float x = std::floor(area.min.x + wide * static_cast<float>(i - low));
-      const float next = std::floor(area.min.x + wide * static_cast<float>(i - low + 1));
-      const float share = static_cast<float>(static_cast<double>(sum.bins[i].total) / static_cast<double>(most));
-      const float top = std::floor(area.max.y - share * (area.height() - text - with.px(4)));
-      const bool over = hovered && ImGui::GetMousePos().x >= x && ImGui::GetMousePos().x < next;
-      if (sum.bins[i].count > 0)
-        list.AddRectFilled({x, std::min(top, area.max.y - 2)}, {next - with.px(2), area.max.y},
-                           over ? with.colours.accent : with.colours.slice(query::slice_kind::sync));
-      const std::string label = format_time(time_ns{1} << i);
-      if ((i - low) % stride == 0 && x + small_width(with, label) <= area.max.x)
-        list.AddText(with.fonts.regular, text, {x, area.max.y + with.px(3)}, with.colours.muted, label.c_str());
-      if (sum.bins[i].total == most) {
-        const std::string highest = format_time(most);
-        const float left = std::min(x, area.max.x - small_width(with, highest));
-        list.AddText(with.fonts.regular, text, {left, top - text - with.px(2)}, with.colours.muted, highest.c_str());
-      }
-      if (!over || sum.bins[i].count == 0 || !begin_tip(with)) continue;
-      ImGui::TextUnformatted((label + " to " + format_time(time_ns{2} << i)).c_str());
-      tip_field(with, "gaps", format_count(sum.bins[i].count), with.px(60));
-      tip_field(with, "idle", format_time(sum.bins[i].total), with.px(60));
-      end_tip();
-    }
+    charts_.draw(with, "##lengths", model, {ImGui::GetContentRegionAvail().x, with.px(chart_height)});
   }
 
   /// Draws the whole idle time by cause, and how launch-bound the work is.
@@ -363,6 +311,7 @@ class idle_gaps_view final : public view {
   std::optional<trace::device_id> only_;        ///< Show only gaps of this device; none: of all devices.
   time_range chosen_;                           ///< The gap that was clicked last.
   view_tables tables_;
+  view_charts charts_;
   screen_slot<query::gap_stacks_query> stacks_;  ///< The stacks of the chosen gap.
   view_tables host_rows_;
   view_tables next_rows_;

@@ -22,18 +22,20 @@ std::string as_sentence(std::string_view text) {
   return is_word ? format::capital(std::string(text)) : std::string(text);
 }
 
+constexpr panel_info messages_panel{.title = "Messages"};
+
 /// Shows messages of the recording, of the file and of the program. Equal messages share one line that shows their
 /// number.
 class messages_view final : public view {
  public:
-  [[nodiscard]] const char* name() const override { return "Messages"; }
+  messages_view() : view(messages_panel) {}
+  [[nodiscard]] panel_status status() const override { return {.warns = warns_}; }
   void reset() override {
     query_ = {};
     lines_.clear();
     made_of_ = {};
     warns_ = false;
   }
-  [[nodiscard]] bool warns() const override { return warns_; }
 
   void follow(const view_context& with) override {
     if (!with.state.ready()) return;

@@ -19,13 +19,11 @@ namespace {
 
 constexpr std::size_t no_note = ~std::size_t{0};
 
+constexpr panel_info notes_panel{.title = "Notes", .scrolls = false, .shown_at_first = false, .offers_choices = true};
+
 class notes_view final : public view {
  public:
-  explicit notes_view(std::shared_ptr<note_lists> notes) : notes_(std::move(notes)) {}
-  [[nodiscard]] const char* name() const override { return "Notes"; }
-  [[nodiscard]] bool shown_at_first() const override { return false; }
-  [[nodiscard]] bool scrolls() const override { return false; }
-  [[nodiscard]] bool offers_choices() const override { return true; }
+  explicit notes_view(std::shared_ptr<note_lists> notes) : view(notes_panel), notes_(std::move(notes)) {}
 
   void reset() override {
     chosen_ = editing_ = no_note;
@@ -35,71 +33,71 @@ class notes_view final : public view {
   void add_commands(const command_home& home) override {
     const std::string layout = home.remembered.layout_file();
     if (!layout.empty()) config_folder_ = std::filesystem::path(layout).parent_path().string();
-    documents& state = home.state;
-    const command_registry& commands = home.commands;
-    const auto ready = [&state] { return state.ready(); };
-    home.commands.add({.id = "notes.add",
-                       .title = "Add note",
-                       .group = "Notes",
-                       .keys = {ImGuiKey_B},
-                       .run = [this, &state, &commands](const argument& with) { add(state, commands, with); },
-                       .enabled = ready});
-    const auto chosen = [this, &state] { return state.ready() && chosen_ < list(state).size(); };
-    home.commands.add({.id = "notes.edit",
-                       .title = "Edit note",
-                       .group = "Notes",
-                       .run =
-                           [this, &state](const argument& with) {
-                             if (const auto* words = std::get_if<std::string>(&with))
-                               return set_text(*state.active(), chosen_, *words);
-                             editing_ = chosen_;
-                             focus_ = true;
-                           },
-                       .enabled = chosen});
-    home.commands.add({.id = "notes.delete",
-                       .title = "Delete note",
-                       .group = "Notes",
-                       .run =
-                           [this, &state](const argument&) {
-                             remove(*state.active(), chosen_);
-                             editing_ = no_note;
-                           },
-                       .enabled = chosen});
-    const auto any = [this, &state] { return state.ready() && !list(state).empty(); };
-    home.commands.add({.id = "notes.previous",
-                       .title = "Previous note",
-                       .group = "Notes",
-                       .keys = {ImGuiKey_LeftBracket},
-                       .run = [this, &state, &commands](const argument&) { step(state, commands, false); },
-                       .enabled = any});
-    home.commands.add({.id = "notes.next",
-                       .title = "Next note",
-                       .group = "Notes",
-                       .keys = {ImGuiKey_RightBracket},
-                       .run = [this, &state, &commands](const argument&) { step(state, commands, true); },
-                       .enabled = any});
-    // The argument is the index of the note in the list.
-    home.commands.add({.id = "notes.go",
-                       .run =
-                           [this, &state, &commands](const argument& with) {
-                             const auto* place = std::get_if<double>(&with);
-                             if (place == nullptr || !(*place >= 0 && *place < static_cast<double>(list(state).size())))
-                               return;
-                             chosen_ = static_cast<std::size_t>(*place);
-                             go_to(state, commands, list(state)[chosen_]);
-                           },
-                       .enabled = any});
-    home.commands.add(
+    static constexpr auto chosen = [](auto& at) {
+      return at.state.ready() && at.self.chosen_ < at.self.list(at.state).size();
+    };
+    static constexpr auto any = [](auto& at) { return at.state.ready() && !at.self.list(at.state).empty(); };
+    static constexpr command_row<acts_on<notes_view>> rows[] = {
+        {.id = "notes.add",
+         .title = "Add note",
+         .group = "Notes",
+         .keys = {ImGuiKey_B},
+         .run = [](auto& at, auto& with) { at.self.add(at.state, at.commands, with); },
+         .enabled = when_ready},
+        {.id = "notes.edit",
+         .title = "Edit note",
+         .group = "Notes",
+         .run =
+             [](auto& at, auto& with) {
+               if (const auto* words = std::get_if<std::string>(&with))
+                 return at.self.set_text(*at.state.active(), at.self.chosen_, *words);
+               at.self.editing_ = at.self.chosen_;
+               at.self.focus_ = true;
+             },
+         .enabled = chosen},
+        {.id = "notes.delete",
+         .title = "Delete note",
+         .group = "Notes",
+         .run =
+             [](auto& at, auto&) {
+               at.self.remove(*at.state.active(), at.self.chosen_);
+               at.self.editing_ = no_note;
+             },
+         .enabled = chosen},
+        {.id = "notes.previous",
+         .title = "Previous note",
+         .group = "Notes",
+         .keys = {ImGuiKey_LeftBracket},
+         .run = [](auto& at, auto&) { at.self.step(at.state, at.commands, false); },
+         .enabled = any},
+        {.id = "notes.next",
+         .title = "Next note",
+         .group = "Notes",
+         .keys = {ImGuiKey_RightBracket},
+         .run = [](auto& at, auto&) { at.self.step(at.state, at.commands, true); },
+         .enabled = any},
+        // The argument is the index of the note in the list.
+        {.id = "notes.go",
+         .run =
+             [](auto& at, auto& with) {
+               const auto* place = std::get_if<double>(&with);
+               if (place == nullptr || !(*place >= 0 && *place < static_cast<double>(at.self.list(at.state).size())))
+                 return;
+               at.self.chosen_ = static_cast<std::size_t>(*place);
+               at.self.go_to(at.state, at.commands, at.self.list(at.state)[at.self.chosen_]);
+             },
+         .enabled = any},
         {.id = "view.save",
          .title = "Save view...",
          .group = "Notes",
          .run =
-             [this, &state, &commands](const argument& with) {
+             [](auto& at, auto& with) {
                const auto* path = std::get_if<std::string>(&with);
-               if (path != nullptr) return write_view(state, *path);
-               commands.invoke("file.ask_path", table_text{state.active()->path + ".sluiceview", "view.save"});
+               if (path != nullptr) return at.self.write_view(at.state, *path);
+               at.commands.invoke("file.ask_path", table_text{at.state.active()->path + ".sluiceview", "view.save"});
              },
-         .enabled = ready});
+         .enabled = when_ready}};
+    home.commands.add(rows, acts_on<notes_view>{home, *this});
   }
 
   /// Reads the notes of a recording when the recording is first activated.

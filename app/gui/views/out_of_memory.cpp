@@ -12,16 +12,18 @@
 namespace sluice::gui {
 namespace {
 
+constexpr panel_info out_of_memory_panel{
+    .title = "Out of memory", .place = panel_place::right, .shown_at_first = false};
+
 /// Shows the first allocation that failed because memory ran out: how much memory was available, what occupied it, and
 /// changes with which the allocation would have succeeded. A recording with such a failure opens at that moment, with
 /// this panel in front.
 class out_of_memory_view final : public view {
  public:
-  [[nodiscard]] const char* name() const override { return "Out of memory"; }
-  [[nodiscard]] panel_place place() const override { return panel_place::right; }
-  [[nodiscard]] bool shown_at_first() const override { return false; }  // Most recordings have no such failure.
-  [[nodiscard]] bool wants_front() const override { return failed_at_.has_value(); }
-  [[nodiscard]] bool busy() const override { return asking_; }
+  out_of_memory_view() : view(out_of_memory_panel) {}
+  [[nodiscard]] panel_status status() const override {
+    return {.wants_front = failed_at_.has_value(), .busy = asking_};
+  }
 
   void reset() override {
     query_ = {};
@@ -29,11 +31,13 @@ class out_of_memory_view final : public view {
   }
 
   void add_commands(const command_home& home) override {
-    home.commands.add({.id = "failure.show",
-                       .title = "Out of memory",
-                       .group = "Memory",
-                       .run = [this, &home_commands = home.commands](const argument&) { show_failure(home_commands); },
-                       .enabled = [this, &state = home.state] { return state.ready() && failed_at_.has_value(); }});
+    static constexpr command_row<acts_on<out_of_memory_view>> rows[] = {
+        {.id = "failure.show",
+         .title = "Out of memory",
+         .group = "Memory",
+         .run = [](auto& at, auto&) { at.self.show_failure(at.commands); },
+         .enabled = [](auto& at) { return at.state.ready() && at.self.failed_at_.has_value(); }}};
+    home.commands.add(rows, acts_on<out_of_memory_view>{home, *this});
   }
 
   void follow(const view_context& with) override {

@@ -89,62 +89,65 @@ table_model make_table(const query::sql_result& shown, document_id in, const std
 }  // namespace
 
 query_view::query_view(std::function<void()> wake, const settings& remembered)
-    : wake_(std::move(wake)), remembered_(remembered), text_(examples[0].text) {}
+    : view(query_panel), wake_(std::move(wake)), remembered_(remembered), text_(examples[0].text) {}
 
 query_view::~query_view() {
   if (save_cancelled_) *save_cancelled_ = true;
 }
 
 void query_view::add_commands(const command_home& home) {
-  commands_ = &home.commands;
-  const auto ready = [&state = home.state] { return state.ready(); };
-  const auto rows_shown = [this, ready] { return ready() && has_rows(); };
+  static constexpr auto rows_shown = [](auto& at) { return at.state.ready() && at.self.has_rows(); };
   // Operations on all rows, not only on visible ones, require a recording on this machine.
-  const auto rows_here = [rows_shown, &state = home.state] { return rows_shown() && !state.active()->host; };
-  home.commands.add({.id = "query.run",
-                     .title = "Run query",
-                     .group = "Query",
-                     .icon = icon::play,
-                     .run =
-                         [this, &commands = home.commands](const argument& with) {
-                           const auto* text = std::get_if<std::string>(&with);
-                           commands.invoke("panel.focus.Query");
-                           ask(text != nullptr ? *text : std::string());
-                         },
-                     .enabled = ready});
-  home.commands.add({.id = "query.remember", .run = [&remembered = home.remembered](const argument& with) {
-                       if (const auto* text = std::get_if<std::string>(&with)) remembered.add_query(*text);
-                     }});
-  home.commands.add({.id = "query.cancel",
-                     .title = "Stop query",
-                     .group = "Query",
-                     .icon = icon::stop,
-                     .run = [this](const argument&) { cancel(); },
-                     .enabled = [this] { return busy(); }});
-  home.commands.add({.id = "query.copy",
-                     .title = "Copy result as CSV",
-                     .group = "Query",
-                     .run = [this](const argument&) { copy(); },
-                     .enabled = rows_shown});
-  home.commands.add({.id = "query.as_track",
-                     .title = "Show rows as track",
-                     .group = "Query",
-                     .icon = icon::chart,
-                     .run = [this, &commands = home.commands](
-                                const argument&) { commands.invoke("timeline.add_query", task_->text()); },
-                     .enabled =
-                         [this, rows_here] {
-                           return rows_here() && task_ && query::find_track_columns(result_->columns).has_value();
-                         }});
-  home.commands.add({.id = "query.save",
-                     .title = "Save all rows as CSV...",
-                     .group = "Query",
-                     .run =
-                         [this](const argument& with) {
-                           const auto* path = std::get_if<std::string>(&with);
-                           save(path != nullptr ? *path : std::string());
-                         },
-                     .enabled = rows_here});
+  static constexpr auto rows_here = [](auto& at) { return rows_shown(at) && !at.state.active()->host; };
+  static constexpr command_row<acts_on<query_view>> rows[] = {
+      {.id = "query.run",
+       .title = "Run query",
+       .group = "Query",
+       .icon = icon::play,
+       .run =
+           [](auto& at, auto& with) {
+             const auto* text = std::get_if<std::string>(&with);
+             at.commands.invoke("panel.focus.Query");
+             at.self.ask(text != nullptr ? *text : std::string());
+           },
+       .enabled = when_ready},
+      {.id = "query.remember",
+       .run =
+           [](auto& at, auto& with) {
+             if (const auto* text = std::get_if<std::string>(&with)) at.remembered.add_query(*text);
+           }},
+      {.id = "query.cancel",
+       .title = "Stop query",
+       .group = "Query",
+       .icon = icon::stop,
+       .run = [](auto& at, auto&) { at.self.cancel(); },
+       .enabled = [](auto& at) { return at.self.busy(); }},
+      {.id = "query.copy",
+       .title = "Copy result as CSV",
+       .group = "Query",
+       .run = [](auto& at, auto&) { at.self.copy(); },
+       .enabled = rows_shown},
+      {.id = "query.as_track",
+       .title = "Show rows as track",
+       .group = "Query",
+       .icon = icon::chart,
+       .run = [](auto& at, auto&) { at.commands.invoke("timeline.add_query", at.self.task_->text()); },
+       .enabled =
+           [](auto& at) {
+             return rows_here(at) && at.self.task_ != nullptr &&
+                    query::find_track_columns(at.self.result_->columns).has_value();
+           }},
+      {.id = "query.save",
+       .title = "Save all rows as CSV...",
+       .group = "Query",
+       .run =
+           [](auto& at, auto& with) {
+             const auto* path = std::get_if<std::string>(&with);
+             at.self.save(path != nullptr ? *path : std::string());
+           },
+       .enabled = rows_here}};
+  commands_ = &home.commands;
+  home.commands.add(rows, acts_on<query_view>{home, *this});
 }
 
 bool query_view::busy() const { return wanted_ || (task_ && !task_->done()) || saving_.valid(); }

@@ -14,6 +14,8 @@
 
 namespace sluice::gui {
 
+inline constexpr panel_info query_panel{.title = "Query", .scrolls = false, .shown_at_first = false};
+
 /// SQL queries on the recording: shows the text, the result as a table, and earlier queries. A separate thread computes
 /// the rows. Clicking a row that refers to an event or a block selects that event or block.
 class query_view final : public view {
@@ -22,15 +24,12 @@ class query_view final : public view {
   query_view(std::function<void()> wake, const settings& remembered);
   ~query_view() override;
 
-  [[nodiscard]] const char* name() const override { return "Query"; }
-  [[nodiscard]] bool shown_at_first() const override { return false; }
-  [[nodiscard]] bool scrolls() const override { return false; }
+  [[nodiscard]] panel_status status() const override { return {.busy = busy(), .can_cancel = busy()}; }
   void add_commands(const command_home& home) override;
   void draw(view_context& with) override;
   void reset() override;
   /// True while a query runs or a file is written.
-  [[nodiscard]] bool busy() const override;
-  [[nodiscard]] bool can_cancel() const override { return busy(); }
+  [[nodiscard]] bool busy() const;
   void cancel() override;
 
   // Functions for commands.

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -9,7 +10,8 @@
 #include <string>
 #include <tuple>
 
-#include "app/gui/shell/shown_range.hpp"
+#include "app/gui/views/chart/view_charts.hpp"
+#include "app/gui/views/memory_over_time/time_flags.hpp"
 #include "app/gui/views/parts/panel_parts.hpp"
 #include "app/gui/views/parts/view_tables.hpp"
 #include "app/gui/views/parts/widgets.hpp"
@@ -48,6 +50,12 @@ auto median_of_others(const Values& whole, std::size_t but, Value&& value) {
   return *middle;
 }
 
+constexpr panel_info ranks_panel{.title = "Ranks",
+                                 .scrolls = false,
+                                 .shown_at_first = false /* Most recordings have one rank. */,
+                                 .offers_choices = true,
+                                 .open = {"ranks.open", "Ranks", "Go"}};
+
 class ranks_view final : public view {
   /// A rank that differs from the median of the others by at least this share is highlighted, as in the report's
   /// finding.
@@ -59,10 +67,7 @@ class ranks_view final : public view {
   static constexpr int shades = 32;
 
  public:
-  [[nodiscard]] const char* name() const override { return "Ranks"; }
-  [[nodiscard]] bool scrolls() const override { return false; }
-  [[nodiscard]] bool offers_choices() const override { return true; }
-  [[nodiscard]] bool shown_at_first() const override { return false; }  // Most recordings have one rank.
+  ranks_view() : view(ranks_panel) {}
 
   void reset() override {
     report_ = {};
@@ -74,15 +79,6 @@ class ranks_view final : public view {
     strips_from_ = {};
     own_.clear();
     rows_from_.clear();
-  }
-
-  void add_commands(const command_home& home) override {
-    home.commands.add({.id = "ranks.open",
-                       .title = "Ranks",
-                       .group = "Go",
-                       .icon = icon::chart,
-                       .run = [&commands = home.commands](const argument&) { commands.invoke("panel.focus.Ranks"); },
-                       .enabled = [&state = home.state] { return state.ready(); }});
   }
 
   void draw(view_context& with) override {
@@ -225,11 +221,6 @@ class ranks_view final : public view {
     return total == 0 ? std::string("unknown") : format_share(bytes / static_cast<double>(total));
   }
 
-  static void go_to_moment(const view_context& with, const metrics::report& whole_report, time_ns time) {
-    with.commands.invoke("timeline.go_to", shown_range({time, time}, whole_report.whole.active, whole_report.steps));
-    with.commands.invoke("moment.set", time_range{time, time});
-  }
-
   // --- the maps -----------------------------------------------------------------------------------------------------
 
   /// Finds the devices of each rank: that of the rank's peak, and those of its streams and pools.
@@ -319,118 +310,101 @@ class ranks_view final : public view {
     const auto rows_in_all = static_cast<float>(maps * static_cast<int>(strips_.size()));
     const float high =
         std::clamp((room.y - beside * static_cast<float>(maps)) / rows_in_all, with.px(min_row), with.px(highest_row));
-    map_look look{with.colours.slice(query::slice_kind::kernel), 1 / most, high};
-    draw_map(
-        with, whole_report, rows, "Memory, full colour: " + format_bytes(most), look,
-        [](const query::rank_row& row, std::size_t part) { return row.memory[part]; },
-        [&](std::size_t strip, double value) {
-          return format_bytes(value) + ", " + share_of_device(with, strips_[strip].shown.memory.device, value) +
-                 " of the device";
-        });
-    look = {with.colours.warning, 1, high};
+    draw_map(with, whole_report, rows,
+             {"Memory, full colour: " + format_bytes(most),
+              with.colours.memory[static_cast<std::size_t>(trace::memory_kind::device)], 1 / most,
+              [](const query::rank_row& row, std::size_t part) { return row.memory[part]; },
+              [&](std::size_t strip, double value) {
+                return format_bytes(value) + ", " + share_of_device(with, strips_[strip].shown.memory.device, value) +
+                       " of the device";
+              }},
+             high);
     const auto shares = [](std::size_t, double value) { return format_share(value) + " of the time"; };
     if (idle)
-      draw_map(
-          with, whole_report, rows, "GPU idle", look,
-          [](const query::rank_row& row, std::size_t part) {
-            return part < row.idle.size() ? static_cast<double>(row.idle[part]) : 0.0;
-          },
-          shares);
-    look.colour = with.colours.slice(query::slice_kind::h2d);
+      draw_map(with, whole_report, rows,
+               {"GPU idle", with.colours.muted, 1,
+                [](const query::rank_row& row, std::size_t part) {
+                  return part < row.idle.size() ? static_cast<double>(row.idle[part]) : 0.0;
+                },
+                shares},
+               high);
     if (waiting)
-      draw_map(
-          with, whole_report, rows, "Host waiting for GPU", look,
-          [](const query::rank_row& row, std::size_t part) {
-            return part < row.waiting.size() ? static_cast<double>(row.waiting[part]) : 0.0;
-          },
-          shares);
+      draw_map(with, whole_report, rows,
+               {"Host waiting for GPU", with.colours.slice(query::slice_kind::sync), 1,
+                [](const query::rank_row& row, std::size_t part) {
+                  return part < row.waiting.size() ? static_cast<double>(row.waiting[part]) : 0.0;
+                },
+                shares},
+               high);
   }
 
-  struct map_look {
-    ImU32 colour = 0;
+  /// What a map shows.
+  struct rank_map {
+    std::string title;
+    ImU32 colour = 0;  ///< Of high values.
     double scale = 1;  ///< The factor that maps the values to 0..1.
-    float row = 1;     ///< Height in pixels.
+    std::function<double(const query::rank_row&, std::size_t part)> value{};
+    std::function<std::string(std::size_t strip, double value)> words{};
   };
 
-  template <class Value, class Words>
-  void draw_map(const view_context& with, const metrics::report& whole_report, const query::rank_rows& rows,
-                const std::string& title, const map_look& look, Value&& value, Words&& words) {
-    heading(with, title);
-    ImGui::PushID(title.c_str(), title.c_str() + std::min<std::size_t>(title.find(','), title.size()));
-    const ImVec2 corner = ImGui::GetCursorScreenPos();
-    float names = small_width(with, "Rank 0000");
-    for (const rank_strip& each : strips_) names = std::max(names, small_width(with, each.name));
-    names += with.px(8);
-    const float width = ImGui::GetContentRegionAvail().x;
-    const float text = with.px(small_text);
-    const float high = look.row * static_cast<float>(rows.rows.size());
-    ImGui::InvisibleButton("##map", {std::max(width, 1.0F), std::max(high + text + with.px(8), 1.0F)});
-    const bool hovered = ImGui::IsItemHovered();
-    panel_context_menu(with);
-    const time_chart at{
-        {{std::floor(corner.x + names), corner.y}, {corner.x + width - with.px(4), corner.y + high}}, rows.range, 1};
-    ImGui::PopID();
-    if (at.area.width() < with.px(40)) return;
-    ImDrawList& list = *ImGui::GetWindowDrawList();
-    float named = -1e9F;
+  /// A row for each strip, in which strong colours mean high values: the higher a value, the more its colour contrasts
+  /// with the background of the theme.
+  chart_model make_map(const rank_map& map, const query::rank_rows& rows, const theme& colours) const {
+    chart_model model;
+    model.x = make_time_axis(rows.range);
+    model.y = make_item_axis(rows.rows.size(), [this](std::int64_t item) { return strip_at(item).name; });
+    model.y.stands_out = [this](std::int64_t item) { return ranks_[strip_at(item).rank].outlying >= outlying; };
+    model.downward = true;
+    model.crosshair = true;
+    chart_series& fields = model.series.emplace_back();
+    fields.look = series_look::boxes;
+    fields.parted = true;
     for (std::size_t row = 0; row < rows.rows.size(); ++row) {
-      const rank_strip& strip = strips_[row];
-      const float top = std::floor(corner.y + look.row * static_cast<float>(row));
-      const float bottom = std::floor(corner.y + look.row * static_cast<float>(row + 1));
-      if (top >= named) {
-        list.AddText(with.fonts.regular, text, {corner.x, std::floor((top + bottom - text) * 0.5F)},
-                     ranks_[strip.rank].outlying < outlying ? with.colours.muted : with.colours.warning,
-                     strip.name.c_str());
-        named = top + text;
-      }
-      draw_row(with, at, rows.rows[row], top, bottom - (look.row > with.px(6) ? 1.0F : 0.0F), look, value);
-    }
-    draw_time_axis(with, at);
-    if (hovered && at.area.contains(ImGui::GetMousePos())) draw_hit(with, whole_report, rows, at, look, value, words);
-  }
-
-  template <class Value>
-  static void draw_row(const view_context& with, const time_chart& at, const query::rank_row& row, float top,
-                       float bottom, const map_look& look, Value&& value) {
-    ImDrawList& list = *ImGui::GetWindowDrawList();
-    const std::size_t parts = row.memory.size();
-    const auto choose_shade = [&](std::size_t part) {
-      return static_cast<int>(std::lround(std::clamp(value(row, part) * look.scale, 0.0, 1.0) * shades));
-    };
-    for (std::size_t part = 0; part < parts;) {
-      const int shade = choose_shade(part);
-      std::size_t next = part + 1;
-      while (next < parts && choose_shade(next) == shade) ++next;
-      const auto to_x = [&](std::size_t edge) {
-        return std::floor(at.area.min.x + at.area.width() * static_cast<float>(edge) / static_cast<float>(parts));
+      const std::size_t parts = rows.rows[row].memory.size();
+      const auto place = [&](std::size_t part) {
+        return model.x.high * static_cast<double>(part) / static_cast<double>(parts);
       };
-      // Strong colours mean high values: the higher a value, the more its colour contrasts with the background of the
-      // theme.
-      list.AddRectFilled({to_x(part), top}, {to_x(next), bottom},
-                         mix(look.colour, with.colours.background,
-                             0.94F - 0.94F * static_cast<float>(shade) / static_cast<float>(shades)));
-      part = next;
+      for (std::size_t part = 0; part < parts; ++part) {
+        const double value = std::clamp(map.value(rows.rows[row], part) * map.scale, 0.0, 1.0);
+        const auto shade = static_cast<float>(std::lround(value * shades)) / static_cast<float>(shades);
+        add_joined(fields.points, {.begin = place(part),
+                                   .end = place(part + 1),
+                                   .low = static_cast<double>(row),
+                                   .high = static_cast<double>(row + 1),
+                                   .colour = mix(map.colour, colours.background, 0.94F - 0.94F * shade),
+                                   .item = static_cast<std::uint32_t>(row)});
+      }
     }
+    model.tip = [&, axis = model.x](const chart_pointer& pointer) {
+      chart_tip tip;
+      if (!pointer.series) return tip;
+      const query::rank_row& row = rows.rows[pointer.item];
+      const auto part = static_cast<std::size_t>(axis.to_share(pointer.x) * static_cast<double>(row.memory.size()));
+      tip.say(strip_at(pointer.item).name);
+      tip.say(map.words(pointer.item, map.value(row, std::min(part, row.memory.size() - 1))));
+      tip.hint("at " + format_moment(axis.time(pointer.x)));
+      return tip;
+    };
+    return model;
   }
 
-  template <class Value, class Words>
-  void draw_hit(const view_context& with, const metrics::report& whole_report, const query::rank_rows& rows,
-                const time_chart& at, const map_look& look, Value&& value, Words&& words) const {
-    const ImVec2 mouse = ImGui::GetMousePos();
-    const auto strip = std::min(rows.rows.size() - 1, static_cast<std::size_t>((mouse.y - at.area.min.y) / look.row));
-    const query::rank_row& row = rows.rows[strip];
-    if (row.memory.empty()) return;
-    const auto part = std::min(
-        row.memory.size() - 1,
-        static_cast<std::size_t>((mouse.x - at.area.min.x) / at.area.width() * static_cast<float>(row.memory.size())));
-    const time_ns time = at.time_at(mouse.x);
-    ImGui::GetWindowDrawList()->AddLineV(std::floor(mouse.x), at.area.min.y, at.area.max.y, with.colours.muted);
-    if (ImGui::IsMouseClicked(ImGuiMouseButton_Left)) go_to_moment(with, whole_report, time);
-    if (!begin_tip(with)) return;
-    ImGui::TextUnformatted(strips_[strip].name.c_str());
-    ImGui::TextUnformatted(words(strip, value(row, part)).c_str());
-    ImGui::TextDisabled("%s", ("at " + format_moment(time)).c_str());
-    end_tip();
+  [[nodiscard]] const rank_strip& strip_at(std::int64_t item) const {
+    return strips_[std::min(static_cast<std::size_t>(item), strips_.size() - 1)];
+  }
+
+  /// `high`: height of a row in pixels.
+  void draw_map(const view_context& with, const metrics::report& whole_report, const query::rank_rows& rows,
+                const rank_map& map, float high) {
+    heading(with, map.title);
+    chart_model model = make_map(map, rows, with.colours);
+    model.click = [&](const chart_pointer& pointer) {
+      if (pointer.series) go_to_moment(with, whole_report, model.x.time(pointer.x));
+    };
+    ImGui::PushID(map.title.c_str(), map.title.c_str() + std::min<std::size_t>(map.title.find(','), map.title.size()));
+    const float below = with.px(small_text) + with.px(8);
+    charts_.draw(with, "##map", model,
+                 {ImGui::GetContentRegionAvail().x, high * static_cast<float>(rows.rows.size()) + below});
+    ImGui::PopID();
   }
 
   screen_slot<query::report_query> report_;
@@ -444,6 +418,7 @@ class ranks_view final : public view {
   std::vector<std::shared_ptr<const void>> rows_from_;
   query::rank_rows drawn_;
   view_tables tables_;
+  view_charts charts_;
 };
 
 }  // namespace

@@ -39,40 +39,38 @@ const char* kind_name(trace::row_type kind) {
 }  // namespace
 
 void search_view::add_commands(const command_home& home) {
-  const auto ready = [&state = home.state] { return state.ready(); };
-  home.commands.add({.id = "search.open",
-                     .title = "Find events by name...",
-                     .group = "Edit",
-                     .icon = icon::search,
-                     .keys = {ImGuiMod_Ctrl | ImGuiKey_F},
-                     .run = [&commands = home.commands](const argument&) { commands.invoke("panel.focus.Search"); },
-                     .enabled = ready});
-  home.commands.add({.id = "search.find",
-                     .icon = icon::search,
-                     .run =
-                         [this, &commands = home.commands](const argument& with) {
-                           const auto* text = std::get_if<std::string>(&with);
-                           find(text != nullptr ? *text : std::string());
-                           commands.invoke("panel.focus.Search");
-                         },
-                     .enabled = ready});
-  const auto add_step = [&](const char* id, const char* title, ImGuiKeyChord key, int by) {
-    home.commands.add({.id = id,
-                       .title = title,
-                       .group = "Edit",
-                       .keys = {key},
-                       .run = [this, by, &state = home.state,
-                               &commands = home.commands](const argument&) { step(state, commands, by); },
-                       .enabled = [this, ready] { return ready() && found_ != nullptr && !found_->events.empty(); }});
+  static constexpr auto found_any = [](auto& at) {
+    return at.state.ready() && at.self.found_ != nullptr && !at.self.found_->events.empty();
   };
-  add_step("search.next", "Next search result", ImGuiKey_F3, 1);
-  add_step("search.previous", "Previous search result", ImGuiMod_Shift | ImGuiKey_F3, -1);
-  home.commands.add({.id = "search.stop",
-                     .title = "Stop search",
-                     .group = "Edit",
-                     .icon = icon::stop,
-                     .run = [this](const argument&) { stop(); },
-                     .enabled = [this] { return searching(); }});
+  static constexpr command_row<acts_on<search_view>> rows[] = {
+      {.id = "search.find",
+       .icon = icon::search,
+       .run =
+           [](auto& at, auto& with) {
+             const auto* text = std::get_if<std::string>(&with);
+             at.self.find(text != nullptr ? *text : std::string());
+             at.commands.invoke("panel.focus.Search");
+           },
+       .enabled = when_ready},
+      {.id = "search.next",
+       .title = "Next search result",
+       .group = "Edit",
+       .keys = {ImGuiKey_F3},
+       .run = [](auto& at, auto&) { at.self.step(at.state, at.commands, 1); },
+       .enabled = found_any},
+      {.id = "search.previous",
+       .title = "Previous search result",
+       .group = "Edit",
+       .keys = {ImGuiMod_Shift | ImGuiKey_F3},
+       .run = [](auto& at, auto&) { at.self.step(at.state, at.commands, -1); },
+       .enabled = found_any},
+      {.id = "search.stop",
+       .title = "Stop search",
+       .group = "Edit",
+       .icon = icon::stop,
+       .run = [](auto& at, auto&) { at.self.stop(); },
+       .enabled = [](auto& at) { return at.self.searching(); }}};
+  home.commands.add(rows, acts_on<search_view>{home, *this});
 }
 
 void search_view::reset() {

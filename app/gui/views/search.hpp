@@ -9,12 +9,15 @@
 
 namespace sluice::gui {
 
+inline constexpr panel_info search_panel{
+    .title = "Search",
+    .open = {"search.open", "Find events by name...", "Edit", icon::search, ImGuiMod_Ctrl | ImGuiKey_F}};
+
 /// Searches for events whose name contains a text. Shows one row per name, with links to the first and the longest
 /// event of that name. While a search is running, shows its partial results.
 class search_view final : public view {
  public:
-  explicit search_view(std::shared_ptr<search_hits> hits) : hits_(std::move(hits)) {}
-  [[nodiscard]] const char* name() const override { return "Search"; }
+  explicit search_view(std::shared_ptr<search_hits> hits) : view(search_panel), hits_(std::move(hits)) {}
   void add_commands(const command_home& home) override;
   void draw(view_context& with) override;
   void reset() override;

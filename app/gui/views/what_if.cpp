@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string>
 
+#include "app/gui/views/chart/view_charts.hpp"
 #include "app/gui/views/parts/panel_parts.hpp"
 #include "app/gui/views/parts/view_tables.hpp"
 #include "app/gui/views/parts/widgets.hpp"
@@ -28,13 +29,15 @@ bool knows_failure(const replayed_allocator& allocator) {
                      [](const replayed_policy& each) { return each.metrics.at_failure > 0; });
 }
 
+constexpr panel_info what_if_panel{.title = "What if",
+                                   .scrolls = false,
+                                   .shown_at_first = false,
+                                   .open = {"what_if.open", "Try other allocator settings", "Memory"}};
+
 /// Replays the requests to PyTorch's allocator in the background and compares its settings.
 class what_if_view final : public view {
  public:
-  explicit what_if_view(std::shared_ptr<what_if_replay> replay) : replay_(std::move(replay)) {}
-  [[nodiscard]] const char* name() const override { return "What if"; }
-  [[nodiscard]] bool shown_at_first() const override { return false; }
-  [[nodiscard]] bool scrolls() const override { return false; }
+  explicit what_if_view(std::shared_ptr<what_if_replay> replay) : view(what_if_panel), replay_(std::move(replay)) {}
 
   void reset() override {
     replay_->reset();
@@ -43,22 +46,18 @@ class what_if_view final : public view {
   }
 
   void add_commands(const command_home& home) override {
-    home.commands.add({.id = "what_if.open",
-                       .title = "Try other allocator settings",
-                       .group = "Memory",
-                       .icon = icon::chart,
-                       .run = [&commands = home.commands](const argument&) { commands.invoke("panel.focus.What if"); },
-                       .enabled = [&state = home.state] { return state.ready(); }});
-    home.commands.add({.id = "what_if.stop",
-                       .title = "Stop replay",
-                       .group = "Memory",
-                       .icon = icon::stop,
-                       .run = [this](const argument&) { replay_->stop(); },
-                       .enabled = [this] { return replay_->replaying(); }});
-    home.commands.add({.id = "what_if.replay",
-                       .icon = icon::play,
-                       .run = [this](const argument&) { replay_->resume(); },
-                       .enabled = [this] { return replay_->stopped(); }});
+    static constexpr command_row<acts_on<what_if_view>> rows[] = {
+        {.id = "what_if.stop",
+         .title = "Stop replay",
+         .group = "Memory",
+         .icon = icon::stop,
+         .run = [](auto& at, auto&) { at.self.replay_->stop(); },
+         .enabled = [](auto& at) { return at.self.replay_->replaying(); }},
+        {.id = "what_if.replay",
+         .icon = icon::play,
+         .run = [](auto& at, auto&) { at.self.replay_->resume(); },
+         .enabled = [](auto& at) { return at.self.replay_->stopped(); }}};
+    home.commands.add(rows, acts_on<what_if_view>{home, *this});
   }
 
   void draw(view_context& with) override {
@@ -185,66 +184,12 @@ class what_if_view final : public view {
     return (bytes > native ? "+" : "-") + format_bytes(by);
   }
 
-  /// Draws the curves.
   void draw_chart(const view_context& with, const query::what_if_curves& curves, const replayed_allocator& allocator,
-                  ImVec2 size) const {
-    const ImVec2 corner = ImGui::GetCursorScreenPos();
-    ImGui::InvisibleButton("##chart", {std::max(size.x, 1.0F), std::max(size.y, 1.0F)});
-    const bool hovered = ImGui::IsItemHovered();
-    panel_context_menu(with);
-    std::uint64_t highest = 0;
-    for (std::size_t i = 0; i < allocator.policies.size(); ++i)
-      if (!is_hidden(i)) highest = std::max(highest, allocator.policies[i].metrics.peak_reserved);
-    const time_chart at =
-        begin_time_chart(with, corner, size, curves.span, static_cast<double>(highest), format::value_unit::bytes);
-    if (!at.fits(with)) return;
-    const draw::rectangle& area = at.area;
-    ImDrawList& list = *ImGui::GetWindowDrawList();
-    list.PushClipRect({area.min.x, area.min.y - 2}, {area.max.x, area.max.y + 2}, true);
-    for (std::size_t i = allocator.policies.size(); i-- > 0;)
-      if (!is_hidden(i) && i != hovered_row_) draw_curve(with, at, curves, allocator.policies[i], i);
-    if (hovered_row_ < allocator.policies.size() && !is_hidden(hovered_row_))
-      draw_curve(with, at, curves, allocator.policies[hovered_row_], hovered_row_);
-    list.PopClipRect();
-    if (hovered && area.contains(ImGui::GetMousePos())) draw_tip(with, at, curves, allocator, list);
-  }
-
-  void draw_curve(const view_context& with, const time_chart& at, const query::what_if_curves& curves,
-                  const replayed_policy& policy, std::size_t which) const {
-    const bool dimmed = hovered_row_ != none && hovered_row_ != which;
-    const ImU32 colour = policy_colour(which, with.colours);
-    draw_reserved(at, curves, policy, dimmed ? mix(colour, with.colours.background, 0.7F) : colour,
-                  with.px(hovered_row_ == which ? 2.5F : 1.5F));
-  }
-
-  void draw_tip(const view_context& with, const time_chart& at, const query::what_if_curves& curves,
-                const replayed_allocator& allocator, ImDrawList& list) const {
-    const float x = std::floor(ImGui::GetMousePos().x);
-    const std::size_t part = replayed_part_at(curves, at.time_at(x)).value_or(query::what_if_curves::parts - 1);
-    list.AddLineV(x, at.area.min.y, at.area.max.y, with.colours.muted);
-    std::vector<std::size_t> order;
-    for (std::size_t i = 0; i < allocator.policies.size(); ++i)
-      if (!is_hidden(i) && part < allocator.policies[i].reserved.size()) order.push_back(i);
-    // Sort by the order of the curves from top to bottom.
-    std::stable_sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-      return allocator.policies[a].reserved[part] > allocator.policies[b].reserved[part];
-    });
-    for (const std::size_t i : order)
-      list.AddCircleFilled({x, at.to_y(static_cast<double>(allocator.policies[i].reserved[part]))}, with.px(3),
-                           policy_colour(i, with.colours));
-    if (!begin_tip(with)) return;
-    ImGui::TextDisabled("%s", ("reserved at " + format_moment(get_replayed_time(curves, part))).c_str());
-    float wide = 0;
-    for (const std::size_t i : order)
-      wide = std::max(wide, ImGui::CalcTextSize(setting_name(allocator.policies[i].policy).c_str()).x);
-    for (const std::size_t i : order) {
-      swatch(with, policy_colour(i, with.colours));
-      const float begin = ImGui::GetCursorPosX();
-      ImGui::TextUnformatted(setting_name(allocator.policies[i].policy).c_str());
-      ImGui::SameLine(begin + wide + with.px(16));
-      ImGui::TextUnformatted(format_bytes(allocator.policies[i].reserved[part]).c_str());
-    }
-    end_tip();
+                  ImVec2 size) {
+    const auto highlighted =
+        hovered_row_ != none && !is_hidden(hovered_row_) ? std::optional(hovered_row_) : std::nullopt;
+    chart_model model = make_what_if_model(curves, allocator, hidden_, highlighted, with.colours);
+    charts_.draw(with, "##chart", model, size);
   }
 
   [[nodiscard]] bool is_hidden(std::size_t policy) const { return policy < hidden_.size() && hidden_[policy]; }
@@ -260,6 +205,7 @@ class what_if_view final : public view {
   std::vector<bool> hidden_;        ///< Indexed by policy: the user has hidden its curve.
   std::size_t hovered_row_ = none;  ///< Index of the policy whose table row is under the mouse.
   view_tables tables_;
+  view_charts charts_;
 };
 
 }  // namespace

@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "app/gui/views/parts/panel_parts.hpp"
+#include "core/base/format.hpp"
 
 namespace sluice::gui {
 
@@ -65,21 +65,67 @@ time_ns get_replayed_time(const query::what_if_curves& curves, std::size_t part)
   return curves.span.begin + static_cast<time_ns>(share * static_cast<double>(curves.span.length()));
 }
 
-void draw_reserved(const time_chart& at, const query::what_if_curves& curves, const query::replayed_policy& policy,
-                   ImU32 colour, float thickness) {
-  static thread_local std::vector<ImVec2> points;
-  points.clear();
-  const auto get_time = [&](std::size_t part) { return get_replayed_time(curves, part); };
-  for (std::size_t part = 0; part < policy.reserved.size(); ++part) {
-    if (get_time(part + 1) < at.span.begin || get_time(part) > at.span.end) continue;
-    const float y = at.to_y(static_cast<double>(policy.reserved[part]));
-    if (points.empty() || points.back().y != y) points.emplace_back(at.to_x(get_time(part)), y);
-    points.emplace_back(at.to_x(get_time(part + 1)), y);
-    const std::size_t count = points.size();
-    if (count > 2 && points[count - 3].y == y) points.erase(points.end() - 2);
+chart_series make_reserved_curve(const query::what_if_curves& curves, const query::replayed_policy& policy,
+                                 time_ns origin, ImU32 colour) {
+  chart_series curve;
+  curve.look = series_look::steps;
+  curve.colour = colour;
+  const auto place = [&](std::size_t part) { return static_cast<double>(get_replayed_time(curves, part) - origin); };
+  for (std::size_t part = 0; part < policy.reserved.size(); ++part)
+    add_joined(curve.points,
+               {.begin = place(part), .end = place(part + 1), .high = static_cast<double>(policy.reserved[part])});
+  return curve;
+}
+
+namespace {
+
+chart_tip describe_reserved(const query::what_if_curves& curves, const query::replayed_allocator& allocator,
+                            std::vector<std::size_t> shown, time_ns time, const theme& colours) {
+  const std::size_t part = replayed_part_at(curves, time).value_or(query::what_if_curves::parts - 1);
+  std::erase_if(shown, [&](std::size_t i) { return part >= allocator.policies[i].reserved.size(); });
+  // Sort by the order of the curves from top to bottom.
+  std::stable_sort(shown.begin(), shown.end(), [&](std::size_t a, std::size_t b) {
+    return allocator.policies[a].reserved[part] > allocator.policies[b].reserved[part];
+  });
+  chart_tip tip;
+  tip.hint("reserved at " + format_moment(get_replayed_time(curves, part)));
+  for (const std::size_t i : shown)
+    tip.field(setting_name(allocator.policies[i].policy), format_bytes(allocator.policies[i].reserved[part]),
+              policy_colour(i, colours));
+  return tip;
+}
+
+}  // namespace
+
+chart_model make_what_if_model(const query::what_if_curves& curves, const query::replayed_allocator& allocator,
+                               const std::vector<bool>& hidden, std::optional<std::size_t> highlighted,
+                               const theme& colours) {
+  chart_model model;
+  model.x = make_time_axis(curves.span);
+  model.y = {.unit = format::value_unit::bytes};
+  model.crosshair = true;
+  std::vector<std::size_t> shown;
+  double highest = 0;
+  for (std::size_t i = 0; i < allocator.policies.size(); ++i) {
+    if (i < hidden.size() && hidden[i]) continue;
+    shown.push_back(i);
+    highest = std::max(highest, static_cast<double>(allocator.policies[i].metrics.peak_reserved));
   }
-  ImGui::GetWindowDrawList()->AddPolyline(points.data(), static_cast<int>(points.size()), colour, thickness,
-                                          ImDrawFlags_None);
+  model.y.high = std::max(highest * 1.02, 1.0);
+  const auto add = [&](std::size_t i) {
+    const bool dimmed = highlighted && *highlighted != i;
+    const ImU32 colour = policy_colour(i, colours);
+    model.series.push_back(make_reserved_curve(curves, allocator.policies[i], curves.span.begin,
+                                               dimmed ? mix(colour, colours.background, 0.7F) : colour));
+    if (highlighted == i) model.series.back().thickness = 2.5F;
+  };
+  for (auto each = shown.rbegin(); each != shown.rend(); ++each)
+    if (highlighted != *each) add(*each);
+  if (highlighted && std::find(shown.begin(), shown.end(), *highlighted) != shown.end()) add(*highlighted);
+  model.tip = [&curves, &allocator, &colours, shown, axis = model.x](const chart_pointer& pointer) {
+    return describe_reserved(curves, allocator, shown, axis.time(pointer.x), colours);
+  };
+  return model;
 }
 
 }  // namespace sluice::gui

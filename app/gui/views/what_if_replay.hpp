@@ -6,11 +6,10 @@
 #include <string>
 #include <vector>
 
+#include "app/gui/views/chart/chart_model.hpp"
 #include "app/gui/views/parts/view.hpp"
 
 namespace sluice::gui {
-
-struct time_chart;
 
 /// The replay of the requests to the recording's allocators under other settings. The panels that show the replay share
 /// one object, so that it is computed only once.
@@ -51,8 +50,16 @@ class what_if_replay {
 /// The time at which a part of `curves.span` starts.
 [[nodiscard]] time_ns get_replayed_time(const query::what_if_curves& curves, std::size_t part);
 
-/// Draws a policy's reserved bytes into `at`, whose time range may differ from that of the replay. O(parts).
-void draw_reserved(const time_chart& at, const query::what_if_curves& curves, const query::replayed_policy& policy,
-                   ImU32 colour, float thickness);
+/// A policy's reserved bytes as a curve. `origin`: the time at position 0 of the chart's axis. O(parts).
+[[nodiscard]] chart_series make_reserved_curve(const query::what_if_curves& curves,
+                                               const query::replayed_policy& policy, time_ns origin, ImU32 colour);
+
+/// The chart of an allocator's reserved memory under each policy, in reverse order, so that the current setting is in
+/// front. `hidden`: true for each policy to leave out; may be shorter. `highlighted`: a policy that is in front while
+/// the others are dimmed. The arguments except `hidden` must outlive the model.
+[[nodiscard]] chart_model make_what_if_model(const query::what_if_curves& curves,
+                                             const query::replayed_allocator& allocator,
+                                             const std::vector<bool>& hidden, std::optional<std::size_t> highlighted,
+                                             const theme& colours);
 
 }  // namespace sluice::gui

@@ -112,6 +112,8 @@ std::string value(double amount, value_unit unit) {
 }
 
 std::string axis_value(double amount, value_unit unit) {
+  if (unit == value_unit::none && amount >= 1000 && amount < 1e6 && amount == std::floor(amount))
+    return format_count(static_cast<std::uint64_t>(amount));
   std::string label = value(amount, unit);
   const auto dot = label.find('.');
   if (dot == std::string::npos) return label;
@@ -255,6 +257,31 @@ value_axis value_ticks(double maximum, value_unit unit, int wanted) {
     axis.ticks.push_back({i * step, axis_value(i * step, unit)});
   }
   return axis;
+}
+
+std::vector<tick> log_ticks(double low, double high, value_unit unit, int wanted) {
+  std::vector<tick> ticks;
+  const auto add = [&](double at) {
+    if (at >= low * (1 - 1e-9) && at <= high * (1 + 1e-9)) ticks.push_back({at, axis_value(at, unit)});
+  };
+  const bool binary = unit == value_unit::bytes;
+  const double base = binary ? 2 : 10;
+  const double powers = std::log(high / low) / std::log(base);
+  int stride = 1;
+  for (const int each : {1, 2, 3, 5, 10, 20}) {
+    stride = each;
+    if (powers / each <= std::max(wanted, 1)) break;
+  }
+  const int first = static_cast<int>(std::floor(std::log(low) / std::log(base) + 1e-9));
+  const int last = static_cast<int>(std::ceil(std::log(high) / std::log(base) - 1e-9));
+  const bool fine = !binary && powers * 3 <= std::max(wanted, 4);
+  for (int power = first; power <= last; ++power) {
+    if (power % stride != 0) continue;
+    add(std::pow(base, power));
+    if (fine) add(2 * std::pow(base, power)), add(5 * std::pow(base, power));
+  }
+  if (ticks.empty()) add(low), add(high);
+  return ticks;
 }
 
 }  // namespace sluice::gui::format

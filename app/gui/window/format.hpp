@@ -36,6 +36,9 @@ struct value_axis {
   std::vector<tick> ticks;  ///< The labelled lines, without that at zero.
 };
 [[nodiscard]] value_axis value_ticks(double maximum, value_unit unit, int wanted);
+/// The labels of a logarithmic axis from `low` (positive) to `high`, about `wanted` of them: at powers of two for bytes,
+/// otherwise at powers of ten and, if the axis is short, at 2 and 5 times these. At the ends if none is inside.
+[[nodiscard]] std::vector<tick> log_ticks(double low, double high, value_unit unit, int wanted);
 [[nodiscard]] std::string value(double amount, value_unit unit);
 /// Formats a value without trailing zeros, because on an axis "2 GiB" is as good as "2.00 GiB".
 [[nodiscard]] std::string axis_value(double amount, value_unit unit);

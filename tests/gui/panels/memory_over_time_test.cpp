@@ -9,7 +9,6 @@
 #include "core/query/engine/engine.hpp"
 #include "core/query/results/panels/memory_groups.hpp"
 #include "imgui_internal.h"
-#include "tests/core/recordings/replayed_program.hpp"
 #include "tests/core/recordings/torch_program.hpp"
 #include "tests/gui/panels/panel_rows.hpp"
 #include "tests/gui/window_fixture.hpp"
@@ -100,32 +99,6 @@ class memory_over_time_panel : public window_test {
     return best;
   }
 };
-
-TEST_F(memory_over_time_panel, has_the_peak_of_the_report_and_who_held_it) {
-  use([&](ImGuiTestContext& user) {
-    open_panel(user);
-    choose(user, "##by", "by line");
-    app().invoke("timeline.fit");
-    user.MouseTeleportToPos({4, 4});  // Away from the chart: otherwise the list describes the group under the mouse.
-    user.Yield(3);
-    settle(user);
-    const metrics::memory_peak peak = shown();
-    const auto groups =
-        engine()
-            .ask_now(query::memory_groups_query{app().state().active()->span, 400, query::memory_grouping::line,
-                                                peak.layer, peak.device, peak.kind})
-            .value();
-    EXPECT_EQ(groups->peak, peak.bytes);
-    const std::string words = read(user);
-    EXPECT_NE(words.find("Peak " + format_bytes(peak.bytes)), std::string::npos) << words;
-    EXPECT_NE(words.find(format_bytes(groups->peak) + ", the highest shown"), std::string::npos) << words;
-    ASSERT_FALSE(groups->groups.empty());
-    for (const query::memory_group& each : groups->groups) {
-      EXPECT_NE(words.find(each.label), std::string::npos) << each.label << " in\n" << words;
-      EXPECT_NE(words.find(format_bytes(each.at_peak)), std::string::npos) << each.label << " in\n" << words;
-    }
-  });
-}
 
 TEST_F(memory_over_time_panel, goes_to_the_peak) {
   use([&](ImGuiTestContext& user) {
@@ -220,42 +193,6 @@ TEST_F(memory_over_time_panel, limits_the_list_of_blocks_to_what_the_chosen_grou
   });
 }
 
-TEST_F(memory_over_time_panel, draws_what_the_allocator_would_have_reserved_as_the_panel_what_if_has_it) {
-  use([&](ImGuiTestContext& user) {
-    {
-      testing::recording recorded;
-      testing::replayed_program program(recorded);
-      testing::grow_slowly(program, 30);
-      recorded.close();
-      std::filesystem::copy_file(recorded.path(), path, std::filesystem::copy_options::overwrite_existing);
-    }
-    open_panel(user);
-    choose(user, "##by", "by layer");
-    app().invoke("memory_over_time.what_if", std::string("expandable_segments:True"));
-    user.Yield(3);
-    settle(user);
-    const auto curves = engine().ask_now(query::what_if_query{}).value();
-    ASSERT_EQ(curves->allocators.size(), 1U);
-    const auto& policies = curves->allocators[0].policies;
-    const auto policy = std::find_if(policies.begin(), policies.end(),
-                                     [](const auto& each) { return each.policy == "expandable_segments:True"; });
-    ASSERT_NE(policy, policies.end());
-    const time_ns time = curves->span.begin + curves->span.length() / 2;
-    app().invoke("moment.set", time_range{time, time});
-    user.MouseTeleportToPos({4, 4});
-    user.Yield(3);
-    const std::string words = read(user);
-    EXPECT_NE(words.find("Reserved with"), std::string::npos) << words;
-    EXPECT_NE(words.find("expandable_segments:True"), std::string::npos) << words;
-    EXPECT_NE(words.find(format_bytes(policy->reserved.at(query::what_if_curves::parts / 2))), std::string::npos)
-        << words;
-    take_picture(user, "memory over time, reserved if");
-    app().invoke("memory_over_time.what_if", std::string("expandable_segments:True"));
-    user.Yield(3);
-    EXPECT_EQ(read(user).find("Reserved with"), std::string::npos);
-  });
-}
-
 TEST_F(memory_over_time_panel, follows_the_timeline_and_zooms_it) {
   use([&](ImGuiTestContext& user) {
     open_panel(user);
@@ -290,7 +227,7 @@ TEST_F(memory_over_time_panel, goes_to_an_allocation_that_failed) {
     ASSERT_FALSE(report->failures.empty());
     const auto done = [&] { return app().state().selected().kind == gui::selection_kind::event; };
     for (float x = area.Max.x - 8; x > area.Min.x && !done(); x -= 4) {
-      user.MouseTeleportToPos({x, area.Min.y + 18});
+      user.MouseTeleportToPos({x, area.Min.y + 9});
       user.Yield(2);
       if (ImGui::GetMouseCursor() != ImGuiMouseCursor_Hand) continue;
       user.MouseClick(0);

@@ -1,12 +1,16 @@
 // What panels list, without a display.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/what_if_replay.hpp"
 #include "core/base/format.hpp"
 #include "core/metrics/base/code_place.hpp"
 #include "core/metrics/base/link_share.hpp"
+#include "core/query/results/panels/durations.hpp"
 #include "core/query/results/panels/idle_gaps.hpp"
+#include "core/query/results/panels/memory_groups.hpp"
 #include "core/query/results/panels/transfers.hpp"
 #include "core/trace/model/names.hpp"
 #include "tests/core/recordings/replayed_program.hpp"
@@ -157,6 +161,82 @@ TEST_F(panel_words, of_statistics_name_each_of_a_few_devices) {
   const std::string words = read(gui::make_statistics_view());
   expect(words, "GPU 0, driver, device");
   expect(words, "GPU 1, driver, device");
+}
+
+TEST_F(panel_words, of_durations_say_how_long_kernels_take) {
+  const std::string words = read(gui::make_statistics_view(), {{"statistics.durations", {}}});
+  const auto histogram = engine().ask_now(query::durations_query{span(), trace::row_type::kernel, {}, {}, {}}).value();
+  ASSERT_GT(histogram->count, 0U);
+  expect(words, format_some(histogram->count, "kernel"));
+  expect(words, "median " + format_time(histogram->median));
+  expect(words, "99 % within " + format_time(histogram->percentile99));
+  expect(words, "longest " + format_time(histogram->longest));
+}
+
+TEST_F(panel_words, of_durations_are_about_events_like_the_selected_one) {
+  open();
+  const auto copies = engine().ask_now(query::durations_query{span(), trace::row_type::transfer, {}, {}, {}}).value();
+  ASSERT_FALSE(copies->bars.empty());
+  const trace::event_id one = copies->bars.back().longest;
+  state.select({state.active()->id, gui::selection_kind::event, trace::raw(one)});
+  const std::string words = read(gui::make_statistics_view(), {{"statistics.durations", {}}});
+  const auto alike = engine().ask_now(query::durations_query{span(), trace::row_type::kernel, {}, one, {}}).value();
+  expect(words, format_count(alike->count) + " copies");
+  expect(words, "median " + format_time(alike->median));
+}
+
+TEST_F(panel_words, of_statistics_offer_no_steps_where_there_are_none) {
+  record([](testing::recording& recorded) {
+    recorded.standard_tables();
+    recorded.add_kernel(0, 100, "x");
+  });
+  const std::string words = read(gui::make_statistics_view());
+  EXPECT_EQ(words.find("per step"), std::string::npos) << words;
+}
+
+TEST_F(panel_words, of_memory_over_time_have_the_peak_of_the_report_and_who_held_it) {
+  const std::string words = read(gui::make_memory_over_time_view(std::make_shared<gui::what_if_replay>()),
+                                 {{"memory_over_time.by", std::string("by line")}});
+  const auto report = engine().ask_now(query::report_query{}).value();
+  const auto inner = std::find_if(report->peaks.rbegin(), report->peaks.rend(), [](const auto& each) {
+    return each.device != trace::device_id::none && each.layer == trace::layer::pool;
+  });
+  ASSERT_NE(inner, report->peaks.rend());
+  const auto groups = engine()
+                          .ask_now(query::memory_groups_query{span(), 400, query::memory_grouping::line, inner->layer,
+                                                              inner->device, inner->kind})
+                          .value();
+  EXPECT_EQ(groups->peak, inner->bytes);
+  expect(words, "Peak " + format_bytes(inner->bytes));
+  expect(words, format_bytes(groups->peak) + ", the highest shown");
+  ASSERT_FALSE(groups->groups.empty());
+  for (const query::memory_group& each : groups->groups) {
+    expect(words, each.label);
+    expect(words, format_bytes(each.at_peak));
+  }
+}
+
+TEST_F(panel_words, of_memory_over_time_say_what_an_allocator_would_have_reserved) {
+  record([](testing::recording& recorded) {
+    testing::replayed_program program(recorded);
+    testing::grow_slowly(program, 30);
+  });
+  open();
+  const auto curves = engine().ask_now(query::what_if_query{}).value();
+  ASSERT_EQ(curves->allocators.size(), 1U);
+  const auto& policies = curves->allocators[0].policies;
+  const auto policy = std::find_if(policies.begin(), policies.end(),
+                                   [](const auto& each) { return each.policy == "expandable_segments:True"; });
+  ASSERT_NE(policy, policies.end());
+  state.set_moment(curves->span.begin + curves->span.length() / 2);
+  const auto make = [] { return gui::make_memory_over_time_view(std::make_shared<gui::what_if_replay>()); };
+  const std::string by_layer = "by layer";
+  EXPECT_EQ(read(make(), {{"memory_over_time.by", by_layer}}).find("Reserved with"), std::string::npos);
+  const std::string words =
+      read(make(), {{"memory_over_time.by", by_layer}, {"memory_over_time.what_if", policy->policy}});
+  expect(words, "Reserved with");
+  expect(words, "expandable_segments:True");
+  expect(words, format_bytes(policy->reserved.at(query::what_if_curves::parts / 2)));
 }
 
 }  // namespace

@@ -4,12 +4,14 @@
 #include <algorithm>
 #include <filesystem>
 
+#include "app/gui/views/statistics/duration_chart.hpp"
 #include "core/base/format.hpp"
 #include "core/query/engine/engine.hpp"
 #include "core/query/results/panels/durations.hpp"
 #include "core/query/results/panels/step_statistics.hpp"
 #include "tests/core/recordings/steps_program.hpp"
 #include "tests/gui/panels/panel_rows.hpp"
+#include "tests/gui/panels/placed_chart.hpp"
 #include "tests/gui/window_fixture.hpp"
 
 namespace sluice::test {
@@ -39,9 +41,11 @@ class statistics_panel : public window_test {
   }
   /// The middle of bar number `bar` in the chart of durations.
   ImVec2 place_of_bar(ImGuiTestContext& user, const query::duration_histogram& histogram, std::size_t bar) {
-    const ImRect chart = user.ItemInfo("//Statistics/**/##durations").RectFull;
-    const float wide = chart.GetWidth() / static_cast<float>(histogram.bars.size());
-    return {chart.Min.x + (static_cast<float>(bar) + 0.5F) * wide, chart.GetCenter().y};
+    gui::chart_model model = gui::make_durations_model(histogram, gui::get_theme(gui::theme_kind::dark));
+    model.offers_scales = model.fit(gui::value_scale::clipped) == gui::value_scale::clipped;
+    const gui::chart_layout at = find_chart(user, "//Statistics/**/##durations", model);
+    const gui::chart_point& point = model.series.at(0).points.at(bar);
+    return {(at.to_x(point.begin) + at.to_x(point.end)) * 0.5F, at.area.max.y - 4};
   }
   std::uint64_t selected() {
     return app().state().selected().kind == gui::selection_kind::event ? app().state().selected().id : 0;
@@ -89,20 +93,6 @@ TEST_F(statistics_panel, shows_one_of_many_devices_and_another_when_it_is_chosen
   });
 }
 
-TEST_F(statistics_panel, says_how_long_kernels_take) {
-  use([&](ImGuiTestContext& user) {
-    open_durations(user);
-    const query::duration_histogram histogram = durations(trace::row_type::kernel);
-    ASSERT_GT(histogram.count, 0U);
-    const std::string words = read(user);
-    for (const std::string& each :
-         {format_some(histogram.count, "kernel"), "median " + format_time(histogram.median),
-          "99 % within " + format_time(histogram.percentile99), "longest " + format_time(histogram.longest)})
-      EXPECT_NE(words.find(each), std::string::npos) << each << " in\n" << words;
-    take_picture(user, "durations");
-  });
-}
-
 TEST_F(statistics_panel, selects_the_longest_of_a_bar_and_steps_on) {
   use([&](ImGuiTestContext& user) {
     open_durations(user);
@@ -123,38 +113,6 @@ TEST_F(statistics_panel, selects_the_longest_of_a_bar_and_steps_on) {
     settle(user);
     EXPECT_EQ(selected(), trace::raw(next->next->event));
     EXPECT_NE(selected(), trace::raw(fullest->longest));
-  });
-}
-
-TEST_F(statistics_panel, tells_of_events_like_the_one_that_is_selected) {
-  use([&](ImGuiTestContext& user) {
-    open_durations(user);
-    const query::duration_histogram copies = durations(trace::row_type::transfer);
-    ASSERT_FALSE(copies.bars.empty());
-    const trace::event_id one = copies.bars.back().longest;
-    app().invoke("selection.set",
-                 gui::selection{app().state().active()->id, gui::selection_kind::event, trace::raw(one)});
-    app().invoke("statistics.durations");
-    user.Yield(6);
-    settle(user);
-    const query::duration_histogram alike = durations(trace::row_type::kernel, one);
-    const std::string words = read(user);
-    EXPECT_NE(words.find(format_count(alike.count) + " copies"), std::string::npos) << words;
-    EXPECT_NE(words.find("median " + format_time(alike.median)), std::string::npos) << words;
-  });
-}
-
-TEST_F(statistics_panel, offers_no_steps_where_there_are_none) {
-  use([&](ImGuiTestContext& user) {
-    testing::recording recorded;
-    recorded.standard_tables();
-    recorded.add_kernel(0, 100, "x");
-    recorded.close();
-    std::filesystem::copy_file(recorded.path(), path, std::filesystem::copy_options::overwrite_existing);
-    open_sample(user);
-    app().invoke("panel.focus.Statistics");
-    user.Yield(6);
-    EXPECT_EQ(read(user).find("per step"), std::string::npos);
   });
 }
 

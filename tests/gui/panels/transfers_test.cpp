@@ -1,11 +1,13 @@
 // The panel of copies, in a real window.
 #include <gtest/gtest.h>
 
+#include "app/gui/views/transfers/copy_chart.hpp"
 #include "core/base/format.hpp"
 #include "core/metrics/base/code_place.hpp"
 #include "core/query/engine/engine.hpp"
 #include "core/query/results/panels/transfers.hpp"
 #include "tests/gui/panels/panel_rows.hpp"
+#include "tests/gui/panels/placed_chart.hpp"
 #include "tests/gui/window_fixture.hpp"
 
 namespace sluice::test {
@@ -52,24 +54,15 @@ TEST_F(transfers_panel, shows_one_direction_when_it_is_clicked) {
 TEST_F(transfers_panel, selects_the_copy_of_a_dot) {
   use([&](ImGuiTestContext& user) {
     open_panel(user);
-    const ImRect chart = user.ItemInfo("//Transfers/##chart").RectFull;
-    ASSERT_GT(chart.GetWidth(), 100);
-    // All copies move 16 MB at 53.3 GB/s. The axes range from 8 MiB to 128 MiB and from 10 to 100 GB/s.
-    const ImVec2 dot{chart.Min.x + 65 + 0.23F * (chart.GetWidth() - 75),
-                     chart.Max.y - 20 - 0.727F * (chart.GetHeight() - 44)};
-    const auto tip_is_shown = [] {
-      const ImGuiWindow* tip = ImGui::FindWindowByName("##Tooltip_00");
-      return tip != nullptr && tip->Active && !tip->Hidden;
-    };
-    bool found = false;
-    for (float y = dot.y - 18; y < dot.y + 20 && !found; y += 6)
-      for (float x = dot.x - 24; x < dot.x + 26 && !found; x += 8) {
-        user.MouseTeleportToPos({x, y});
-        user.Yield(2);
-        found = tip_is_shown();
-      }
-    ASSERT_TRUE(found);
-    EXPECT_NE(read(user).find(format_rate(table()->cells[0].rate)), std::string::npos);
+    const auto copies = table();
+    const auto report = engine().ask_now(query::report_query{}).value();
+    const gui::chart_model model =
+        gui::make_copies_model(*copies, report->whole, std::nullopt, gui::get_theme(gui::theme_kind::dark));
+    const gui::chart_layout at = find_chart(user, "//Transfers/##chart", model);
+    const metrics::copy_cell& cell = copies->cells.at(0);
+    user.MouseTeleportToPos({at.to_x(static_cast<double>(cell.size)), at.to_y(cell.rate)});
+    user.Yield(4);
+    EXPECT_NE(read(user).find(format_rate(cell.rate)), std::string::npos);
     user.MouseClick(0);
     user.Yield(3);
     EXPECT_EQ(app().state().selected().kind, gui::selection_kind::event);

@@ -22,12 +22,13 @@ std::vector<const command*> matching_commands(const command_registry& commands, 
 }  // namespace
 
 void command_palette::add_commands(command_registry& commands) {
-  commands.add({.id = "window.palette",
-                .title = "Find command...",
-                .group = "View",
-                .icon = icon::search,
-                .keys = {ImGuiMod_Ctrl | ImGuiKey_P},
-                .run = [this](const argument&) { open(); }});
+  static constexpr command_row<command_palette*> rows[] = {{.id = "window.palette",
+                                                            .title = "Find command...",
+                                                            .group = "View",
+                                                            .icon = icon::search,
+                                                            .keys = {ImGuiMod_Ctrl | ImGuiKey_P},
+                                                            .run = [](auto& at, auto&) { at->open(); }}};
+  commands.add(rows, this);
 }
 
 void command_palette::open() {

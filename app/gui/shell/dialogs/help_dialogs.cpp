@@ -12,17 +12,20 @@
 namespace sluice::gui {
 
 void help_dialogs::add_commands(command_registry& commands) {
-  commands.add({.id = "help.keys",
-                .title = "Keyboard and mouse",
-                .group = "Help",
-                .keys = {ImGuiKey_F1, ImGuiMod_Shift | ImGuiKey_Slash},
-                .run = [this](const argument&) { keys_.toggle(); }});
-  commands.add({.id = "help.words", .title = "Glossary", .group = "Help", .run = [this](const argument&) {
-                  glossary_open_ = !glossary_open_;
-                }});
-  commands.add({.id = "help.about", .title = "About Sluice", .group = "Help", .run = [this](const argument&) {
-                  about_open_ = true;
-                }});
+  static constexpr command_row<help_dialogs*> rows[] = {
+      {.id = "help.keys",
+       .title = "Keyboard and mouse",
+       .group = "Help",
+       .keys = {ImGuiKey_F1, ImGuiMod_Shift | ImGuiKey_Slash},
+       .run = [](auto& at, auto&) { at->keys_.toggle(); }},
+      {.id = "help.words",
+       .title = "Glossary",
+       .group = "Help",
+       .run = [](auto& at, auto&) { at->glossary_open_ = !at->glossary_open_; }},
+      {.id = "help.about", .title = "About Sluice", .group = "Help", .run = [](auto& at, auto&) {
+         at->about_open_ = true;
+       }}};
+  commands.add(rows, this);
 }
 
 bool help_dialogs::close_one() {

@@ -37,95 +37,93 @@ std::string content_saver::name_to_save() const {
 }
 
 void content_saver::add_commands(command_registry& commands) {
-  add_picture_commands(commands);
-  add_table_commands(commands);
-  // Used by views that ask for a path themselves. In the argument, the table's name is the file name, and its text is
-  // the id of the command that gets the path.
-  commands.add({.id = "file.ask_path", .run = [this](const argument& with) {
-                  if (const auto* asked = std::get_if<table_text>(&with))
-                    choosers_.ask_where_to_save(asked->name, asked->csv);
-                }});
+  static constexpr auto has_document = [](auto& at) { return at->session_.active() != nullptr; };
+  static constexpr command_row<content_saver*> rows[] = {
+      {.id = "file.save_picture",
+       .title = "Save window as picture...",
+       .group = "File",
+       .words = "export png image screenshot",
+       .keys = {ImGuiMod_Ctrl | ImGuiMod_Shift | ImGuiKey_S},
+       .run =
+           [](auto& at, auto& with) {
+             const auto* path = std::get_if<std::string>(&with);
+             if (path == nullptr)
+               return at->choosers_.ask_where_to_save(at->name_to_save() + ".png", "file.save_picture");
+             at->picture_ = {*path, {}, {}};
+           }},
+      // Saves one panel, whose name is the argument. The command that follows gets the path.
+      {.id = "panel.save_picture",
+       .run =
+           [](auto& at, auto& with) {
+             if (const auto* panel = std::get_if<std::string>(&with)) at->ask_for_picture_of(*panel);
+           },
+       .enabled = has_document},
+      {.id = "panel.save_picture_as",
+       .run =
+           [](auto& at, auto& with) {
+             const auto* path = std::get_if<std::string>(&with);
+             const ImGuiWindow* panel = ImGui::FindWindowByName(at->panel_to_save_.c_str());
+             if (path == nullptr || panel == nullptr) return;
+             const ImRect area = panel->Rect();
+             at->picture_ = {*path, area.Min, area.Max};
+           },
+       .enabled = has_document},
+      {.id = "panel.copy_text",
+       .run =
+           [](auto& at, auto& with) {
+             if (const auto* panel = std::get_if<std::string>(&with)) at->panel_to_copy_ = *panel;
+           },
+       .enabled = has_document},
+      {.id = "row.copy",
+       .title = "Copy",
+       .group = "Edit",
+       .keys = {ImGuiMod_Ctrl | ImGuiKey_C, ImGuiMod_Ctrl | ImGuiKey_Insert},
+       .enabled = has_document},
+      {.id = "row.select_all",
+       .title = "Select all rows",
+       .group = "Edit",
+       .keys = {ImGuiMod_Ctrl | ImGuiKey_A},
+       .enabled = has_document},
+      {.id = "table.save_focused",
+       .title = "Save table as CSV...",
+       .group = "File",
+       .words = "export",
+       .enabled = has_document},
+      {.id = "table.save",
+       .run =
+           [](auto& at, auto& with) {
+             if (const auto* table = std::get_if<table_text>(&with)) at->ask_for_file_of(*table);
+           },
+       .enabled = has_document},
+      {.id = "table.save_as",
+       .run =
+           [](auto& at, auto& with) {
+             if (const auto* path = std::get_if<std::string>(&with)) at->save_table(*path);
+           },
+       .enabled = [](auto& at) { return !at->table_to_save_.empty(); }},
+      // Used by views that ask for a path themselves. In the argument, the table's name is the file name, and its text is
+      // the id of the command that gets the path.
+      {.id = "file.ask_path", .run = [](auto& at, auto& with) {
+         if (const auto* asked = std::get_if<table_text>(&with))
+           at->choosers_.ask_where_to_save(asked->name, asked->csv);
+       }}};
+  commands.add(rows, this);
 }
 
-void content_saver::add_picture_commands(command_registry& commands) {
-  const auto has_document = [this] { return session_.active() != nullptr; };
-  commands.add({.id = "file.save_picture",
-                .title = "Save window as picture...",
-                .group = "File",
-                .words = "export png image screenshot",
-                .keys = {ImGuiMod_Ctrl | ImGuiMod_Shift | ImGuiKey_S},
-                .run = [this](const argument& with) {
-                  if (const auto* path = std::get_if<std::string>(&with)) {
-                    picture_ = {*path, {}, {}};
-                  } else {
-                    choosers_.ask_where_to_save(name_to_save() + ".png", "file.save_picture");
-                  }
-                }});
-  // Saves one panel, whose name is the argument. The command that follows gets the path.
-  commands.add({.id = "panel.save_picture",
-                .run =
-                    [this](const argument& with) {
-                      const auto* panel = std::get_if<std::string>(&with);
-                      if (panel == nullptr) return;
-                      panel_to_save_ = *panel;
-                      choosers_.ask_where_to_save(name_to_save() + "-" + file_name_for(*panel) + ".png",
-                                                  "panel.save_picture_as");
-                    },
-                .enabled = has_document});
-  commands.add({.id = "panel.save_picture_as",
-                .run =
-                    [this](const argument& with) {
-                      const auto* path = std::get_if<std::string>(&with);
-                      const ImGuiWindow* panel = ImGui::FindWindowByName(panel_to_save_.c_str());
-                      if (path == nullptr || panel == nullptr) return;
-                      const ImRect area = panel->Rect();
-                      picture_ = {*path, area.Min, area.Max};
-                    },
-                .enabled = has_document});
+void content_saver::ask_for_picture_of(const std::string& panel) {
+  panel_to_save_ = panel;
+  choosers_.ask_where_to_save(name_to_save() + "-" + file_name_for(panel) + ".png", "panel.save_picture_as");
 }
 
-void content_saver::add_table_commands(command_registry& commands) {
-  const auto has_document = [this] { return session_.active() != nullptr; };
-  commands.add({.id = "panel.copy_text",
-                .run =
-                    [this](const argument& with) {
-                      if (const auto* panel = std::get_if<std::string>(&with)) panel_to_copy_ = *panel;
-                    },
-                .enabled = has_document});
-  commands.add({.id = "row.copy",
-                .title = "Copy",
-                .group = "Edit",
-                .keys = {ImGuiMod_Ctrl | ImGuiKey_C, ImGuiMod_Ctrl | ImGuiKey_Insert},
-                .enabled = has_document});
-  commands.add({.id = "row.select_all",
-                .title = "Select all rows",
-                .group = "Edit",
-                .keys = {ImGuiMod_Ctrl | ImGuiKey_A},
-                .enabled = has_document});
-  commands.add({.id = "table.save_focused",
-                .title = "Save table as CSV...",
-                .group = "File",
-                .words = "export",
-                .enabled = has_document});
-  commands.add({.id = "table.save",
-                .run =
-                    [this](const argument& with) {
-                      const auto* table = std::get_if<table_text>(&with);
-                      if (table == nullptr) return;
-                      table_to_save_ = table->csv;
-                      choosers_.ask_where_to_save(name_to_save() + "-" + file_name_for(table->name) + ".csv",
-                                                  "table.save_as");
-                    },
-                .enabled = has_document});
-  commands.add({.id = "table.save_as",
-                .run =
-                    [this](const argument& with) {
-                      const auto* path = std::get_if<std::string>(&with);
-                      if (path == nullptr || saving_.running()) return;
-                      saving_.start([text = std::move(table_to_save_), to = *path] { return write_text(text, to); });
-                      table_to_save_.clear();
-                    },
-                .enabled = [this] { return !table_to_save_.empty(); }});
+void content_saver::ask_for_file_of(const table_text& table) {
+  table_to_save_ = table.csv;
+  choosers_.ask_where_to_save(name_to_save() + "-" + file_name_for(table.name) + ".csv", "table.save_as");
+}
+
+void content_saver::save_table(const std::string& path) {
+  if (saving_.running()) return;
+  saving_.start([text = std::move(table_to_save_), path] { return write_text(text, path); });
+  table_to_save_.clear();
 }
 
 void content_saver::choose_tables(const command_registry& commands) {

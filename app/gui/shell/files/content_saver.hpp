@@ -45,8 +45,9 @@ class content_saver {
   [[nodiscard]] picture_request take_picture() { return std::exchange(picture_, {}); }
 
  private:
-  void add_picture_commands(command_registry& commands);
-  void add_table_commands(command_registry& commands);
+  void ask_for_picture_of(const std::string& panel);
+  void ask_for_file_of(const table_text& table);
+  void save_table(const std::string& path);
   /// The active document's name, on which the names of saved files are based.
   [[nodiscard]] std::string name_to_save() const;
 

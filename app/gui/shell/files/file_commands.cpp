@@ -30,100 +30,100 @@ std::string copy_recording(const document& shown, const std::string& path) {
 }  // namespace
 
 void file_commands::add(command_registry& commands) {
-  add_opening_commands(commands);
-  add_closing_commands(commands);
+  static constexpr auto has_document = [](auto& at) { return at->home_.session.active() != nullptr; };
+  static constexpr command_row<file_commands*> rows[] = {
+      {.id = "file.open",
+       .title = "Open...",
+       .group = "File",
+       .icon = icon::open,
+       .keys = {ImGuiMod_Ctrl | ImGuiKey_O},
+       .run = [](auto& at, auto&) { at->home_.choosers.choose_recordings(); }},
+      {.id = "file.type_path",
+       .title = "Open by path...",
+       .group = "File",
+       .keys = {ImGuiMod_Ctrl | ImGuiMod_Shift | ImGuiKey_O},
+       .run = [](auto& at, auto&) { at->home_.choosers.type_path(); },
+       .enabled = [](auto& at) { return bool{at->home_.keeps_files}; }},
+      {.id = "file.open_path",
+       .run =
+           [](auto& at, auto& with) {
+             if (const auto* path = std::get_if<std::string>(&with)) at->home_.opener.open(*path);
+           }},
+      {.id = "source.open",
+       .run =
+           [](auto& at, auto& with) {
+             if (const auto* place = std::get_if<std::string>(&with)) at->open_source(*place);
+           }},
+      {.id = "file.restore",
+       .title = "Reopen last session",
+       .group = "File",
+       .run = [](auto& at, auto&) { at->home_.opener.reopen_last_session(); },
+       .enabled =
+           [](auto& at) { return at->home_.session.all().empty() && !at->home_.remembered.last_session.empty(); }},
+      {.id = "file.open_live",
+       .run =
+           [](auto& at, auto& with) {
+             if (const auto* path = std::get_if<std::string>(&with)) at->home_.session.open(*path, true);
+           }},
+      {.id = "file.save_as",
+       .title = "Save a copy...",
+       .group = "File",
+       .words = "export recording",
+       .run = [](auto& at, auto& with) { at->save_as(std::get_if<std::string>(&with)); },
+       .enabled =
+           [](auto& at) {
+             const document* shown = at->home_.session.active();
+             return at->home_.session.ready() && !shown->live && !shown->host;
+           }},
+      {.id = "file.sources_from",
+       .title = "Add source folder...",
+       .group = "File",
+       .run =
+           [](auto& at, auto& with) {
+             const auto* folder = std::get_if<std::string>(&with);
+             if (folder != nullptr) return at->look_for_sources_in(*folder);
+             at->home_.choosers.choose_source_folder();
+           },
+       .enabled = has_document},
+      {.id = "file.forget_recent",
+       .title = "Clear recent files",
+       .group = "File",
+       .run = [](auto& at, auto&) { at->home_.remembered.forget_recent(); },
+       .enabled = [](auto& at) { return !at->home_.remembered.recent().empty(); }},
+      {.id = "file.close",
+       .title = "Close",
+       .group = "File",
+       .keys = {ImGuiMod_Ctrl | ImGuiKey_W},
+       .run = [](auto& at, auto&) { at->home_.confirmation.close(at->home_.session.active()->id); },
+       .enabled = has_document},
+      {.id = "file.cancel_opening",
+       .title = "Cancel opening",
+       .group = "File",
+       .icon = icon::stop,
+       .run = [](auto& at, auto&) { at->home_.session.cancel_opening(); },
+       .enabled = [](auto& at) { return at->home_.session.opening(); }},
+      {.id = "file.quit",
+       .title = "Quit",
+       .group = "File",
+       .keys = {ImGuiMod_Ctrl | ImGuiKey_Q},
+       .run = [](auto& at, auto&) { at->home_.confirmation.quit(); }}};
+  commands.add(rows, this);
 }
 
-void file_commands::add_opening_commands(command_registry& commands) {
-  commands.add({.id = "file.open",
-                .title = "Open...",
-                .group = "File",
-                .icon = icon::open,
-                .keys = {ImGuiMod_Ctrl | ImGuiKey_O},
-                .run = [this](const argument&) { home_.choosers.choose_recordings(); }});
-  commands.add({.id = "file.type_path",
-                .title = "Open by path...",
-                .group = "File",
-                .keys = {ImGuiMod_Ctrl | ImGuiMod_Shift | ImGuiKey_O},
-                .run = [this](const argument&) { home_.choosers.type_path(); },
-                .enabled = [this] { return home_.keeps_files; }});
-  commands.add({.id = "file.open_path", .run = [this](const argument& with) {
-                  if (const auto* path = std::get_if<std::string>(&with)) home_.opener.open(*path);
-                }});
-  commands.add({.id = "source.open", .run = [this](const argument& with) {
-                  // The argument is "FILE:LINE", where FILE may contain colons too.
-                  const auto* text = std::get_if<std::string>(&with);
-                  if (text == nullptr) return;
-                  const std::size_t colon = text->rfind(':');
-                  const std::string file = text->substr(0, colon);
-                  const std::uint64_t line =
-                      colon == std::string::npos ? 0 : std::strtoull(text->c_str() + colon + 1, nullptr, 10);
-                  if (auto opened = open_in_editor(file, line); !opened) home_.notices.say(opened.error().to_string());
-                }});
-  commands.add({.id = "file.restore",
-                .title = "Reopen last session",
-                .group = "File",
-                .run = [this](const argument&) { home_.opener.reopen_last_session(); },
-                .enabled = [this] { return home_.session.all().empty() && !home_.remembered.last_session.empty(); }});
-  commands.add({.id = "file.open_live", .run = [this](const argument& with) {
-                  if (const auto* path = std::get_if<std::string>(&with)) home_.session.open(*path, true);
-                }});
+/// Opens a line of code in the editor. `place`: "FILE:LINE", where FILE may contain colons too.
+void file_commands::open_source(const std::string& place) {
+  const std::size_t colon = place.rfind(':');
+  const std::string file = place.substr(0, colon);
+  const std::uint64_t line = colon == std::string::npos ? 0 : std::strtoull(place.c_str() + colon + 1, nullptr, 10);
+  if (auto opened = open_in_editor(file, line); !opened) home_.notices.say(opened.error().to_string());
 }
 
-void file_commands::add_closing_commands(command_registry& commands) {
-  const auto has_document = [this] { return home_.session.active() != nullptr; };
-  commands.add({.id = "file.save_as",
-                .title = "Save a copy...",
-                .group = "File",
-                .words = "export recording",
-                .run =
-                    [this](const argument& with) {
-                      if (const auto* path = std::get_if<std::string>(&with)) return save_copy(*path);
-                      const document& shown = *home_.session.active();
-                      const std::string name =
-                          shown.source ? shown.title : std::filesystem::path(shown.path).filename().string();
-                      home_.choosers.ask_where_to_save(name, "file.save_as");
-                    },
-                .enabled =
-                    [this] {
-                      const document* shown = home_.session.active();
-                      return home_.session.ready() && !shown->live && !shown->host;
-                    }});
-  commands.add({.id = "file.sources_from",
-                .title = "Add source folder...",
-                .group = "File",
-                .run =
-                    [this](const argument& with) {
-                      const auto* folder = std::get_if<std::string>(&with);
-                      if (folder != nullptr) {
-                        look_for_sources_in(*folder);
-                      } else {
-                        home_.choosers.choose_source_folder();
-                      }
-                    },
-                .enabled = has_document});
-  commands.add({.id = "file.forget_recent",
-                .title = "Clear recent files",
-                .group = "File",
-                .run = [this](const argument&) { home_.remembered.forget_recent(); },
-                .enabled = [this] { return !home_.remembered.recent().empty(); }});
-  commands.add({.id = "file.close",
-                .title = "Close",
-                .group = "File",
-                .keys = {ImGuiMod_Ctrl | ImGuiKey_W},
-                .run = [this](const argument&) { home_.confirmation.close(home_.session.active()->id); },
-                .enabled = has_document});
-  commands.add({.id = "file.cancel_opening",
-                .title = "Cancel opening",
-                .group = "File",
-                .icon = icon::stop,
-                .run = [this](const argument&) { home_.session.cancel_opening(); },
-                .enabled = [this] { return home_.session.opening(); }});
-  commands.add({.id = "file.quit",
-                .title = "Quit",
-                .group = "File",
-                .keys = {ImGuiMod_Ctrl | ImGuiKey_Q},
-                .run = [this](const argument&) { home_.confirmation.quit(); }});
+/// Copies the active document's file to `path`; if it is null, asks the user for a path.
+void file_commands::save_as(const std::string* path) {
+  if (path != nullptr) return save_copy(*path);
+  const document& shown = *home_.session.active();
+  const std::string name = shown.source ? shown.title : std::filesystem::path(shown.path).filename().string();
+  home_.choosers.ask_where_to_save(name, "file.save_as");
 }
 
 void file_commands::follow() {

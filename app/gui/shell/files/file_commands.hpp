@@ -33,8 +33,8 @@ class file_commands {
   void follow();
 
  private:
-  void add_opening_commands(command_registry& commands);
-  void add_closing_commands(command_registry& commands);
+  void open_source(const std::string& place);
+  void save_as(const std::string* path);
   /// Copies the active document's file to `path`.
   void save_copy(const std::string& path);
   void look_for_sources_in(const std::string& folder);

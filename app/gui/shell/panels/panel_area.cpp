@@ -25,7 +25,7 @@ void draw_panel_menu(const view& which, const view_context& with, bool on_tab) {
   const bool beside = ImGui::IsMouseReleased(ImGuiMouseButton_Right) &&
                       ImGui::IsWindowHovered(ImGuiHoveredFlags_ChildWindows) && !ImGui::IsAnyItemHovered() &&
                       !ImGui::IsPopupOpen("", ImGuiPopupFlags_AnyPopupId | ImGuiPopupFlags_AnyPopupLevel);
-  if (on_tab || (beside && which.place() != panel_place::centre)) ImGui::OpenPopup("menu");
+  if (on_tab || (beside && which.info.place != panel_place::centre)) ImGui::OpenPopup("menu");
   if (ImGui::BeginPopup("menu")) {
     panel_entries(with);
     ImGui::EndPopup();
@@ -79,11 +79,11 @@ void panel_area::draw_base(view_context& with, bool ready, bool bars_placed) {
 }
 
 void panel_area::draw_panel(view& which, view_context& with, bool copied) const {
-  const bool centre = which.place() == panel_place::centre;
+  const bool centre = which.info.place == panel_place::centre;
   if (centre) ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(0, 0));
   ImGuiWindowFlags flags =
-      which.scrolls() ? ImGuiWindowFlags_None : ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse;
-  if (which.uses_arrows()) flags |= ImGuiWindowFlags_NoNavInputs;
+      which.info.scrolls ? ImGuiWindowFlags_None : ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse;
+  if (which.info.uses_arrows) flags |= ImGuiWindowFlags_NoNavInputs;
   // When the window starts, all panels appear at the same time. None may get the focus, so that the tabs that were in
   // front stay in front.
   flags |= ImGuiWindowFlags_NoFocusOnAppearing;
@@ -100,7 +100,7 @@ void panel_area::draw_panel(view& which, view_context& with, bool copied) const 
     if (copied) ImGui::LogFinish();
   }
   draw_panel_menu(which, with, on_tab);
-  if (which.warns()) mark_tab(with);
+  if (which.status().warns) mark_tab(with);
   ImGui::End();
   if (centre) ImGui::PopStyleVar();
 }

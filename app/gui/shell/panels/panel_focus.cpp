@@ -9,7 +9,7 @@ namespace sluice::gui {
 
 void panel_focus::add_commands(command_registry& commands) {
   for (const auto& each : panels_.views()) {
-    if (each->place() == panel_place::centre) continue;
+    if (each->info.place == panel_place::centre) continue;
     commands.add({.id = std::string("panel.") + each->name(),
                   .title = each->name(),
                   .group = "Panels",
@@ -48,13 +48,13 @@ void panel_focus::follow() {
 
 void panel_focus::bring_forward(topic chosen) const {
   for (const auto& each : panels_.views())
-    if (each->tells_of() == chosen && !would_cover_choices(*each)) each->bring_forward();
+    if (each->info.tells_of == chosen && !would_cover_choices(*each)) each->bring_forward();
 }
 
 bool panel_focus::would_cover_choices(const view& which) const {
   const ImGuiWindow* window = ImGui::FindWindowByName(which.name());
   return window != nullptr && std::any_of(panels_.views().begin(), panels_.views().end(), [window](const auto& each) {
-           if (!each->offers_choices()) return false;
+           if (!each->info.offers_choices && !each->status().choosing) return false;
            const ImGuiWindow* other = ImGui::FindWindowByName(each->name());
            return other != nullptr && other->DockNode != nullptr && other->DockNode == window->DockNode &&
                   other->DockTabIsVisible;

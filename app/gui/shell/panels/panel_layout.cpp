@@ -85,13 +85,14 @@ void panel_layout::bring_tabs_forward() {
 
 const view& panel_layout::first_at(panel_place place) const {
   const auto& views = panels_.views();
-  const auto here = [place](const auto& each) { return each->place() == place; };
+  const auto here = [place](const auto& each) { return each->info.place == place; };
   const auto chosen = std::find_if(views.begin(), views.end(), [&](const auto& each) {
     return here(each) && std::find(in_front_.begin(), in_front_.end(), each->name()) != in_front_.end();
   });
   if (chosen != views.end()) return **chosen;
-  auto found = std::find_if(views.begin(), views.end(),
-                            [&](const auto& each) { return here(each) && each->visible && each->wants_front(); });
+  auto found = std::find_if(views.begin(), views.end(), [&](const auto& each) {
+    return here(each) && each->visible && each->status().wants_front;
+  });
   if (found == views.end()) found = std::find_if(views.begin(), views.end(), here);
   IM_ASSERT(found != views.end());
   return **found;
@@ -124,7 +125,7 @@ void panel_layout::build(ImVec2 size, float scale) {
   ImGui::DockBuilderSplitNode(centre, ImGuiDir_Down, wide ? below_share_ : below_share_ * 1.2F, &below, &centre);
   if (!wide) right = below;
   for (const auto& each : panels_.views()) {
-    const panel_place place = each->place();
+    const panel_place place = each->info.place;
     const ImGuiID node = place == panel_place::centre ? centre : place == panel_place::right ? right : below;
     ImGui::DockBuilderDockWindow(each->name(), node);
   }

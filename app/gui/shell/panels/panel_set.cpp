@@ -33,35 +33,48 @@ std::vector<std::string> panel_set::names() const {
 }
 
 void panel_set::show_initial() {
-  for (const auto& each : views_) each->visible = each->shown_at_first();
+  for (const auto& each : views_) each->visible = each->info.shown_at_first;
 }
 
 bool panel_set::warns(std::string_view panel) const {
   return std::any_of(views_.begin(), views_.end(),
-                     [panel](const auto& each) { return each->name() == panel && each->warns(); });
+                     [panel](const auto& each) { return each->name() == panel && each->status().warns; });
 }
 
 bool panel_set::busy() const {
-  return std::any_of(views_.begin(), views_.end(), [](const auto& each) { return each->busy(); });
+  return std::any_of(views_.begin(), views_.end(), [](const auto& each) { return each->status().busy; });
 }
 
 bool panel_set::playing() const {
-  return std::any_of(views_.begin(), views_.end(), [](const auto& each) { return each->playing(); });
+  return std::any_of(views_.begin(), views_.end(), [](const auto& each) { return each->status().playing; });
 }
 
 view* panel_set::cancellable() const {
-  const auto found = std::find_if(views_.begin(), views_.end(), [](const auto& each) { return each->can_cancel(); });
+  const auto found =
+      std::find_if(views_.begin(), views_.end(), [](const auto& each) { return each->status().can_cancel; });
   return found == views_.end() ? nullptr : found->get();
 }
 
 std::optional<time_ns> panel_set::hovered_time() const {
   for (const auto& each : views_)
-    if (const auto hovered = each->hovered_time()) return hovered;
+    if (const auto hovered = each->status().hovered_time) return hovered;
   return std::nullopt;
 }
 
 void panel_set::add_commands(const command_home& home) {
-  for (const auto& each : views_) each->add_commands(home);
+  for (const auto& each : views_) {
+    const panel_info::opener& open = each->info.open;
+    if (*open.id != '\0')
+      home.commands.add({.id = open.id,
+                         .title = open.title,
+                         .group = open.group,
+                         .icon = open.icon,
+                         .keys = open.key == 0 ? std::vector<ImGuiKeyChord>{} : std::vector<ImGuiKeyChord>{open.key},
+                         .run = [&commands = home.commands, focus = std::string("panel.focus.") + each->name()](
+                                    const argument&) { commands.invoke(focus); },
+                         .enabled = [&state = home.state] { return state.ready(); }});
+    each->add_commands(home);
+  }
 }
 
 void panel_set::follow(const view_context& with) {

@@ -13,12 +13,36 @@ constexpr const char* progress_counter = "progress";  // name of the progress co
 }  // namespace
 
 void recorder_control::add_commands(command_registry& commands) {
-  commands.add({.id = "demo.start",
-                .run =
-                    [this](const argument& with) {
-                      if (const auto* name = std::get_if<std::string>(&with)) start_demo(*name);
-                    },
-                .enabled = [this] { return !process_.running(); }});
+  static constexpr command_row<recorder_control*> demo[] = {
+      {.id = "demo.start",
+       .run =
+           [](auto& at, auto& with) {
+             if (const auto* name = std::get_if<std::string>(&with)) at->start_demo(*name);
+           },
+       .enabled = [](auto& at) { return !at->process_.running(); }}};
+  static constexpr command_row<recorder_control*> rows[] = {
+      {.id = "record.open",
+       .title = "Record a program...",
+       .group = "File",
+       .icon = icon::play,
+       .keys = {ImGuiMod_Ctrl | ImGuiKey_R},
+       .run = [](auto& at, auto&) { at->dialog_.open(); },
+       .enabled = [](auto& at) { return bool{at->options_.around.starts_programs}; }},
+      {.id = "record.stop",
+       .title = "End demo or recorded program",
+       .group = "Demo",
+       .words = "stop recording",
+       .icon = icon::stop,
+       .run = [](auto& at, auto&) { at->process_.stop(); },
+       .enabled = [](auto& at) { return at->process_.running() && !at->process_.stopping(); }},
+      {.id = "record.output",
+       .title = "Show program output",
+       .group = "File",
+       .words = "stdout stderr log",
+       .icon = icon::file,
+       .run = [](auto& at, auto&) { at->dialog_.open(); },
+       .enabled = [](auto& at) { return !at->process_.recording().empty() && !at->process_.is_demo(); }}};
+  commands.add(demo, this);
   for (const demo_entry& each : options_.demos)
     commands.add({.id = "demo.start." + each.name,
                   .title = each.name,
@@ -26,27 +50,7 @@ void recorder_control::add_commands(command_registry& commands) {
                   .icon = icon::play,
                   .run = [this, name = each.name](const argument&) { start_demo(name); },
                   .enabled = [this] { return !process_.running(); }});
-  commands.add({.id = "record.open",
-                .title = "Record a program...",
-                .group = "File",
-                .icon = icon::play,
-                .keys = {ImGuiMod_Ctrl | ImGuiKey_R},
-                .run = [this](const argument&) { dialog_.open(); },
-                .enabled = [this] { return options_.around.starts_programs; }});
-  commands.add({.id = "record.stop",
-                .title = "End demo or recorded program",
-                .group = "Demo",
-                .words = "stop recording",
-                .icon = icon::stop,
-                .run = [this](const argument&) { process_.stop(); },
-                .enabled = [this] { return process_.running() && !process_.stopping(); }});
-  commands.add({.id = "record.output",
-                .title = "Show program output",
-                .group = "File",
-                .words = "stdout stderr log",
-                .icon = icon::file,
-                .run = [this](const argument&) { dialog_.open(); },
-                .enabled = [this] { return !process_.recording().empty() && !process_.is_demo(); }});
+  commands.add(rows, this);
 }
 
 /// The path of the program that runs demos and records.

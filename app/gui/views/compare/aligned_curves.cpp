@@ -1,11 +1,10 @@
 #include "app/gui/views/compare/aligned_curves.hpp"
-#include "app/gui/views/parts/item_menu.hpp"
 
 #include <cmath>
 #include <tuple>
 
 #include "app/gui/views/compare/difference_flames.hpp"
-#include "app/gui/views/parts/widgets.hpp"
+#include "core/base/format.hpp"
 
 namespace sluice::gui {
 namespace {
@@ -31,10 +30,6 @@ std::size_t get_bins(const query::series& series) {
   std::size_t most = 0;
   for (const query::band& band : series.bands) most = std::max(most, band.bins.size());
   return most;
-}
-
-float small_width(const view_context& with, const std::string& text) {
-  return with.fonts.regular->CalcTextSizeA(with.px(small_text), FLT_MAX, 0, text.c_str()).x;
 }
 
 }  // namespace
@@ -70,24 +65,11 @@ time_ns axis_map::time_at(double place) const {
 }
 
 void aligned_curves::draw(view_context& with, const std::array<aligned_side, 2>& sides, alignment by, ImVec2 size) {
-  const ImVec2 corner = ImGui::GetCursorScreenPos();
-  const float text = with.px(small_text);
-  ImGui::InvisibleButton("##curves", {std::max(size.x, 1.0F), std::max(size.y, 1.0F)});
-  const bool hovered = ImGui::IsItemHovered();
-  panel_context_menu(with);
-  const auto values =
-      format::value_ticks(top_ * 1.02, format::value_unit::bytes, std::max(2, static_cast<int>(size.y / with.px(50))));
-  float labels = 0;
-  for (const format::tick& each : values.ticks) labels = std::max(labels, small_width(with, each.label));
-  const draw::rectangle area{{std::floor(corner.x + labels + with.px(8)), corner.y + with.px(6)},
-                             {corner.x + size.x - with.px(8), corner.y + size.y - text - with.px(8)}};
-  if (area.width() < with.px(40) || area.height() < with.px(24)) return;
   key now;
   now.by = by;
-  now.width = static_cast<int>(area.width());
-  now.height = static_cast<int>(area.height());
+  now.width = static_cast<int>(width_ > 0 ? width_ : size.x);
   now.theme = with.colours.kind;
-  for (std::size_t i = 0; i < 2; ++i) {
+  for (std::size_t i = 0; i < 2 && now.width > 0; ++i) {
     now.ranges[i] = sides[i].range;
     now.memories[i] = sides[i].memory;
     if (sides[i].process != trace::process_id::none) {
@@ -110,15 +92,10 @@ void aligned_curves::draw(view_context& with, const std::array<aligned_side, 2>&
   if (!(now == drawn_)) {
     drawn_ = now;
     resample(sides);
-    upload(with);
-    for (std::size_t i = 0; i < 2; ++i) upload_line(with, i);
+    make_chart(with.colours);
   }
-  ImDrawList& list = *ImGui::GetWindowDrawList();
-  draw_axes(with, area, values, list);
-  with.boxes.add(list, between_, area, {0, now.width}, static_cast<float>(values.top), with.colours.background);
-  for (const draw::box_batch& each : lines_)
-    with.boxes.add(list, each, area, {0, now.width}, static_cast<float>(values.top), with.colours.background);
-  if (hovered && area.contains(ImGui::GetMousePos())) draw_tip(with, sides, area, list);
+  chart_.tip = [&](const chart_pointer& pointer) { return describe(with, sides, pointer.x); };
+  width_ = charts_.draw(with, "##curves", chart_, size).at.area.width();
 }
 
 void aligned_curves::resample(const std::array<aligned_side, 2>& sides) {
@@ -163,112 +140,60 @@ void aligned_curves::resample(const std::array<aligned_side, 2>& sides) {
   }
 }
 
-void aligned_curves::upload(const view_context& with) {
-  std::vector<draw::box> boxes;
+void aligned_curves::make_chart(const theme& colours) {
+  chart_ = {};
+  chart_.crosshair = true;
+  chart_.x = {.kind = drawn_.by == alignment::time ? axis_kind::moments : axis_kind::items,
+              .low = first_,
+              .high = last_,
+              .label_at = 0};
+  chart_.x.name = [](std::int64_t step) { return "step " + std::to_string(step); };
+  chart_.y = {.unit = format::value_unit::bytes, .high = top_ * 1.02};
+  chart_series& between = chart_.series.emplace_back();
+  between.look = series_look::boxes;
   for (std::size_t column = 0; column < values_[0].size(); ++column) {
     const double before = values_[0][column];
     const double after = values_[1][column];
     if (before < 0 || after < 0 || before == after) continue;
-    draw::box box;
-    box.begin = static_cast<float>(column);
-    box.end = static_cast<float>(column + 1);
-    box.low = static_cast<float>(std::min(before, after));
-    box.high = static_cast<float>(std::max(before, after));
-    box.colour = mix(after > before ? colour_of_more(with.colours) : colour_of_less(with.colours),
-                     with.colours.background, 0.45F);
-    if (!boxes.empty() && boxes.back().end == box.begin && boxes.back().low == box.low &&
-        boxes.back().high == box.high && boxes.back().colour == box.colour) {
-      boxes.back().end = box.end;
-    } else {
-      boxes.push_back(box);
-    }
+    const ImU32 colour = after > before ? colour_of_more(colours) : colour_of_less(colours);
+    add_joined(between.points, {.begin = place_at(static_cast<double>(column)),
+                                .end = place_at(static_cast<double>(column + 1)),
+                                .low = std::min(before, after),
+                                .high = std::max(before, after),
+                                .colour = mix(colour, colours.background, 0.45F)});
   }
-  between_.assign(0, boxes);
+  for (std::size_t side = 0; side < 2; ++side) {
+    chart_series& curve = chart_.series.emplace_back();
+    curve.look = series_look::steps;
+    curve.colour = choose_colour(side, colours);
+    for (std::size_t column = 0; column < values_[side].size(); ++column)
+      if (values_[side][column] >= 0)
+        add_joined(curve.points, {.begin = place_at(static_cast<double>(column)),
+                                  .end = place_at(static_cast<double>(column + 1)),
+                                  .high = values_[side][column]});
+  }
 }
 
-void aligned_curves::draw_axes(const view_context& with, const draw::rectangle& area, const format::value_axis& values,
-                               ImDrawList& list) const {
-  const float text = with.px(small_text);
-  for (const format::tick& each : values.ticks) {
-    const float y = std::floor(area.max.y - static_cast<float>(each.value / values.top) * area.height());
-    list.AddLineH(area.min.x, area.max.x, y, with.colours.grid);
-    list.AddText(with.fonts.regular, text,
-                 {area.min.x - with.px(6) - small_width(with, each.label), y - text * 0.5F - 1}, with.colours.muted,
-                 each.label.c_str());
-  }
-  list.AddLineH(area.min.x, area.max.x, std::floor(area.max.y), with.colours.line);
-  const auto label = [&](double place, const std::string& words) {
-    const float x = std::floor(area.min.x + static_cast<float>((place - first_) / (last_ - first_)) * area.width());
-    const float wide = small_width(with, words);
-    if (x < area.min.x || x + wide * 0.5F > area.max.x) return;
-    list.AddLineV(x, area.max.y, area.max.y + with.px(4), with.colours.line);
-    list.AddText(with.fonts.regular, text, {std::max(area.min.x, x - wide * 0.5F), area.max.y + with.px(5)},
-                 with.colours.muted, words.c_str());
-  };
-  const int wanted = std::max(2, static_cast<int>(area.width() / with.px(110)));
+chart_tip aligned_curves::describe(const view_context& with, const std::array<aligned_side, 2>& sides,
+                                   double place) const {
+  chart_tip tip;
+  const double share = (place - first_) / (last_ - first_);
+  const auto column = static_cast<std::size_t>(std::max(0.0, share * static_cast<double>(values_[0].size())));
+  if (column >= values_[0].size()) return tip;
   if (drawn_.by == alignment::time) {
-    const time_range shown{static_cast<time_ns>(first_), static_cast<time_ns>(last_)};
-    for (const auto& [time, words] : format::time_ticks(shown, wanted).ticks) label(static_cast<double>(time), words);
-    return;
-  }
-  // The distance of labels is 1, 2 or 5 times a power of ten.
-  double step = std::pow(10, std::floor(std::log10(std::max(1.0, (last_ - first_) / wanted))));
-  for (const double times : {2.0, 2.5, 2.0})
-    if ((last_ - first_) / step > wanted) step *= times;
-  for (double place = std::ceil(first_ / step) * step; place <= last_; place += step)
-    label(place, "step " + std::to_string(static_cast<long long>(place)));
-}
-
-/// Draws a curve as one box per column, which extends to the value of the previous column. With antialiased lines
-/// instead, software GL would take several times as long.
-void aligned_curves::upload_line(const view_context& with, std::size_t side) {
-  static thread_local std::vector<draw::box> boxes;
-  boxes.clear();
-  const auto units = static_cast<float>(top_);
-  const auto rows = static_cast<float>(std::max(1, drawn_.height));
-  const float thick = std::ceil(with.px(1.5F)) * units / rows;
-  double before = -1;
-  for (std::size_t column = 0; column < values_[side].size(); ++column) {
-    const double value = values_[side][column];
-    const double start = before < 0 ? value : before;
-    before = value;
-    if (value < 0) continue;
-    const auto low = static_cast<float>(std::min(value, start));
-    const auto begin = static_cast<float>(column);
-    boxes.push_back({begin, begin + 1, std::max(0.0F, low - thick), static_cast<float>(std::max(value, start)),
-                     choose_colour(side, with.colours), 0});
-  }
-  draw::simplify(boxes, units, rows);
-  lines_[side].assign(0, boxes);
-}
-
-void aligned_curves::draw_tip(const view_context& with, const std::array<aligned_side, 2>& sides,
-                              const draw::rectangle& area, ImDrawList& list) const {
-  const float x = std::floor(ImGui::GetMousePos().x);
-  const auto column = static_cast<std::size_t>(std::max(0.0F, x - area.min.x));
-  if (column >= values_[0].size()) return;
-  list.AddLineV(x, area.min.y, area.max.y, with.colours.muted);
-  if (!begin_tip(with)) return;
-  const double place = place_at(static_cast<double>(column));
-  if (drawn_.by == alignment::time) {
-    ImGui::TextDisabled("%s after the start", format_time(static_cast<time_ns>(place)).c_str());
+    tip.hint(format_time(static_cast<time_ns>(place)) + " after the start");
   } else {
-    ImGui::TextDisabled("step %lld", static_cast<long long>(std::floor(place)));
+    tip.hint("step " + std::to_string(static_cast<long long>(std::floor(place))));
   }
-  float wide = 0;
-  for (const aligned_side& each : sides) wide = std::max(wide, ImGui::CalcTextSize(each.label.c_str()).x);
   for (std::size_t i = 0; i < 2; ++i) {
     const double value = values_[i][column];
-    const std::string words = value < 0 ? std::string("outside the range")
-                                        : format_bytes(static_cast<std::uint64_t>(value)) + " at " +
-                                              format_moment(axis_map(sides[i], drawn_.by).time_at(place));
-    swatch(with, choose_colour(i, with.colours));
-    const float begin = ImGui::GetCursorPosX();
-    ImGui::TextUnformatted(sides[i].label.c_str());
-    ImGui::SameLine(begin + wide + with.px(16));
-    ImGui::TextUnformatted(words.c_str());
+    tip.field(sides[i].label,
+              value < 0 ? std::string("outside the range")
+                        : format_bytes(static_cast<std::uint64_t>(value)) + " at " +
+                              format_moment(axis_map(sides[i], drawn_.by).time_at(place)),
+              choose_colour(i, with.colours));
   }
-  end_tip();
+  return tip;
 }
 
 }  // namespace sluice::gui

@@ -6,9 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "app/gui/draw/boxes.hpp"
-#include "app/gui/views/parts/view.hpp"
-#include "app/gui/window/format.hpp"
+#include "app/gui/views/chart/view_charts.hpp"
 #include "core/metrics/comparison/comparison.hpp"
 
 namespace sluice::gui {
@@ -65,17 +63,13 @@ class aligned_curves {
     std::array<const void*, 2> memories{};
     alignment by = alignment::time;
     int width = 0;
-    int height = 0;
     theme_kind theme = theme_kind::dark;
     friend bool operator==(const key&, const key&) = default;
   };
   void resample(const std::array<aligned_side, 2>& sides);
-  void upload(const view_context& with);
-  void upload_line(const view_context& with, std::size_t side);
-  void draw_axes(const view_context& with, const draw::rectangle& area, const format::value_axis& values,
-                 ImDrawList& list) const;
-  void draw_tip(const view_context& with, const std::array<aligned_side, 2>& sides, const draw::rectangle& area,
-                ImDrawList& list) const;
+  void make_chart(const theme& colours);
+  [[nodiscard]] chart_tip describe(const view_context& with, const std::array<aligned_side, 2>& sides,
+                                   double place) const;
   [[nodiscard]] double place_at(double column) const {
     return first_ + (last_ - first_) * column / std::max(1.0, static_cast<double>(drawn_.width));
   }
@@ -87,8 +81,9 @@ class aligned_curves {
   std::array<std::vector<double>, 2> values_;
   double first_ = 0, last_ = 1;  ///< The ends of the axis, as positions in the sense of `axis_map`.
   double top_ = 1;               ///< The highest value of both curves.
-  draw::box_batch between_;
-  std::array<draw::box_batch, 2> lines_;
+  chart_model chart_;            ///< Made when `drawn_` changes.
+  float width_ = 0;              ///< Width of the chart's area in the last frame, in pixels.
+  view_charts charts_;
 };
 
 }  // namespace sluice::gui

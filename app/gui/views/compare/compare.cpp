@@ -32,36 +32,34 @@ void side_name(const view_context& with, std::size_t side, const char* word) {
 }  // namespace
 
 void compare_view::add_commands(const command_home& home) {
-  documents& state = home.state;
-  const auto ready = [&state] { return state.ready(); };
-  home.commands.add({.id = "compare.open",
-                     .title = "Compare",
-                     .group = "Compare",
-                     .icon = icon::chart,
-                     .run = [&commands = home.commands](const argument&) { commands.invoke("panel.focus.Compare"); },
-                     .enabled = ready});
+  static constexpr command_row<acts_on<compare_view>> rows[] = {
+      {.id = "compare.swap",
+       .title = "Swap compared sides",
+       .group = "Compare",
+       .run = [](auto& at, auto&) { at.self.picker_.swap(); },
+       .enabled = [](auto& at) { return at.self.shown_ != nullptr; }},
+      {.id = "compare.align",
+       .run =
+           [](auto& at, auto& with) {
+             const auto* by = std::get_if<std::string>(&with);
+             if (by != nullptr) at.self.align_ = *by == "step" ? alignment::step : alignment::time;
+           }},
+      {.id = "compare.tab",
+       .run =
+           [](auto& at, auto& with) {
+             if (const auto* title = std::get_if<std::string>(&with)) at.self.tab_ = *title;
+           }},
+      {.id = "compare.go",
+       .run =
+           [](auto& at, auto& with) {
+             const auto* wanted = std::get_if<selection>(&with);
+             if (wanted == nullptr || at.state.find(wanted->document) == nullptr) return;
+             at.state.activate(wanted->document);
+             if (wanted->kind != selection_kind::none) at.commands.invoke("selection.set", *wanted);
+           },
+       .enabled = when_ready}};
   picker_.add_commands(home);
-  home.commands.add({.id = "compare.swap",
-                     .title = "Swap compared sides",
-                     .group = "Compare",
-                     .run = [this](const argument&) { picker_.swap(); },
-                     .enabled = [this] { return shown_ != nullptr; }});
-  home.commands.add({.id = "compare.align", .run = [this](const argument& with) {
-                       const auto* by = std::get_if<std::string>(&with);
-                       if (by != nullptr) align_ = *by == "step" ? alignment::step : alignment::time;
-                     }});
-  home.commands.add({.id = "compare.tab", .run = [this](const argument& with) {
-                       if (const auto* title = std::get_if<std::string>(&with)) tab_ = *title;
-                     }});
-  home.commands.add({.id = "compare.go",
-                     .run =
-                         [&state, &commands = home.commands](const argument& with) {
-                           const auto* wanted = std::get_if<selection>(&with);
-                           if (wanted == nullptr || state.find(wanted->document) == nullptr) return;
-                           state.activate(wanted->document);
-                           if (wanted->kind != selection_kind::none) commands.invoke("selection.set", *wanted);
-                         },
-                     .enabled = ready});
+  home.commands.add(rows, acts_on<compare_view>{home, *this});
 }
 
 void compare_view::follow(const view_context& with) {

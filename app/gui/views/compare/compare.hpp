@@ -14,19 +14,24 @@
 
 namespace sluice::gui {
 
+inline constexpr panel_info compare_panel{.title = "Compare",
+                                          .scrolls = false,
+                                          .shown_at_first = false,
+                                          .offers_choices = true,
+                                          .open = {"compare.open", "Compare", "Compare"}};
+
 /// Compares two recordings, two ranges or steps of one recording, two devices, or two processes (ranks). Shows aligned
 /// curves, metrics, the groups of memory that grew, and a flame graph of the difference. The comparison stays the same
 /// when another document becomes active.
 class compare_view final : public view {
  public:
-  [[nodiscard]] const char* name() const override { return "Compare"; }
-  [[nodiscard]] bool shown_at_first() const override { return false; }
-  [[nodiscard]] bool scrolls() const override { return false; }
-  [[nodiscard]] bool offers_choices() const override { return true; }
+  compare_view() : view(compare_panel) {}
+  [[nodiscard]] panel_status status() const override {
+    return {.busy = growth_.busy() || waiting_ || picker_.waits_for_steps()};
+  }
   void add_commands(const command_home& home) override;
   void draw(view_context& with) override;
   void follow(const view_context& with) override;
-  [[nodiscard]] bool busy() const override { return growth_.busy() || waiting_ || picker_.waits_for_steps(); }
 
   // For tests.
   [[nodiscard]] std::shared_ptr<const metrics::comparison> shown() const { return shown_; }

@@ -19,14 +19,14 @@ namespace {
 constexpr float generations_beside = 760;  // design pixels; in narrower panels the two tables are above one another
 constexpr std::size_t max_marks = kept_view::max_generations;
 
+constexpr panel_info generations_panel{
+    .title = "Generations", .scrolls = false, .shown_at_first = false, .offers_choices = true};
+
 /// Lists the generations of the active document, and the lines of code that hold the chosen generation's memory.
 class generations_view final : public view {
  public:
-  [[nodiscard]] const char* name() const override { return "Generations"; }
-  [[nodiscard]] bool shown_at_first() const override { return false; }
-  [[nodiscard]] bool scrolls() const override { return false; }
-  [[nodiscard]] bool offers_choices() const override { return true; }
-  [[nodiscard]] bool busy() const override { return waiting_; }
+  generations_view() : view(generations_panel) {}
+  [[nodiscard]] panel_status status() const override { return {.busy = waiting_}; }
 
   void reset() override {
     query_ = {};
@@ -36,22 +36,23 @@ class generations_view final : public view {
   }
 
   void add_commands(const command_home& home) override {
-    documents& state = home.state;
-    home.commands.add({.id = "generations.mark",
-                       .title = "Mark generation",
-                       .group = "Memory",
-                       .run =
-                           [this, &state, &commands = home.commands](const argument& with) {
-                             const auto* at = std::get_if<time_range>(&with);
-                             mark(*state.active(), at != nullptr ? at->begin : get_moment(state));
-                             commands.invoke("panel.focus.Generations");
-                           },
-                       .enabled = [&state] { return state.ready(); }});
-    home.commands.add({.id = "generations.clear",
-                       .title = "Remove all generation marks",
-                       .group = "Memory",
-                       .run = [this, &state](const argument&) { marks_.erase(state.active()->id); },
-                       .enabled = [this, &state] { return state.ready() && marks_.contains(state.active()->id); }});
+    static constexpr command_row<acts_on<generations_view>> rows[] = {
+        {.id = "generations.mark",
+         .title = "Mark generation",
+         .group = "Memory",
+         .run =
+             [](auto& at, auto& with) {
+               const auto* range = std::get_if<time_range>(&with);
+               at.self.mark(*at.state.active(), range != nullptr ? range->begin : get_moment(at.state));
+               at.commands.invoke("panel.focus.Generations");
+             },
+         .enabled = when_ready},
+        {.id = "generations.clear",
+         .title = "Remove all generation marks",
+         .group = "Memory",
+         .run = [](auto& at, auto&) { at.self.marks_.erase(at.state.active()->id); },
+         .enabled = [](auto& at) { return at.state.ready() && at.self.marks_.contains(at.state.active()->id); }}};
+    home.commands.add(rows, acts_on<generations_view>{home, *this});
   }
 
   void keep(document_id id, kept_view& into) const override {

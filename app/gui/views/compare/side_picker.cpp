@@ -76,79 +76,73 @@ const document* find_document(const documents& state, document_id id) {
 // --- commands -------------------------------------------------------------------------------------------------------
 
 void side_picker::add_commands(const command_home& home) {
-  documents& state = home.state;
-  const auto ready = [&state] { return state.ready(); };
-  home.commands.add({.id = "compare.with",
-                     .title = "Compare with another recording...",
-                     .group = "Compare",
-                     .icon = icon::open,
-                     .run =
-                         [this, &state, &commands = home.commands](const argument& with) {
-                           opening_from_ = state.active()->id;
-                           if (const auto* path = std::get_if<std::string>(&with)) {
-                             commands.invoke("file.open_path", *path);
-                           } else {
-                             commands.invoke("file.open");
-                           }
-                           commands.invoke("compare.open");
-                         },
-                     .enabled = ready});
-  home.commands.add({.id = "compare.with_range",
-                     .title = "Compare with this range",
-                     .group = "Compare",
-                     .run =
-                         [this, &state, &commands = home.commands](const argument&) {
-                           kept_ = {state.active()->id, *state.range()};
-                           before_ = {.kind = side_kind::kept_range};
-                           after_ = {.kind = side_kind::selected_range};
-                           commands.invoke("compare.open");
-                         },
-                     .enabled = [&state, ready] { return ready() && state.range().has_value(); }});
-  add_pair_commands(home);
-}
-
-/// Registers the commands that compare two devices, two ranks or two steps of the active document.
-void side_picker::add_pair_commands(const command_home& home) {
-  documents& state = home.state;
-  const auto ready = [&state] { return state.ready(); };
-  home.commands.add({.id = "compare.devices",
-                     .title = "Compare two GPUs of this recording",
-                     .group = "Compare",
-                     .run =
-                         [this, &state, &commands = home.commands](const argument&) {
-                           const document& active = *state.active();
-                           const auto& devices = active.engine->snapshot()->tables().devices.rows();
-                           before_ = choose_device(active.id, devices[0].id);
-                           after_ = choose_device(active.id, devices[1].id);
-                           commands.invoke("compare.open");
-                         },
-                     .enabled =
-                         [&state, ready] {
-                           return ready() && state.active()->engine->snapshot()->tables().devices.rows().size() > 1;
-                         }});
-  home.commands.add(
+  static constexpr command_row<acts_on<side_picker>> rows[] = {
+      {.id = "compare.with",
+       .title = "Compare with another recording...",
+       .group = "Compare",
+       .icon = icon::open,
+       .run =
+           [](auto& at, auto& with) {
+             at.self.opening_from_ = at.state.active()->id;
+             if (const auto* path = std::get_if<std::string>(&with)) {
+               at.commands.invoke("file.open_path", *path);
+             } else {
+               at.commands.invoke("file.open");
+             }
+             at.commands.invoke("compare.open");
+           },
+       .enabled = when_ready},
+      {.id = "compare.with_range",
+       .title = "Compare with this range",
+       .group = "Compare",
+       .run =
+           [](auto& at, auto&) {
+             at.self.kept_ = {at.state.active()->id, *at.state.range()};
+             at.self.before_ = {.kind = side_kind::kept_range};
+             at.self.after_ = {.kind = side_kind::selected_range};
+             at.commands.invoke("compare.open");
+           },
+       .enabled = [](auto& at) { return at.state.ready() && at.state.range().has_value(); }},
+      {.id = "compare.devices",
+       .title = "Compare two GPUs of this recording",
+       .group = "Compare",
+       .run =
+           [](auto& at, auto&) {
+             const document& active = *at.state.active();
+             const auto& devices = active.engine->snapshot()->tables().devices.rows();
+             at.self.before_ = choose_device(active.id, devices[0].id);
+             at.self.after_ = choose_device(active.id, devices[1].id);
+             at.commands.invoke("compare.open");
+           },
+       .enabled =
+           [](auto& at) {
+             return at.state.ready() && at.state.active()->engine->snapshot()->tables().devices.rows().size() > 1;
+           }},
       {.id = "compare.ranks",
        .title = "Compare two ranks of this recording",
        .group = "Compare",
        .run =
-           [this, &state, &commands = home.commands](const argument&) {
-             const document& active = *state.active();
+           [](auto& at, auto&) {
+             const document& active = *at.state.active();
              const auto processes = compared_processes(*active.engine->snapshot());
-             before_ = choose_process(active.id, processes[0]);
-             after_ = choose_process(active.id, processes[1]);
-             commands.invoke("compare.open");
+             at.self.before_ = choose_process(active.id, processes[0]);
+             at.self.after_ = choose_process(active.id, processes[1]);
+             at.commands.invoke("compare.open");
            },
-       .enabled = [&state,
-                   ready] { return ready() && compared_processes(*state.active()->engine->snapshot()).size() > 1; }});
-  home.commands.add({.id = "compare.steps",
-                     .title = "Compare two steps of this recording",
-                     .group = "Compare",
-                     .run =
-                         [this, &state, &commands = home.commands](const argument&) {
-                           steps_wanted_ = state.active()->id;
-                           commands.invoke("compare.open");
-                         },
-                     .enabled = ready});
+       .enabled =
+           [](auto& at) {
+             return at.state.ready() && compared_processes(*at.state.active()->engine->snapshot()).size() > 1;
+           }},
+      {.id = "compare.steps",
+       .title = "Compare two steps of this recording",
+       .group = "Compare",
+       .run =
+           [](auto& at, auto&) {
+             at.self.steps_wanted_ = at.state.active()->id;
+             at.commands.invoke("compare.open");
+           },
+       .enabled = when_ready}};
+  home.commands.add(rows, acts_on<side_picker>{home, *this});
 }
 
 // --- choices --------------------------------------------------------------------------------------------------------

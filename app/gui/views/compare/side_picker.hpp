@@ -71,7 +71,6 @@ class side_picker {
     time_range range;
   };
 
-  void add_pair_commands(const command_home& home);
   [[nodiscard]] std::optional<open_side> resolve(const view_context& with, const side_choice& choice) const;
   void draw_combo(const view_context& with, const char* id, side_choice& choice);
   void draw_choices(const view_context& with, const document& recording, side_choice& choice);

@@ -29,54 +29,52 @@ const char* get_words(film_loop loop) {
 }  // namespace
 
 void film_player::add_commands(const command_home& home, std::function<std::optional<time_ns>()> shown_moment) {
-  const auto ready = [&state = home.state] { return state.ready(); };
-  home.commands.add({.id = "film.play",
-                     .title = "Play the memory map",
-                     .group = "Memory",
-                     .icon = icon::play,
-                     .keys = {ImGuiKey_P},
-                     .run =
-                         [this, &commands = home.commands](const argument&) {
-                           shows_controls_ = true;
-                           undrawn_ = 0;
-                           if (film_.playing()) return film_.pause();
-                           film_.play();
-                           commands.invoke("panel.focus.Memory map");
-                         },
-                     .enabled = ready,
-                     .checked = [this] { return film_.playing(); }});
-  home.commands.add({.id = "film.pause",
-                     .icon = icon::stop,
-                     .run = [this](const argument&) { film_.pause(); },
-                     .enabled = [this] { return film_.playing(); }});
-  add_step_commands(home, std::move(shown_moment));
+  shown_moment_ = std::move(shown_moment);
+  static constexpr command_row<acts_on<film_player>> rows[] = {
+      {.id = "film.play",
+       .title = "Play the memory map",
+       .group = "Memory",
+       .icon = icon::play,
+       .keys = {ImGuiKey_P},
+       .run = [](auto& at, auto&) { at.self.play(at.commands); },
+       .enabled = when_ready,
+       .checked = [](auto& at) { return at.self.film_.playing(); }},
+      {.id = "film.pause",
+       .icon = icon::stop,
+       .run = [](auto& at, auto&) { at.self.film_.pause(); },
+       .enabled = [](auto& at) { return at.self.film_.playing(); }},
+      {.id = "film.previous_step",
+       .title = "Go to previous step",
+       .group = "Memory",
+       .icon = icon::back,
+       .keys = {ImGuiMod_Shift | ImGuiKey_Comma},
+       .repeats = true,
+       .run = [](auto& at, auto&) { at.self.go_to_step(at, false); },
+       .enabled = when_ready},
+      {.id = "film.next_step",
+       .title = "Go to next step",
+       .group = "Memory",
+       .icon = icon::forward,
+       .keys = {ImGuiMod_Shift | ImGuiKey_Period},
+       .repeats = true,
+       .run = [](auto& at, auto&) { at.self.go_to_step(at, true); },
+       .enabled = when_ready}};
+  home.commands.add(rows, acts_on<film_player>{home, *this});
 }
 
-void film_player::add_step_commands(const command_home& home, std::function<std::optional<time_ns>()> shown_moment) {
-  documents& state = home.state;
-  const auto ready = [&state] { return state.ready(); };
-  const auto step = [this, &state, &commands = home.commands, shown = std::move(shown_moment)](bool forward) {
-    const std::optional<time_ns> now = state.moment() ? state.moment() : shown();
-    if (steps_ == nullptr || !now) return;
-    if (const auto next = neighbour_step(steps_->slices, *now, forward))
-      commands.invoke("moment.set", time_range{*next, *next});
-  };
-  home.commands.add({.id = "film.previous_step",
-                     .title = "Go to previous step",
-                     .group = "Memory",
-                     .icon = icon::back,
-                     .keys = {ImGuiMod_Shift | ImGuiKey_Comma},
-                     .repeats = true,
-                     .run = [step](const argument&) { step(false); },
-                     .enabled = ready});
-  home.commands.add({.id = "film.next_step",
-                     .title = "Go to next step",
-                     .group = "Memory",
-                     .icon = icon::forward,
-                     .keys = {ImGuiMod_Shift | ImGuiKey_Period},
-                     .repeats = true,
-                     .run = [step](const argument&) { step(true); },
-                     .enabled = ready});
+void film_player::play(const command_registry& commands) {
+  shows_controls_ = true;
+  undrawn_ = 0;
+  if (film_.playing()) return film_.pause();
+  film_.play();
+  commands.invoke("panel.focus.Memory map");
+}
+
+void film_player::go_to_step(const command_home& home, bool forward) const {
+  const std::optional<time_ns> now = home.state.moment() ? home.state.moment() : shown_moment_();
+  if (steps_ == nullptr || !now) return;
+  if (const auto next = neighbour_step(steps_->slices, *now, forward))
+    home.commands.invoke("moment.set", time_range{*next, *next});
 }
 
 void film_player::reset() {

@@ -31,7 +31,8 @@ class film_player {
   [[nodiscard]] bool slow() const { return slow_maps_; }
 
  private:
-  void add_step_commands(const command_home& home, std::function<std::optional<time_ns>()> shown_moment);
+  void play(const command_registry& commands);
+  void go_to_step(const command_home& home, bool forward) const;
   /// The range that the film repeats.
   [[nodiscard]] time_range range(const view_context& with, std::optional<time_ns> moment) const;
 
@@ -42,6 +43,7 @@ class film_player {
   bool slow_maps_ = false;  ///< A map of the film took long to compute.
   screen_slot<query::slices_query> steps_query_;
   std::shared_ptr<const query::slice_list> steps_;
+  std::function<std::optional<time_ns>()> shown_moment_;
 };
 
 }  // namespace sluice::gui

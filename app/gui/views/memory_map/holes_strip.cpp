@@ -1,54 +1,77 @@
 #include "app/gui/views/memory_map/holes_strip.hpp"
 
 #include <algorithm>
-#include <cmath>
 
-#include "app/gui/views/parts/widgets.hpp"
-#include "app/gui/window/format.hpp"
+#include "core/base/format.hpp"
 
 namespace sluice::gui {
 namespace {
 
-constexpr float holes_height = 34;    // design pixels
+constexpr float holes_height = 50;    // design pixels
 constexpr float min_for_holes = 200;  // design pixels that must remain in the panel
-
-/// Marks a moment of the range that the strip shows.
-void draw_mark(const view_context& with, const draw::rectangle& area, time_range range, time_ns moment) {
-  const double span = static_cast<double>(std::max<time_ns>(1, range.length()));
-  const double share = std::clamp(static_cast<double>(moment - range.begin) / span, 0.0, 1.0);
-  ImGui::GetWindowDrawList()->AddLineV(std::floor(area.min.x + static_cast<float>(share) * (area.width() - 1)),
-                                       area.min.y, area.max.y - 1, with.colours.accent);
-}
-
-void draw_tip(const view_context& with, const query::hole_sample& sample, std::size_t layer) {
-  if (!begin_tip(with)) return;
-  const query::segment_holes& holes = sample.layers[layer];
-  const float column = with.px(110);
-  tip_field(with, "sampled at", format_moment(sample.time), column);
-  tip_field(with, "segments", format_bytes(holes.bytes), column);
-  tip_field(with, "free", format_bytes(holes.free), column);
-  tip_field(with, "largest hole", format_bytes(holes.largest_hole), column);
-  end_tip();
-}
 
 }  // namespace
 
-void holes_strip::reset() {
-  query_ = {};
-  curve_ = nullptr;
-}
-
-/// The layer whose segments have more free bytes than those of other layers, at any time of the curve.
-std::size_t holes_strip::layer_with_most_free() const {
+std::size_t layer_with_most_free(const query::hole_curve& curve) {
   std::size_t layer = 0;
   std::uint64_t most = 0;
-  for (const query::hole_sample& sample : curve_->samples)
+  for (const query::hole_sample& sample : curve.samples)
     for (std::size_t i = 0; i < sample.layers.size(); ++i)
       if (sample.layers[i].free > most) {
         most = sample.layers[i].free;
         layer = i;
       }
   return layer;
+}
+
+chart_model make_holes_model(const query::hole_curve& curve, std::uint32_t samples, std::size_t layer,
+                             const theme& colours) {
+  chart_model model;
+  model.x = make_time_axis(curve.range);
+  model.axes = false;
+  model.legend = true;
+  model.series.resize(2);
+  chart_series& free = model.series[0];
+  chart_series& largest = model.series[1];
+  free.look = series_look::bars;
+  free.name = "free in segments";
+  free.colour = colours.pool_free;
+  largest.look = series_look::steps;
+  largest.name = "largest hole";
+  largest.colour = colours.text;
+  double highest = 1;
+  const double width = model.x.high / static_cast<double>(std::max(samples, 1U));
+  for (std::size_t i = 0; i < curve.samples.size(); ++i) {
+    const query::segment_holes& holes = curve.samples[i].layers[layer];
+    highest = std::max(highest, static_cast<double>(holes.free));
+    const double begin = static_cast<double>(i) * width;
+    const auto add = [&](chart_series& to, std::uint64_t bytes) {
+      to.points.push_back({.begin = begin,
+                           .end = begin + width,
+                           .high = static_cast<double>(bytes),
+                           .item = static_cast<std::uint32_t>(i)});
+    };
+    add(free, holes.free);
+    if (holes.largest_hole > 0) add(largest, holes.largest_hole);
+  }
+  model.y = {.unit = format::value_unit::bytes, .high = highest * 1.1};
+  model.tip = [&curve, layer](const chart_pointer& pointer) {
+    chart_tip tip;
+    if (!pointer.series) return tip;
+    const query::hole_sample& sample = curve.samples[pointer.item];
+    const query::segment_holes& holes = sample.layers[layer];
+    tip.field("sampled at", format_moment(sample.time));
+    tip.field("segments", format_bytes(holes.bytes));
+    tip.field("free", format_bytes(holes.free));
+    tip.field("largest hole", format_bytes(holes.largest_hole));
+    return tip;
+  };
+  return model;
+}
+
+void holes_strip::reset() {
+  query_ = {};
+  curve_ = nullptr;
 }
 
 void holes_strip::draw(const view_context& with, std::optional<trace::device_id> device, std::optional<time_ns> moment,
@@ -66,44 +89,11 @@ void holes_strip::draw(const view_context& with, std::optional<trace::device_id>
   } else if (!active.live) {
     if (const auto result = query_.ask(*active.engine, wanted)) curve_ = result.value;
   }
-  const ImVec2 at = ImGui::GetCursorScreenPos();
-  const draw::rectangle area{at, {at.x + room.x, at.y + with.px(holes_height)}};
-  ImGui::InvisibleButton("holes", {area.width(), area.height()});
-  const bool hovered = ImGui::IsItemHovered();
-  ImDrawList& list = *ImGui::GetWindowDrawList();
-  list.AddLineH(area.min.x, area.max.x, area.max.y - 1, with.colours.line);
-  if (curve_ == nullptr || curve_->samples.empty()) return;
-  const std::size_t layer = layer_with_most_free();
-  const query::hole_sample* under = draw_curve(with, area, layer, hovered);
-  if (moment) draw_mark(with, area, wanted.range, *moment);
-  ImGui::PushFont(nullptr, small_text);
-  list.AddText({area.min.x + with.px(4), area.min.y}, with.colours.muted, "free in segments; line: largest hole");
-  ImGui::PopFont();
-  if (under != nullptr) draw_tip(with, *under, layer);
-}
-
-const query::hole_sample* holes_strip::draw_curve(const view_context& with, const draw::rectangle& area,
-                                                  std::size_t layer, bool hovered) const {
-  ImDrawList& list = *ImGui::GetWindowDrawList();
-  std::uint64_t top = 1;
-  for (const query::hole_sample& each : curve_->samples) top = std::max(top, each.layers[layer].free);
-  const double width = static_cast<double>(area.width()) / static_cast<double>(query::holes_query{}.samples);
-  const auto y_of_bytes = [&](std::uint64_t bytes) {
-    return area.max.y - 1 -
-           static_cast<float>(static_cast<double>(bytes) / static_cast<double>(top)) * (area.height() - with.px(4));
-  };
-  const query::hole_sample* under = nullptr;
-  for (std::size_t i = 0; i < curve_->samples.size(); ++i) {
-    const query::segment_holes& holes = curve_->samples[i].layers[layer];
-    const float left = std::floor(area.min.x + static_cast<float>(static_cast<double>(i) * width));
-    const float right = std::floor(area.min.x + static_cast<float>(static_cast<double>(i + 1) * width));
-    list.AddRectFilled({left, y_of_bytes(holes.free)}, {right, area.max.y - 1}, with.colours.pool_free);
-    if (holes.largest_hole > 0)
-      list.AddRectFilled({left, y_of_bytes(holes.largest_hole)},
-                         {right, y_of_bytes(holes.largest_hole) + with.px(1.5F)}, with.colours.text);
-    if (hovered && ImGui::GetMousePos().x >= left && ImGui::GetMousePos().x < right) under = &curve_->samples[i];
-  }
-  return under;
+  chart_model model;
+  if (curve_ != nullptr && !curve_->samples.empty())
+    model = make_holes_model(*curve_, wanted.samples, layer_with_most_free(*curve_), with.colours);
+  if (moment) model.marks.push_back({.at = model.x.place(*moment), .colour = with.colours.accent});
+  charts_.draw(with, "holes", model, {room.x, with.px(holes_height)});
 }
 
 }  // namespace sluice::gui

@@ -4,10 +4,17 @@
 #include <memory>
 #include <optional>
 
-#include "app/gui/views/parts/view.hpp"
+#include "app/gui/views/chart/view_charts.hpp"
 #include "core/query/results/panels/holes.hpp"
 
 namespace sluice::gui {
+
+/// The chart of the holes of one layer: the free space in segments, and the largest hole as a curve. `samples`: the
+/// number of parts of `curve.range`. Items are positions in `curve.samples`. `curve` must outlive the model.
+[[nodiscard]] chart_model make_holes_model(const query::hole_curve& curve, std::uint32_t samples, std::size_t layer,
+                                           const theme& colours);
+/// The layer whose segments have more free bytes than those of other layers, at any time of the curve.
+[[nodiscard]] std::size_t layer_with_most_free(const query::hole_curve& curve);
 
 /// The curve of free space in segments over the whole recording, and of the largest hole.
 class holes_strip {
@@ -18,13 +25,9 @@ class holes_strip {
             bool paused);
 
  private:
-  [[nodiscard]] std::size_t layer_with_most_free() const;
-  /// Draws the curve of one layer. Returns the sample under the mouse if `hovered`; null if there is none.
-  const query::hole_sample* draw_curve(const view_context& with, const draw::rectangle& area, std::size_t layer,
-                                       bool hovered) const;
-
   screen_slot<query::holes_query> query_;
   std::shared_ptr<const query::hole_curve> curve_;
+  view_charts charts_;
 };
 
 }  // namespace sluice::gui

@@ -48,46 +48,46 @@ void memory_map_view::reset() {
 }
 
 void memory_map_view::add_commands(const command_home& home) {
-  documents& state = home.state;
-  const auto ready = [&state] { return state.ready(); };
-  home.commands.add({.id = "map.open",
-                     .title = "Memory map at this moment",
-                     .group = "Memory",
-                     .keys = {ImGuiKey_M},
-                     .run = [&commands = home.commands](const argument&) { commands.invoke("panel.focus.Memory map"); },
-                     .enabled = ready});
-  home.commands.add({.id = "moment.set",
-                     .run =
-                         [&state](const argument& with) {
-                           if (const auto* at = std::get_if<time_range>(&with)) state.set_moment(at->begin);
-                         },
-                     .enabled = ready});
+  static constexpr command_row<acts_on<memory_map_view>> moment[] = {{.id = "moment.set",
+                                                                      .run =
+                                                                          [](auto& at, auto& with) {
+                                                                            if (const auto* range =
+                                                                                    std::get_if<time_range>(&with))
+                                                                              at.state.set_moment(range->begin);
+                                                                          },
+                                                                      .enabled = when_ready}};
+  static constexpr command_row<acts_on<memory_map_view>> peak[] = {
+      {.id = "moment.peak",
+       .title = "Go to peak",
+       .group = "Memory",
+       .run = [](auto& at, auto&) { at.self.peak_wanted_ = true; },
+       .enabled = when_ready}};
+  static constexpr auto shown = [](auto& at) { return at.state.ready() && at.self.shown_ != nullptr; };
+  static constexpr command_row<acts_on<memory_map_view>> map[] = {
+      {.id = "map.zoom_in",
+       .title = "Zoom in on map",
+       .group = "Memory map",
+       .icon = icon::zoom_in,
+       .run = [](auto& at, auto&) { at.self.chart_.viewport().zoom(0.5); },
+       .enabled = shown},
+      {.id = "map.zoom_out",
+       .title = "Zoom out of map",
+       .group = "Memory map",
+       .icon = icon::zoom_out,
+       .run = [](auto& at, auto&) { at.self.chart_.viewport().zoom(2); },
+       .enabled = shown},
+      {.id = "map.fit",
+       .title = "Fit map",
+       .group = "Memory map",
+       .icon = icon::expand,
+       .run = [](auto& at, auto&) { at.self.chart_.viewport().fit(); },
+       .enabled = shown}};
+  const acts_on<memory_map_view> at{home, *this};
+  home.commands.add(moment, at);
   stepper_.add_commands(home);
-  home.commands.add({.id = "moment.peak",
-                     .title = "Go to peak",
-                     .group = "Memory",
-                     .run = [this](const argument&) { peak_wanted_ = true; },
-                     .enabled = ready});
+  home.commands.add(peak, at);
   film_.add_commands(home, [this] { return moment_; });
-  const auto shown = [this, ready] { return ready() && shown_ != nullptr; };
-  home.commands.add({.id = "map.zoom_in",
-                     .title = "Zoom in on map",
-                     .group = "Memory map",
-                     .icon = icon::zoom_in,
-                     .run = [this](const argument&) { chart_.viewport().zoom(0.5); },
-                     .enabled = shown});
-  home.commands.add({.id = "map.zoom_out",
-                     .title = "Zoom out of map",
-                     .group = "Memory map",
-                     .icon = icon::zoom_out,
-                     .run = [this](const argument&) { chart_.viewport().zoom(2); },
-                     .enabled = shown});
-  home.commands.add({.id = "map.fit",
-                     .title = "Fit map",
-                     .group = "Memory map",
-                     .icon = icon::expand,
-                     .run = [this](const argument&) { chart_.viewport().fit(); },
-                     .enabled = shown});
+  home.commands.add(map, at);
 }
 
 // --- the shown memory -----------------------------------------------------------------------------------------------

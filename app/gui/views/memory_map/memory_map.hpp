@@ -15,22 +15,27 @@
 
 namespace sluice::gui {
 
+inline constexpr panel_info memory_map_panel{
+    .title = "Memory map",
+    .scrolls = false,
+    .uses_arrows = true,
+    .offers_choices = true,
+    .open = {"map.open", "Memory map at this moment", "Memory", nullptr, ImGuiKey_M}};
+
 /// Shows the layout of memory at one moment: each segment as rows of addresses, with its blocks and the holes between
 /// them to scale. The moment is the one that the user chose in the window; if there is none, the time of the peak, or
 /// the end of a recording that is growing.
 class memory_map_view final : public view {
  public:
-  [[nodiscard]] const char* name() const override { return "Memory map"; }
-  [[nodiscard]] bool scrolls() const override { return false; }
-  [[nodiscard]] bool uses_arrows() const override { return true; }
-  [[nodiscard]] bool offers_choices() const override { return true; }
+  memory_map_view() : view(memory_map_panel) {}
+  [[nodiscard]] panel_status status() const override {
+    return {.busy = stepper_.busy() || waiting_, .playing = film_.playing()};
+  }
   void add_commands(const command_home& home) override;
   void draw(view_context& with) override;
   void reset() override;
   /// Completes a step or the way to the peak, once the result of its query is available.
   void follow(const view_context& with) override;
-  [[nodiscard]] bool busy() const override { return stepper_.busy() || waiting_; }
-  [[nodiscard]] bool playing() const override { return film_.playing(); }
 
   // For tests.
   /// The moment that is shown; nullopt until known.

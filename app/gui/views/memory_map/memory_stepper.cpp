@@ -3,24 +3,23 @@
 namespace sluice::gui {
 
 void memory_stepper::add_commands(const command_home& home) {
-  documents& state = home.state;
-  const auto ready = [&state] { return state.ready(); };
-  home.commands.add({.id = "moment.previous",
-                     .title = "Previous allocation event",
-                     .group = "Memory",
-                     .icon = icon::previous,
-                     .keys = {ImGuiKey_Comma},
-                     .repeats = true,
-                     .run = [this](const argument&) { step(false); },
-                     .enabled = ready});
-  home.commands.add({.id = "moment.next",
-                     .title = "Next allocation event",
-                     .group = "Memory",
-                     .icon = icon::next,
-                     .keys = {ImGuiKey_Period},
-                     .repeats = true,
-                     .run = [this](const argument&) { step(true); },
-                     .enabled = ready});
+  static constexpr command_row<acts_on<memory_stepper>> rows[] = {{.id = "moment.previous",
+                                                                   .title = "Previous allocation event",
+                                                                   .group = "Memory",
+                                                                   .icon = icon::previous,
+                                                                   .keys = {ImGuiKey_Comma},
+                                                                   .repeats = true,
+                                                                   .run = [](auto& at, auto&) { at.self.step(false); },
+                                                                   .enabled = when_ready},
+                                                                  {.id = "moment.next",
+                                                                   .title = "Next allocation event",
+                                                                   .group = "Memory",
+                                                                   .icon = icon::next,
+                                                                   .keys = {ImGuiKey_Period},
+                                                                   .repeats = true,
+                                                                   .run = [](auto& at, auto&) { at.self.step(true); },
+                                                                   .enabled = when_ready}};
+  home.commands.add(rows, acts_on<memory_stepper>{home, *this});
 }
 
 void memory_stepper::step(bool forward) {

@@ -1,7 +1,6 @@
 #include "app/gui/views/memory_over_time/block_shapes.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace sluice::gui {
 namespace {
@@ -106,39 +105,23 @@ block_shapes lay_out(std::vector<shaped_block> blocks, time_range range, std::si
   return shapes;
 }
 
-void draw_shapes(const view_context& with, const time_chart& at, const block_shapes& shapes, trace::block_id hovered,
-                 trace::block_id chosen) {
-  ImDrawList& list = *ImGui::GetWindowDrawList();
-  const float gap = with.px(3);
+chart_series make_shape_series(const block_shapes& shapes) {
+  chart_series series;
+  series.look = series_look::boxes;
+  series.parted = true;
+  series.points.reserve(shapes.pieces.size());
   for (const shape_piece& piece : shapes.pieces) {
     const shaped_block& block = shapes.blocks[piece.block];
-    const float left = std::floor(at.to_x(piece.begin)), right = std::floor(at.to_x(piece.end));
-    if (right < at.area.min.x || left > at.area.max.x) continue;
     const auto low = static_cast<double>(piece.offset);
-    const float top = std::floor(at.to_y(low + static_cast<double>(block.bytes)));
-    const float bottom = std::floor(at.to_y(low));
-    if (bottom <= top) continue;
-    const bool marked = block.block == hovered || block.block == chosen;
-    const ImU32 colour = marked ? mix(block.colour, with.colours.text, 0.45F) : block.colour;
-    // Leave a line of background between neighbors if there is space.
-    const float under = bottom - top >= gap ? bottom - 1 : bottom;
-    const float beside = right - left >= gap && piece.end == block.died ? right - 1 : right;
-    list.AddRectFilled({left, top}, {std::max(beside, left + 1), under}, colour);
-    if (block.block == chosen)
-      list.AddRect({left, top}, {std::max(right, left + 2), bottom}, with.colours.accent, 0, with.px(1.5F));
+    series.points.push_back({.begin = static_cast<double>(piece.begin - shapes.range.begin),
+                             .end = static_cast<double>(piece.end - shapes.range.begin),
+                             .low = low,
+                             .high = low + static_cast<double>(block.bytes),
+                             .colour = block.colour,
+                             .item = piece.block,
+                             .ends = piece.end == block.died});
   }
-}
-
-const shaped_block* block_at(const time_chart& at, const block_shapes& shapes, ImVec2 point) {
-  const time_ns time = at.time_at(point.x);
-  const double value = static_cast<double>((at.area.max.y - point.y) / at.area.height()) * at.top;
-  for (const shape_piece& piece : shapes.pieces) {
-    if (time < piece.begin || time >= piece.end) continue;
-    const shaped_block& block = shapes.blocks[piece.block];
-    const auto low = static_cast<double>(piece.offset);
-    if (value >= low && value < low + static_cast<double>(block.bytes)) return &block;
-  }
-  return nullptr;
+  return series;
 }
 
 }  // namespace sluice::gui

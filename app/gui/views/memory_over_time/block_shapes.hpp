@@ -4,9 +4,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "app/gui/views/parts/panel_parts.hpp"
+#include "app/gui/views/chart/chart_model.hpp"
+#include "core/trace/model/model.hpp"
 
-/// Draws each block as its own shape: as wide as its lifetime, as high as its size in bytes, on top of the older
+/// Lays out each block as its own shape: as wide as its lifetime, as high as its size in bytes, on top of the older
 /// blocks.
 namespace sluice::gui {
 
@@ -44,11 +45,8 @@ struct block_shapes {
 /// otherwise become higher than it ever was. O(pieces).
 [[nodiscard]] block_shapes lay_out(std::vector<shaped_block> blocks, time_range range, std::size_t columns);
 
-/// Draws the shapes, and highlights the blocks `hovered` and `chosen`. O(pieces).
-void draw_shapes(const view_context& with, const time_chart& at, const block_shapes& shapes, trace::block_id hovered,
-                 trace::block_id chosen);
-
-/// The block at a point of the chart; null if there is none. O(pieces).
-[[nodiscard]] const shaped_block* block_at(const time_chart& at, const block_shapes& shapes, ImVec2 point);
+/// The shapes as a series of a chart. Positions are ns since `shapes.range.begin`; items are positions in
+/// `shapes.blocks`. O(pieces).
+[[nodiscard]] chart_series make_shape_series(const block_shapes& shapes);
 
 }  // namespace sluice::gui

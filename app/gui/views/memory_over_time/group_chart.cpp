@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 namespace sluice::gui {
 namespace {
@@ -52,47 +51,37 @@ void memory_bands::settle() {
   }
 }
 
-void draw_bands(const view_context& with, const time_chart& at, const memory_bands& bands,
-                std::optional<std::uint64_t> chosen) {
-  ImDrawList& list = *ImGui::GetWindowDrawList();
-  static thread_local std::vector<double> lower;
-  lower.assign(bands.parts(), 0.0);
+std::vector<chart_series> make_band_series(const memory_bands& bands) {
+  std::vector<chart_series> output;
+  std::vector<double> lower(bands.parts());
   for (const memory_band& each : bands.bands) {
-    const bool dimmed = chosen && *chosen != each.key;
-    const ImU32 colour = dimmed ? mix(each.colour, with.colours.background, 0.65F) : each.colour;
-    const auto upper = [&](std::size_t part) {
-      return bands.nested ? each.bytes[part] : lower[part] + each.bytes[part];
-    };
-    for (std::size_t part = 0; part < bands.parts();) {
-      // Draw adjacent parts of equal height as one rectangle.
-      const double low = lower[part], high = upper(part);
-      std::size_t next = part + 1;
-      while (next < bands.parts() && lower[next] == low && upper(next) == high) ++next;
-      const float left = std::floor(at.to_x(bands.get_begin(part))), right = std::floor(at.to_x(bands.get_begin(next)));
-      const float top = std::floor(at.to_y(high)), bottom = std::floor(at.to_y(bands.nested ? 0 : low));
-      if (bottom > top && right >= at.area.min.x && left <= at.area.max.x)
-        list.AddRectFilled({left, top}, {std::max(right, left + 1), bottom}, colour);
-      part = next;
+    chart_series& series = output.emplace_back();
+    series.look = series_look::boxes;
+    series.colour = each.colour;
+    for (std::size_t part = 0; part < bands.parts(); ++part) {
+      const double high = lower[part] + each.bytes[part];
+      if (high > lower[part])
+        add_joined(series.points, {.begin = static_cast<double>(bands.get_begin(part) - bands.range.begin),
+                                   .end = static_cast<double>(bands.get_begin(part + 1) - bands.range.begin),
+                                   .low = lower[part],
+                                   .high = high});
+      if (!bands.nested) lower[part] = high;
     }
-    if (!bands.nested)
-      for (std::size_t part = 0; part < bands.parts(); ++part) lower[part] += each.bytes[part];
   }
+  return output;
 }
 
-const memory_band* band_at(const time_chart& at, const memory_bands& bands, ImVec2 point) {
-  const auto part = bands.part_at(at.time_at(point.x));
-  if (!part) return nullptr;
-  const double value = static_cast<double>((at.area.max.y - point.y) / at.area.height()) * at.top;
+const memory_band* band_at(const memory_bands& bands, std::size_t part, double bytes) {
   if (bands.nested) {
     const memory_band* innermost = nullptr;
     for (const memory_band& each : bands.bands)
-      if (value <= each.bytes[*part]) innermost = &each;
+      if (bytes <= each.bytes[part]) innermost = &each;
     return innermost;
   }
   double sum = 0;
   for (const memory_band& each : bands.bands) {
-    sum += each.bytes[*part];
-    if (value < sum) return &each;
+    sum += each.bytes[part];
+    if (bytes < sum) return &each;
   }
   return nullptr;
 }

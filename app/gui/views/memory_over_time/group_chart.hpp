@@ -5,7 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "app/gui/views/parts/panel_parts.hpp"
+#include "app/gui/views/chart/chart_model.hpp"
+#include "app/gui/views/parts/view.hpp"
 #include "core/query/results/panels/memory_groups.hpp"
 
 /// A stacked chart of groups of memory over time.
@@ -41,12 +42,12 @@ struct memory_bands {
   void settle();
 };
 
-/// Draws the bands into `at`. `chosen`: the key of a band to highlight; none: highlight no band. O(bands * parts).
-void draw_bands(const view_context& with, const time_chart& at, const memory_bands& bands,
-                std::optional<std::uint64_t> chosen);
+/// The bands as series of a chart, one for each band in the same order. Positions are ns since `bands.range.begin`.
+/// O(bands * parts).
+[[nodiscard]] std::vector<chart_series> make_band_series(const memory_bands& bands);
 
-/// The band at a point of the chart; null if there is none.
-[[nodiscard]] const memory_band* band_at(const time_chart& at, const memory_bands& bands, ImVec2 point);
+/// The band that contains a number of bytes in `part`; null if there is none.
+[[nodiscard]] const memory_band* band_at(const memory_bands& bands, std::size_t part, double bytes);
 
 /// Assigns colours to groups. A group keeps its colour while the view moves.
 class band_colours {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "app/gui/views/chart/view_charts.hpp"
 #include "app/gui/views/memory_over_time/block_shapes.hpp"
 #include "app/gui/views/memory_over_time/group_chart.hpp"
 #include "app/gui/views/memory_over_time/memory_choice.hpp"
@@ -40,16 +41,19 @@ constexpr std::array<grouping, 9> groupings = {{{"by category", std::nullopt, tr
                                                 {"by process or rank", memory_grouping::process, false}}};
 constexpr std::size_t by_category = 0, by_line = 3, by_process = 8;
 
+constexpr panel_info memory_over_time_panel{.title = "Memory over time",
+                                            .scrolls = false,
+                                            .offers_choices = true,
+                                            .open = {"memory_over_time.open", "Memory over time", "Memory"}};
+
 class memory_over_time_view final : public view {
   static constexpr float min_beside = 640;  // design pixels; in narrower panels the list is below the chart
   static constexpr float list_width = 350;
   static constexpr float pixels_a_part = 2;
 
  public:
-  explicit memory_over_time_view(std::shared_ptr<what_if_replay> replay) : reserved_(std::move(replay)) {}
-  [[nodiscard]] const char* name() const override { return "Memory over time"; }
-  [[nodiscard]] bool scrolls() const override { return false; }
-  [[nodiscard]] bool offers_choices() const override { return true; }
+  explicit memory_over_time_view(std::shared_ptr<what_if_replay> replay)
+      : view(memory_over_time_panel), reserved_(std::move(replay)) {}
 
   void reset() override {
     report_ = {};
@@ -66,24 +70,16 @@ class memory_over_time_view final : public view {
   }
 
   void add_commands(const command_home& home) override {
-    home.commands.add(
-        {.id = "memory_over_time.open",
-         .title = "Memory over time",
-         .group = "Memory",
-         .icon = icon::chart,
-         .run = [&commands = home.commands](const argument&) { commands.invoke("panel.focus.Memory over time"); },
-         .enabled = [&state = home.state] { return state.ready(); }});
-    home.commands.add({.id = "memory_over_time.what_if", .run = [this](const argument& with) {
-                         if (const auto* policy = std::get_if<std::string>(&with)) reserved_.toggle(*policy);
-                       }});
-    home.commands.add({.id = "memory_over_time.by", .run = [this](const argument& with) {
-                         const auto* title = std::get_if<std::string>(&with);
-                         for (std::size_t i = 0; title != nullptr && i < groupings.size(); ++i)
-                           if (*title == groupings[i].title) {
-                             grouping_ = i;
-                             forget_results();
-                           }
-                       }});
+    static constexpr command_row<acts_on<memory_over_time_view>> rows[] = {
+        {.id = "memory_over_time.what_if",
+         .run =
+             [](auto& at, auto& with) {
+               if (const auto* policy = std::get_if<std::string>(&with)) at.self.reserved_.toggle(*policy);
+             }},
+        {.id = "memory_over_time.by", .run = [](auto& at, auto& with) {
+           if (const auto* title = std::get_if<std::string>(&with)) at.self.group_by(*title);
+         }}};
+    home.commands.add(rows, acts_on<memory_over_time_view>{home, *this});
   }
 
   void draw(view_context& with) override {
@@ -109,12 +105,22 @@ class memory_over_time_view final : public view {
   }
 
  private:
+  /// Stacks the chart in the way with this title, such as "by line".
+  void group_by(const std::string& title) {
+    for (std::size_t i = 0; i < groupings.size(); ++i)
+      if (title == groupings[i].title) {
+        grouping_ = i;
+        forget_results();
+      }
+  }
+
   void forget_results() {
     shown_series_ = nullptr;
     shown_groups_ = nullptr;
     shown_blocks_ = nullptr;
     bands_ = {};
     shapes_ = {};
+    drawn_series_.clear();
     chosen_.reset();
     hovered_block_ = {};
     colours_.clear();
@@ -205,8 +211,11 @@ class memory_over_time_view final : public view {
       }
     }
     if (live > block_shapes::block_limit) {
+      if (!shapes_.pieces.empty()) {
+        shapes_ = {};
+        make_series();
+      }
       shown_blocks_ = nullptr;
-      shapes_ = {};
       return;
     }
     ask_blocks(with, peak, range, width);
@@ -264,6 +273,7 @@ class memory_over_time_view final : public view {
     if (!result->others.bytes.empty())
       put(result->others, key_of_others, format_some(more, "other"), with.colours.muted);
     bands_.settle();
+    make_series();
   }
 
   [[nodiscard]] const char* unnamed() const {
@@ -290,6 +300,7 @@ class memory_over_time_view final : public view {
       bands_.moments.push_back(bands_.get_begin(part) + (bands_.get_begin(part + 1) - bands_.get_begin(part)) / 2);
     if (const auto part = bands_.part_at(peak.time)) bands_.moments[*part] = peak.time;
     bands_.settle();
+    make_series();
   }
 
   void take_blocks(const view_context& with, time_range range, std::uint32_t width) {
@@ -309,6 +320,7 @@ class memory_over_time_view final : public view {
       block.colour = with.colours.shade(band == nullptr ? with.colours.muted : band->colour, trace::raw(row.block));
     }
     shapes_ = blocks.size() > block_shapes::block_limit ? block_shapes{} : lay_out(std::move(blocks), range, width);
+    make_series();
   }
 
   /// The band to which a block belongs; null if it belongs to the band of other groups.
@@ -332,43 +344,94 @@ class memory_over_time_view final : public view {
 
   void draw_chart(const view_context& with, const metrics::report& whole_report, const metrics::memory_peak& peak,
                   ImVec2 size) {
-    const ImVec2 corner = ImGui::GetCursorScreenPos();
-    ImGui::InvisibleButton("##chart", {std::max(size.x, 1.0F), std::max(size.y, 1.0F)});
-    const bool hovered = ImGui::IsItemHovered();
-    menu_.draw_opened(with);
     const bool shapes = !shapes_.pieces.empty();
     const time_range shown_range = with.state.active()->visible;
     const double highest = std::max({bands_.highest, shapes ? static_cast<double>(shapes_.highest) : 0.0,
                                      reserved_.highest(peak.device, shown_range)});
-    if (highest <= 0) return;
-    const float flags = with.px(small_text) + with.px(4);  // space for the marks above the chart
-    const time_chart at = begin_time_chart(with, {corner.x, corner.y + flags}, {size.x, size.y - flags}, shown_range,
-                                           highest, format::value_unit::bytes);
-    if (!at.fits(with)) return;
-    ImDrawList& list = *ImGui::GetWindowDrawList();
-    list.PushClipRect(at.area.min, at.area.max, true);
-    const selection& selected = with.state.selected();
-    const auto chosen_block = selected.kind == selection_kind::block ? trace::block_id{selected.id} : trace::block_id{};
-    if (shapes) {
-      draw_shapes(with, at, shapes_, hovered_block_, chosen_block);
-    } else {
-      draw_bands(with, at, bands_, chosen_);
-    }
-    draw_range(with, at);
-    reserved_.draw(with, at, peak.device);
-    list.PopClipRect();
-    const bool on_flag = draw_flags(with, at, whole_report, peak, hovered);
+    menu_.draw_opened(with);
+    chart_model model;
+    model.x = make_time_axis(shown_range, shapes ? shapes_.range.begin : bands_.range.begin);
+    model.y = {.unit = format::value_unit::bytes, .high = std::max(highest * 1.02, 1.0)};
+    model.crosshair = true;
+    model.chosen_colour = with.colours.accent;
+    // The series are made once per result, and lent to the model.
+    model.series = std::move(drawn_series_);
+    highlight(with, model.series, shapes);
+    const std::size_t lent = model.series.size();
+    reserved_.add_to(model, peak.device, with.colours);
+    add_range(with, model);
+    add_flags(model, with, whole_report, peak);
     hovered_block_ = {};
     hovered_part_.reset();
-    if (!hovered || on_flag || !at.area.contains(ImGui::GetMousePos())) return;
-    hovered_part_ = bands_.part_at(at.time_at(ImGui::GetMousePos().x));
-    list.AddLineV(std::floor(ImGui::GetMousePos().x), at.area.min.y, at.area.max.y, with.colours.muted);
-    zoom_with_wheel(with, at);
-    if (shapes) {
-      hit_block(with, at);
-    } else {
-      hit_band(with, at, peak);
+    const auto follow = [&](const chart_pointer& at) { hovered_part_ = bands_.part_at(model.x.time(at.x)); };
+    model.click = [&](const chart_pointer& at) {
+      follow(at), shapes ? click_block(with, model, at) : click_band(with, model, at, peak);
+    };
+    model.right_click = [&](const chart_pointer& at) {
+      follow(at), shapes ? open_block_menu(with, at) : open_menu(find_band(at), peak);
+    };
+    model.tip = [&](const chart_pointer& at) {
+      follow(at);
+      return shapes ? describe_block(with, at) : describe_band(with, find_band(at), peak);
+    };
+    const drawn_chart drawn = charts_.draw(with, "##chart", model, size);
+    if (drawn.pointer) zoom_with_wheel(with, drawn.at.area);
+    model.series.resize(lent);
+    drawn_series_ = std::move(model.series);
+  }
+
+  /// Dims the bands that are not chosen, and highlights the chosen block and the block under the mouse.
+  void highlight(const view_context& with, std::vector<chart_series>& series, bool shapes) const {
+    if (!shapes) {
+      for (std::size_t i = 0; i < series.size(); ++i) {
+        const memory_band& band = bands_.bands[i];
+        const bool dimmed = chosen_ && *chosen_ != band.key;
+        series[i].colour = dimmed ? mix(band.colour, with.colours.background, 0.65F) : band.colour;
+      }
+      return;
     }
+    const selection& selected = with.state.selected();
+    const auto number_of = [&](trace::block_id block) -> std::optional<std::uint32_t> {
+      if (block == trace::block_id::none) return std::nullopt;
+      const auto found = std::find_if(shapes_.blocks.begin(), shapes_.blocks.end(),
+                                      [&](const shaped_block& each) { return each.block == block; });
+      if (found == shapes_.blocks.end()) return std::nullopt;
+      return static_cast<std::uint32_t>(found - shapes_.blocks.begin());
+    };
+    series.front().chosen =
+        selected.kind == selection_kind::block ? number_of(trace::block_id{selected.id}) : std::nullopt;
+    series.front().highlighted = number_of(hovered_block_);
+  }
+
+  void make_series() {
+    drawn_series_.clear();
+    if (!shapes_.pieces.empty()) {
+      drawn_series_.push_back(make_shape_series(shapes_));
+    } else {
+      drawn_series_ = make_band_series(bands_);
+    }
+  }
+
+  [[nodiscard]] const memory_band* find_band(const chart_pointer& at) const {
+    return hovered_part_ ? band_at(bands_, *hovered_part_, at.y) : nullptr;
+  }
+
+  /// Handles the mouse wheel over the chart: zooms the timeline around the mouse, or pans it if Shift is held.
+  static void zoom_with_wheel(const view_context& with, const draw::rectangle& area) {
+    const ImGuiIO& io = ImGui::GetIO();
+    const auto pan = [&](float wheel) {
+      with.commands.invoke("timeline.pan", argument(-static_cast<double>(wheel) * 0.15));
+    };
+    if (io.MouseWheelH != 0) pan(io.MouseWheelH);
+    if (io.MouseWheel == 0) return;
+    if (io.KeyShift) return pan(io.MouseWheel);
+    const double factor = std::pow(1.25, -static_cast<double>(io.MouseWheel));
+    const time_range range = with.state.active()->target;
+    const double share = static_cast<double>((io.MousePos.x - area.min.x) / area.width());
+    const double length = std::max(static_cast<double>(range.length()) * factor, 2.0);
+    const auto middle = range.begin + static_cast<time_ns>(share * static_cast<double>(range.length()));
+    const auto begin = middle - static_cast<time_ns>(share * length);
+    with.commands.invoke("timeline.glide", time_range{begin, begin + static_cast<time_ns>(length)});
   }
 
   /// A filter for the blocks of a band that are live at a moment.
@@ -404,43 +467,47 @@ class memory_over_time_view final : public view {
     with.commands.invoke(shows ? "blocks.show" : "blocks.filter", select_blocks(*band, peak, time));
   }
 
-  /// Draws the selected range and the chosen moment.
-  static void draw_range(const view_context& with, const time_chart& at) {
-    ImDrawList& list = *ImGui::GetWindowDrawList();
+  /// Marks the selected range and the chosen moment.
+  static void add_range(const view_context& with, chart_model& model) {
     if (const auto& range = with.state.range())
-      list.AddRectFilled({at.to_x(range->begin), at.area.min.y}, {at.to_x(range->end), at.area.max.y},
-                         with.colours.range_fill);
+      model.marks.push_back({.kind = mark_kind::range,
+                             .at = model.x.place(range->begin),
+                             .to = model.x.place(range->end),
+                             .colour = with.colours.range_fill});
     if (const auto& moment = with.state.moment())
-      list.AddLineV(std::floor(at.to_x(*moment)), at.area.min.y, at.area.max.y, with.colours.accent, with.px(1.5F));
+      model.marks.push_back({.at = model.x.place(*moment), .colour = with.colours.accent, .thickness = 1.5F});
   }
 
-  void hit_band(const view_context& with, const time_chart& at, const metrics::memory_peak& peak) {
-    const memory_band* const hit = band_at(at, bands_, ImGui::GetMousePos());
-    if (ImGui::IsMouseClicked(ImGuiMouseButton_Left)) {
-      const time_ns time = hovered_part_ ? bands_.get_moment(*hovered_part_) : at.time_at(ImGui::GetMousePos().x);
-      choose(with, hit, peak, time);
-      with.commands.invoke("moment.set", time_range{time, time});
-    }
-    if (hovered_part_ && ImGui::IsMouseReleased(ImGuiMouseButton_Right)) open_menu(hit, peak);
-    if (!hovered_part_ || !begin_tip(with)) return;
+  void click_band(const view_context& with, const chart_model& model, const chart_pointer& at,
+                  const metrics::memory_peak& peak) {
+    const time_ns time = hovered_part_ ? bands_.get_moment(*hovered_part_) : model.x.time(at.x);
+    choose(with, find_band(at), peak, time);
+    with.commands.invoke("moment.set", time_range{time, time});
+  }
+
+  chart_tip describe_band(const view_context& with, const memory_band* band, const metrics::memory_peak& peak) {
+    chart_tip tip;
+    if (!hovered_part_) return tip;
+    const time_ns time = bands_.get_moment(*hovered_part_);
     const double total = bands_.total(*hovered_part_);
-    if (hit != nullptr) {
-      const double bytes = hit->bytes[*hovered_part_];
-      swatch(with, hit->colour);
-      ImGui::TextUnformatted(hit->label.c_str());
-      ImGui::TextUnformatted((format_bytes(bytes) + ", " + format_share(total > 0 ? bytes / total : 0)).c_str());
+    if (band != nullptr) {
+      const double bytes = band->bytes[*hovered_part_];
+      tip.lines.push_back({.label = band->label, .swatch = band->colour});
+      tip.say(format_bytes(bytes) + ", " + format_share(total > 0 ? bytes / total : 0));
     }
-    ImGui::TextDisabled(
-        "%s", ("total " + format_bytes(total) + " at " + format_moment(bands_.get_moment(*hovered_part_))).c_str());
-    reserved_.tell(with, peak.device, bands_.get_moment(*hovered_part_));
-    if (hit != nullptr)
-      ImGui::TextDisabled("Click to list the group's blocks in Blocks. Double-click to show the panel Blocks.");
-    end_tip();
+    tip.hint("total " + format_bytes(total) + " at " + format_moment(time));
+    tip.draw_more = [this, &with, &peak, time, hint = band != nullptr] {
+      reserved_.tell(with, peak.device, time);
+      if (hint)
+        ImGui::TextDisabled("Click to list the group's blocks in Blocks. Double-click to show the panel Blocks.");
+    };
+    return tip;
   }
 
   /// Opens the menu of a band, for the part under the mouse. If `band` is null, the menu is about all memory in that
   /// part.
   void open_menu(const memory_band* band, const metrics::memory_peak& peak) {
+    if (!hovered_part_) return;
     const time_ns time = bands_.get_moment(*hovered_part_);
     row_target target;
     target.blocks = band != nullptr ? select_blocks(*band, peak, time) : blocks_filter{.range = {{time, time + 1}}};
@@ -449,46 +516,55 @@ class memory_over_time_view final : public view {
     menu_.open(target, name, name + "\t" + format_bytes(bytes) + "\t" + format_moment(time));
   }
 
-  void hit_block(const view_context& with, const time_chart& at) {
-    const shaped_block* const hit = block_at(at, shapes_, ImGui::GetMousePos());
-    const time_ns time = at.time_at(ImGui::GetMousePos().x);
-    if (ImGui::IsMouseClicked(ImGuiMouseButton_Left)) {
-      if (hit != nullptr) with.commands.invoke("selection.set", select_block(with, hit->block));
-      chosen_ = hit == nullptr ? std::nullopt : std::optional(hit->group);
-      with.commands.invoke("moment.set", time_range{time, time});
-    }
+  [[nodiscard]] const shaped_block* find_block(const chart_pointer& at) const {
+    return at.series == 0U && at.item < shapes_.blocks.size() ? &shapes_.blocks[at.item] : nullptr;
+  }
+
+  void click_block(const view_context& with, const chart_model& model, const chart_pointer& at) {
+    const shaped_block* const hit = find_block(at);
+    const time_ns time = model.x.time(at.x);
+    if (hit != nullptr) with.commands.invoke("selection.set", select_block(with, hit->block));
+    chosen_ = hit == nullptr ? std::nullopt : std::optional(hit->group);
+    with.commands.invoke("moment.set", time_range{time, time});
+  }
+
+  void open_block_menu(const view_context& with, const chart_pointer& at) {
+    const shaped_block* const hit = find_block(at);
     if (hit == nullptr) return;
+    row_target target;
+    target.shows = select_block(with, hit->block);
+    menu_.open(target, "Block of " + format_bytes(hit->bytes),
+               format_bytes(hit->bytes) + "\t" + format_moment(hit->born) + "\t" +
+                   (hit->died != INT64_MAX ? format_moment(hit->died) : std::string("never")));
+  }
+
+  chart_tip describe_block(const view_context& with, const chart_pointer& at) {
+    chart_tip tip;
+    const shaped_block* const hit = find_block(at);
+    if (hit == nullptr) return tip;
     hovered_block_ = hit->block;
-    if (ImGui::IsMouseReleased(ImGuiMouseButton_Right)) {
-      row_target target;
-      target.shows = select_block(with, hit->block);
-      menu_.open(target, "Block of " + format_bytes(hit->bytes),
-                 format_bytes(hit->bytes) + "\t" + format_moment(hit->born) + "\t" +
-                     (hit->died != INT64_MAX ? format_moment(hit->died) : std::string("never")));
-    }
     const auto reported = details_.ask(*with.state.active()->engine, {trace::event_id::none, hit->block});
-    if (!begin_tip(with)) return;
-    ImGui::TextUnformatted(format_bytes(hit->bytes).c_str());
     const bool ends = hit->died != INT64_MAX;
-    const float wide = with.px(80);
-    tip_field(with, "allocated", format_moment(hit->born), wide);
-    tip_field(with, "freed", ends ? format_moment(hit->died) : std::string("never"), wide);
-    if (ends) tip_field(with, "lifetime", format_time(hit->died - hit->born), wide);
+    tip.say(format_bytes(hit->bytes));
+    tip.field("allocated", format_moment(hit->born));
+    tip.field("freed", ends ? format_moment(hit->died) : std::string("never"));
+    if (ends) tip.field("lifetime", format_time(hit->died - hit->born));
     const auto band = std::find_if(bands_.bands.begin(), bands_.bands.end(),
                                    [&](const memory_band& each) { return each.key == hit->group; });
-    if (band != bands_.bands.end()) tip_field(with, "group", band->label, wide);
+    if (band != bands_.bands.end()) tip.field("group", band->label);
     // The result may still be about the block that was under the mouse before.
-    if (reported.complete && reported.value != nullptr && !reported.value->stack.empty()) {
-      ImGui::Separator();
-      const std::size_t most = 16;
-      std::vector<symbols::frame_line> stack(
-          reported.value->stack.begin(),
-          reported.value->stack.begin() + static_cast<std::ptrdiff_t>(std::min(most, reported.value->stack.size())));
-      stack_lines(with, stack);
-      if (reported.value->stack.size() > most)
-        ImGui::TextDisabled("and %s", format_some(reported.value->stack.size() - most, "line").c_str());
-    }
-    end_tip();
+    if (reported.complete && reported.value != nullptr && !reported.value->stack.empty())
+      tip.draw_more = [&with, details = reported.value] { draw_stack(with, details->stack); };
+    return tip;
+  }
+
+  static void draw_stack(const view_context& with, const std::vector<symbols::frame_line>& whole) {
+    ImGui::Separator();
+    const std::size_t most = 16;
+    const std::vector<symbols::frame_line> stack(
+        whole.begin(), whole.begin() + static_cast<std::ptrdiff_t>(std::min(most, whole.size())));
+    stack_lines(with, stack);
+    if (whole.size() > most) ImGui::TextDisabled("and %s", format_some(whole.size() - most, "line").c_str());
   }
 
   // --- the list -----------------------------------------------------------------------------------------------------
@@ -552,13 +628,15 @@ class memory_over_time_view final : public view {
   std::shared_ptr<const query::memory_groups> shown_groups_;
   std::shared_ptr<const query::block_table> shown_blocks_;
   memory_bands bands_;
-  block_shapes shapes_;  ///< Has no pieces if bands are drawn instead.
+  block_shapes shapes_;                     ///< Has no pieces if bands are drawn instead.
+  std::vector<chart_series> drawn_series_;  ///< Of the shapes or, if there are none, of the bands.
   band_colours colours_;
   std::optional<std::uint64_t> chosen_;      ///< The key of the highlighted band.
   std::optional<std::size_t> hovered_part_;  ///< The part that was under the mouse in the last frame.
   trace::block_id hovered_block_{};
   item_menu menu_;
   view_tables tables_;
+  view_charts charts_;
 };
 
 }  // namespace

@@ -92,11 +92,12 @@ double reserved_curves::highest(trace::device_id device, time_range range) const
   return most;
 }
 
-void reserved_curves::draw(const view_context& with, const time_chart& at, trace::device_id device) const {
+void reserved_curves::add_to(chart_model& model, trace::device_id device, const theme& colours) const {
   for_each(device, [&](const auto& /*allocator*/, const query::replayed_policy& policy, std::size_t i) {
-    // Bands may have the same colours, so draw an outline in the background colour that separates the lines from them.
-    draw_reserved(at, *replay_->shown(), policy, with.colours.background, with.px(4));
-    draw_reserved(at, *replay_->shown(), policy, policy_colour(i, with.colours), with.px(2));
+    chart_series& curve = model.series.emplace_back(
+        make_reserved_curve(*replay_->shown(), policy, model.x.origin, policy_colour(i, colours)));
+    curve.thickness = 2;
+    curve.outlined = true;  // Bands may have the same colours.
   });
 }
 

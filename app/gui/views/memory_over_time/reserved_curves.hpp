@@ -19,7 +19,8 @@ class reserved_curves {
   void draw_choice(const view_context& with, trace::device_id device, float width);
   /// The maximum of the chosen curves in `range`, in bytes; 0 if no curve is chosen. O(chosen * parts).
   [[nodiscard]] double highest(trace::device_id device, time_range range) const;
-  void draw(const view_context& with, const time_chart& at, trace::device_id device) const;
+  /// Adds the chosen curves to a chart whose x axis is one of times. O(chosen * parts).
+  void add_to(chart_model& model, trace::device_id device, const theme& colours) const;
   /// Adds a line to the current tooltip for each chosen curve, with the curve's bytes at `time`.
   void tell(const view_context& with, trace::device_id device, time_ns time) const;
   [[nodiscard]] bool any() const { return !chosen_.empty(); }

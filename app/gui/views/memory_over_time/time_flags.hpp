@@ -1,5 +1,6 @@
 #pragma once
 
+#include "app/gui/views/chart/chart_model.hpp"
 #include "app/gui/views/parts/panel_parts.hpp"
 
 /// The marks above a chart of memory over time.
@@ -8,9 +9,9 @@ namespace sluice::gui {
 /// Shows a moment in the timeline, and selects it.
 void go_to_moment(const view_context& with, const metrics::report& whole_report, time_ns time);
 
-/// Marks the peak `peak`, and the failed allocations of its device, in the chart `at` and above it. Clicking a mark
-/// goes to that moment. Returns true if the mouse is on a mark. `hovered`: the mouse is on the chart or above it.
-bool draw_flags(const view_context& with, const time_chart& at, const metrics::report& whole_report,
-                const metrics::memory_peak& peak, bool hovered);
+/// Marks the peak `peak`, and the failed allocations of its device, in a chart whose x axis is one of times. Clicking a
+/// mark goes to that moment. The arguments must outlive the model.
+void add_flags(chart_model& model, const view_context& with, const metrics::report& whole_report,
+               const metrics::memory_peak& peak);
 
 }  // namespace sluice::gui

@@ -1,8 +1,5 @@
 #include "app/gui/views/parts/panel_parts.hpp"
 
-#include <algorithm>
-#include <cmath>
-
 #include "app/gui/shell/shown_range.hpp"
 #include "app/gui/views/parts/item_menu.hpp"
 #include "app/gui/views/parts/widgets.hpp"
@@ -104,68 +101,6 @@ void range_line(const view_context& with, time_range range) {
 
 float small_width(const view_context& with, std::string_view text) {
   return with.fonts.regular->CalcTextSizeA(with.px(small_text), FLT_MAX, 0, text.data(), text.data() + text.size()).x;
-}
-
-void draw_time_axis(const view_context& with, const time_chart& at) {
-  ImDrawList& list = *ImGui::GetWindowDrawList();
-  const float text = with.px(small_text);
-  list.AddLineH(at.area.min.x, at.area.max.x, std::floor(at.area.max.y), with.colours.line);
-  const auto times = format::time_ticks(at.span, std::max(2, static_cast<int>(at.area.width() / with.px(110))));
-  for (const auto& [time, label] : times.ticks) {
-    const float x = std::floor(at.to_x(time));
-    const float wide = small_width(with, label);
-    if (x < at.area.min.x || x + wide * 0.5F > at.area.max.x) continue;
-    list.AddLineV(x, at.area.max.y, at.area.max.y + with.px(4), with.colours.line);
-    list.AddText(with.fonts.regular, text, {std::max(at.area.min.x, x - wide * 0.5F), at.area.max.y + with.px(5)},
-                 with.colours.muted, label.c_str());
-  }
-}
-
-time_chart begin_time_chart(const view_context& with, ImVec2 corner, ImVec2 size, time_range span, double highest,
-                            format::value_unit unit) {
-  const time_chart at = begin_value_chart(with, corner, size, span, highest, unit);
-  if (at.fits(with)) draw_time_axis(with, at);
-  return at;
-}
-
-time_chart begin_value_chart(const view_context& with, ImVec2 corner, ImVec2 size, time_range span, double highest,
-                             format::value_unit unit) {
-  const float text = with.px(small_text);
-  const auto values = format::value_ticks(highest * 1.02, unit, std::max(3, static_cast<int>(size.y / with.px(50))));
-  float labels = 0;
-  for (const format::tick& each : values.ticks) labels = std::max(labels, small_width(with, each.label));
-  time_chart at;
-  at.area = {{std::floor(corner.x + labels + with.px(8)), std::floor(corner.y + with.px(8))},
-             {std::floor(corner.x + size.x - with.px(8)), std::floor(corner.y + size.y - text - with.px(8))}};
-  at.span = span;
-  at.top = std::max(values.top, 1e-9);
-  if (!at.fits(with)) return at;
-  ImDrawList& list = *ImGui::GetWindowDrawList();
-  for (const format::tick& each : values.ticks) {
-    const float y = std::floor(at.to_y(each.value));
-    list.AddLineH(at.area.min.x, at.area.max.x, y, with.colours.grid);
-    list.AddText(with.fonts.regular, text,
-                 {at.area.min.x - with.px(6) - small_width(with, each.label), y - text * 0.5F - 1}, with.colours.muted,
-                 each.label.c_str());
-  }
-  return at;
-}
-
-void zoom_with_wheel(const view_context& with, const time_chart& at) {
-  const ImGuiIO& io = ImGui::GetIO();
-  if (io.MouseWheelH != 0) with.commands.invoke("timeline.pan", argument(-static_cast<double>(io.MouseWheelH) * 0.15));
-  if (io.MouseWheel == 0) return;
-  if (io.KeyShift) {
-    with.commands.invoke("timeline.pan", argument(-static_cast<double>(io.MouseWheel) * 0.15));
-    return;
-  }
-  const double factor = std::pow(1.25, -static_cast<double>(io.MouseWheel));
-  const time_range range = with.state.active()->target;
-  const double share = static_cast<double>((io.MousePos.x - at.area.min.x) / at.area.width());
-  const double length = std::max(static_cast<double>(range.length()) * factor, 2.0);
-  const auto middle = range.begin + static_cast<time_ns>(share * static_cast<double>(range.length()));
-  const auto begin = middle - static_cast<time_ns>(share * length);
-  with.commands.invoke("timeline.glide", time_range{begin, begin + static_cast<time_ns>(length)});
 }
 
 }  // namespace sluice::gui

@@ -2,11 +2,10 @@
 
 #include <string_view>
 
-#include "app/gui/draw/boxes.hpp"
 #include "app/gui/views/parts/view.hpp"
 #include "app/gui/window/format.hpp"
 
-/// Parts that panels with metrics share: charts over time, and the effects of clicking a row.
+/// Parts that panels with metrics share: choices, remarks, and the effects of clicking a row.
 namespace sluice::gui {
 
 /// True if a range contains nothing: no memory in use, no copies, no device work, no calls, no threads.
@@ -47,39 +46,5 @@ void range_line(const view_context& with, time_range range);
 
 /// The width of text in the small size that is used beside charts.
 [[nodiscard]] float small_width(const view_context& with, std::string_view text);
-
-/// The position and scales of a chart of values over time.
-struct time_chart {
-  draw::rectangle area;
-  time_range span;
-  double top = 1;  ///< The value at the upper edge of `area`; 0 is at the lower edge.
-
-  [[nodiscard]] float to_x(time_ns time) const {
-    return area.min.x + static_cast<float>(static_cast<double>(time - span.begin) /
-                                           static_cast<double>(std::max<time_ns>(span.length(), 1)) *
-                                           static_cast<double>(area.width()));
-  }
-  [[nodiscard]] time_ns time_at(float x) const {
-    const double share = static_cast<double>((x - area.min.x) / std::max(area.width(), 1.0F));
-    return span.begin + static_cast<time_ns>(share * static_cast<double>(span.length()));
-  }
-  [[nodiscard]] float to_y(double value) const { return area.max.y - static_cast<float>(value / top) * area.height(); }
-  /// False if the area is too small to draw anything in it.
-  [[nodiscard]] bool fits(const view_context& with) const {
-    return area.width() >= with.px(40) && area.height() >= with.px(30);
-  }
-};
-
-/// Lays out a chart with a value axis on its left, from 0 to at least `highest`, and a time axis below it, and draws
-/// both axes.
-time_chart begin_time_chart(const view_context& with, ImVec2 corner, ImVec2 size, time_range span, double highest,
-                            format::value_unit unit);
-/// Does the same without a time axis: `span` may be in any unit, such as steps.
-time_chart begin_value_chart(const view_context& with, ImVec2 corner, ImVec2 size, time_range span, double highest,
-                             format::value_unit unit);
-/// Handles the mouse wheel over a chart: zooms the timeline around the mouse, or pans it if Shift is held.
-void zoom_with_wheel(const view_context& with, const time_chart& at);
-/// Draws only the time axis, below the chart's area.
-void draw_time_axis(const view_context& with, const time_chart& at);
 
 }  // namespace sluice::gui

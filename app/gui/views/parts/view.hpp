@@ -42,41 +42,67 @@ struct command_home {
   settings& remembered;
 };
 
+/// What a table of commands of `Self`, a view or a part of one, acts on.
+template <class Self>
+struct acts_on : command_home {
+  Self& self;
+};
+/// For `command_row::enabled`: a document is ready.
+inline constexpr auto when_ready = [](const auto& at) { return at.state.ready(); };
+
 /// Where the default layout places a panel. The center panel has no tab and cannot be hidden.
 enum class panel_place : std::uint8_t { centre, right, below };
 
 /// The kind of selection whose details a panel shows.
 enum class topic : std::uint8_t { none, selection, range };
 
+/// What is known of a panel before it is drawn.
+struct panel_info {
+  /// The command that shows the panel and brings it to the front. If `id` is empty, there is only "panel.focus.TITLE".
+  struct opener {
+    const char* id = "";
+    const char* title = "";
+    const char* group = "";
+    const char* icon = icon::chart;
+    ImGuiKeyChord key = 0;
+  };
+
+  const char* title = "";  ///< Also the panel's stable name, e.g. "Blocks".
+  panel_place place = panel_place::below;
+  topic tells_of = topic::none;  ///< The kind of selection that brings the panel to the front.
+  bool scrolls = true;
+  bool uses_arrows = false;     ///< The view handles the arrow keys itself, so that they do not move the focus.
+  bool shown_at_first = true;   ///< False: the panel appears only through a link, a command or the View menu.
+  bool offers_choices = false;  ///< Users choose one item after another here. Panels with details do not cover it.
+  opener open{};
+};
+
+/// What a view is doing.
+struct panel_status {
+  bool wants_front = false;  ///< The panel should be in front when a recording is first shown.
+  bool warns = false;        ///< The panel's tab is marked, because the panel has a warning for the user.
+  bool choosing = false;     ///< As `panel_info::offers_choices`, for now.
+  bool busy = false;         ///< There is unfinished work. A picture is taken only when the work is complete.
+  bool playing = false;      ///< A film plays: frames are drawn even without input, and a picture does not wait.
+  bool can_cancel = false;   ///< Escape calls `cancel` instead of clearing the selection.
+  std::optional<time_ns> hovered_time{};  ///< The time that was under the mouse in the last frame.
+};
+
 /// A panel of the window. Each view has its own file; views.cpp lists the views.
 class view {
  public:
-  view() = default;
+  /// `about` must outlive the view.
+  explicit view(const panel_info& about) : info(about) {}
   virtual ~view() = default;
   view(const view&) = delete;
   view& operator=(const view&) = delete;
 
-  /// The panel's title, which is also its stable name, e.g. "Blocks".
-  [[nodiscard]] virtual const char* name() const = 0;
+  [[nodiscard]] const char* name() const { return info.title; }
   /// Draws the panel into the current ImGui window. Called only if a document is ready.
   virtual void draw(view_context& with) = 0;
+  [[nodiscard]] virtual panel_status status() const { return {}; }
   /// Discards query results. Called when another document becomes active.
   virtual void reset() {}
-  [[nodiscard]] virtual bool scrolls() const { return true; }
-  /// True if the view handles the arrow keys itself, so that they do not move the focus.
-  [[nodiscard]] virtual bool uses_arrows() const { return false; }
-  [[nodiscard]] virtual panel_place place() const { return panel_place::below; }
-  /// The kind of selection that brings the panel to the front.
-  [[nodiscard]] virtual topic tells_of() const { return topic::none; }
-  /// False if the panel appears only on request, that is, through a link, a command or the View menu.
-  [[nodiscard]] virtual bool shown_at_first() const { return true; }
-  /// True if the panel should be in front when a recording is first shown.
-  [[nodiscard]] virtual bool wants_front() const { return false; }
-  /// True if the panel's tab should be marked because the panel has a warning for the user.
-  [[nodiscard]] virtual bool warns() const { return false; }
-  /// True if users choose one item after another in this panel. Panels with details then do not cover it.
-  [[nodiscard]] virtual bool offers_choices() const { return false; }
-
   /// Registers the view's commands. Called once, when the window starts.
   virtual void add_commands(const command_home& /*home*/) {}
   /// Stores in `into` what the user has changed in this view for a document, for the next session and for saved views.
@@ -85,20 +111,13 @@ class view {
   virtual void restore(const view_context& /*with*/, const kept_view& /*from*/) {}
   /// Called once per frame, before anything is drawn, even if the panel is hidden.
   virtual void follow(const view_context& /*with*/) {}
-  /// True while the view has unfinished work. A picture is taken only when the work is complete.
-  [[nodiscard]] virtual bool busy() const { return false; }
-  /// True while the view plays a film. Frames are then drawn even without input, and a picture does not wait for the
-  /// end of the film.
-  [[nodiscard]] virtual bool playing() const { return false; }
-  /// True if Escape should call `cancel` instead of clearing the selection.
-  [[nodiscard]] virtual bool can_cancel() const { return false; }
+  /// Stops the view's work; see `panel_status::can_cancel`.
   virtual void cancel() {}
-  /// The time that was under the mouse in the last frame.
-  [[nodiscard]] virtual std::optional<time_ns> hovered_time() const { return std::nullopt; }
 
   /// Brings the panel's tab to the front of those at the same place.
   void bring_forward() const;
 
+  const panel_info& info;
   bool visible = true;
 };
 

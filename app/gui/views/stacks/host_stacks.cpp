@@ -17,10 +17,12 @@ namespace {
 constexpr std::array<const char*, 2> time_titles = {"while the GPU was idle", "all of the range"};
 constexpr std::array<const char*, 2> thread_titles = {"threads that launch", "all threads"};
 
+constexpr panel_info host_stacks_panel{
+    .title = "Host stacks", .scrolls = false, .open = {"host_stacks.open", "Host stacks", "Go"}};
+
 class host_stacks_view final : public view {
  public:
-  [[nodiscard]] const char* name() const override { return "Host stacks"; }
-  [[nodiscard]] bool scrolls() const override { return false; }
+  host_stacks_view() : view(host_stacks_panel) {}
   void reset() override {
     query_ = {};
     statistics_ = {};
@@ -29,16 +31,6 @@ class host_stacks_view final : public view {
     choice_.process = trace::process_id::none;
     devices_.clear();
     chart_.reset();
-  }
-
-  void add_commands(const command_home& home) override {
-    home.commands.add(
-        {.id = "host_stacks.open",
-         .title = "Host stacks",
-         .group = "Go",
-         .icon = icon::chart,
-         .run = [&commands = home.commands](const argument&) { commands.invoke("panel.focus.Host stacks"); },
-         .enabled = [&state = home.state] { return state.ready(); }});
   }
 
   void draw(view_context& with) override {

@@ -32,11 +32,12 @@ constexpr std::array<weight_choice, 4> weights = {{{stack_weight::bytes, "by byt
                                                    {stack_weight::busy, "by duration", true},
                                                    {stack_weight::alone, "by time waited", true}}};
 
+constexpr panel_info stacks_panel{.title = "Stacks", .scrolls = false};
+
 /// Shows a flame graph of the call stacks that hold, allocate or copy memory.
 class stacks_view final : public view {
  public:
-  [[nodiscard]] const char* name() const override { return "Stacks"; }
-  [[nodiscard]] bool scrolls() const override { return false; }
+  stacks_view() : view(stacks_panel) {}
   void reset() override {
     query_ = {};
     report_ = {};

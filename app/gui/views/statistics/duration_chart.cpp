@@ -42,34 +42,42 @@ std::string some(std::uint64_t count, const timed_kind& kind) {
   return format_some(count, kind.noun);
 }
 
-constexpr float durations_height = 120;  // design pixels
+constexpr float durations_height = 140;  // design pixels
 
 }  // namespace
 
-/// The area in which the bars are drawn. All bars have the same width, because the scale is logarithmic.
-struct duration_chart::place {
-  draw::rectangle area;
-  const std::vector<duration_bar>& bars;
-  std::uint64_t highest = 1;
-
-  [[nodiscard]] float get_left(std::size_t bar) const {
-    return area.min.x +
-           area.width() * static_cast<float>(bar) / static_cast<float>(std::max<std::size_t>(bars.size(), 1));
+chart_model make_durations_model(const duration_histogram& histogram, const theme& colours) {
+  chart_model model;
+  if (histogram.bars.empty()) return model;
+  model.x = {.unit = format::value_unit::nanoseconds,
+             .logarithmic = true,
+             .low = std::max(static_cast<double>(histogram.bars.front().from), 0.5),
+             .high = std::max(static_cast<double>(histogram.bars.back().to), 1.0)};
+  model.y.title = "events";
+  model.scales = true;
+  model.chosen_colour = colours.accent;
+  chart_series& bars = model.series.emplace_back();
+  bars.colour = colours.slice(about(histogram.kind).colour);
+  for (std::size_t i = 0; i < histogram.bars.size(); ++i) {
+    const duration_bar& each = histogram.bars[i];
+    bars.points.push_back({.begin = static_cast<double>(each.from),
+                           .end = static_cast<double>(each.to),
+                           .high = static_cast<double>(each.count),
+                           .item = static_cast<std::uint32_t>(i)});
   }
-  [[nodiscard]] float to_x(time_ns duration) const {
-    const auto after = std::find_if(bars.begin(), bars.end(), [=](const duration_bar& b) { return duration < b.to; });
-    if (after == bars.end()) return area.max.x;
-    const auto bar = static_cast<std::size_t>(after - bars.begin());
-    const double share = static_cast<double>(std::max<time_ns>(duration - after->from, 0)) /
-                         static_cast<double>(std::max<time_ns>(after->to - after->from, 1));
-    return get_left(bar) + static_cast<float>(share) * (get_left(bar + 1) - get_left(bar));
-  }
-  [[nodiscard]] std::optional<std::size_t> bar_at(float x) const {
-    if (bars.empty() || x < area.min.x || x >= area.max.x) return std::nullopt;
-    const auto bar = static_cast<std::size_t>((x - area.min.x) / area.width() * static_cast<float>(bars.size()));
-    return std::min(bar, bars.size() - 1);
-  }
-};
+  model.marks.push_back({.at = static_cast<double>(histogram.median), .label = "median", .colour = colours.text});
+  model.marks.push_back({.at = static_cast<double>(histogram.percentile99), .label = "99 %", .colour = colours.text});
+  model.tip = [&histogram](const chart_pointer& pointer) {
+    chart_tip tip;
+    if (!pointer.series) return tip;
+    const duration_bar& bar = histogram.bars[pointer.item];
+    tip.say(format_time(bar.from) + " to " + format_time(bar.to));
+    tip.say(some(bar.count, about(histogram.kind)) + ", " +
+            format_share(static_cast<double>(bar.count) / static_cast<double>(histogram.count)));
+    return tip;
+  };
+  return model;
+}
 
 void duration_chart::reset() { *this = {}; }
 
@@ -142,84 +150,32 @@ void duration_chart::draw_words(const view_context& with, const duration_histogr
 }
 
 void duration_chart::draw_bars(const view_context& with, const duration_histogram& histogram, time_range range) {
-  const ImVec2 corner = ImGui::GetCursorScreenPos();
-  const ImVec2 size(std::max(ImGui::GetContentRegionAvail().x, 1.0F), with.px(durations_height));
-  ImGui::InvisibleButton("##durations", size);
-  hovered_ = ImGui::IsItemHovered();
-  const float text = with.px(small_text);
-  place at{{{std::floor(corner.x), std::floor(corner.y + text + with.px(4))},
-            {std::floor(corner.x + size.x), std::floor(corner.y + size.y - text - with.px(6))}},
-           histogram.bars};
-  if (at.area.width() < with.px(40) || at.area.height() < with.px(20)) return;
-  for (const duration_bar& each : histogram.bars) at.highest = std::max(at.highest, each.count);
-  ImDrawList& list = *ImGui::GetWindowDrawList();
-  const ImU32 colour = with.colours.slice(about(histogram.kind).colour);
-  for (std::size_t i = 0; i < histogram.bars.size(); ++i) {
-    const duration_bar& bar = histogram.bars[i];
-    if (bar.count == 0) continue;
-    const double share = static_cast<double>(bar.count) / static_cast<double>(at.highest);
-    const float height = std::max(with.px(3), at.area.height() * static_cast<float>(share));
-    const float left = std::floor(at.get_left(i)), right = std::floor(at.get_left(i + 1));
-    const bool clicked = stepping_bar_ && stepping_bar_->from == bar.from && own_ != 0 && own_ == followed_;
-    list.AddRectFilled({left, at.area.max.y - height}, {std::max(right - 1, left + 1), at.area.max.y},
-                       clicked ? with.colours.accent : colour);
-  }
-  list.AddLineH(at.area.min.x, at.area.max.x, at.area.max.y, with.colours.line);
-  draw_marks(with, histogram, at);
-  if (hovered_) hit(with, histogram, at, range);
-}
-
-/// Draws the scale below the bars (powers of ten), and the median and the 99th percentile above the bars.
-void duration_chart::draw_marks(const view_context& with, const duration_histogram& histogram, const place& at) const {
-  ImDrawList& list = *ImGui::GetWindowDrawList();
-  const float text = with.px(small_text);
-  float free = at.area.min.x;
-  const auto label = [&](time_ns duration) {
-    const std::string words = format_time(duration);
-    const float wide = small_width(with, words);
-    const float x = std::floor(at.to_x(duration));
-    const float left = std::clamp(x - wide * 0.5F, at.area.min.x, std::max(at.area.min.x, at.area.max.x - wide));
-    if (left < free) return;
-    list.AddLineV(x, at.area.max.y, at.area.max.y + with.px(3), with.colours.line);
-    list.AddText(with.fonts.regular, text, {left, at.area.max.y + with.px(4)}, with.colours.muted, words.c_str());
-    free = left + wide + with.px(8);
+  chart_model model = make_durations_model(histogram, with.colours);
+  if (model.series.empty()) return;
+  for (std::size_t i = 0; i < histogram.bars.size(); ++i)
+    if (steps_through(histogram.bars[i])) model.series[0].chosen = static_cast<std::uint32_t>(i);
+  model.click = [&](const chart_pointer& pointer) {
+    if (pointer.series) click(with, histogram.bars[pointer.item], range);
   };
-  const time_ns least = histogram.bars.front().from, most = histogram.bars.back().to;
-  bool any = false;
-  for (time_ns power = 1; power <= most && power <= INT64_MAX / 10; power *= 10)
-    if (power >= least) label(power), any = true;
-  if (!any) label(least), label(most);
-  float taken = -1e9F;
-  for (const auto& [duration, word] :
-       {std::pair(histogram.median, "median"), std::pair(histogram.percentile99, "99 %")}) {
-    const float x = std::floor(at.to_x(duration));
-    list.AddLineV(x, at.area.min.y - with.px(2), at.area.max.y, with.colours.text);
-    const float wide = small_width(with, word);
-    const bool right = x + with.px(4) + wide < at.area.max.x;
-    const float left = right ? x + with.px(4) : x - with.px(4) - wide;
-    if (left < taken) continue;
-    list.AddText(with.fonts.regular, text, {left, at.area.min.y - text - with.px(2)}, with.colours.text, word);
-    taken = left + wide + with.px(4);
-  }
+  model.tip = [&, tip = model.tip](const chart_pointer& pointer) {
+    chart_tip output = tip(pointer);
+    if (pointer.series && histogram.bars[pointer.item].count > 0)
+      output.hint(steps_through(histogram.bars[pointer.item]) ? "Click to select the next one."
+                                                              : "Click to select the longest one.");
+    return output;
+  };
+  const ImVec2 size(ImGui::GetContentRegionAvail().x, with.px(durations_height));
+  hovered_ = charts_.draw(with, "##durations", model, size).hovered;
 }
 
-void duration_chart::hit(const view_context& with, const duration_histogram& histogram, const place& at,
-                         time_range range) {
-  const auto which = at.bar_at(ImGui::GetMousePos().x);
-  if (!which) return;
-  const duration_bar& bar = histogram.bars[*which];
-  const bool again = stepping_bar_ && stepping_bar_->from == bar.from && own_ != 0 && own_ == followed_;
-  if (begin_tip(with)) {
-    ImGui::TextUnformatted((format_time(bar.from) + " to " + format_time(bar.to)).c_str());
-    ImGui::TextUnformatted((some(bar.count, about(histogram.kind)) + ", " +
-                            format_share(static_cast<double>(bar.count) / static_cast<double>(histogram.count)))
-                               .c_str());
-    if (bar.count > 0)
-      ImGui::TextDisabled("%s", again ? "Click to select the next one." : "Click to select the longest one.");
-    end_tip();
-  }
-  if (bar.count == 0 || !ImGui::IsMouseClicked(ImGuiMouseButton_Left) || step_) return;
-  if (!again) {
+/// True if the events of the bar are selected one after another.
+bool duration_chart::steps_through(const duration_bar& bar) const {
+  return stepping_bar_ && stepping_bar_->from == bar.from && own_ != 0 && own_ == followed_;
+}
+
+void duration_chart::click(const view_context& with, const duration_bar& bar, time_range range) {
+  if (bar.count == 0 || step_) return;
+  if (!steps_through(bar)) {
     stepping_bar_ = query::duration_step{bar.from, bar.to, 0, {}};
     return select(with, bar.longest, bar.span);
   }

@@ -3,11 +3,14 @@
 #include <memory>
 #include <optional>
 
-#include "app/gui/draw/boxes.hpp"
-#include "app/gui/views/parts/view.hpp"
+#include "app/gui/views/chart/view_charts.hpp"
 #include "core/query/results/panels/durations.hpp"
 
 namespace sluice::gui {
+
+/// The chart of a histogram: a bar for the events of similar durations, and marks at the median and the 99th percentile.
+/// Items are numbers of bars. `histogram` must outlive the model.
+[[nodiscard]] chart_model make_durations_model(const query::duration_histogram& histogram, const theme& colours);
 
 /// The distribution of durations, either of all kernels, copies or calls, or only of those that have the same name as
 /// the selected event. Clicking a bar selects the longest event in it; further clicks step through the other events of
@@ -22,13 +25,12 @@ class duration_chart {
   void not_drawn() { hovered_ = false; }
 
  private:
-  struct place;
   void follow_selection(const view_context& with);
   void draw_choice(const view_context& with, const query::duration_histogram* shown);
   void draw_words(const view_context& with, const query::duration_histogram& histogram) const;
   void draw_bars(const view_context& with, const query::duration_histogram& histogram, time_range range);
-  void draw_marks(const view_context& with, const query::duration_histogram& histogram, const place& at) const;
-  void hit(const view_context& with, const query::duration_histogram& histogram, const place& at, time_range range);
+  [[nodiscard]] bool steps_through(const query::duration_bar& bar) const;
+  void click(const view_context& with, const query::duration_bar& bar, time_range range);
   void take_step(const view_context& with);
   void select(const view_context& with, trace::event_id event, time_range span);
 
@@ -44,6 +46,7 @@ class duration_chart {
   std::optional<query::durations_query> step_;        ///< The pending step to another event of a bar, until its query
                                                       ///< has run.
   bool hovered_ = false;
+  view_charts charts_;
 };
 
 }  // namespace sluice::gui

@@ -57,14 +57,13 @@ std::string get_part(double bytes, std::uint64_t count, std::string_view noun) {
   return format_bytes(bytes) + " in " + format_some(count, noun);
 }
 
+constexpr panel_info statistics_panel{.title = "Statistics", .place = panel_place::right, .tells_of = topic::range};
+
 /// Shows statistics of the selected range or of the whole recording. Computed by the same functions as the report.
 class statistics_view final : public view {
  public:
-  [[nodiscard]] const char* name() const override { return "Statistics"; }
-  [[nodiscard]] panel_place place() const override { return panel_place::right; }
-  [[nodiscard]] topic tells_of() const override { return topic::range; }
-  /// True while the user steps through events or steps here, so that their details do not cover this panel.
-  [[nodiscard]] bool offers_choices() const override { return durations_.hovered() || steps_.hovered(); }
+  statistics_view() : view(statistics_panel) {}
+  [[nodiscard]] panel_status status() const override { return {.choosing = durations_.hovered() || steps_.hovered()}; }
   void reset() override {
     query_ = {};
     tracks_ = {};
@@ -76,29 +75,30 @@ class statistics_view final : public view {
   }
 
   void add_commands(const command_home& home) override {
-    const auto ready = [&state = home.state] { return state.ready(); };
-    home.commands.add({.id = "statistics.per_step",
-                       .title = "Statistics per step",
-                       .group = "Analyze",
-                       .icon = icon::chart,
-                       .run =
-                           [this, &commands = home.commands](const argument& with) {
-                             if (const auto* metric = std::get_if<std::string>(&with)) steps_.choose(*metric);
-                             per_step_ = true;
-                             commands.invoke("panel.focus.Statistics");
-                           },
-                       .enabled = ready});
-    home.commands.add({.id = "statistics.durations",
-                       .title = "Event durations",
-                       .group = "Analyze",
-                       .icon = icon::chart,
-                       .run =
-                           [this, &commands = home.commands](const argument&) {
-                             per_step_ = false;
-                             open_durations_ = true;
-                             commands.invoke("panel.focus.Statistics");
-                           },
-                       .enabled = ready});
+    static constexpr command_row<acts_on<statistics_view>> rows[] = {
+        {.id = "statistics.per_step",
+         .title = "Statistics per step",
+         .group = "Analyze",
+         .icon = icon::chart,
+         .run =
+             [](auto& at, auto& with) {
+               if (const auto* metric = std::get_if<std::string>(&with)) at.self.steps_.choose(*metric);
+               at.self.per_step_ = true;
+               at.commands.invoke("panel.focus.Statistics");
+             },
+         .enabled = when_ready},
+        {.id = "statistics.durations",
+         .title = "Event durations",
+         .group = "Analyze",
+         .icon = icon::chart,
+         .run =
+             [](auto& at, auto&) {
+               at.self.per_step_ = false;
+               at.self.open_durations_ = true;
+               at.commands.invoke("panel.focus.Statistics");
+             },
+         .enabled = when_ready}};
+    home.commands.add(rows, acts_on<statistics_view>{home, *this});
   }
 
   void draw(view_context& with) override {

@@ -82,6 +82,41 @@ bool is_selected(const view_context& with, const index::step& step) { return wit
 
 }  // namespace
 
+chart_model make_steps_model(const step_statistics& statistics, const step_metric& metric, const theme& colours) {
+  chart_model model;
+  model.x = make_item_axis(statistics.steps.size(), [&statistics](std::int64_t item) {
+    const auto step = static_cast<std::size_t>(item);
+    return step < statistics.steps.size() ? std::to_string(statistics.steps[step].number) : std::string();
+  });
+  model.x.title = "step";
+  model.y.unit = axis_unit(metric.unit);
+  model.scales = true;
+  model.chosen_colour = colours.accent;
+  chart_series& bars = model.series.emplace_back();
+  bars.colour = colours.slice(query::slice_kind::step);
+  bars.points.reserve(metric.values.size());
+  for (std::size_t i = 0; i < metric.values.size(); ++i) {
+    const bool outlier = is_outlier(metric, i);
+    bars.points.push_back({.begin = static_cast<double>(i),
+                           .end = static_cast<double>(i + 1),
+                           .high = std::isnan(metric.values[i]) ? 0 : metric.values[i],
+                           .colour = outlier ? colours.warning : 0,
+                           .item = static_cast<std::uint32_t>(i),
+                           .stands_out = outlier});
+  }
+  model.marks.push_back({.kind = mark_kind::level, .at = metric.median, .colour = colours.muted});
+  model.tip = [&](const chart_pointer& pointer) {
+    chart_tip tip;
+    if (!pointer.series) return tip;
+    const std::size_t step = pointer.item;
+    tip.say("Step " + std::to_string(statistics.steps[step].number));
+    tip.say(amount(metric, metric.values[step]) + "  " + against_median(metric, metric.values[step]));
+    if (is_outlier(metric, step)) tip.hint("An outlier.");
+    return tip;
+  };
+  return model;
+}
+
 void step_table::reset() { *this = {}; }
 
 void step_table::draw(const view_context& with) {
@@ -161,63 +196,14 @@ void step_table::draw_choices(const view_context& with, const step_statistics& s
 }
 
 void step_table::draw_chart(const view_context& with, const step_statistics& statistics, const step_metric& metric) {
-  const ImVec2 corner = ImGui::GetCursorScreenPos();
-  const ImVec2 size(std::max(ImGui::GetContentRegionAvail().x, 1.0F), with.px(step_chart_height));
-  ImGui::InvisibleButton("##steps", size);
-  const bool over = ImGui::IsItemHovered();
-  panel_context_menu(with);
-  hovered_ = hovered_ || over;
-  double highest = 0;
-  for (const double value : metric.values) highest = std::isnan(value) ? highest : std::max(highest, value);
-  const auto count = static_cast<time_ns>(std::max<std::size_t>(statistics.steps.size(), 1));
-  const time_chart at = begin_value_chart(with, corner, size, {0, count}, highest, axis_unit(metric.unit));
-  if (!at.fits(with)) return;
-  ImDrawList& list = *ImGui::GetWindowDrawList();
-  // Where several steps share a pixel, draw the highest of them, but prefer outliers.
-  float drawn_to = at.area.min.x;
-  double most = 0;
-  bool outlier = false, selected = false;
-  for (std::size_t i = 0; i < metric.values.size(); ++i) {
-    if (!std::isnan(metric.values[i])) most = std::max(most, metric.values[i]);
-    outlier = outlier || is_outlier(metric, i);
-    selected = selected || is_selected(with, statistics.steps[i]);
-    const float right = std::floor(at.to_x(static_cast<time_ns>(i + 1)));
-    if (right < drawn_to + 1 && i + 1 < metric.values.size()) continue;
-    const float gap = right - drawn_to > with.px(4) ? 1.0F : 0.0F;
-    const ImU32 colour = selected  ? with.colours.accent
-                         : outlier ? with.colours.warning
-                                   : with.colours.slice(query::slice_kind::step);
-    list.AddRectFilled({drawn_to, std::floor(at.to_y(most))}, {std::max(right - gap, drawn_to + 1), at.area.max.y},
-                       colour);
-    drawn_to = right;
-    most = 0;
-    outlier = selected = false;
-  }
-  const float median = std::floor(at.to_y(metric.median));
-  list.AddLineH(at.area.min.x, at.area.max.x, median, with.colours.muted);
-  // Draw as many step numbers below the bars as fit.
-  float free = at.area.min.x;
-  for (std::size_t i = 0; i < statistics.steps.size(); ++i) {
-    const float x = at.to_x(static_cast<time_ns>(i));
-    if (x < free) continue;
-    const std::string number = std::to_string(statistics.steps[i].number);
-    const float wide = small_width(with, number);
-    if (x + wide > at.area.max.x) break;
-    list.AddText(with.fonts.regular, with.px(small_text), {std::floor(x), at.area.max.y + with.px(4)},
-                 with.colours.muted, number.c_str());
-    free = x + std::max(wide + with.px(12), with.px(60));
-  }
-  if (!over || !at.area.contains(ImGui::GetMousePos())) return;
-  const auto step = static_cast<std::size_t>(std::clamp<time_ns>(at.time_at(ImGui::GetMousePos().x), 0, count - 1));
-  if (step >= metric.values.size()) return;
-  if (begin_tip(with)) {
-    ImGui::TextUnformatted(("Step " + std::to_string(statistics.steps[step].number)).c_str());
-    ImGui::TextUnformatted(
-        (amount(metric, metric.values[step]) + "  " + against_median(metric, metric.values[step])).c_str());
-    if (is_outlier(metric, step)) ImGui::TextDisabled("An outlier.");
-    end_tip();
-  }
-  if (ImGui::IsMouseClicked(ImGuiMouseButton_Left)) go_to(with, statistics.steps[step]);
+  chart_model model = make_steps_model(statistics, metric, with.colours);
+  for (std::size_t i = 0; i < metric.values.size(); ++i)
+    if (is_selected(with, statistics.steps[i])) model.series[0].chosen = static_cast<std::uint32_t>(i);
+  model.click = [&](const chart_pointer& pointer) {
+    if (pointer.series) go_to(with, statistics.steps[pointer.item]);
+  };
+  const ImVec2 size(ImGui::GetContentRegionAvail().x, with.px(step_chart_height));
+  hovered_ = charts_.draw(with, "##steps", model, size).hovered || hovered_;
 }
 
 void step_table::draw_rows(const view_context& with, const step_statistics& statistics, const step_metric& metric) {

@@ -4,11 +4,17 @@
 #include <string>
 #include <vector>
 
+#include "app/gui/views/chart/view_charts.hpp"
 #include "app/gui/views/parts/panel_parts.hpp"
 #include "app/gui/views/parts/view_tables.hpp"
 #include "core/query/results/panels/step_statistics.hpp"
 
 namespace sluice::gui {
+
+/// The chart of a metric: a bar for each step, outliers in another colour, and a line at the median. Items are positions
+/// in `statistics.steps`. The arguments must outlive the model. O(steps).
+[[nodiscard]] chart_model make_steps_model(const query::step_statistics& statistics, const query::step_metric& metric,
+                                           const theme& colours);
 
 /// A statistic of each step, as a bar chart and as a table with a row per step. Outliers are marked. Clicking a step
 /// selects its time range.
@@ -36,6 +42,7 @@ class step_table {
   bool only_outliers_ = false;
   bool hovered_ = false;
   view_tables tables_;
+  view_charts charts_;
 };
 
 }  // namespace sluice::gui

@@ -28,12 +28,13 @@ double compute_share(std::uint64_t part, std::uint64_t whole) {
   return whole == 0 ? 0 : static_cast<double>(part) / static_cast<double>(whole);
 }
 
+constexpr panel_info summary_panel{.title = "Summary", .place = panel_place::right};
+
 /// A summary of the whole recording: findings and their savings, memory at the peak, transfers, idle memory, and
 /// unfreed memory. The metrics are those of the report.
 class summary_view final : public view {
  public:
-  [[nodiscard]] const char* name() const override { return "Summary"; }
-  [[nodiscard]] panel_place place() const override { return panel_place::right; }
+  summary_view() : view(summary_panel) {}
   void reset() override {
     query_ = {};
     stacks_ = {};

@@ -7,27 +7,29 @@
 namespace sluice::gui {
 
 void event_stepper::add_commands(const command_home& home) {
-  documents& state = home.state;
-  const auto event_selected = [&state] { return state.ready() && state.selected().kind == selection_kind::event; };
-  const auto step = [this, &state](query::same_name which) {
-    return [this, &state, which](const argument&) {
-      wanted_ = query::details_query{static_cast<trace::event_id>(state.selected().id), trace::block_id::none, which};
-    };
+  static constexpr auto event_selected = [](auto& at) {
+    return at.state.ready() && at.state.selected().kind == selection_kind::event;
   };
-  home.commands.add({.id = "timeline.next_same",
-                     .title = "Next event with the same name",
-                     .group = "Timeline",
-                     .keys = {ImGuiKey_N},
-                     .repeats = true,
-                     .run = step(query::same_name::next),
-                     .enabled = event_selected});
-  home.commands.add({.id = "timeline.previous_same",
-                     .title = "Previous event with the same name",
-                     .group = "Timeline",
-                     .keys = {ImGuiMod_Shift | ImGuiKey_N},
-                     .repeats = true,
-                     .run = step(query::same_name::previous),
-                     .enabled = event_selected});
+  static constexpr command_row<acts_on<event_stepper>> rows[] = {
+      {.id = "timeline.next_same",
+       .title = "Next event with the same name",
+       .group = "Timeline",
+       .keys = {ImGuiKey_N},
+       .repeats = true,
+       .run = [](auto& at, auto&) { at.self.step(at.state, query::same_name::next); },
+       .enabled = event_selected},
+      {.id = "timeline.previous_same",
+       .title = "Previous event with the same name",
+       .group = "Timeline",
+       .keys = {ImGuiMod_Shift | ImGuiKey_N},
+       .repeats = true,
+       .run = [](auto& at, auto&) { at.self.step(at.state, query::same_name::previous); },
+       .enabled = event_selected}};
+  home.commands.add(rows, acts_on<event_stepper>{home, *this});
+}
+
+void event_stepper::step(const documents& state, query::same_name which) {
+  wanted_ = query::details_query{static_cast<trace::event_id>(state.selected().id), trace::block_id::none, which};
 }
 
 void event_stepper::reset() {

@@ -16,6 +16,7 @@ class event_stepper {
   void reset();
 
  private:
+  void step(const documents& state, query::same_name which);
   std::optional<query::details_query> wanted_;  ///< The query for the event to step to, until its result is known.
   query::slot<query::details_query> query_;
 };

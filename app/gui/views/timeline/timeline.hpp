@@ -19,27 +19,27 @@
 
 namespace sluice::gui {
 
+inline constexpr panel_info timeline_panel{
+    .title = "Timeline", .place = panel_place::centre, .scrolls = false, .uses_arrows = true};
+
 /// Shows the tracks of a recording on one time axis, below the overview and a ruler.
 class timeline_view final : public view {
  public:
   /// `wake` must be callable from any thread. `notes` and `hits` are marked on the ruler.
   timeline_view(std::function<void()> wake, std::shared_ptr<const note_lists> notes,
                 std::shared_ptr<const search_hits> hits)
-      : queries_(std::move(wake)), notes_(std::move(notes)), hits_(std::move(hits)) {}
-  [[nodiscard]] const char* name() const override { return "Timeline"; }
+      : view(timeline_panel), queries_(std::move(wake)), notes_(std::move(notes)), hits_(std::move(hits)) {}
+  [[nodiscard]] panel_status status() const override {
+    return {.busy = queries_.busy(), .hovered_time = axis_.hovered_time()};
+  }
   void draw(view_context& with) override;
   void reset() override;
-  [[nodiscard]] bool scrolls() const override { return false; }
-  [[nodiscard]] bool uses_arrows() const override { return true; }
-  [[nodiscard]] panel_place place() const override { return panel_place::centre; }
   void add_commands(const command_home& home) override;  ///< Defined in timeline_commands.cpp.
-  [[nodiscard]] std::optional<time_ns> hovered_time() const override { return axis_.hovered_time(); }
 
   /// The tracks in the order in which they are shown; for tests.
   [[nodiscard]] const track_layout& layout() const { return arrangement_.layout(); }
   [[nodiscard]] const std::optional<time_range>& measured() const { return axis_.measured(); }
   [[nodiscard]] const flow_lines& flows() const { return flows_; }
-  [[nodiscard]] bool busy() const override { return queries_.busy(); }
   void keep(document_id document, kept_view& into) const override;
   void restore(const view_context& with, const kept_view& source) override;
   /// The query tracks of a document; null if it has none.
@@ -84,6 +84,8 @@ class timeline_view final : public view {
   void draw_track_menu(const view_context& with);  ///< Defined in timeline_menus.cpp, as are the next two functions.
   void open_menus(const view_context& with, const row_frame& where, const row_hit& hit);
   void open_menu_of(const view_context& with, const row_hit& hit);
+  void zoom(documents& state, double factor) const;
+  track_order& order(const documents& state);
   void add_track_commands(const command_home& home);  ///< Defined in timeline_commands.cpp.
 
   screen_slot<query::tracks_query> tracks_query_;

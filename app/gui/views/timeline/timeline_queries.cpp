@@ -69,26 +69,26 @@ void timeline_view::name_query(const view_context& with, const query_tracks::one
 }
 
 void timeline_view::add_query_commands(const command_home& home) {
-  documents& state = home.state;
-  const auto ready = [&state] { return state.ready(); };
-  // The argument is the text of a query.
-  home.commands.add({.id = "timeline.add_query",
-                     .run =
-                         [this, &state](const argument& with) {
-                           const auto* text = std::get_if<std::string>(&with);
-                           if (text == nullptr || text->empty()) return;
-                           queries_.add(*state.active(), *text);
-                           folded_.erase("queries");
-                           scroll_to_top_ = true;
-                         },
-                     .enabled = ready});
-  home.commands.add({.id = "timeline.remove_query",
-                     .run =
-                         [this, &state](const argument& with) {
-                           const auto* track = std::get_if<selection>(&with);
-                           if (track != nullptr) queries_.remove(state.active()->id, track->id);
-                         },
-                     .enabled = ready});
+  static constexpr command_row<acts_on<timeline_view>> rows[] = {
+      // The argument is the text of a query.
+      {.id = "timeline.add_query",
+       .run =
+           [](auto& at, auto& with) {
+             const auto* text = std::get_if<std::string>(&with);
+             if (text == nullptr || text->empty()) return;
+             at.self.queries_.add(*at.state.active(), *text);
+             at.self.folded_.erase("queries");
+             at.self.scroll_to_top_ = true;
+           },
+       .enabled = when_ready},
+      {.id = "timeline.remove_query",
+       .run =
+           [](auto& at, auto& with) {
+             const auto* track = std::get_if<selection>(&with);
+             if (track != nullptr) at.self.queries_.remove(at.state.active()->id, track->id);
+           },
+       .enabled = when_ready}};
+  home.commands.add(rows, acts_on<timeline_view>{home, *this});
 }
 
 }  // namespace sluice::gui

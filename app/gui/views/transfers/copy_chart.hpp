@@ -2,7 +2,8 @@
 
 #include <optional>
 
-#include "app/gui/views/parts/view.hpp"
+#include "app/gui/views/chart/chart_model.hpp"
+#include "app/gui/window/theme.hpp"
 #include "core/metrics/findings/transfers/copy_lines.hpp"
 #include "core/metrics/statistics/range_statistics.hpp"
 
@@ -27,10 +28,11 @@ struct copy_way {
   return way == trace::direction::h2d || way == trace::direction::d2h;
 }
 
-/// Draws a dot for the copies of each size and rate, a line through the fastest copies of each size, the link's peak,
-/// and the highest rate that was measured to be attainable. Clicking a dot selects its fastest copy. If `table` is
-/// null, leaves the area empty. `only`: draw only these copies. O(cells).
-void draw_copies(const view_context& with, const metrics::copy_table* table, const metrics::range_statistics& metrics,
-                 const std::optional<copy_way>& only, ImVec2 size);
+/// The chart: a dot for the copies of each size and rate, a line through the fastest copies of each size, the link's
+/// peak, and the highest rate that was measured to be attainable. `only`: contains only these copies; none: all. Items
+/// are positions in `table.cells`. Has no series if there are no copies. `table` must outlive the model. O(cells).
+[[nodiscard]] chart_model make_copies_model(const metrics::copy_table& table,
+                                            const metrics::range_statistics& statistics,
+                                            const std::optional<copy_way>& only, const theme& colours);
 
 }  // namespace sluice::gui

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <string>
 
+#include "app/gui/views/chart/view_charts.hpp"
 #include "app/gui/views/parts/panel_parts.hpp"
 #include "app/gui/views/parts/process_choice.hpp"
 #include "app/gui/views/parts/view_tables.hpp"
@@ -37,6 +38,9 @@ row_target find_target(const view_context& with, const metrics::code_place& plac
   return target;
 }
 
+constexpr panel_info transfers_panel{
+    .title = "Transfers", .scrolls = false, .offers_choices = true, .open = {"transfers.open", "Transfers", "Go"}};
+
 class transfers_view final : public view {
   static constexpr float min_beside = 900;  // design pixels; in narrower panels the chart is above the tables
   static constexpr float widest_tables = 860;
@@ -48,25 +52,13 @@ class transfers_view final : public view {
   }
 
  public:
-  [[nodiscard]] const char* name() const override { return "Transfers"; }
-  [[nodiscard]] bool scrolls() const override { return false; }
-  [[nodiscard]] bool offers_choices() const override { return true; }
+  transfers_view() : view(transfers_panel) {}
 
   void reset() override {
     copies_ = {};
     statistics_ = {};
     shown_ = nullptr;
     only_.reset();
-  }
-
-  void add_commands(const command_home& home) override {
-    home.commands.add(
-        {.id = "transfers.open",
-         .title = "Transfers",
-         .group = "Go",
-         .icon = icon::chart,
-         .run = [&commands = home.commands](const argument&) { commands.invoke("panel.focus.Transfers"); },
-         .enabled = [&state = home.state] { return state.ready(); }});
   }
 
   void draw(view_context& with) override {
@@ -95,15 +87,30 @@ class transfers_view final : public view {
         draw_tables(with, *metrics.value, range);
       ImGui::EndChild();
       ImGui::SameLine(0, with.px(16));
-      draw_copies(with, shown_.get(), *metrics.value, only_, ImGui::GetContentRegionAvail());
+      draw_copies(with, *metrics.value, ImGui::GetContentRegionAvail());
     } else {
-      draw_copies(with, shown_.get(), *metrics.value, only_, {room.x, std::max(with.px(min_chart), room.y * 0.42F)});
+      draw_copies(with, *metrics.value, {room.x, std::max(with.px(min_chart), room.y * 0.42F)});
       if (ImGui::BeginChild("tables")) draw_tables(with, *metrics.value, range);
       ImGui::EndChild();
     }
   }
 
  private:
+  void draw_copies(const view_context& with, const metrics::range_statistics& statistics, ImVec2 size) {
+    static const metrics::copy_table nothing;
+    const metrics::copy_table& table = shown_ == nullptr ? nothing : *shown_;
+    chart_model model = make_copies_model(table, statistics, only_, with.colours);
+    const selection& chosen = with.state.selected();
+    if (chosen.kind == selection_kind::event)
+      for (std::size_t i = 0; i < table.cells.size(); ++i)
+        if (chosen.id == trace::raw(table.cells[i].fastest))
+          for (chart_series& each : model.series) each.chosen = static_cast<std::uint32_t>(i);
+    model.click = [&](const chart_pointer& pointer) {
+      if (pointer.series) show_event(with, table.cells[pointer.item].fastest);
+    };
+    charts_.draw(with, "##chart", model, size);
+  }
+
   /// "GPU 0, " if there are several devices; otherwise empty.
   std::string on(const view_context& with, trace::device_id device, const metrics::range_statistics& statistics) const {
     const bool several = std::any_of(statistics.transfers.begin(), statistics.transfers.end(), [&](const auto& each) {
@@ -295,6 +302,7 @@ class transfers_view final : public view {
   std::shared_ptr<const copy_table> shown_;  ///< The last result, which may be partial.
   std::optional<copy_way> only_;             ///< Show only these copies; none: show all.
   view_tables tables_;
+  view_charts charts_;
 };
 
 }  // namespace
