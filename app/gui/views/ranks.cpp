@@ -11,7 +11,6 @@
 #include <tuple>
 
 #include "app/gui/views/chart/view_charts.hpp"
-#include "app/gui/views/memory_over_time/time_flags.hpp"
 #include "app/gui/views/parts/panel_parts.hpp"
 #include "app/gui/views/parts/view_tables.hpp"
 #include "app/gui/views/parts/widgets.hpp"

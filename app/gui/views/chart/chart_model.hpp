@@ -76,7 +76,7 @@ struct chart_series {
   ImU32 colour = 0;
   float thickness = 1.5F;  ///< Of a curve or line, in design pixels.
   bool outlined = false;   ///< A curve over boxes: separate it from them by lines in the background's colour.
-  bool parted = false;     ///< Boxes: leave a pixel below each if there is space.
+  bool parted = false;     ///< Bars and boxes: leave a pixel beside each bar, and below each box, if there is space.
   std::vector<chart_point> points{};
   std::optional<std::uint32_t> chosen{};       ///< The item that is selected.
   std::optional<std::uint32_t> highlighted{};  ///< The item under the mouse, of boxes.

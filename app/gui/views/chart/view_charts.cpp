@@ -131,7 +131,7 @@ class chart_drawing {
     const auto close = [&] {
       if (!open) return;
       const float wide = open->right - open->left;
-      const float gap = wide > sizes_.px(4) ? sizes_.px(1) : 0;
+      const float gap = of.parted && wide > sizes_.px(4) ? sizes_.px(1) : 0;
       list_.AddRectFilled({open->left, open->top}, {std::max(open->right - gap, open->left + 1), at_.area.max.y},
                           open->chosen ? model_.chosen_colour : open->colour);
       open.reset();

@@ -24,6 +24,7 @@ chart_model make_gap_lengths_model(const metrics::gap_lengths& lengths, const th
   model.y = {.unit = format::value_unit::nanoseconds, .title = "idle"};
   model.scales = true;
   chart_series& bars = model.series.emplace_back();
+  bars.parted = true;
   bars.colour = colours.muted;
   for (std::size_t i = low; i < end; ++i)
     bars.points.push_back({.begin = length_at(i),

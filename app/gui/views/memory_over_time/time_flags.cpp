@@ -1,13 +1,6 @@
 #include "app/gui/views/memory_over_time/time_flags.hpp"
 
-#include "app/gui/shell/shown_range.hpp"
-
 namespace sluice::gui {
-
-void go_to_moment(const view_context& with, const metrics::report& whole_report, time_ns time) {
-  with.commands.invoke("timeline.go_to", shown_range({time, time}, whole_report.whole.active, whole_report.steps));
-  with.commands.invoke("moment.set", time_range{time, time});
-}
 
 void add_flags(chart_model& model, const view_context& with, const metrics::report& whole_report,
                const metrics::memory_peak& peak) {

@@ -6,9 +6,6 @@
 /// The marks above a chart of memory over time.
 namespace sluice::gui {
 
-/// Shows a moment in the timeline, and selects it.
-void go_to_moment(const view_context& with, const metrics::report& whole_report, time_ns time);
-
 /// Marks the peak `peak`, and the failed allocations of its device, in a chart whose x axis is one of times. Clicking a
 /// mark goes to that moment. The arguments must outlive the model.
 void add_flags(chart_model& model, const view_context& with, const metrics::report& whole_report,

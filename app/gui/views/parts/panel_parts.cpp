@@ -82,6 +82,11 @@ void show_event(const view_context& with, trace::event_id event) {
 
 void show_block(const view_context& with, trace::block_id block) { select_and_show(with, select_block(with, block)); }
 
+void go_to_moment(const view_context& with, const metrics::report& whole_report, time_ns time) {
+  with.commands.invoke("timeline.go_to", shown_range({time, time}, whole_report.whole.active, whole_report.steps));
+  with.commands.invoke("moment.set", time_range{time, time});
+}
+
 void show_range(const view_context& with, time_range range) {
   with.commands.invoke("timeline.go_to", shown_around(range, with.state.active()->active));
 }

@@ -37,6 +37,8 @@ struct automatic_grouping {
 /// Draws a combo box to choose the attribution of memory. If `chosen` is none, `automatic` applies.
 void attribution_combo(const view_context& with, const char* id, std::optional<symbols::attribution>& chosen,
                        const automatic_grouping& automatic);
+/// Shows a moment in the timeline, and selects it.
+void go_to_moment(const view_context& with, const metrics::report& whole_report, time_ns time);
 /// Shows a range in the timeline, with some space on either side.
 void show_range(const view_context& with, time_range range);
 

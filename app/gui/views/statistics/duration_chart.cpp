@@ -57,6 +57,7 @@ chart_model make_durations_model(const duration_histogram& histogram, const them
   model.scales = true;
   model.chosen_colour = colours.accent;
   chart_series& bars = model.series.emplace_back();
+  bars.parted = true;
   bars.colour = colours.slice(about(histogram.kind).colour);
   for (std::size_t i = 0; i < histogram.bars.size(); ++i) {
     const duration_bar& each = histogram.bars[i];

@@ -93,6 +93,7 @@ chart_model make_steps_model(const step_statistics& statistics, const step_metri
   model.scales = true;
   model.chosen_colour = colours.accent;
   chart_series& bars = model.series.emplace_back();
+  bars.parted = true;
   bars.colour = colours.slice(query::slice_kind::step);
   bars.points.reserve(metric.values.size());
   for (std::size_t i = 0; i < metric.values.size(); ++i) {
