@@ -6,8 +6,8 @@
 
 #include "core/base/format.hpp"
 #include "core/query/engine/engine.hpp"
-#include "core/query/results/panels/durations.hpp"
-#include "core/query/results/panels/step_statistics.hpp"
+#include "core/query/types/durations.hpp"
+#include "core/query/types/step_statistics.hpp"
 #include "tests/core/recordings/steps_program.hpp"
 #include "tests/gui/panels/panel_rows.hpp"
 #include "tests/gui/window_fixture.hpp"

@@ -5,7 +5,7 @@
 #include <optional>
 
 #include "app/gui/views/parts/view.hpp"
-#include "core/query/results/panels/holes.hpp"
+#include "core/query/types/holes.hpp"
 
 namespace sluice::gui {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "app/gui/views/parts/panel_parts.hpp"
-#include "core/query/results/panels/memory_groups.hpp"
+#include "core/query/types/memory_groups.hpp"
 
 /// A stacked chart of groups of memory over time.
 namespace sluice::gui {

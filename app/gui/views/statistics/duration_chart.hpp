@@ -5,7 +5,7 @@
 
 #include "app/gui/draw/boxes.hpp"
 #include "app/gui/views/parts/view.hpp"
-#include "core/query/results/panels/durations.hpp"
+#include "core/query/types/durations.hpp"
 
 namespace sluice::gui {
 

@@ -13,7 +13,7 @@
 #include "app/gui/views/views.hpp"
 #include "core/metrics/code_place.hpp"
 #include "core/metrics/link_share.hpp"
-#include "core/query/results/panels/transfers.hpp"
+#include "core/query/types/transfers.hpp"
 #include "core/trace/model/names.hpp"
 
 namespace sluice::gui {
