@@ -114,12 +114,14 @@ void block_selection::drop_last() {
   found_.erase(last + 1, found_.end());
 }
 
-std::vector<std::uint64_t> block_selection::cut() {
+std::vector<std::uint64_t> block_selection::cut(std::uint64_t begin) {
   drop_last();
   std::vector<std::uint64_t> places;
-  for (const found& each : found_) places.push_back(each.place);
-  if (rows_.size() > found_between_cuts + 2 * places.size()) {
-    const std::unordered_set<std::uint64_t> kept(places.begin(), places.end());
+  for (const found& each : found_)
+    if (each.place >= begin) places.push_back(each.place);
+  if (rows_.size() > found_between_cuts + 2 * found_.size()) {
+    std::unordered_set<std::uint64_t> kept;
+    for (const found& each : found_) kept.insert(each.place);
     std::erase_if(rows_, [&](const auto& row) { return !kept.contains(row.first); });
   }
   return places;
@@ -247,7 +249,9 @@ void block_selection::filter_by_code() {
 void block_selection::rank_names() {
   constexpr std::uint64_t unranked = UINT64_MAX;
   bool more = false;
-  for (const std::uint64_t name : column(list_column::name)) more |= ranks_.try_emplace(name, unranked).second;
+  std::optional<std::uint64_t> last;
+  for (const std::uint64_t name : column(list_column::name))
+    if (name != std::exchange(last, name)) more |= ranks_.try_emplace(name, unranked).second;
   if (!more) return;
   std::vector<std::pair<std::string_view, std::uint64_t>> names;
   for (const auto& [name, rank] : ranks_) names.emplace_back(tables_.text(trace::string_id{name}), name);
@@ -307,7 +311,9 @@ void block_selection::make_keys() {
       return by_time(list_column::last_use);
     case block_column::name:
       rank_names();
-      return put([this, &about = column(list_column::name)](std::size_t i) { return ranks_[about[i]]; });
+      return put([this, &about = column(list_column::name), rank = std::uint64_t{0}](std::size_t i) mutable {
+        return rank = i > 0 && about[i] == about[i - 1] ? rank : ranks_[about[i]];
+      });
     // Blocks that were never freed are the last.
     case block_column::died:
       return by_row({list_column::born, list_column::died}, [](const block_row& row) { return death(row); });
@@ -368,8 +374,8 @@ class table_of_blocks final : public query_operator<block_table> {
       chunk.rows = here.size();
       if (auto added = selection_->add(chunk); !added) return added;
     }
-    for (const std::uint64_t place : selection_->cut())
-      if (place >= begin_) selection_->put_row(place, blocks.listed(listed[place - begin_], query_.needs_uses()));
+    for (const std::uint64_t place : selection_->cut(begin_))
+      selection_->put_row(place, blocks.listed(listed[place - begin_], blocks.uses_known()));
     begin_ += listed.size();
     return {};
   }

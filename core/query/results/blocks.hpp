@@ -7,8 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "core/query/results/block_groups.hpp"
-#include "core/query/results/block_text_filter.hpp"
+#include "core/query/results/block_filters.hpp"
 #include "core/query/results/result_functions.hpp"
 #include "core/query/sources/block_columns.hpp"
 
@@ -55,8 +54,8 @@ class block_selection {
   void forget_rows() {
     if (rows_.size() > 16 * block_table::first_rows) rows_.clear();
   }
-  /// Forgets the blocks that cannot be in the table, and returns the places of those that can, in no order.
-  [[nodiscard]] std::vector<std::uint64_t> cut();
+  /// Forgets the blocks that cannot be in the table. Returns the places from `begin` on of those that can, in no order.
+  [[nodiscard]] std::vector<std::uint64_t> cut(std::uint64_t begin);
 
   /// Returns the table with the rows at `places`, which must have been put. `source` names the code of the rows.
   [[nodiscard]] block_table make_table(std::span<const std::uint64_t> places, const sources& source,

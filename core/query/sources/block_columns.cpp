@@ -1,7 +1,7 @@
 #include "core/query/sources/block_columns.hpp"
 
 #include <tuple>
-#include <type_traits>
+#include <utility>
 
 namespace sluice::query {
 namespace {
@@ -33,10 +33,17 @@ void read_column(const summary::store_blocks& blocks, std::span<const std::uint3
     for (const std::uint32_t i : places) values.push_back(pack_traits(blocks.listed(i, false), blocks.unfreed(i)));
     return;
   }
-  const bool of_uses = column >= list_column::first_use && blocks.uses_known();
+  if (column >= list_column::first_use) {  // The uses of a block are looked up once for its three columns.
+    for (const std::uint32_t i : places) {
+      const row_type row = blocks.listed(i, blocks.uses_known());
+      columns[get_place(list_column::first_use)].push_back(static_cast<std::uint64_t>(row.first_use));
+      columns[get_place(list_column::last_use)].push_back(static_cast<std::uint64_t>(row.last_use));
+      columns[get_place(list_column::uses)].push_back(row.uses);
+    }
+    return;
+  }
   const auto put = [&](auto member) {
-    for (const std::uint32_t i : places)
-      values.push_back(static_cast<std::uint64_t>(blocks.listed(i, of_uses).*member));
+    for (const std::uint32_t i : places) values.push_back(static_cast<std::uint64_t>(blocks.listed(i, false).*member));
   };
   std::size_t at = 0;
   std::apply([&](auto... member) { ((at++ == get_place(column) ? put(member) : void()), ...); }, members);
@@ -44,11 +51,11 @@ void read_column(const summary::store_blocks& blocks, std::span<const std::uint3
 
 metrics::listed_block select_block(const block_values& columns, std::size_t row) {
   row_type block;
-  std::size_t at = 0;
-  const auto put = [&]<class Value>(Value row_type::*member) {
-    block.*member = static_cast<Value>(columns[at++][row]);
+  const auto put = [&]<class Value>(std::size_t at, Value row_type::*member) {
+    block.*member = static_cast<Value>(columns[at][row]);
   };
-  std::apply([&](auto... member) { (put(member), ...); }, members);
+  [&]<std::size_t... at>(std::index_sequence<at...>) { (put(at, std::get<at>(members)), ...); }
+  (std::make_index_sequence<get_place(list_column::traits)>());
   const std::uint64_t traits = columns[get_place(list_column::traits)][row];
   const auto trait = [&](unsigned from) { return static_cast<std::uint8_t>(traits >> from & block_traits::mask); };
   block.layer = static_cast<trace::layer>(trait(0));

@@ -6,7 +6,7 @@
 #include <unordered_map>
 
 #include "core/index/labels.hpp"
-#include "core/query/results/block_groups.hpp"
+#include "core/query/results/block_filters.hpp"
 #include "core/query/results/query_operator.hpp"
 
 namespace sluice::query {

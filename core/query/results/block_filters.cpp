@@ -1,4 +1,4 @@
-#include "core/query/results/block_groups.hpp"
+#include "core/query/results/block_filters.hpp"
 
 #include <xxhash.h>
 
