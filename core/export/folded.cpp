@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "core/export/formats.hpp"
-#include "core/query/engine/section_result.hpp"
+#include "core/query/results/query_operator.hpp"
 #include "core/summary/passes/recording_sections.hpp"
 
 namespace sluice::exports {
@@ -56,7 +56,7 @@ result<query::stack_view> sum_up(job& export_job, const query::stacks_query& que
   if (!sections) return tl::unexpected(sections.error());
   symbols::frame_cache frames(symbols::options_for(*trace));
   bool provisional = false;
-  const auto sum = query::gather(query);
+  const auto sum = query::make_operator(query);
   result<query::stack_view> view;
   const auto chunks = trace->chunks();
   std::size_t chunks_done = 0;
@@ -69,7 +69,7 @@ result<query::stack_view> sum_up(job& export_job, const query::stacks_query& que
     if (auto added = sum->add(source, part); !added) return added;
     for (; chunks_done < chunks.size() && chunks[chunks_done].min_time < part.end; ++chunks_done)
       if (auto on = export_job.chunk_done(chunks[chunks_done]); !on) return on;
-    if (part.end >= query.range.end) view = sum->evaluate(source);
+    if (part.end >= query.range.end) view = sum->finish(source);
     return {};
   };
   result<void> added;

@@ -21,7 +21,7 @@
 
 #include "core/base/freed_memory.hpp"
 #include "core/query/engine/engine.hpp"
-#include "core/query/results/memory_map.hpp"
+#include "core/query/types/memory_map.hpp"
 
 namespace sluice {
 namespace {

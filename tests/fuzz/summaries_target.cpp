@@ -2,7 +2,7 @@
 // from the file's own summaries, which may contain anything.
 #include "core/base/files/scratch_file.hpp"
 #include "core/query/engine/engine.hpp"
-#include "core/query/results/memory_map.hpp"
+#include "core/query/types/memory_map.hpp"
 #include "core/summary/passes/finalize.hpp"
 #include "core/trace/file/writer.hpp"
 #include "tests/fuzz/paged_index.hpp"

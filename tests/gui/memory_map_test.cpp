@@ -3,7 +3,7 @@
 
 #include "app/gui/views/memory_map/memory_map.hpp"
 #include "core/base/format.hpp"
-#include "core/query/results/memory_map.hpp"
+#include "core/query/types/memory_map.hpp"
 #include "tests/gui/window_fixture.hpp"
 
 namespace sluice::test {

@@ -10,7 +10,7 @@
 #include "core/metrics/check/check.hpp"
 #include "core/metrics/report/report.hpp"
 #include "core/query/engine/engine.hpp"
-#include "core/query/results/panels/memory_groups.hpp"
+#include "core/query/types/memory_groups.hpp"
 
 /// The metrics that `sluice top` shows. Every number comes from a query that the window also uses.
 namespace sluice::cli::top {

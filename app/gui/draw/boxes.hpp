@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "app/gui/gl/program.hpp"
-#include "core/query/results/result_types.hpp"
+#include "core/query/types/result_types.hpp"
 #include "imgui.h"
 
 /// The renderer of the timeline's boxes. The boxes of a track are uploaded to the GPU once per query result, and drawn

@@ -4,8 +4,8 @@
 #include <optional>
 #include <string>
 
-#include "core/query/results/panels/memory_groups.hpp"
-#include "core/query/results/result_types.hpp"
+#include "core/query/types/memory_groups.hpp"
+#include "core/query/types/result_types.hpp"
 
 namespace sluice::gui {
 

@@ -13,7 +13,7 @@
 #include "app/gui/views/parts/widgets.hpp"
 #include "app/gui/views/views.hpp"
 #include "core/base/saturating.hpp"
-#include "core/query/results/panels/idle_gaps.hpp"
+#include "core/query/types/idle_gaps.hpp"
 
 namespace sluice::gui {
 namespace {

@@ -16,7 +16,7 @@
 #include "app/gui/views/parts/widgets.hpp"
 #include "app/gui/views/views.hpp"
 #include "core/index/labels.hpp"
-#include "core/query/results/panels/ranks.hpp"
+#include "core/query/types/ranks.hpp"
 
 namespace sluice::gui {
 namespace {

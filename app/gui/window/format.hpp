@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "core/base/format.hpp"
-#include "core/query/results/result_types.hpp"
+#include "core/query/types/result_types.hpp"
 
 /// Axis ticks and their labels. Other numbers are formatted by core/base/format.hpp, as in the report.
 namespace sluice::gui::format {

@@ -6,7 +6,7 @@
 #include "app/gui/window/theme_kind.hpp"
 #include "core/index/tensors/categories.hpp"
 #include "core/metrics/idle/gap_causes.hpp"
-#include "core/query/results/result_types.hpp"
+#include "core/query/types/result_types.hpp"
 #include "imgui.h"
 
 struct ImFont;

@@ -4,9 +4,8 @@
 #include <chrono>
 
 #include "core/base/cancel.hpp"
+#include "core/query/engine/asked_query.hpp"
 #include "core/query/engine/engine_state.hpp"
-#include "core/query/engine/find_result.hpp"
-#include "core/query/results/panels/long_panels.hpp"
 
 namespace sluice::query {
 namespace {
@@ -43,13 +42,8 @@ void engine::work_here(std::chrono::steady_clock::time_point until) { state_->po
 
 bool engine::busy() const { return state_->pool.busy() || state_->sums.busy(); }
 
-template <class Query>
-result<std::shared_ptr<const typename Query::result_type>> engine::ask_now(const Query& query) {
-  using value_type = typename Query::result_type;
-  const auto shared = [](result<value_type>&& found) -> result<std::shared_ptr<const value_type>> {
-    if (!found) return tl::unexpected<error>(found.error());
-    return std::make_shared<const value_type>(std::move(*found));
-  };
+result<any_value> engine::ask_any_now(const asked_query& query) {
+  constexpr auto at_once = symbols::frame_cache::lookup::at_once;
   bool provisional = false;
   {
     std::unique_lock lock(state_->mutex);
@@ -58,16 +52,9 @@ result<std::shared_ptr<const typename Query::result_type>> engine::ask_now(const
   state::view now;
   for (bool built = false; !built;) {
     now = state_->seen();
-    const sources by{
-        state_->nothing,  *now.trace, never_cancelled, state_->frames, symbols::frame_cache::lookup::at_once,
-        now.stored.get(), nullptr,    provisional};
-    if constexpr (draws<Query> && requires { query.range; }) state_->read_ahead_of(query.range, query.width);
-    auto found = now.stored ? find_result(query, by) : std::nullopt;
-    if (found) return shared(std::move(*found));
-    if (const auto result = start_long_result(query, by)) {
-      const auto done = result->work(steady::time_point::max(), never_cancelled);
-      return done ? shared(result->so_far(provisional)) : tl::unexpected<error>(done.error());
-    }
+    state_->read_ahead_of(query);
+    if (auto found = find_whole_result(query, state_->by_file(now, never_cancelled, at_once, provisional)))
+      return *std::move(found);
     state_->want_index();
     std::unique_lock lock(state_->mutex);
     // A growing recording may have been summarized meanwhile.
@@ -78,330 +65,289 @@ result<std::shared_ptr<const typename Query::result_type>> engine::ask_now(const
   }
   const std::shared_lock lock(state_->index_mutex);
   if (now.index->tensors_are_old()) now.index->update_tensors(*now.trace);
-  return shared(result_to(query, sources{*now.index, *now.trace, never_cancelled, state_->frames,
-                                         symbols::frame_cache::lookup::at_once, nullptr, nullptr, provisional}));
+  return query.compute(state_->by_index(now, never_cancelled, at_once, provisional), nullptr);
 }
 
-/// State shared by a slot and its task. The task may outlive the slot.
-template <class Query>
-struct slot<Query>::state {
-  using value_type = typename Query::result_type;
+// --- slots ------------------------------------------------------------------------------------------------------------
+
+/// State shared by a slot and its tasks. A task may outlive the slot.
+struct any_slot::cell : std::enable_shared_from_this<any_slot::cell> {
+  using query_pointer = std::shared_ptr<const asked_query>;
+  static constexpr auto later = symbols::frame_cache::lookup::later;
+
   /// A query that takes long, computed by consecutive tasks.
-  struct work {
-    const Query query;
-    const std::shared_ptr<const trace::snapshot> trace;
-    const std::shared_ptr<const stored_sources> stored;
-    const std::uint64_t generation;
+  struct long_work {
+    const query_pointer query;
+    const engine::state::view from;
     bool fresh = false;  ///< No result of this query is shown yet, so a partial result is better than none.
-    std::unique_ptr<long_result<value_type>> result{};  ///< Refers to the other members.
+    std::unique_ptr<any_long_result> result{};  ///< Refers to the other members.
     steady::time_point published{};
     bool never_provisional = false;
   };
-  struct cell {
-    std::mutex mutex;  ///< Held only briefly.
-    std::atomic<bool> cancelled{false};
-    Query wanted;
-    bool running = false;  ///< A task that computes the result is queued or running.
-    bool reading = false;  ///< A task that reads data which was not in memory is queued or running.
-    std::shared_ptr<const value_type> value;
-    std::optional<error> failure;
-    std::optional<Query> answered;
+  /// The query whose result is shown, and how the result was computed.
+  struct shown_query {
+    query_pointer query;
     std::uint64_t generation = 0;  ///< The engine's generation when the result was computed.
     bool complete = false;         ///< The index was complete at that time, or was not needed.
     bool stored = false;           ///< The index was not needed, so its growth does not change the result.
     bool old = false;              ///< Steps and categories were slightly older than the rest, so the slot asks again.
-    summary::bin_detail detail{};  ///< How exact a drawing from memory is.
     bool provisional = false;      ///< Some native functions in the result had no names yet.
     std::uint64_t symbols = 0;     ///< The number of batches of names that had been resolved at that time.
-    steady::time_point when;
-    steady::duration took{};         ///< How long the computation took.
-    float progress = 0;              ///< The progress of a query that takes long, 0..1.
-    std::unique_ptr<work> going_on;  ///< Owned by the task.
+    steady::time_point when{};
+    steady::duration took{};  ///< How long the computation took.
   };
-  std::shared_ptr<cell> current = std::make_shared<cell>();
-  std::uint64_t serial = 0;  ///< The number of the engine that `current` queries.
 
-  ~state() { current->cancelled = true; }
+  explicit cell(engine::state& source) : origin(source) {}
+
+  engine::state& origin;
+  std::mutex mutex;  ///< Held only briefly.
+  std::atomic<bool> cancelled{false};
+  query_pointer wanted;
+  bool running = false;  ///< A task that computes the result is queued or running.
+  bool reading = false;  ///< A task that reads data which was not in memory is queued or running.
+  any_value value;
+  std::optional<error> failure;
+  shown_query shown;
+  summary::bin_detail detail{};         ///< How exact a drawing from memory is.
+  float progress = 0;                   ///< The progress of a query that takes long, 0..1.
+  std::unique_ptr<long_work> going_on;  ///< Owned by the task.
+
+  static bool same(const query_pointer& a, const query_pointer& b) { return a == b || (a && b && a->equals(*b)); }
 
   /// A drawing has a first result that needs no read, so its task is quick.
-  static void queue(engine::state& origin, const std::shared_ptr<cell>& at) {
-    if constexpr (draws<Query>)
-      origin.pool.add(engine::state::quick_tasks, [&origin, at] { run(origin, at); });
-    else
-      origin.pool.add(engine::state::long_tasks, [&origin, at] { run(origin, at); });
+  void queue() {
+    const auto task = wanted->draws() ? engine::state::quick_tasks : engine::state::long_tasks;
+    origin.pool.add(task, [self = shared_from_this()] { self->run(); });
   }
 
-  static void run(engine::state& origin, const std::shared_ptr<cell>& at) {
-    const Query query = get_wanted(at);
-    if (at->cancelled) return;
+  void run() {
+    const query_pointer query = get_wanted();
+    if (cancelled) return;
     const engine::state::view now = origin.seen();
-    const work* begun = at->going_on.get();
     // A growing recording gets new summaries before a long result is complete, so that result is finished first.
-    const bool same_sums = begun != nullptr && (begun->stored == now.stored || origin.summed_up_live);
-    if (begun != nullptr && begun->query == query && same_sums) return go_on(origin, at);
-    std::optional<result<value_type>> at_hand;
-    if constexpr (draws<Query>) {
-      auto detail = summary::bin_detail::exact;
-      at_hand = draw(origin, now, at, query, drawn_from::memory, detail);
-      if constexpr (requires { query.range; }) origin.read_ahead_of(query.range, query.width);
-      if (detail != summary::bin_detail::exact && at_hand)
-        return show(origin, now, at, query, std::move(**at_hand), detail, false);
+    if (going_on && same(going_on->query, query) && (going_on->from.stored == now.stored || origin.summed_up_live))
+      return go_on();
+    std::optional<result<any_value>> at_hand;
+    if (query->draws()) {
+      auto coarse = summary::bin_detail::exact;
+      at_hand = draw(now, *query, drawn_from::memory, coarse);
+      origin.read_ahead_of(*query);
+      if (coarse != summary::bin_detail::exact && at_hand) return show(now, query, std::move(**at_hand), coarse, false);
     }
-    work_out(origin, now, at, query, std::move(at_hand), false);
+    work_out(now, query, std::move(at_hand), false);
   }
 
   /// Draws from the file's summaries, reading no more than `reads` allows. Returns nullopt if the file has no
   /// summaries, or after a failure if more can be read.
-  static std::optional<result<value_type>> draw(engine::state& origin, const engine::state::view& now,
-                                                const std::shared_ptr<cell>& at, const Query& query, drawn_from reads,
-                                                summary::bin_detail& detail) {
+  std::optional<result<any_value>> draw(const engine::state::view& now, const asked_query& query, drawn_from reads,
+                                        summary::bin_detail& coarse) {
     if (!now.stored) return std::nullopt;
     bool provisional = false;
-    auto drawn =
-        find_result(query, sources{origin.nothing, *now.trace, at->cancelled, origin.frames,
-                                   symbols::frame_cache::lookup::later, now.stored.get(), &detail, provisional, reads});
-    if (detail != summary::bin_detail::exact && drawn && !*drawn) drawn.reset();
+    sources source = origin.by_file(now, cancelled, later, provisional);
+    source.detail = &coarse;
+    source.draws = reads;
+    auto drawn = find_result(query, source);
+    if (coarse != summary::bin_detail::exact && drawn && !*drawn) drawn.reset();
     return drawn;
   }
 
-  static Query get_wanted(const std::shared_ptr<cell>& at) {
-    const std::scoped_lock lock(at->mutex);
-    return at->wanted;
-  }
-
-  /// Returns the previous result of the same query, or null.
-  static std::shared_ptr<const value_type> answered_before(const std::shared_ptr<cell>& at, const Query& query) {
-    const std::scoped_lock lock(at->mutex);
-    return at->answered && *at->answered == query ? at->value : nullptr;
+  query_pointer get_wanted() {
+    const std::scoped_lock lock(mutex);
+    return wanted;
   }
 
   /// If the query takes long, prepares `going_on` for it and returns true.
-  static bool takes_long(engine::state& origin, const engine::state::view& now, const std::shared_ptr<cell>& at,
-                         const Query& query) {
-    auto begun = std::unique_ptr<work>(new work{query, now.trace, now.stored, now.generation});
-    begun->result = start_long_result(
-        query, sources{origin.nothing, *begun->trace, at->cancelled, origin.frames, symbols::frame_cache::lookup::later,
-                       begun->stored.get(), nullptr, begun->never_provisional});
-    const std::scoped_lock lock(at->mutex);
-    begun->fresh = !at->answered || !(*at->answered == query);
-    at->going_on = begun->result ? std::move(begun) : nullptr;
-    return at->going_on != nullptr;
+  bool takes_long(const engine::state::view& now, const query_pointer& query) {
+    auto begun = std::unique_ptr<long_work>(new long_work{query, now});
+    begun->result = start_long_result(*query, origin.by_file(begun->from, cancelled, later, begun->never_provisional));
+    const std::scoped_lock lock(mutex);
+    begun->fresh = !same(shown.query, query);
+    going_on = begun->result ? std::move(begun) : nullptr;
+    return going_on != nullptr;
   }
 
   /// Works for `long_slice`, publishes the partial result, then queues itself again so that other queries run.
-  static void go_on(engine::state& origin, const std::shared_ptr<cell>& at) {
-    work& now = *at->going_on;
+  void go_on() {
+    long_work& now = *going_on;
     const std::uint64_t names = origin.frames.generation();
-    const auto done = now.result->work(steady::now() + long_slice, at->cancelled);
-    if (at->cancelled) return;
+    const auto done = now.result->work(steady::now() + long_slice, cancelled);
+    if (cancelled) return;
     const bool ended = !done || *done;
     const bool publishes = ended || (now.fresh && steady::now() - now.published >= long_interval);
     bool provisional = false;
-    result<value_type> known = !done ? tl::unexpected(done.error()) : fail(error_code::cancelled, "not requested");
-    if (publishes && done) known = now.result->so_far(provisional);
+    result<any_value> known = !done ? tl::unexpected(done.error()) : fail(error_code::cancelled, "not requested");
+    if (publishes && done) known = now.result->any_so_far(provisional);
     if (publishes) now.published = steady::now();
     {
-      const std::scoped_lock lock(at->mutex);
-      const bool still_wanted = at->wanted == now.query;
-      at->progress = now.result->progress();
-      if (still_wanted && publishes) {
-        at->failure = known ? std::nullopt : std::optional(known.error());
-        if (known) at->value = std::make_shared<const value_type>(std::move(*known));
-        at->answered = now.query;
-        at->generation = now.generation;
-        at->complete = ended && !provisional;
-        at->stored = ended && !now.trace->growing();
-        at->old = false;
-        at->provisional = provisional;
-        at->symbols = names;
-        at->when = steady::now();
-      }
-      at->running = !ended || !still_wanted;
+      const std::scoped_lock lock(mutex);
+      const bool still_wanted = same(wanted, now.query);
+      progress = now.result->progress();
+      if (still_wanted && publishes)
+        publish(std::move(known),
+                {now.query, now.from.generation, ended && !provisional, ended && !now.from.trace->growing(), false,
+                 provisional, names, steady::now(), shown.took});
+      running = !ended || !still_wanted;
       // While functions have no names yet, `going_on` is kept, because the same result is published again with names.
-      if (ended && !provisional) at->going_on.reset();
-      if (at->running) queue(origin, at);
+      if (ended && !provisional) going_on.reset();
+      if (running) queue();
     }
-    if (origin.frames.wants_work()) origin.pool.add(engine::state::long_tasks, [&origin] { origin.find_symbols(); });
-    if (publishes) origin.wake();
+    finish_task(publishes);
   }
 
-  /// Shows a coarse drawing, which is better than the previous query's result until more is read. `reading`: called by
-  /// the task that reads.
-  static void show(engine::state& origin, const engine::state::view& now, const std::shared_ptr<cell>& at,
-                   const Query& query, value_type&& drawn, summary::bin_detail detail, bool reading) {
+  /// Replaces the shown result; a failure keeps the last value. The caller holds `mutex`.
+  void publish(result<any_value>&& found, shown_query about) {
+    failure = found ? std::nullopt : std::optional(found.error());
+    if (found) value = std::move(*found);
+    shown = std::move(about);
+  }
+
+  void finish_task(bool wakes) {
+    if (origin.frames.wants_work())
+      origin.pool.add(engine::state::long_tasks, [&target = origin] { target.find_symbols(); });
+    if (wakes) origin.wake();
+  }
+
+  /// Shows a coarse drawing, which is better than the previous query's result until more is read. `by_reader`: called
+  /// by the task that reads.
+  void show(const engine::state::view& now, const query_pointer& query, any_value&& drawn, summary::bin_detail coarse,
+            bool by_reader) {
     {
-      const std::scoped_lock lock(at->mutex);
-      const bool still_wanted = at->wanted == query;
+      const std::scoped_lock lock(mutex);
+      const bool still_wanted = same(wanted, query);
       // A coarse drawing must not replace an exact drawing of a growing recording.
-      const bool drawn_before = now.trace->growing() && at->complete && at->answered && *at->answered == query;
-      if ((still_wanted || !reading) && !drawn_before) {
-        at->value = std::make_shared<const value_type>(std::move(drawn));
-        at->failure.reset();
-        at->answered = query;
-        at->generation = now.generation;
-        at->complete = false;
-        at->stored = at->old = false;
-      }
-      if (still_wanted || !reading) at->detail = detail;
-      if (!reading) at->running = !still_wanted;
-      if (!reading && at->running) queue(origin, at);
-      if (reading || !at->reading) read(origin, at);
+      const bool drawn_before = now.trace->growing() && shown.complete && same(shown.query, query);
+      if ((still_wanted || !by_reader) && !drawn_before)
+        publish(std::move(drawn),
+                {query, now.generation, false, false, false, shown.provisional, shown.symbols, shown.when, shown.took});
+      if (still_wanted || !by_reader) detail = coarse;
+      if (!by_reader) running = !still_wanted;
+      if (!by_reader && running) queue();
+      if (by_reader || !reading) read();
     }
     origin.wake();
   }
 
   /// Queues tasks that complete the result that was shown from memory. The next query can be answered meanwhile. The
-  /// caller holds the cell's mutex.
-  static void read(engine::state& origin, const std::shared_ptr<cell>& at) {
-    at->reading = true;
-    origin.pool.add(engine::state::long_tasks, [&origin, at] { read_next(origin, at); });
+  /// caller holds `mutex`.
+  void read() {
+    reading = true;
+    origin.pool.add(engine::state::long_tasks, [self = shared_from_this()] { self->read_next(); });
   }
 
   /// Reads the tiles first. Thus the tiles of all tracks are shown before sections, which take longer, are read.
-  static void read_next(engine::state& origin, const std::shared_ptr<cell>& at) {
-    const Query query = get_wanted(at);
+  void read_next() {
+    const query_pointer query = get_wanted();
     const engine::state::view now = origin.seen();
-    std::optional<result<value_type>> drawn;
-    if constexpr (draws<Query>) {
-      auto detail = summary::bin_detail::exact;
-      if (lacks_tiles(at)) drawn = draw(origin, now, at, query, drawn_from::tiles, detail);
-      if (detail != summary::bin_detail::exact && drawn)
-        return show(origin, now, at, query, std::move(**drawn), detail, true);
-    }
-    work_out(origin, now, at, query, std::move(drawn), true);
+    auto coarse = summary::bin_detail::exact;
+    std::optional<result<any_value>> drawn;
+    if (lacks_tiles()) drawn = draw(now, *query, drawn_from::tiles, coarse);
+    if (coarse != summary::bin_detail::exact && drawn) return show(now, query, std::move(**drawn), coarse, true);
+    work_out(now, query, std::move(drawn), true);
   }
 
-  static bool lacks_tiles(const std::shared_ptr<cell>& at) {
-    const std::scoped_lock lock(at->mutex);
-    return at->detail == summary::bin_detail::of_kept_tiles;
+  bool lacks_tiles() {
+    const std::scoped_lock lock(mutex);
+    return detail == summary::bin_detail::of_kept_tiles;
   }
 
   /// Computes the complete result. `by_file`: the result from the file's own data, if known.
-  static void work_out(engine::state& origin, const engine::state::view& now, const std::shared_ptr<cell>& at,
-                       const Query& query, std::optional<result<value_type>> by_file, bool reading) {
-    if (at->cancelled) return;
-    std::uint64_t generation = now.generation;
-    bool complete = false;
-    bool provisional = false;
-    const std::uint64_t names = origin.frames.generation();
-    result<value_type> found = fail(error_code::cancelled, "the query was cancelled");
+  void work_out(const engine::state::view& now, const query_pointer& query, std::optional<result<any_value>> by_file,
+                bool by_reader) {
+    if (cancelled) return;
+    shown_query about{query, now.generation};
+    about.symbols = origin.frames.generation();
+    result<any_value> found = fail(error_code::cancelled, "the query was cancelled");
     const auto begin = steady::now();
-    if (!by_file && now.stored) {
-      by_file =
-          find_result(query, sources{origin.nothing, *now.trace, at->cancelled, origin.frames,
-                                     symbols::frame_cache::lookup::later, now.stored.get(), nullptr, provisional});
-    }
-    if (!by_file) {
-      if constexpr (!draws<Query>) {
-        if (takes_long(origin, now, at, query)) return go_on(origin, at);
-      }
-      if (now.stored) origin.want_index();
-    }
-    const bool stored = by_file.has_value() && !now.trace->growing();
-    bool old = false;
+    if (!by_file && now.stored) by_file = find_result(*query, origin.by_file(now, cancelled, later, about.provisional));
+    if (!by_file && takes_long(now, query)) return go_on();
     if (by_file) {
       found = std::move(*by_file);
-      complete = true;
+      about.complete = true;
+      about.stored = !now.trace->growing();
     } else {
+      if (now.stored) origin.want_index();
       const std::shared_lock lock(origin.index_mutex);
       // If the index was replaced meanwhile, the result belongs to an older generation.
       if (origin.seen().index == now.index) {
-        complete = origin.complete;
-        generation = origin.generation;
+        about.complete = origin.complete;
+        about.generation = origin.generation;
       }
-      const sources whole{*now.index, *now.trace, at->cancelled, origin.frames, symbols::frame_cache::lookup::later,
-                          nullptr,    nullptr,    provisional};
       if (now.index->tensors_are_old()) static_cast<void>(now.index->tensors(*now.trace));
-      if constexpr (std::is_same_v<Query, step_statistics_query>) {
-        found = result_after(answered_before(at, query).get(), query, whole);
-      } else {
-        found = result_to(query, whole);
-      }
-      old = now.index->tensors_are_old();
+      found = query->compute(origin.by_index(now, cancelled, later, about.provisional), get_shown(query));
+      about.old = now.index->tensors_are_old();
     }
-    if (at->cancelled) return;
+    if (cancelled) return;
     {
-      const std::scoped_lock lock(at->mutex);
-      const bool still_wanted = at->wanted == query;
-      if (still_wanted || !reading) {
-        if (found) {
-          at->value = std::make_shared<const value_type>(std::move(*found));
-          at->failure.reset();
-        } else {
-          at->failure = found.error();
-        }
-        at->answered = query;
-        at->generation = generation;
-        at->complete = complete && !provisional && !old;
-        at->stored = stored;
-        at->old = old;
-        at->provisional = provisional;
-        at->symbols = names;
-        at->when = steady::now();
-        at->took = at->when - begin;
+      const std::scoped_lock lock(mutex);
+      const bool still_wanted = same(wanted, query);
+      if (still_wanted || !by_reader) {
+        about.complete = about.complete && !about.provisional && !about.old;
+        about.when = steady::now();
+        about.took = about.when - begin;
+        publish(std::move(found), std::move(about));
       }
-      if (!reading) {
-        at->running = !still_wanted;
-        if (at->running) queue(origin, at);
+      if (!by_reader) {
+        running = !still_wanted;
+        if (running) queue();
       } else {
-        at->reading = false;
+        reading = false;
         // Meanwhile, the wanted query may have been shown from memory. Then its data must still be read; otherwise its
         // task is already queued.
-        if (!still_wanted && at->answered && *at->answered == at->wanted && !at->complete) read(origin, at);
+        if (!still_wanted && same(shown.query, wanted) && !shown.complete) read();
       }
     }
-    if (origin.frames.wants_work()) origin.pool.add(engine::state::long_tasks, [&origin] { origin.find_symbols(); });
-    origin.wake();
+    finish_task(true);
   }
 
-  query_result<value_type> ask(engine::state& origin, const Query& query) {
-    if (serial != origin.serial) {
-      current->cancelled = true;
-      current = std::make_shared<cell>();
-      serial = origin.serial;
-    }
-    cell& at = *current;
-    const std::scoped_lock lock(at.mutex);
-    const bool same = at.answered && *at.answered == query;
-    const bool unnamed = at.provisional && at.symbols != origin.frames.generation();
-    const bool up_to_date = at.stored || at.generation == origin.generation.load();
-    const bool newest = same && up_to_date && !unnamed && !at.old;
+  /// Returns the shown result if it is one of `query`, otherwise null.
+  any_value get_shown(const query_pointer& query) {
+    const std::scoped_lock lock(mutex);
+    return same(shown.query, query) ? value : nullptr;
+  }
+
+  query_result<void> ask(const query_pointer& query) {
+    const std::scoped_lock lock(mutex);
+    const bool asked_before = same(shown.query, query);
+    const bool unnamed = shown.provisional && shown.symbols != origin.frames.generation();
+    const bool up_to_date = shown.stored || shown.generation == origin.generation.load();
+    const bool newest = asked_before && up_to_date && !unnamed && !shown.old;
     const int share = origin.summed_up_live ? live_share : refresh_share;
-    const auto pause = std::max<steady::duration>(refresh_interval, at.took * share);
-    const bool may_wait = !origin.complete || origin.summed_up_live || (at.old && up_to_date && !unnamed);
-    const bool soon_enough = same && may_wait && steady::now() - at.when < pause;
+    const auto pause = std::max<steady::duration>(refresh_interval, shown.took * share);
+    const bool may_wait = !origin.complete || origin.summed_up_live || (shown.old && up_to_date && !unnamed);
+    const bool soon_enough = asked_before && may_wait && steady::now() - shown.when < pause;
     if (!newest && !soon_enough) {
-      at.wanted = query;
-      if (!at.running) {
-        at.running = true;
-        queue(origin, current);
+      wanted = query;
+      if (!running) {
+        running = true;
+        queue();
       }
     }
-    const bool complete = newest && at.complete;
+    const bool complete = newest && shown.complete;
     // A query that takes long does not wait for the index.
-    const float progress = at.going_on ? at.progress : origin.progress.load();
-    return {at.value, complete, complete ? 1.0F : progress, same ? at.failure : std::nullopt};
+    const float done = going_on ? progress : origin.progress.load();
+    return {value, complete, complete ? 1.0F : done, asked_before ? failure : std::nullopt};
   }
 };
 
-template <class Query>
-slot<Query>::slot() : state_(std::make_unique<state>()) {}
-template <class Query>
-slot<Query>::~slot() = default;
-template <class Query>
-slot<Query>::slot(slot&&) noexcept = default;
-template <class Query>
-slot<Query>& slot<Query>::operator=(slot&&) noexcept = default;
-
-template <class Query>
-query_result<typename Query::result_type> slot<Query>::ask(engine& source, const Query& query) {
-  return state_->ask(*source.state_, query);
+any_slot::any_slot() = default;
+any_slot::~any_slot() {
+  if (current_) current_->cancelled = true;
+}
+any_slot::any_slot(any_slot&&) noexcept = default;
+any_slot& any_slot::operator=(any_slot&& other) noexcept {
+  if (current_ && current_ != other.current_) current_->cancelled = true;
+  current_ = std::move(other.current_);
+  serial_ = other.serial_;
+  return *this;
 }
 
-#define SLUICE_QUERY(Q)                                                                \
-  template result<std::shared_ptr<const Q::result_type>> engine::ask_now<Q>(const Q&); \
-  template class slot<Q>;
-SLUICE_FOR_EACH_QUERY(SLUICE_QUERY)
-#undef SLUICE_QUERY
+query_result<void> any_slot::ask(engine& source, const std::shared_ptr<const asked_query>& query) {
+  if (!current_ || serial_ != source.state_->serial) {
+    if (current_) current_->cancelled = true;
+    current_ = std::make_shared<cell>(*source.state_);
+    serial_ = source.state_->serial;
+  }
+  return current_->ask(query);
+}
 
 }  // namespace sluice::query

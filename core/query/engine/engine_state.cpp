@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/index/growing_index.hpp"
+#include "core/query/engine/asked_query.hpp"
 #include "core/summary/passes/finalize.hpp"
 
 namespace sluice::query {
@@ -175,9 +176,10 @@ void engine::state::find_symbols() {
   wake();
 }
 
-void engine::state::read_ahead_of(time_range seen, std::uint32_t width) {
-  const auto origin = stored();
-  if (origin && origin->ahead && origin->ahead->prefetch(seen, width))
+void engine::state::read_ahead_of(const asked_query& query) {
+  const auto view = query.view();
+  const auto origin = view ? seen().stored : nullptr;
+  if (origin && origin->ahead && origin->ahead->prefetch(view->first, view->second))
     pool.add(long_tasks, [this, ahead = origin->ahead] { read_on(ahead); });
 }
 

@@ -11,7 +11,7 @@
 #include "core/index/growing_index.hpp"
 #include "core/query/engine/engine.hpp"
 #include "core/query/engine/live_summarizer.hpp"
-#include "core/query/results/result_functions.hpp"
+#include "core/query/sources/sources.hpp"
 
 namespace sluice::query {
 
@@ -72,8 +72,15 @@ struct engine::state {
   }
 
   [[nodiscard]] view seen();
-  /// Returns the file's summaries, or null if it has none or they are not opened yet.
-  [[nodiscard]] std::shared_ptr<const stored_sources> stored() { return seen().stored; }
+  /// Returns the data of the file's summaries, or, with `by_index`, that of the index.
+  [[nodiscard]] sources by_file(const view& now, const std::atomic<bool>& cancelled,
+                                symbols::frame_cache::lookup lookup, bool& provisional) {
+    return {nothing, *now.trace, cancelled, frames, lookup, now.stored.get(), nullptr, provisional};
+  }
+  [[nodiscard]] sources by_index(const view& now, const std::atomic<bool>& cancelled,
+                                 symbols::frame_cache::lookup lookup, bool& provisional) {
+    return {*now.index, *now.trace, cancelled, frames, lookup, nullptr, nullptr, provisional};
+  }
   [[nodiscard]] std::shared_ptr<const trace::snapshot> current() { return seen().trace; }
 
   /// Opens the file's summaries. If there are none, starts building the index before any query needs it.
@@ -84,8 +91,8 @@ struct engine::state {
   void poll();
   /// Resolves the names of native functions for a short time, then queues itself again if some are left.
   void find_symbols();
-  /// Starts reading the data that a view of `seen`, `width` pixels wide, will need.
-  void read_ahead_of(time_range seen, std::uint32_t width);
+  /// Starts reading the data that a view will need after it asked `query`.
+  void read_ahead_of(const asked_query& query);
 
  private:
   /// Queues `build`, unless a task is already building. The caller holds `mutex`.

@@ -10,7 +10,7 @@
 #include <optional>
 
 #include "core/base/threads/worker_thread.hpp"
-#include "core/query/engine/stored_sources.hpp"
+#include "core/query/sources/stored_sources.hpp"
 #include "core/summary/metrics/build_stored_metrics.hpp"
 #include "core/summary/passes/growing_summary.hpp"
 

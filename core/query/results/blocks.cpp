@@ -1,174 +1,24 @@
 #include "core/query/results/blocks.hpp"
 
 #include <algorithm>
-#include <optional>
-#include <span>
-#include <unordered_map>
+#include <string_view>
 #include <unordered_set>
+#include <utility>
 
-#include "core/index/tensor_facts.hpp"
 #include "core/metrics/base/attribution_choice.hpp"
-#include "core/metrics/statistics/unfreed.hpp"
-#include "core/query/engine/section_result.hpp"
-#include "core/query/results/block_text_filter.hpp"
-#include "core/query/results/panels/block_groups.hpp"
+#include "core/query/results/query_operator.hpp"
 
 namespace sluice::query {
 namespace {
 
-using index::block_record;
+/// The selection may hold this many excess blocks before it drops them.
+constexpr std::size_t found_between_cuts = std::size_t{1} << 14;
+constexpr std::size_t rows_in_chunk = 8192;
 
-/// The table may hold this many more rows than requested before it drops the excess.
-constexpr std::size_t rows_between_cuts = std::size_t{1} << 14;
-
-/// Returns the time by which blocks are sorted, which puts blocks that were never freed last.
+/// Maps signed values to unsigned values in the same order.
+std::uint64_t in_order(time_ns value) { return static_cast<std::uint64_t>(value) ^ std::uint64_t{1} << 63; }
+time_ns as_time(std::uint64_t value) { return static_cast<time_ns>(value); }
 time_ns death(const block_row& row) { return row.died == trace::unknown_time ? INT64_MAX : row.died; }
-time_ns lifetime(const block_row& row) { return row.died == trace::unknown_time ? INT64_MAX : row.died - row.born; }
-
-int three_way(auto a, auto b) { return a < b ? -1 : b < a ? 1 : 0; }
-
-int compare(const block_row& a, const block_row& b, block_column by, const trace::tables& tables, time_ns end) {
-  switch (by) {
-    case block_column::address:
-      return three_way(a.address, b.address);
-    case block_column::bytes:
-      return three_way(a.bytes, b.bytes);
-    case block_column::layer:
-      return three_way(a.layer, b.layer);
-    case block_column::kind:
-      return three_way(a.kind, b.kind);
-    case block_column::born:
-      return three_way(a.born, b.born);
-    case block_column::died:
-      return three_way(death(a), death(b));
-    case block_column::lifetime:
-      return three_way(lifetime(a), lifetime(b));
-    case block_column::name:
-      return a.name == b.name ? 0 : three_way(tables.text(a.name), tables.text(b.name));
-    case block_column::category:
-      return three_way(a.category.kind, b.category.kind);
-    case block_column::first_use:
-      return three_way(a.first_use, b.first_use);
-    case block_column::last_use:
-      return three_way(a.last_use, b.last_use);
-    case block_column::idle:
-      return three_way(idle_at_end(a, end), idle_at_end(b, end));
-  }
-  return 0;
-}
-
-struct row_order {
-  const blocks_query& query;
-  const trace::tables& tables;
-  time_ns end;  ///< The end of the recording.
-  bool operator()(const block_row& a, const block_row& b) const {
-    const int order = compare(a, b, query.sort, tables, end);
-    if (order != 0) return query.descending ? order > 0 : order < 0;
-    return a.block < b.block;
-  }
-};
-
-/// The blocks that contain others, such as segments. They have no uses of their own, because programs use the inner
-/// blocks.
-class holders {
- public:
-  explicit holders(const sources& source) {
-    // The file's list of segments is long for a job of many ranks, so it is not copied for each section.
-    if (const index::section_facts* known = source.index.known_from_file()) known_ = known->whole->segments;
-    for (const block_record& block : source.index.memory().blocks())
-      if (block.parent != trace::block_id::none) here_.insert(raw(block.parent));
-  }
-  [[nodiscard]] bool contain(trace::block_id block) const {
-    return here_.contains(raw(block)) || std::binary_search(known_.begin(), known_.end(), block);
-  }
-
- private:
-  std::span<const trace::block_id> known_;  ///< Sorted.
-  std::unordered_set<std::uint64_t> here_;
-};
-
-/// Keeps the first rows in the requested order.
-class table_of_blocks final : public section_result<block_table> {
- public:
-  explicit table_of_blocks(const blocks_query& query) : query_(query), range_(bounded(query.range)) {}
-
-  result<void> add(const sources& source, time_range part) override {
-    if (!filter_) filter_.emplace(query_.filter, source);
-    if (query_.groups && !groups_) groups_.emplace(*query_.groups, source);
-    const auto facts = source.index.tensors(source.trace);
-    steps_ = facts->steps;
-    const metrics::cut_end end(source.trace);
-    const index::touch_index& touches = source.index.touches();
-    const bool uses = query_.needs_uses() && !touches.empty();
-    table_.uses_known = table_.uses_known || uses;
-    std::optional<holders> held_in;
-    if (query_.only_unused) held_in.emplace(source);
-    std::size_t seen = 0;
-    for (const block_record& block : source.index.memory().blocks()) {
-      if ((++seen & 0xfffU) == 0 && source.cancelled) return fail(error_code::cancelled, "the query was cancelled");
-      if (!block.allocated || !block.live_in(part)) continue;
-      // Blocks that began in an earlier section were counted there.
-      if (part.begin != range_.begin && block.born < part.begin) continue;
-      if (query_.layer && block.layer != *query_.layer) continue;
-      if (query_.device && block.device != *query_.device) continue;
-      if (query_.kind && block.kind != *query_.kind) continue;
-      if (query_.process != trace::process_id::none && block.process != query_.process) continue;
-      if (query_.only_unfreed && !metrics::is_unfreed(block, end)) continue;
-      if (block.bytes < query_.min_bytes) continue;
-      const auto category = seen <= facts->categories.size() ? facts->categories[seen - 1] : index::block_category{};
-      if (query_.category && category.kind != *query_.category) continue;
-      if (groups_ && !groups_->takes(block)) continue;
-      if (!filter_->takes(block)) continue;
-      block_row row = metrics::listed(block, category);
-      if (uses) row.set_uses(touches.of(block));
-      if (query_.only_unused &&
-          (!uses || row.uses > 0 || !index::is_device_resident(block.kind) || held_in->contain(block.id)))
-        continue;
-      ++table_.count;
-      table_.total_bytes += block.bytes;
-      table_.rows.push_back(row);
-      if (table_.rows.size() >= rows_between_cuts + max_rows()) cut(source);
-    }
-    cut(source);
-    return {};
-  }
-
-  result<block_table> evaluate(const sources& source) override {
-    std::sort(table_.rows.begin(), table_.rows.end(), order(source));
-    block_table table = table_;
-    complete_rows(query_, source, steps_.get(), table);
-    return table;
-  }
-
-  /// Returns the final result. Call after the last `add`.
-  block_table take(const sources& source) {
-    std::sort(table_.rows.begin(), table_.rows.end(), order(source));
-    complete_rows(query_, source, steps_.get(), table_);
-    return std::move(table_);
-  }
-
- private:
-  [[nodiscard]] std::size_t max_rows() const { return std::min(query_.rows, block_table::row_limit); }
-
-  [[nodiscard]] row_order order(const sources& source) const {
-    return {query_, source.trace.tables(), index::recorded_range(source.trace).end};
-  }
-
-  void cut(const sources& source) {
-    const std::size_t most = max_rows();
-    if (table_.rows.size() <= most) return;
-    const auto behind = table_.rows.begin() + static_cast<std::ptrdiff_t>(most);
-    std::nth_element(table_.rows.begin(), behind, table_.rows.end(), order(source));
-    table_.rows.erase(behind, table_.rows.end());
-  }
-
-  const blocks_query query_;
-  const time_range range_;
-  std::optional<text_filter> filter_;
-  std::optional<group_filter> groups_;
-  std::shared_ptr<const index::step_facts> steps_;
-  block_table table_;
-};
 
 void put_asked_by(const blocks_query& query, const sources& source, block_table& table) {
   metrics::stack_use use;
@@ -214,23 +64,337 @@ void put_steps(const index::step_facts* steps, block_table& table) {
 
 }  // namespace
 
-bool blocks_query::needs_uses() const {
-  return with_uses || only_unused || sort == block_column::first_use || sort == block_column::last_use ||
-         sort == block_column::idle;
-}
-
 void complete_rows(const blocks_query& query, const sources& source, const index::step_facts* steps,
                    block_table& table) {
   put_steps(steps, table);
   put_asked_by(query, source, table);
 }
 
-section_result_for<blocks_query> gather(const blocks_query& query) { return std::make_unique<table_of_blocks>(query); }
+// --- the selection -----------------------------------------------------------------------------------------------------
 
-result<block_table> result_to(const blocks_query& query, const sources& source) {
-  table_of_blocks blocks(query);
-  if (const auto added = blocks.add(source, bounded(query.range)); !added) return tl::unexpected(added.error());
-  return blocks.take(source);
+block_selection::block_selection(const blocks_query& query, const sources& source)
+    : query_(query),
+      tables_(source.trace.tables()),
+      range_(bounded(query.range)),
+      end_(index::recorded_range(source.trace).end),
+      text_(query.filter, source) {
+  if (query_.groups) groups_.emplace(*query_.groups, source);
 }
+
+result<void> block_selection::add(const block_chunk& chunk) {
+  chunk_ = &chunk;
+  uses_known_ |= chunk.uses_known && query_.needs_uses();
+  for (values& each : columns_) each.clear();
+  passes_.assign(chunk.rows, 1);
+  filter();
+  if (std::find(passes_.begin(), passes_.end(), 1) == passes_.end()) return got_;
+  const values& bytes = column(list_column::bytes);
+  make_keys();
+  const values* blocks = nullptr;
+  for (std::size_t i = 0; i < chunk.rows; ++i) {
+    if (passes_[i] == 0) continue;
+    ++count_;
+    bytes_ += bytes[i];
+    if (last_ && last_->key < keys_[i]) continue;
+    if (blocks == nullptr) blocks = &column(list_column::block);
+    const found next{keys_[i], (*blocks)[i], chunk.place + i};
+    if (last_ && *last_ < next) continue;
+    found_.push_back(next);
+    if (found_.size() >= found_between_cuts + max_rows()) drop_last();
+  }
+  return got_;
+}
+
+void block_selection::drop_last() {
+  if (found_.size() <= max_rows()) return;
+  if (max_rows() == 0) return found_.clear();
+  const auto last = found_.begin() + static_cast<std::ptrdiff_t>(max_rows()) - 1;
+  std::nth_element(found_.begin(), last, found_.end());
+  last_ = *last;
+  found_.erase(last + 1, found_.end());
+}
+
+std::vector<std::uint64_t> block_selection::cut(std::uint64_t begin) {
+  drop_last();
+  std::vector<std::uint64_t> places;
+  for (const found& each : found_)
+    if (each.place >= begin) places.push_back(each.place);
+  if (rows_.size() > found_between_cuts + 2 * found_.size()) {
+    std::unordered_set<std::uint64_t> kept;
+    for (const found& each : found_) kept.insert(each.place);
+    std::erase_if(rows_, [&](const auto& row) { return !kept.contains(row.first); });
+  }
+  return places;
+}
+
+std::vector<std::uint64_t> block_selection::sort(std::size_t count) {
+  count = std::min({count, max_rows(), found_.size()});
+  if (count < max_rows() && count < found_.size()) {
+    std::partial_sort(found_.begin(), found_.begin() + static_cast<std::ptrdiff_t>(count), found_.end());
+  } else {
+    drop_last();
+    std::sort(found_.begin(), found_.end());
+  }
+  std::vector<std::uint64_t> places;
+  for (std::size_t i = 0; i < count; ++i) places.push_back(found_[i].place);
+  return places;
+}
+
+std::vector<std::uint64_t> block_selection::list_missing(std::span<const std::uint64_t> places) const {
+  std::vector<std::uint64_t> missing;
+  for (const std::uint64_t place : places)
+    if (!rows_.contains(place)) missing.push_back(place);
+  std::sort(missing.begin(), missing.end());
+  return missing;
+}
+
+block_table block_selection::make_table(std::span<const std::uint64_t> places, const sources& source,
+                                        const index::step_facts* steps) const {
+  block_table table;
+  table.count = count_;
+  table.total_bytes = bytes_;
+  table.uses_known = uses_known_;
+  table.rows.reserve(places.size());
+  for (const std::uint64_t place : places) table.rows.push_back(rows_.at(place));
+  complete_rows(query_, source, steps, table);
+  return table;
+}
+
+/// Returns a column of the current chunk; after a failure, zeros.
+const block_selection::values& block_selection::column(list_column which) {
+  values& subject = columns_[get_place(which)];
+  if (got_) got_ = chunk_->read(which, columns_);
+  if (!got_) subject.assign(chunk_->rows, 0);
+  return subject;
+}
+
+void block_selection::filter() {
+  filter_by_traits();
+  filter_by_time();
+  const auto keep_if = [&](list_column which, auto&& wanted) {
+    const values& subject = column(which);
+    for (std::size_t i = 0; i < chunk_->rows; ++i) passes_[i] &= static_cast<std::uint8_t>(wanted(subject[i]));
+  };
+  if (query_.device)
+    keep_if(list_column::device, [at = raw(*query_.device)](std::uint64_t value) { return value == at; });
+  if (query_.process != trace::process_id::none)
+    keep_if(list_column::process, [target = raw(query_.process)](std::uint64_t current) { return current == target; });
+  if (query_.min_bytes > 0)
+    keep_if(list_column::bytes, [least = query_.min_bytes](std::uint64_t bytes) { return bytes >= least; });
+  if (query_.only_unused) filter_unused();
+  if (groups_ || !text_.takes_all()) filter_by_code();
+}
+
+void block_selection::filter_by_traits() {
+  std::uint64_t mask = 0, wanted = 0;
+  const auto want = [&](std::uint64_t value, unsigned at) {
+    mask |= block_traits::mask << at;
+    wanted |= value << at;
+  };
+  if (query_.layer) want(static_cast<std::uint64_t>(*query_.layer), 0);
+  if (query_.kind) want(static_cast<std::uint64_t>(*query_.kind), block_traits::kind_at);
+  if (query_.category) want(static_cast<std::uint64_t>(*query_.category), block_traits::category_at);
+  if (query_.only_unfreed) want(1, block_traits::unfreed_at);
+  if (mask == 0) return;
+  const values& traits = column(list_column::traits);
+  for (std::size_t i = 0; i < chunk_->rows; ++i) passes_[i] = static_cast<std::uint8_t>((traits[i] & mask) == wanted);
+}
+
+void block_selection::filter_by_time() {
+  if (chunk_->in_range) return;
+  const values& born = column(list_column::born);
+  const values& died = column(list_column::died);
+  for (std::size_t i = 0; i < chunk_->rows; ++i) {
+    const bool lives_on = as_time(died[i]) == trace::unknown_time || as_time(died[i]) > range_.begin;
+    passes_[i] &= static_cast<std::uint8_t>(as_time(born[i]) < range_.end && lives_on);
+  }
+}
+
+void block_selection::filter_unused() {
+  if (!chunk_->uses_known) return passes_.assign(chunk_->rows, 0);
+  const values& uses = column(list_column::uses);
+  const values& traits = column(list_column::traits);
+  const values& blocks = column(list_column::block);
+  for (std::size_t i = 0; i < chunk_->rows; ++i) {
+    if (passes_[i] == 0) continue;
+    const auto kind = static_cast<trace::memory_kind>(traits[i] >> block_traits::kind_at & block_traits::mask);
+    const bool unused =
+        uses[i] == 0 && index::is_device_resident(kind) && !chunk_->contains_others(trace::block_id{blocks[i]});
+    passes_[i] = static_cast<std::uint8_t>(unused);
+  }
+}
+
+/// Filters by name, address and call stack.
+void block_selection::filter_by_code() {
+  const values& name = column(list_column::name);
+  const values& address = column(list_column::address);
+  const values& stack = column(list_column::stack);
+  const values& traits = column(list_column::traits);
+  const values& stream = column(list_column::stream);
+  const values& process = column(list_column::process);
+  index::block_record block;
+  for (std::size_t i = 0; i < chunk_->rows; ++i) {
+    if (passes_[i] == 0) continue;
+    block.name = trace::string_id{name[i]};
+    block.address = address[i];
+    block.stack = trace::stack_id{stack[i]};
+    block.layer = static_cast<trace::layer>(traits[i] & block_traits::mask);
+    block.stream = trace::stream_id{stream[i]};
+    block.process = trace::process_id{process[i]};
+    passes_[i] = static_cast<std::uint8_t>((!groups_ || groups_->takes(block)) && text_.takes(block));
+  }
+}
+
+/// Ranks the names of the chunk's blocks in alphabetical order, among those of earlier chunks, whose keys may change.
+void block_selection::rank_names() {
+  constexpr std::uint64_t unranked = UINT64_MAX;
+  bool more = false;
+  std::optional<std::uint64_t> last;
+  for (const std::uint64_t name : column(list_column::name))
+    if (name != std::exchange(last, name)) more |= ranks_.try_emplace(name, unranked).second;
+  if (!more) return;
+  std::vector<std::pair<std::string_view, std::uint64_t>> names;
+  for (const auto& [name, rank] : ranks_) names.emplace_back(tables_.text(trace::string_id{name}), name);
+  std::sort(names.begin(), names.end());
+  std::unordered_map<std::uint64_t, std::uint64_t> moved;
+  std::uint64_t rank = 0;
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    if (i > 0 && names[i].first != names[i - 1].first) ++rank;
+    moved.emplace(std::exchange(ranks_[names[i].second], rank), rank);
+  }
+  const auto move = [&](found& each) { each.key = query_.descending ? ~moved[~each.key] : moved[each.key]; };
+  std::for_each(found_.begin(), found_.end(), move);
+  if (last_) move(*last_);
+}
+
+/// Makes a sort key for each row of the chunk. The keys ascend in the query's order.
+void block_selection::make_keys() {
+  keys_.resize(chunk_->rows);
+  const auto put = [&](auto&& get_key) {
+    for (std::size_t i = 0; i < chunk_->rows; ++i) keys_[i] = query_.descending ? ~get_key(i) : get_key(i);
+  };
+  const auto by_column = [&](list_column which) {
+    put([&subject = column(which)](std::size_t i) { return subject[i]; });
+  };
+  const auto by_time = [&](list_column which) {
+    put([&target = column(which)](std::size_t i) { return in_order(as_time(target[i])); });
+  };
+  const auto by_trait = [&](unsigned at) {
+    put([&owner = column(list_column::traits), at](std::size_t i) { return owner[i] >> at & block_traits::mask; });
+  };
+  const auto by_row = [&](std::initializer_list<list_column> needed, auto&& get_key) {
+    for (const list_column each : needed) column(each);
+    put([&](std::size_t i) {
+      block_row row;
+      row.born = as_time(columns_[get_place(list_column::born)][i]);
+      row.died = as_time(columns_[get_place(list_column::died)][i]);
+      if (needed.size() > 2) row.last_use = as_time(columns_[get_place(list_column::last_use)][i]);
+      return in_order(get_key(row));
+    });
+  };
+  switch (query_.sort) {
+    case block_column::address:
+      return by_column(list_column::address);
+    case block_column::bytes:
+      return by_column(list_column::bytes);
+    case block_column::layer:
+      return by_trait(0);
+    case block_column::kind:
+      return by_trait(block_traits::kind_at);
+    case block_column::category:
+      return by_trait(block_traits::category_at);
+    case block_column::born:
+      return by_time(list_column::born);
+    case block_column::first_use:
+      return by_time(list_column::first_use);
+    case block_column::last_use:
+      return by_time(list_column::last_use);
+    case block_column::name:
+      rank_names();
+      return put([this, &about = column(list_column::name), rank = std::uint64_t{0}](std::size_t i) mutable {
+        return rank = i > 0 && about[i] == about[i - 1] ? rank : ranks_[about[i]];
+      });
+    // Blocks that were never freed are the last.
+    case block_column::died:
+      return by_row({list_column::born, list_column::died}, [](const block_row& row) { return death(row); });
+    case block_column::lifetime:
+      return by_row({list_column::born, list_column::died},
+                    [](const block_row& row) { return death(row) == INT64_MAX ? INT64_MAX : row.died - row.born; });
+    case block_column::idle:
+      return by_row({list_column::born, list_column::died, list_column::last_use},
+                    [this](const block_row& row) { return idle_at_end(row, end_); });
+  }
+}
+
+// --- the blocks of an index --------------------------------------------------------------------------------------------
+
+namespace {
+
+/// Returns the function that tells which blocks of an index contain others.
+std::function<bool(trace::block_id)> find_holders(const sources& source) {
+  // The file's list of segments is long for a job of many ranks, so it is not copied for each section.
+  const index::section_facts* known = source.index.known_from_file();
+  const auto segments = known != nullptr ? std::span(known->whole->segments) : std::span<const trace::block_id>();
+  std::unordered_set<std::uint64_t> here;
+  for (const index::block_record& block : source.index.memory().blocks())
+    if (block.parent != trace::block_id::none) here.insert(raw(block.parent));
+  return [segments, here = std::move(here)](trace::block_id block) {
+    return here.contains(raw(block)) || std::binary_search(segments.begin(), segments.end(), block);
+  };
+}
+
+class table_of_blocks final : public query_operator<block_table> {
+ public:
+  explicit table_of_blocks(const blocks_query& query) : query_(query), range_(bounded(query.range)) {}
+
+  result<void> add(const sources& source, time_range part) override {
+    if (!selection_) selection_.emplace(query_, source);
+    const summary::store_blocks blocks(source.index, source.trace);
+    const auto records = blocks.records();
+    steps_ = blocks.steps();
+    std::vector<std::uint32_t> listed;  // The blocks of this part, in order of their places.
+    std::span<const std::uint32_t> here;
+    block_chunk chunk;
+    chunk.uses_known = blocks.uses_known();
+    chunk.read = [&](list_column column, block_values& to) -> result<void> {
+      read_column(blocks, here, column, to);
+      return {};
+    };
+    if (query_.only_unused) chunk.contains_others = find_holders(source);
+    for (std::uint32_t i = 0; i < records.size();) {
+      if (source.cancelled) return fail(error_code::cancelled, "the query was cancelled");
+      const std::size_t first = listed.size();
+      for (; i < records.size() && listed.size() < first + rows_in_chunk; ++i) {
+        // Blocks that began in an earlier section were counted there.
+        const bool counted = part.begin != range_.begin && records[i].born < part.begin;
+        if (records[i].allocated && records[i].live_in(part) && !counted) listed.push_back(i);
+      }
+      here = std::span(listed).subspan(first);
+      chunk.place = begin_ + first;
+      chunk.rows = here.size();
+      if (auto added = selection_->add(chunk); !added) return added;
+    }
+    for (const std::uint64_t place : selection_->cut(begin_))
+      selection_->put_row(place, blocks.listed(listed[place - begin_], blocks.uses_known()));
+    begin_ += listed.size();
+    return {};
+  }
+
+  result<block_table> finish(const sources& source) override {
+    if (!selection_) return block_table{};
+    return selection_->make_table(selection_->sort(), source, steps_.get());
+  }
+
+ private:
+  const blocks_query query_;
+  const time_range range_;
+  std::optional<block_selection> selection_;
+  std::shared_ptr<const index::step_facts> steps_;
+  std::uint64_t begin_ = 0;  ///< The place of the first block of the next part.
+};
+
+}  // namespace
+
+operator_of<blocks_query> make_operator(const blocks_query& query) { return std::make_unique<table_of_blocks>(query); }
 
 }  // namespace sluice::query

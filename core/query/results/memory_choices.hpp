@@ -1,28 +1,15 @@
 #pragma once
 
 #include <optional>
-#include <string>
 #include <vector>
 
 #include "core/metrics/base/stack_use.hpp"
-#include "core/trace/model/model.hpp"
-#include "core/trace/model/tables.hpp"
+#include "core/query/sources/sources.hpp"
+#include "core/query/types/result_types.hpp"
 
 /// Selects the memory for a query about stacks. The query counts only one layer (driver, pool, framework or user),
 /// because layers contain one another.
 namespace sluice::query {
-
-struct sources;
-
-/// Memory of one layer, device and kind, which has its own total.
-struct memory_choice {
-  trace::layer layer = trace::layer::driver;
-  trace::device_id device{};
-  trace::memory_kind kind = trace::memory_kind::unknown;
-  std::uint64_t peak = 0;   ///< The peak over the whole recording, in bytes.
-  std::string label;        ///< "GPU 0, framework: device"
-  bool has_stacks = false;  ///< At least one of its blocks has a stack.
-};
 
 /// The requested memory. A member that is not set accepts any value.
 struct memory_wanted {

@@ -4,16 +4,15 @@
 #include <span>
 
 #include "core/base/format.hpp"
-#include "core/metrics/make_report.hpp"
-#include "core/query/engine/metric_source.hpp"
-#include "core/query/engine/section_result.hpp"
 #include "core/query/results/blocks.hpp"
+#include "core/query/results/metric_source.hpp"
+#include "core/query/results/query_operator.hpp"
 
 namespace sluice::query {
 
 namespace {
 
-class statistics_of_parts final : public section_result<metrics::range_statistics> {
+class statistics_of_parts final : public query_operator<metrics::range_statistics> {
  public:
   explicit statistics_of_parts(time_range range) : measured_(range) {}
 
@@ -21,7 +20,7 @@ class statistics_of_parts final : public section_result<metrics::range_statistic
     measured_.add(source.index, part);
     return {};
   }
-  result<metrics::range_statistics> evaluate(const sources& source) override {
+  result<metrics::range_statistics> finish(const sources& source) override {
     return measured_.metrics(source.trace.tables());
   }
 
@@ -31,12 +30,8 @@ class statistics_of_parts final : public section_result<metrics::range_statistic
 
 }  // namespace
 
-section_result_for<statistics_query> gather(const statistics_query& query) {
+operator_of<statistics_query> make_operator(const statistics_query& query) {
   return std::make_unique<statistics_of_parts>(query.range);
-}
-
-result<metrics::range_statistics> result_to(const statistics_query& query, const sources& source) {
-  return metrics::measure(source.index, source.trace.tables(), query.range);
 }
 
 result<metrics::report> result_to(const report_query&, const sources& source) {
@@ -87,11 +82,6 @@ result<std::vector<message>> result_to(const messages_query&, const sources& sou
 }
 
 // --- from stored metrics -----------------------------------------------------------------------------------------
-
-bool has_metrics_of(time_range range, const sources& source) {
-  const time_range asked = bounded(range), known = source.stored->metrics->span;
-  return asked == known || (source.trace.growing() && asked.begin == known.begin && asked.end >= known.end);
-}
 
 std::optional<result<metrics::range_statistics>> result_from_metrics(const statistics_query& query,
                                                                      const sources& source) {

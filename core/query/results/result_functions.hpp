@@ -1,28 +1,26 @@
 #pragma once
 
-#include <atomic>
 #include <cstdint>
 #include <functional>
 #include <string>
 
-#include "core/index/event_store.hpp"
-#include "core/index/tensor_facts.hpp"
-#include "core/query/engine/engine.hpp"
-#include "core/query/engine/stored_sources.hpp"
-#include "core/query/results/memory_map.hpp"
-#include "core/query/results/panels/comparison.hpp"
-#include "core/query/results/panels/durations.hpp"
-#include "core/query/results/panels/generations.hpp"
-#include "core/query/results/panels/holes.hpp"
-#include "core/query/results/panels/host_stacks.hpp"
-#include "core/query/results/panels/idle_gaps.hpp"
-#include "core/query/results/panels/idle_lanes.hpp"
-#include "core/query/results/panels/memory_groups.hpp"
-#include "core/query/results/panels/ranks.hpp"
-#include "core/query/results/panels/step_statistics.hpp"
-#include "core/query/results/panels/transfers.hpp"
+#include "core/query/sources/sources.hpp"
+#include "core/query/types/comparison.hpp"
+#include "core/query/types/durations.hpp"
+#include "core/query/types/generations.hpp"
+#include "core/query/types/holes.hpp"
+#include "core/query/types/host_stacks.hpp"
+#include "core/query/types/idle_gaps.hpp"
+#include "core/query/types/idle_lanes.hpp"
+#include "core/query/types/memory_groups.hpp"
+#include "core/query/types/memory_map.hpp"
+#include "core/query/types/query_types.hpp"
+#include "core/query/types/ranks.hpp"
+#include "core/query/types/step_statistics.hpp"
+#include "core/query/types/transfers.hpp"
 
-/// The functions that compute the result of each query from an index and a snapshot. Private to core/query.
+/// The functions that compute the result of each query from an index and a snapshot, except those of queries that have
+/// an operator (query_operator.hpp). Private to core/query.
 namespace sluice::query {
 
 /// Returns the axis on which copies of a direction are drawn. Copies over the host's link share one axis. Copies within
@@ -31,35 +29,11 @@ namespace sluice::query {
   return way == trace::direction::d2d || way == trace::direction::p2p ? way : trace::direction::unknown;
 }
 
-/// The data that a drawing may read from the file. Where data is not in memory and may not be read, the drawing is
-/// coarser.
-enum class drawn_from : std::uint8_t { memory, tiles, sections };
-
-/// The input of one query.
-struct sources {
-  const index::event_store& index;  ///< The index of the whole recording, or of the sections in the query's range.
-  const trace::snapshot& trace;
-  const std::atomic<bool>& cancelled;  ///< Set when the result is no longer wanted.
-  symbols::frame_cache& frames;
-  symbols::frame_cache::lookup lookup = symbols::frame_cache::lookup::at_once;  ///< How native symbols are resolved.
-  const stored_sources* stored = nullptr;  ///< The file's summaries, or null. If they suffice, `index` may be empty.
-  summary::bin_detail* detail = nullptr;   ///< If set, raised when a drawing is coarser than requested.
-  bool& provisional;  ///< Set to true if the symbols of some frames in the result are not resolved yet.
-  drawn_from draws = drawn_from::sections;
-};
-
-/// True if the metrics in `from.stored` are those of `range`. In a growing recording, `range` may also contain newer
-/// events, which the metrics lack.
-[[nodiscard]] bool has_metrics_of(time_range range, const sources& source);
-
 [[nodiscard]] result<track_list> result_to(const tracks_query& query, const sources& source);
 [[nodiscard]] result<slice_list> result_to(const slices_query& query, const sources& source);
 [[nodiscard]] result<series> result_to(const series_query& query, const sources& source);
-[[nodiscard]] result<block_table> result_to(const blocks_query& query, const sources& source);
-[[nodiscard]] result<metrics::range_statistics> result_to(const statistics_query& query, const sources& source);
 [[nodiscard]] result<metrics::report> result_to(const report_query& query, const sources& source);
 [[nodiscard]] result<event_details> result_to(const details_query& query, const sources& source);
-[[nodiscard]] result<stack_view> result_to(const stacks_query& query, const sources& source);
 [[nodiscard]] result<std::vector<message>> result_to(const messages_query& query, const sources& source);
 [[nodiscard]] result<search_results> result_to(const search_query& query, const sources& source);
 /// O(blocks + live blocks * log(live blocks)).
@@ -67,14 +41,9 @@ struct sources {
 /// O(blocks). If `from.index` covers a section, the step is valid only if it is inside that section.
 [[nodiscard]] result<memory_step> result_to(const memory_step_query& query, const sources& source);
 [[nodiscard]] result<what_if_curves> result_to(const what_if_query& query, const sources& source);
-[[nodiscard]] result<metrics::copy_table> result_to(const transfers_query& query, const sources& source);
-[[nodiscard]] result<idle_gap_list> result_to(const idle_gaps_query& query, const sources& source);
-[[nodiscard]] result<host_stacks> result_to(const host_stacks_query& query, const sources& source);
 [[nodiscard]] result<idle_lanes> result_to(const idle_lanes_query& query, const sources& source);
 [[nodiscard]] result<gap_stacks> result_to(const gap_stacks_query& query, const sources& source);
 [[nodiscard]] result<rank_rows> result_to(const ranks_query& query, const sources& source);
-/// O(blocks * log blocks).
-[[nodiscard]] result<memory_groups> result_to(const memory_groups_query& query, const sources& source);
 [[nodiscard]] result<metrics::compared_side> result_to(const compared_side_query& query, const sources& source);
 /// Uses neither the index nor the file: `comparison_query` contains all data.
 [[nodiscard]] result<metrics::comparison> result_to(const comparison_query& query, const sources& source);
@@ -136,18 +105,6 @@ template <class Query>
   if constexpr (about_blocks) return section_scope::memory;
   if constexpr (std::is_same_v<Query, statistics_query>) return section_scope::metrics;
   return draws<Query> ? section_scope::timeline : section_scope::everything;
-}
-
-/// True for queries that read the file's rows one after another, without an index.
-template <class Query>
-inline constexpr bool reads_rows = std::is_same_v<Query, search_query>;
-
-/// The largest `width` of a query, in pixels, which bounds its cost. No view is wider.
-inline constexpr std::uint32_t widest_view = 16384;
-
-/// Returns the steps, and the categories if known. `tensor_facts::steps` is always set.
-[[nodiscard]] inline std::shared_ptr<const index::tensor_facts> get_facts(const sources& source) {
-  return source.stored != nullptr ? source.stored->facts : source.index.tensors(source.trace);
 }
 
 // --- tracks ---------------------------------------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-#include "core/query/results/same_name.hpp"
+#include "core/query/results/event_details.hpp"
 
 #include <algorithm>
 #include <optional>

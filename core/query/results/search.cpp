@@ -1,11 +1,17 @@
-#include "core/query/results/search.hpp"
-
 #include <algorithm>
+#include <map>
+#include <queue>
 #include <set>
+#include <string>
+#include <tuple>
+#include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "core/base/format.hpp"
 #include "core/base/lower_case.hpp"
 #include "core/base/saturating.hpp"
+#include "core/query/results/long_queries.hpp"
 #include "core/symbols/frames.hpp"
 
 namespace sluice::query {
@@ -35,124 +41,159 @@ std::vector<std::string> lines_with(const std::string& part, const trace::tables
   return strings;
 }
 
+/// The ids of the names that contain a text. Ids are dense in Sluice's own files, but may be any numbers in other
+/// files, so this class keeps them in a hash table.
+class wanted_names {
+ public:
+  /// Searches all texts of the trace. O(total length of the texts).
+  wanted_names(const std::string& part, const trace::tables& tables) {
+    if (part.empty()) return;
+    const std::string wanted = lower_case(part);
+    for (const trace::string_row& row : tables.strings.rows())
+      if (lower_case(row.text).find(wanted) != std::string::npos) hits_.try_emplace(raw(row.id));
+  }
+  [[nodiscard]] bool none() const { return hits_.empty(); }
+  [[nodiscard]] bool holds(trace::string_id name) const { return hits_.contains(raw(name)); }
+
+ private:
+  std::unordered_map<std::uint64_t, char> hits_;
+};
+
+/// A search in steps. Each step searches one chunk of the file.
+class searcher final : public long_result<search_results> {
+ public:
+  searcher(search_query query, const trace::snapshot& trace)
+      : query_(std::move(query)),
+        trace_(trace),
+        names_(query_.text, trace.tables()),
+        lines_(lines_with(query_.text, trace.tables())) {}
+
+  result<bool> work(deadline_type deadline, const std::atomic<bool>& cancelled) override {
+    const std::size_t chunks = names_.none() ? 0 : trace_.chunks().size();
+    while (next_ < chunks) {
+      if (cancelled) return fail(error_code::cancelled, "the search was cancelled");
+      if (auto looked = search_chunk(next_); !looked) return tl::unexpected<error>(looked.error());
+      if (++next_ < chunks && std::chrono::steady_clock::now() >= deadline) return false;
+    }
+    return true;
+  }
+
+  [[nodiscard]] float progress() const override {
+    const std::size_t chunks = trace_.chunks().size();
+    return names_.none() || chunks == 0 ? 1 : static_cast<float>(next_) / static_cast<float>(chunks);
+  }
+
+  /// O(names + `event_limit` * log(`event_limit`)).
+  result<search_results> so_far(bool& /*provisional*/) override {
+    search_results found;
+    found.text = query_.text;
+    found.total = total_;
+    found.lines = lines_;
+    for (const auto& [key, sum] : sums_) found.names.push_back(sum);
+    std::sort(found.names.begin(), found.names.end(), [](const found_name& a, const found_name& b) {
+      return a.count != b.count ? a.count > b.count : std::tie(a.name, a.kind) < std::tie(b.name, b.kind);
+    });
+    found.name_count = found.names.size();
+    if (found.names.size() > search_results::name_limit) found.names.resize(search_results::name_limit);
+    for (auto rest = earliest_; !rest.empty(); rest.pop()) found.events.push_back(rest.top());
+    std::reverse(found.events.begin(), found.events.end());
+    return found;
+  }
+
+ private:
+  result<void> search_chunk(std::size_t chunk) {
+    switch (trace_.chunks()[chunk].type) {
+      case row_type::kernel:
+        return look_in<trace::kernel_event>(chunk, &trace::kernel_event::name);
+      case row_type::api_call:
+        return look_in<trace::api_call_event>(chunk, &trace::api_call_event::name);
+      case row_type::host_range:
+        return look_in<trace::host_range_event>(chunk, &trace::host_range_event::name);
+      case row_type::marker:
+        return look_in<trace::marker_event>(chunk, &trace::marker_event::name);
+      case row_type::graph_definition:
+        return look_in<trace::graph_definition_event>(chunk, &trace::graph_definition_event::name);
+      case row_type::file_io:
+        return look_in<trace::file_io_event>(chunk, &trace::file_io_event::file);
+      case row_type::alloc:
+        return look_in<trace::alloc_event>(chunk, &trace::alloc_event::name);
+      case row_type::alloc_failed:
+        return look_in<trace::alloc_failed_event>(chunk, &trace::alloc_failed_event::name);
+      default:
+        return {};
+    }
+  }
+
+  /// Reads the name column first, because most chunks have none of the wanted names. Reads only the other chunks
+  /// completely.
+  template <class Row>
+  result<void> look_in(std::size_t chunk, trace::string_id Row::*name) {
+    if (auto got = trace_.read_column<Row>(chunk, name, column_); !got) return got;
+    trace::string_id last{};
+    bool last_held = false;
+    places_.clear();
+    for (std::size_t i = 0; i < column_.size(); ++i) {
+      if (column_[i] != last) {
+        last = column_[i];
+        last_held = last != trace::string_id::none && names_.holds(last);
+      }
+      if (last_held) places_.push_back(i);
+    }
+    if (places_.empty()) return {};
+    std::vector<Row> rows;
+    if (auto got = trace_.read_into<Row>(chunk, rows); !got) return got;
+    for (const std::size_t i : places_) take(rows[i], rows[i].*name);
+    return {};
+  }
+
+  template <class Row>
+  void take(const Row& row, trace::string_id name) {
+    found_event event;
+    event.event = row.id;
+    event.begin = bounded(row.time);
+    event.end = std::max(event.begin, bounded(trace::detail::get_end(row)));
+    event.name = name;
+    event.kind = trace::type_of_row<Row>;
+    ++total_;
+    found_name& sum = sums_[{name, event.kind}];
+    if (sum.count == 0) {
+      sum.name = name;
+      sum.kind = event.kind;
+    }
+    ++sum.count;
+    saturating_add(sum.time, event.end - event.begin);
+    if (sum.count == 1 || event.begin < sum.first.begin) sum.first = event;
+    if (sum.count == 1 || event.end - event.begin > sum.longest.end - sum.longest.begin) sum.longest = event;
+    earliest_.push(event);
+    if (earliest_.size() > search_results::event_limit) earliest_.pop();
+  }
+
+  struct earlier {
+    bool operator()(const found_event& a, const found_event& b) const {
+      return std::tie(a.begin, a.event) < std::tie(b.begin, b.event);
+    }
+  };
+
+  const search_query query_;
+  const trace::snapshot& trace_;
+  const wanted_names names_;
+  const std::vector<std::string> lines_;
+  std::size_t next_ = 0;  ///< The next chunk to search.
+  std::uint64_t total_ = 0;
+  std::map<std::pair<trace::string_id, trace::row_type>, found_name> sums_;
+  std::priority_queue<found_event, std::vector<found_event>, earlier> earliest_;  ///< The latest event is on top.
+  std::vector<trace::string_id> column_;
+  std::vector<std::size_t> places_;
+};
+
 }  // namespace
 
-wanted_names::wanted_names(const std::string& part, const trace::tables& tables) {
-  if (part.empty()) return;
-  const std::string wanted = lower_case(part);
-  for (const trace::string_row& row : tables.strings.rows())
-    if (lower_case(row.text).find(wanted) != std::string::npos) hits_.try_emplace(raw(row.id));
-}
-
-searcher::searcher(search_query query, const trace::snapshot& trace)
-    : query_(std::move(query)),
-      trace_(trace),
-      names_(query_.text, trace.tables()),
-      lines_(lines_with(query_.text, trace.tables())) {}
-
-result<bool> searcher::work(std::chrono::steady_clock::time_point deadline, const std::atomic<bool>& cancelled) {
-  const std::size_t chunks = names_.none() ? 0 : trace_.chunks().size();
-  while (next_ < chunks) {
-    if (cancelled) return fail(error_code::cancelled, "the search was cancelled");
-    if (auto looked = search_chunk(next_); !looked) return tl::unexpected<error>(looked.error());
-    if (++next_ < chunks && std::chrono::steady_clock::now() >= deadline) return false;
-  }
-  return true;
-}
-
-float searcher::progress() const {
-  const std::size_t chunks = trace_.chunks().size();
-  return names_.none() || chunks == 0 ? 1 : static_cast<float>(next_) / static_cast<float>(chunks);
-}
-
-result<void> searcher::search_chunk(std::size_t chunk) {
-  switch (trace_.chunks()[chunk].type) {
-    case row_type::kernel:
-      return look_in<trace::kernel_event>(chunk, &trace::kernel_event::name);
-    case row_type::api_call:
-      return look_in<trace::api_call_event>(chunk, &trace::api_call_event::name);
-    case row_type::host_range:
-      return look_in<trace::host_range_event>(chunk, &trace::host_range_event::name);
-    case row_type::marker:
-      return look_in<trace::marker_event>(chunk, &trace::marker_event::name);
-    case row_type::graph_definition:
-      return look_in<trace::graph_definition_event>(chunk, &trace::graph_definition_event::name);
-    case row_type::file_io:
-      return look_in<trace::file_io_event>(chunk, &trace::file_io_event::file);
-    case row_type::alloc:
-      return look_in<trace::alloc_event>(chunk, &trace::alloc_event::name);
-    case row_type::alloc_failed:
-      return look_in<trace::alloc_failed_event>(chunk, &trace::alloc_failed_event::name);
-    default:
-      return {};
-  }
-}
-
-/// Reads the name column first, because most chunks have none of the wanted names. Reads only the other chunks
-/// completely.
-template <class Row>
-result<void> searcher::look_in(std::size_t chunk, trace::string_id Row::*name) {
-  if (auto got = trace_.read_column<Row>(chunk, name, column_); !got) return got;
-  trace::string_id last{};
-  bool last_held = false;
-  places_.clear();
-  for (std::size_t i = 0; i < column_.size(); ++i) {
-    if (column_[i] != last) {
-      last = column_[i];
-      last_held = last != trace::string_id::none && names_.holds(last);
-    }
-    if (last_held) places_.push_back(i);
-  }
-  if (places_.empty()) return {};
-  std::vector<Row> rows;
-  if (auto got = trace_.read_into<Row>(chunk, rows); !got) return got;
-  for (const std::size_t i : places_) take(rows[i], rows[i].*name);
-  return {};
-}
-
-template <class Row>
-void searcher::take(const Row& row, trace::string_id name) {
-  found_event event;
-  event.event = row.id;
-  event.begin = bounded(row.time);
-  event.end = std::max(event.begin, bounded(trace::detail::get_end(row)));
-  event.name = name;
-  event.kind = trace::type_of_row<Row>;
-  ++total_;
-  found_name& sum = sums_[{name, event.kind}];
-  if (sum.count == 0) {
-    sum.name = name;
-    sum.kind = event.kind;
-  }
-  ++sum.count;
-  saturating_add(sum.time, event.end - event.begin);
-  if (sum.count == 1 || event.begin < sum.first.begin) sum.first = event;
-  if (sum.count == 1 || event.end - event.begin > sum.longest.end - sum.longest.begin) sum.longest = event;
-  earliest_.push(event);
-  if (earliest_.size() > search_results::event_limit) earliest_.pop();
-}
-
-result<search_results> searcher::so_far(bool& /*provisional*/) {
-  search_results found;
-  found.text = query_.text;
-  found.total = total_;
-  found.lines = lines_;
-  for (const auto& [key, sum] : sums_) found.names.push_back(sum);
-  std::sort(found.names.begin(), found.names.end(), [](const found_name& a, const found_name& b) {
-    return a.count != b.count ? a.count > b.count : std::tie(a.name, a.kind) < std::tie(b.name, b.kind);
-  });
-  found.name_count = found.names.size();
-  if (found.names.size() > search_results::name_limit) found.names.resize(search_results::name_limit);
-  for (auto rest = earliest_; !rest.empty(); rest.pop()) found.events.push_back(rest.top());
-  std::reverse(found.events.begin(), found.events.end());
-  return found;
+std::unique_ptr<long_result<search_results>> start_long(const search_query& query, const trace::snapshot& trace) {
+  return std::make_unique<searcher>(query, trace);
 }
 
 result<search_results> result_to(const search_query& query, const sources& source) {
-  searcher whole(query, source.trace);
-  if (auto done = whole.work(std::chrono::steady_clock::time_point::max(), source.cancelled); !done)
-    return tl::unexpected<error>(done.error());
-  return whole.so_far(source.provisional);
+  return start_long(query, source.trace)->finish(source.cancelled, source.provisional);
 }
 
 }  // namespace sluice::query

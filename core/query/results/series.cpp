@@ -7,8 +7,8 @@
 #include "core/base/format.hpp"
 #include "core/base/thread_scratch.hpp"
 #include "core/index/labels.hpp"
-#include "core/query/engine/bin_source.hpp"
 #include "core/query/results/result_functions.hpp"
+#include "core/query/sources/bin_source.hpp"
 #include "core/trace/model/names.hpp"
 
 namespace sluice::query {

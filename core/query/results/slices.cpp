@@ -2,8 +2,8 @@
 
 #include "core/base/thread_scratch.hpp"
 #include "core/index/tensor_facts.hpp"
-#include "core/query/engine/bin_source.hpp"
 #include "core/query/results/result_functions.hpp"
+#include "core/query/sources/bin_source.hpp"
 
 namespace sluice::query {
 namespace {

@@ -1,11 +1,13 @@
 #include <algorithm>
+#include <utility>
 
 #include "core/base/format.hpp"
 #include "core/index/labels.hpp"
 #include "core/metrics/base/attribution_choice.hpp"
 #include "core/metrics/idle/host_use.hpp"
-#include "core/query/engine/metric_source.hpp"
-#include "core/query/engine/section_result.hpp"
+#include "core/query/results/memory_choices.hpp"
+#include "core/query/results/metric_source.hpp"
+#include "core/query/results/query_operator.hpp"
 #include "core/query/results/stack_lines.hpp"
 #include "core/trace/model/names.hpp"
 
@@ -30,7 +32,7 @@ class use_of_range {
       : query_(query), range_(bounded(query.range)), host_(get_host_filter(query)) {}
 
   void add(const sources& source, time_range part) {
-    const bool first = part.begin == range_.begin;
+    const bool first = !std::exchange(begun_, true);
     if (first) about_.choices = list_choices(source);
     if (query_.measure == stack_measure::transferred) {
       use_.join(
@@ -52,6 +54,10 @@ class use_of_range {
       if (first) use_.time = range_.begin;
       return;
     }
+    if (query_.measure == stack_measure::live) {
+      use_ = metrics::live_stacks(memory, filter, bounded(query_.at), source.cancelled);
+      return;
+    }
     const time_ns highest = metrics::peak_time(memory, filter, part, source.cancelled);
     metrics::stack_use held = metrics::live_stacks(memory, filter, highest, source.cancelled);
     if (first || held.bytes() > use_.bytes()) use_ = std::move(held);
@@ -66,6 +72,7 @@ class use_of_range {
  private:
   const stacks_query query_;
   const time_range range_;
+  bool begun_ = false;
   metrics::stack_use use_;
   metrics::host_use_builder host_;  ///< For `stack_measure::host`, instead of `use_`.
   stack_view about_;
@@ -95,7 +102,7 @@ result<stack_view> make_view(const stacks_query& query, const metrics::stack_use
   return view;
 }
 
-class stacks_of_parts final : public section_result<stack_view> {
+class stacks_of_parts final : public query_operator<stack_view> {
  public:
   explicit stacks_of_parts(const stacks_query& query) : query_(query), range_(query) {}
 
@@ -104,7 +111,7 @@ class stacks_of_parts final : public section_result<stack_view> {
     if (source.cancelled) return fail(error_code::cancelled, "the query was cancelled");
     return {};
   }
-  result<stack_view> evaluate(const sources& source) override {
+  result<stack_view> finish(const sources& source) override {
     return query::make_view(query_, range_.get_use(source.trace.tables()), source, range_.about());
   }
 
@@ -113,28 +120,9 @@ class stacks_of_parts final : public section_result<stack_view> {
   use_of_range range_;
 };
 
-/// Returns the stacks of the memory that is live at the requested time.
-result<stack_view> live_at(const stacks_query& query, const sources& source) {
-  stack_view view;
-  view.choices = list_choices(source);
-  view.choice = choose(view.choices, get_wanted(query));
-  if (!view.choice) return make_view(query, {}, source, std::move(view));
-  const memory_choice& chosen = view.choices[*view.choice];
-  const metrics::stack_use use = metrics::live_stacks(source.index.memory(), {chosen.layer, chosen.device, chosen.kind},
-                                                      bounded(query.at), source.cancelled);
-  return make_view(query, use, source, std::move(view));
-}
-
 }  // namespace
 
-section_result_for<stacks_query> gather(const stacks_query& query) { return std::make_unique<stacks_of_parts>(query); }
-
-result<stack_view> result_to(const stacks_query& query, const sources& source) {
-  if (query.measure == stack_measure::live) return live_at(query, source);
-  stacks_of_parts parts(query);
-  if (const auto added = parts.add(source, bounded(query.range)); !added) return tl::unexpected(added.error());
-  return parts.evaluate(source);
-}
+operator_of<stacks_query> make_operator(const stacks_query& query) { return std::make_unique<stacks_of_parts>(query); }
 
 std::optional<result<stack_view>> result_from_metrics(const stacks_query& query, const sources& source) {
   const summary::stored_metrics& stored_metrics = *source.stored->metrics;

@@ -1,4 +1,4 @@
-#include "core/query/results/tensor_details.hpp"
+#include "core/query/results/event_details.hpp"
 
 #include <fmt/format.h>
 

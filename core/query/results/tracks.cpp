@@ -9,9 +9,9 @@
 #include "core/base/format.hpp"
 #include "core/index/curves.hpp"
 #include "core/index/labels.hpp"
-#include "core/query/engine/bin_source.hpp"
 #include "core/query/results/opening_range.hpp"
 #include "core/query/results/result_functions.hpp"
+#include "core/query/sources/bin_source.hpp"
 #include "core/trace/model/names.hpp"
 
 namespace sluice::query {

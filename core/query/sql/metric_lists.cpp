@@ -3,9 +3,8 @@
 #include <unordered_map>
 
 #include "core/base/format.hpp"
-#include "core/index/tensor_facts.hpp"
-#include "core/metrics/statistics/unfreed.hpp"
 #include "core/query/sql/metric_tables.hpp"
+#include "core/summary/sections/store_blocks.hpp"
 #include "core/symbols/attribution.hpp"
 #include "core/trace/model/names.hpp"
 
@@ -85,19 +84,18 @@ class block_rows : public metric_rows {
              std::vector<std::size_t> places)
       : trace_(trace),
         store_(std::move(store)),
-        cut_(trace_),
-        facts_(store_->tensors(trace_)),
+        blocks_(*store_, trace_),
         uses_known_(uses_known),
         places_(std::move(places)) {}
 
   [[nodiscard]] std::size_t size() const override { return places_.size(); }
   [[nodiscard]] std::int64_t id_of(std::size_t row) const override {
-    return static_cast<std::int64_t>(raw(store_->memory().blocks()[places_[row]].id));
+    return static_cast<std::int64_t>(raw(blocks_.records()[places_[row]].id));
   }
 
   [[nodiscard]] cell at(std::size_t row, std::size_t column, std::string& /*scratch*/) const override {
     const std::size_t place = places_[row];
-    const index::block_record& b = store_->memory().blocks()[place];
+    const index::block_record& b = blocks_.records()[place];
     using read = cell (*)(const index::block_record&, const trace::tables&);
     static constexpr std::array<read, 22> cells = {
         [](const auto& block, const auto&) { return id_cell(raw(block.id)); },
@@ -124,19 +122,18 @@ class block_rows : public metric_rows {
         [](const auto& block, const auto&) { return number(block.freed_after() ? 1 : 0); },
     };
     if (column < cells.size()) return cells[column](b, trace_.tables());
-    if (column == cells.size()) return number(metrics::is_unfreed(b, cut_) ? 1 : 0);
-    if (column > cells.size() + 2) return find_use(b, column - cells.size() - 3);
-    if (!facts_ || place >= facts_->categories.size()) return {};
-    const index::block_category& category = facts_->categories[place];
+    if (column == cells.size()) return number(blocks_.unfreed(place) ? 1 : 0);
+    if (column > cells.size() + 2) return find_use(place, column - cells.size() - 3);
+    const index::block_category category = blocks_.category(place);
     if (category.kind == index::category::none) return {};
     return text(column == cells.size() + 1 ? index::category_name(category.kind) : index::get_words(category.why));
   }
 
  private:
   /// Returns the time of the first use, that of the last use, or the number of uses.
-  [[nodiscard]] cell find_use(const index::block_record& block, std::size_t which) const {
+  [[nodiscard]] cell find_use(std::size_t place, std::size_t which) const {
     if (!uses_known_) return {};
-    const index::block_touches uses = store_->touches().of(block);
+    const index::block_touches uses = blocks_.uses(place);
     if (which == 2) return number(uses.count());
     const auto& end = which == 0 ? uses.first : uses.last;
     return end.known() ? time_cell(end.time) : cell{};
@@ -144,8 +141,7 @@ class block_rows : public metric_rows {
 
   const trace::snapshot& trace_;
   const std::shared_ptr<const index::event_store> store_;
-  const metrics::cut_end cut_;
-  const std::shared_ptr<const index::tensor_facts> facts_;
+  const summary::store_blocks blocks_;
   const bool uses_known_;  ///< The recording has uses of blocks.
   const std::vector<std::size_t> places_;
 };

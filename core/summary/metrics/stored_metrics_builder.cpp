@@ -6,6 +6,7 @@
 #include "core/base/cancel.hpp"
 #include "core/index/event_store.hpp"
 #include "core/index/memory/block_ends.hpp"
+#include "core/summary/sections/store_blocks.hpp"
 
 namespace sluice::summary {
 namespace {
@@ -52,22 +53,19 @@ void stored_metrics_builder::add_memory(const index::memory_key& key,
 }
 
 void stored_metrics_builder::list(const index::event_store& store, time_range run) {
-  const auto facts = store.tensors(*scope_.trace);
-  const std::span<const index::block_record> blocks = store.memory().blocks();
-  for (std::size_t i = 0; i < blocks.size(); ++i) {
-    const index::block_record& block = blocks[i];
+  const store_blocks blocks(store, *scope_.trace);
+  for (std::size_t i = 0; i < blocks.records().size(); ++i) {
+    const index::block_record& block = blocks.records()[i];
     if (!block.allocated || !index::ends_in(block, run) || !block.live_in(scope_.range)) continue;
     const auto layer = static_cast<std::size_t>(block.layer);
     ++made_.blocks[layer].count;
     made_.blocks[layer].bytes += block.bytes;
     std::vector<metrics::listed_block>& listed_blocks = largest_[layer];
     if (block.bytes < min_listed_[layer]) continue;
-    listed_blocks.push_back(
-        metrics::listed(block, i < facts->categories.size() ? facts->categories[i] : index::block_category{}));
-    if (!store.touches().empty()) listed_blocks.back().set_uses(store.touches().of(block));
+    listed_blocks.push_back(blocks.listed(i, blocks.uses_known()));
     if (listed_blocks.size() >= 8 * stored_metrics::block_limit) cut(layer);
   }
-  made_.uses_known = made_.uses_known || !store.touches().empty();
+  made_.uses_known = made_.uses_known || blocks.uses_known();
 }
 
 void stored_metrics_builder::cut(std::size_t layer) {

@@ -4,7 +4,7 @@
 #include <map>
 
 #include "core/query/engine/engine.hpp"
-#include "core/query/results/memory_map.hpp"
+#include "core/query/types/memory_map.hpp"
 #include "core/symbols/attribution.hpp"
 #include "tests/core/import/brought_file.hpp"
 #include "tests/core/import/shared_traces.hpp"

@@ -11,7 +11,7 @@
 #include "app/gui/views/statistics/step_table.hpp"
 #include "app/gui/views/transfers/copy_chart.hpp"
 #include "app/gui/views/what_if_replay.hpp"
-#include "core/query/results/what_if.hpp"
+#include "core/query/types/result_types.hpp"
 #include "tests/core/recordings/recording.hpp"
 
 namespace sluice::gui {

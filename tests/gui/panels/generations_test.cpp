@@ -1,5 +1,5 @@
 // The panel of generations: marks, the live memory of each generation, and going to a block.
-#include "core/query/results/panels/generations.hpp"
+#include "core/query/types/generations.hpp"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 
 #include "core/base/format.hpp"
 #include "core/query/engine/engine.hpp"
-#include "core/query/results/panels/idle_gaps.hpp"
+#include "core/query/types/idle_gaps.hpp"
 #include "tests/core/recordings/recording.hpp"
 #include "tests/gui/panels/panel_rows.hpp"
 #include "tests/gui/window_fixture.hpp"

@@ -7,7 +7,7 @@
 #include "app/gui/views/memory_over_time/block_shapes.hpp"
 #include "core/base/format.hpp"
 #include "core/query/engine/engine.hpp"
-#include "core/query/results/panels/memory_groups.hpp"
+#include "core/query/types/memory_groups.hpp"
 #include "imgui_internal.h"
 #include "tests/core/recordings/torch_program.hpp"
 #include "tests/gui/panels/panel_rows.hpp"

@@ -5,7 +5,7 @@
 #include "core/base/format.hpp"
 #include "core/metrics/base/code_place.hpp"
 #include "core/query/engine/engine.hpp"
-#include "core/query/results/panels/transfers.hpp"
+#include "core/query/types/transfers.hpp"
 #include "tests/gui/panels/panel_rows.hpp"
 #include "tests/gui/panels/placed_chart.hpp"
 #include "tests/gui/window_fixture.hpp"

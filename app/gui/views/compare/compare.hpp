@@ -10,7 +10,7 @@
 #include "app/gui/views/compare/side_picker.hpp"
 #include "app/gui/views/parts/view.hpp"
 #include "app/gui/views/parts/view_tables.hpp"
-#include "core/query/results/panels/comparison.hpp"
+#include "core/query/types/comparison.hpp"
 
 namespace sluice::gui {
 

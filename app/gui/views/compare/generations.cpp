@@ -1,5 +1,5 @@
 // Generations of memory: memory allocated after each mark that is still live.
-#include "core/query/results/panels/generations.hpp"
+#include "core/query/types/generations.hpp"
 
 #include <algorithm>
 #include <array>

@@ -8,7 +8,7 @@
 
 #include "app/gui/views/parts/view.hpp"
 #include "core/metrics/comparison/comparison.hpp"
-#include "core/query/results/panels/comparison.hpp"
+#include "core/query/types/comparison.hpp"
 
 namespace sluice::gui {
 

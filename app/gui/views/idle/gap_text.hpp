@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "core/metrics/idle/gap_causes.hpp"
-#include "core/query/results/panels/gap_words.hpp"
+#include "core/query/types/gap_words.hpp"
 
 /// Texts about idle gaps that panels share. Names must be printable.
 namespace sluice::gui {

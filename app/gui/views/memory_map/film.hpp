@@ -4,7 +4,7 @@
 #include <optional>
 #include <vector>
 
-#include "core/query/results/result_types.hpp"
+#include "core/query/types/result_types.hpp"
 
 namespace sluice::gui {
 

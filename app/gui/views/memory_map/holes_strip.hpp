@@ -5,7 +5,8 @@
 #include <optional>
 
 #include "app/gui/views/chart/view_charts.hpp"
-#include "core/query/results/panels/holes.hpp"
+#include "app/gui/views/parts/view.hpp"
+#include "core/query/types/holes.hpp"
 
 namespace sluice::gui {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "app/gui/views/parts/view.hpp"
-#include "core/query/results/memory_map.hpp"
+#include "core/query/types/memory_map.hpp"
 
 namespace sluice::gui {
 

@@ -7,7 +7,7 @@
 #include <tuple>
 #include <vector>
 
-#include "core/query/results/memory_map.hpp"
+#include "core/query/types/memory_map.hpp"
 
 /// The layout of memory segments on the screen: in lines that each contain the same number of bytes, like text in lines
 /// of characters.

@@ -4,7 +4,7 @@
 #include <optional>
 
 #include "app/gui/views/parts/view.hpp"
-#include "core/query/results/memory_map.hpp"
+#include "core/query/types/memory_map.hpp"
 
 namespace sluice::gui {
 

@@ -6,8 +6,9 @@
 #include <vector>
 
 #include "app/gui/views/chart/chart_model.hpp"
+#include "app/gui/views/parts/panel_parts.hpp"
 #include "app/gui/views/parts/view.hpp"
-#include "core/query/results/panels/memory_groups.hpp"
+#include "core/query/types/memory_groups.hpp"
 
 /// A stacked chart of groups of memory over time.
 namespace sluice::gui {

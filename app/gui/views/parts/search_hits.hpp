@@ -3,7 +3,7 @@
 #include <memory>
 
 #include "app/gui/shell/documents.hpp"
-#include "core/query/results/result_types.hpp"
+#include "core/query/types/result_types.hpp"
 
 namespace sluice::gui {
 

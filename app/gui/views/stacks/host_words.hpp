@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "core/metrics/statistics/range_statistics.hpp"
-#include "core/query/results/panels/host_stacks.hpp"
+#include "core/query/types/host_stacks.hpp"
 
 /// What the panel of host stacks says, as far as it needs no window.
 namespace sluice::gui {

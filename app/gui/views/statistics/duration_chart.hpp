@@ -3,8 +3,10 @@
 #include <memory>
 #include <optional>
 
+#include "app/gui/draw/boxes.hpp"
 #include "app/gui/views/chart/view_charts.hpp"
-#include "core/query/results/panels/durations.hpp"
+#include "app/gui/views/parts/view.hpp"
+#include "core/query/types/durations.hpp"
 
 namespace sluice::gui {
 

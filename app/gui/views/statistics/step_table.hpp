@@ -7,7 +7,7 @@
 #include "app/gui/views/chart/view_charts.hpp"
 #include "app/gui/views/parts/panel_parts.hpp"
 #include "app/gui/views/parts/view_tables.hpp"
-#include "core/query/results/panels/step_statistics.hpp"
+#include "core/query/types/step_statistics.hpp"
 
 namespace sluice::gui {
 

@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "app/gui/views/timeline/track_row.hpp"
-#include "core/query/results/panels/idle_lanes.hpp"
+#include "core/query/types/idle_lanes.hpp"
 
 namespace sluice::gui {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "app/gui/shell/kept_view.hpp"
-#include "core/query/results/result_types.hpp"
+#include "core/query/types/result_types.hpp"
 #include "core/trace/model/tables.hpp"
 
 /// Determines which tracks of a recording the timeline shows, and in which order.

@@ -14,7 +14,7 @@
 #include "app/gui/views/views.hpp"
 #include "core/metrics/base/code_place.hpp"
 #include "core/metrics/base/link_share.hpp"
-#include "core/query/results/panels/transfers.hpp"
+#include "core/query/types/transfers.hpp"
 #include "core/trace/model/names.hpp"
 
 namespace sluice::gui {

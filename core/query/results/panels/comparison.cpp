@@ -1,7 +1,7 @@
-#include "core/query/results/panels/comparison.hpp"
+#include "core/query/types/comparison.hpp"
 
-#include "core/query/engine/metric_source.hpp"
-#include "core/query/engine/section_result.hpp"
+#include "core/query/results/metric_source.hpp"
+#include "core/query/results/query_operator.hpp"
 #include "core/summary/passes/recording_sections.hpp"
 
 namespace sluice::query {
@@ -14,7 +14,7 @@ compared_side kept(compared_side&& side, const compared_side_query& query) {
   return std::move(side);
 }
 
-class side_of_parts final : public section_result<compared_side> {
+class side_of_parts final : public query_operator<compared_side> {
  public:
   explicit side_of_parts(const compared_side_query& query)
       : query_(query), builder_(bounded(query.range), query.process) {}
@@ -24,7 +24,7 @@ class side_of_parts final : public section_result<compared_side> {
     if (origin.cancelled) return fail(error_code::cancelled, "the query was cancelled");
     return {};
   }
-  result<compared_side> evaluate(const sources& origin) override {
+  result<compared_side> finish(const sources& origin) override {
     return kept(builder_.side(origin.trace.tables()), query_);
   }
 
@@ -49,7 +49,7 @@ class names_of_side {
 
 }  // namespace
 
-section_result_for<compared_side_query> gather(const compared_side_query& query) {
+operator_of<compared_side_query> make_operator(const compared_side_query& query) {
   return std::make_unique<side_of_parts>(query);
 }
 

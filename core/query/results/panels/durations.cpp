@@ -1,11 +1,11 @@
-#include "core/query/results/panels/durations.hpp"
+#include "core/query/types/durations.hpp"
 
 #include <algorithm>
 #include <bit>
 #include <tuple>
 
 #include "core/base/saturating.hpp"
-#include "core/query/results/panels/long_panels.hpp"
+#include "core/query/results/long_queries.hpp"
 
 namespace sluice::query {
 namespace {
@@ -243,15 +243,13 @@ class duration_reader final : public long_result<duration_histogram> {
 
 }  // namespace
 
-std::unique_ptr<long_result<duration_histogram>> start_long_panel(const durations_query& query, const sources& source) {
-  return std::make_unique<duration_reader>(query, source.trace);
+std::unique_ptr<long_result<duration_histogram>> start_long(const durations_query& query,
+                                                            const trace::snapshot& trace) {
+  return std::make_unique<duration_reader>(query, trace);
 }
 
 result<duration_histogram> result_to(const durations_query& query, const sources& source) {
-  duration_reader reader(query, source.trace);
-  if (const auto done = reader.work(std::chrono::steady_clock::time_point::max(), source.cancelled); !done)
-    return tl::unexpected(done.error());
-  return reader.so_far(source.provisional);
+  return start_long(query, source.trace)->finish(source.cancelled, source.provisional);
 }
 
 }  // namespace sluice::query

@@ -1,8 +1,9 @@
-#include "core/query/results/panels/generations.hpp"
+#include "core/query/types/generations.hpp"
 
 #include <algorithm>
 #include <unordered_map>
 
+#include "core/query/results/memory_choices.hpp"
 #include "core/query/results/result_functions.hpp"
 
 namespace sluice::query {

@@ -1,8 +1,8 @@
-#include "core/query/results/panels/holes.hpp"
+#include "core/query/types/holes.hpp"
 
 #include <algorithm>
 
-#include "core/query/results/panels/holes_finder.hpp"
+#include "core/query/results/long_queries.hpp"
 
 namespace sluice::query {
 namespace {
@@ -31,31 +31,41 @@ result<hole_sample> sample_at(time_ns time, const holes_query& query, const sour
   return sample;
 }
 
+/// Takes one sample per step, from a file with sections.
+class hole_finder final : public long_result<hole_curve> {
+ public:
+  hole_finder(const holes_query& query, const sources& source) : query_(query), from_(source), made_{query.range, {}} {}
+
+  result<bool> work(deadline_type deadline, const std::atomic<bool>& cancelled) override {
+    summary::section_cache& cache = *from_.stored->sections;
+    while (made_.samples.size() < get_samples(query_)) {
+      if (cancelled) return fail(error_code::cancelled, "the query was cancelled");
+      const time_ns time = get_time(query_, made_.samples.size());
+      const std::size_t section = cache.store().section_at(bounded(time));
+      const auto index = cache.get(section, section, get_scope(query_), [&cancelled] { return !cancelled; });
+      if (!index) return tl::unexpected(index.error());
+      const auto sample = sample_at(time, query_, with_index(from_, **index, from_.provisional));
+      if (!sample) return tl::unexpected(sample.error());
+      made_.samples.push_back(*sample);
+      if (std::chrono::steady_clock::now() >= deadline) break;
+    }
+    return made_.samples.size() >= get_samples(query_);
+  }
+  [[nodiscard]] float progress() const override {
+    return static_cast<float>(made_.samples.size()) / static_cast<float>(get_samples(query_));
+  }
+  result<hole_curve> so_far(bool& /*provisional*/) override { return made_; }
+
+ private:
+  const holes_query query_;
+  const sources from_;
+  hole_curve made_;
+};
+
 }  // namespace
 
-hole_finder::hole_finder(const holes_query& query, const sources& source)
-    : query_(query), from_(source), made_{query.range, {}} {}
-
-result<bool> hole_finder::work(std::chrono::steady_clock::time_point deadline, const std::atomic<bool>& cancelled) {
-  summary::section_cache& cache = *from_.stored->sections;
-  while (made_.samples.size() < get_samples(query_)) {
-    if (cancelled) return fail(error_code::cancelled, "the query was cancelled");
-    const time_ns time = get_time(query_, made_.samples.size());
-    const std::size_t section = cache.store().section_at(bounded(time));
-    const auto index = cache.get(section, section, get_scope(query_), [&cancelled] { return !cancelled; });
-    if (!index) return tl::unexpected(index.error());
-    bool provisional = false;
-    const auto sample = sample_at(
-        time, query_, {**index, from_.trace, cancelled, from_.frames, from_.lookup, nullptr, nullptr, provisional});
-    if (!sample) return tl::unexpected(sample.error());
-    made_.samples.push_back(*sample);
-    if (std::chrono::steady_clock::now() >= deadline) break;
-  }
-  return made_.samples.size() >= get_samples(query_);
-}
-
-float hole_finder::progress() const {
-  return static_cast<float>(made_.samples.size()) / static_cast<float>(get_samples(query_));
+unique_result start_long(const holes_query& query, const sources& source) {
+  return has_sections(source) ? std::make_unique<hole_finder>(query, source) : nullptr;
 }
 
 result<hole_curve> result_to(const holes_query& query, const sources& source) {

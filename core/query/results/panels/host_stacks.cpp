@@ -1,4 +1,4 @@
-#include "core/query/results/panels/host_stacks.hpp"
+#include "core/query/types/host_stacks.hpp"
 
 #include <fmt/format.h>
 
@@ -11,7 +11,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/query/engine/section_result.hpp"
+#include "core/query/results/query_operator.hpp"
 #include "core/query/results/stack_lines.hpp"
 #include "core/trace/model/system_calls.hpp"
 
@@ -29,7 +29,15 @@ std::string describe_state(const index::host_work& work) {
                       : fmt::format("({}: {})", words[state], name);
 }
 
-class host_stacks_of_parts final : public section_result<host_stacks> {
+/// True if the recording has samples of host threads at any time. Reads at most the list of chunks.
+bool has_host_samples(const trace::snapshot& trace) {
+  bool found = false;
+  trace.chunks_to_search().for_each([](trace::row_type type) { return type == trace::row_type::host_sample; },
+                                    [&](std::size_t, const trace::chunk_info&) { found = true; });
+  return found;
+}
+
+class host_stacks_of_parts final : public query_operator<host_stacks> {
  public:
   explicit host_stacks_of_parts(const host_stacks_query& query) : query_(query) {}
 
@@ -45,7 +53,7 @@ class host_stacks_of_parts final : public section_result<host_stacks> {
     return {};
   }
 
-  result<host_stacks> evaluate(const sources& source) override {
+  result<host_stacks> finish(const sources& source) override {
     host_stacks found;
     found.devices = devices_;
     found.device = device_;
@@ -96,21 +104,8 @@ class host_stacks_of_parts final : public section_result<host_stacks> {
 
 }  // namespace
 
-bool has_host_samples(const trace::snapshot& trace) {
-  bool found = false;
-  trace.chunks_to_search().for_each([](trace::row_type type) { return type == trace::row_type::host_sample; },
-                                    [&](std::size_t, const trace::chunk_info&) { found = true; });
-  return found;
-}
-
-section_result_for<host_stacks_query> gather(const host_stacks_query& query) {
+operator_of<host_stacks_query> make_operator(const host_stacks_query& query) {
   return std::make_unique<host_stacks_of_parts>(query);
-}
-
-result<host_stacks> result_to(const host_stacks_query& query, const sources& source) {
-  host_stacks_of_parts parts(query);
-  if (const auto added = parts.add(source, bounded(query.filter.range)); !added) return tl::unexpected(added.error());
-  return parts.evaluate(source);
 }
 
 }  // namespace sluice::query

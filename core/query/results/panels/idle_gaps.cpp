@@ -1,4 +1,4 @@
-#include "core/query/results/panels/idle_gaps.hpp"
+#include "core/query/types/idle_gaps.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -6,7 +6,8 @@
 #include <tuple>
 #include <utility>
 
-#include "core/query/engine/section_result.hpp"
+#include "core/query/results/panels/gap_reader.hpp"
+#include "core/query/results/query_operator.hpp"
 
 namespace sluice::query {
 namespace {
@@ -84,7 +85,7 @@ class host_of_gaps {
   std::map<trace::device_id, time_ns> shortest_;  ///< Shorter gaps cannot be listed.
 };
 
-class gaps_of_parts final : public section_result<idle_gap_list> {
+class gaps_of_parts final : public query_operator<idle_gap_list> {
  public:
   explicit gaps_of_parts(time_range range) : scope_{nullptr, bounded(range)} {}
 
@@ -97,7 +98,7 @@ class gaps_of_parts final : public section_result<idle_gap_list> {
     return {};
   }
 
-  result<idle_gap_list> evaluate(const sources& source) override {
+  result<idle_gap_list> finish(const sources& source) override {
     idle_gap_list list;
     list.range = scope_.range;
     if (!gaps_) return list;
@@ -120,14 +121,8 @@ class gaps_of_parts final : public section_result<idle_gap_list> {
 
 }  // namespace
 
-section_result_for<idle_gaps_query> gather(const idle_gaps_query& query) {
+operator_of<idle_gaps_query> make_operator(const idle_gaps_query& query) {
   return std::make_unique<gaps_of_parts>(query.range);
-}
-
-result<idle_gap_list> result_to(const idle_gaps_query& query, const sources& source) {
-  gaps_of_parts parts(query.range);
-  if (const auto added = parts.add(source, bounded(query.range)); !added) return tl::unexpected(added.error());
-  return parts.evaluate(source);
 }
 
 result<gap_stacks> result_to(const gap_stacks_query& query, const sources& source) {

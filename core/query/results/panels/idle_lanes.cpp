@@ -1,4 +1,4 @@
-#include "core/query/results/panels/idle_lanes.hpp"
+#include "core/query/types/idle_lanes.hpp"
 
 #include <algorithm>
 #include <map>
@@ -9,8 +9,9 @@
 #include <tuple>
 #include <utility>
 
-#include "core/query/engine/section_result.hpp"
-#include "core/query/results/panels/lane_range.hpp"
+#include "core/query/results/long_queries.hpp"
+#include "core/query/results/panels/gap_reader.hpp"
+#include "core/query/results/query_operator.hpp"
 
 namespace sluice::query {
 namespace {
@@ -32,7 +33,7 @@ class word_list {
   std::vector<gap_words> all_;
 };
 
-class lanes_of_parts final : public section_result<idle_lanes> {
+class lanes_of_parts final : public query_operator<idle_lanes> {
  public:
   explicit lanes_of_parts(const idle_lanes_query& query)
       : query_{bounded(query.range), std::clamp<std::uint32_t>(query.width, 1, widest_view)},
@@ -49,7 +50,7 @@ class lanes_of_parts final : public section_result<idle_lanes> {
     return {};
   }
 
-  result<idle_lanes> evaluate(const sources& source) override {
+  result<idle_lanes> finish(const sources& source) override {
     idle_lanes found;
     found.range = query_.range;
     const metrics::naming names{source.frames, source.lookup, &source.provisional};
@@ -167,15 +168,12 @@ time_range find_lane_range(const idle_lanes_query& query, const sources& source)
   return section_searcher(source).widen(bounded(query.range));
 }
 
-section_result_for<idle_lanes_query> gather(const idle_lanes_query& query) {
+operator_of<idle_lanes_query> make_operator(const idle_lanes_query& query) {
   return std::make_unique<lanes_of_parts>(query);
 }
 
 result<idle_lanes> result_to(const idle_lanes_query& query, const sources& source) {
-  lanes_of_parts parts(query);
-  const time_range wide = widen_to_work(bounded(query.range), index::recorded_range(source.trace), source.index);
-  if (const auto added = parts.add(source, wide); !added) return tl::unexpected(added.error());
-  return parts.evaluate(source);
+  return operate(query, widen_to_work(bounded(query.range), index::recorded_range(source.trace), source.index), source);
 }
 
 }  // namespace sluice::query

@@ -1,4 +1,4 @@
-#include "core/query/results/panels/memory_groups.hpp"
+#include "core/query/types/memory_groups.hpp"
 
 #include <algorithm>
 #include <memory>
@@ -6,8 +6,8 @@
 #include <unordered_map>
 
 #include "core/index/labels.hpp"
-#include "core/query/engine/section_result.hpp"
-#include "core/query/results/panels/block_groups.hpp"
+#include "core/query/results/block_filters.hpp"
+#include "core/query/results/query_operator.hpp"
 
 namespace sluice::query {
 namespace {
@@ -16,7 +16,7 @@ using index::block_record;
 
 /// Adds up blocks in order of time. For each part of the range, keeps the changes between the highest total of the
 /// previous part and that of this part. Memory thus grows with the changes visible at this width, not with the blocks.
-class memory_sweep {
+class memory_sweep final : public query_operator<memory_groups> {
  public:
   explicit memory_sweep(const memory_groups_query& query)
       : query_(query),
@@ -26,7 +26,7 @@ class memory_sweep {
         totals_(parts_),
         changes_(parts_) {}
 
-  result<void> add(const sources& source, time_range part) {
+  result<void> add(const sources& source, time_range part) override {
     std::vector<change> steps;
     std::size_t seen = 0;
     const bool first = part.begin == range_.begin;
@@ -51,7 +51,7 @@ class memory_sweep {
   }
 
   /// Returns the result so far. Parts that were not read yet get the memory that is live at the last time read.
-  memory_groups evaluate(const sources& source) const {
+  result<memory_groups> finish(const sources& source) override {
     memory_groups output;
     output.range = range_;
     output.blocks = blocks_;
@@ -265,26 +265,10 @@ class memory_sweep {
   std::unordered_map<std::uint32_t, std::int64_t> sums_;
 };
 
-class groups_of_parts final : public section_result<memory_groups> {
- public:
-  explicit groups_of_parts(const memory_groups_query& query) : sweep_(query) {}
-  result<void> add(const sources& source, time_range part) override { return sweep_.add(source, part); }
-  result<memory_groups> evaluate(const sources& source) override { return sweep_.evaluate(source); }
-
- private:
-  memory_sweep sweep_;
-};
-
 }  // namespace
 
-section_result_for<memory_groups_query> gather(const memory_groups_query& query) {
-  return std::make_unique<groups_of_parts>(query);
-}
-
-result<memory_groups> result_to(const memory_groups_query& query, const sources& source) {
-  memory_sweep sweep(query);
-  if (const auto added = sweep.add(source, bounded(query.range)); !added) return tl::unexpected(added.error());
-  return sweep.evaluate(source);
+operator_of<memory_groups_query> make_operator(const memory_groups_query& query) {
+  return std::make_unique<memory_sweep>(query);
 }
 
 }  // namespace sluice::query

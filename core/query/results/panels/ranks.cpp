@@ -1,10 +1,10 @@
-#include "core/query/results/panels/ranks.hpp"
+#include "core/query/types/ranks.hpp"
 
 #include <algorithm>
 #include <cmath>
 
-#include "core/query/engine/bin_source.hpp"
 #include "core/query/results/result_functions.hpp"
+#include "core/query/sources/bin_source.hpp"
 
 namespace sluice::query {
 namespace {

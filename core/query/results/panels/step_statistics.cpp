@@ -1,4 +1,4 @@
-#include "core/query/results/panels/step_statistics.hpp"
+#include "core/query/types/step_statistics.hpp"
 
 #include <fmt/format.h>
 
@@ -8,9 +8,8 @@
 #include <unordered_map>
 
 #include "core/index/labels.hpp"
-#include "core/query/engine/find_result.hpp"
-#include "core/query/engine/row_source.hpp"
-#include "core/query/results/panels/long_panels.hpp"
+#include "core/query/results/long_queries.hpp"
+#include "core/query/results/query_operator.hpp"
 #include "core/trace/model/names.hpp"
 
 namespace sluice::query {
@@ -196,14 +195,15 @@ step_statistics steps_after(const step_statistics* before, const step_statistics
 /// Measures one step after another.
 class step_measurer final : public long_result<step_statistics> {
  public:
-  step_measurer(const step_statistics_query& query, const sources& origin, const step_statistics* before = nullptr)
-      : from_(origin), made_(steps_after(before, query, origin)), columns_(made_) {}
+  step_measurer(const step_statistics_query& query, const sources& origin, step_measure measure,
+                const step_statistics* before = nullptr)
+      : from_(origin), measure_(std::move(measure)), made_(steps_after(before, query, origin)), columns_(made_) {}
 
   result<bool> work(std::chrono::steady_clock::time_point deadline, const std::atomic<bool>& cancelled) override {
     while (made_.measured < made_.steps.size()) {
       if (cancelled) return fail(error_code::cancelled, "the query was cancelled");
       const time_range span = made_.steps[made_.measured].span;
-      const auto measured = measure({span}, cancelled);
+      const auto measured = measure_({span});
       if (!measured) return tl::unexpected(measured.error());
       columns_.begin_step(made_.measured);
       metrics_of_step(columns_, from_.trace.tables()).put(*measured, span.length());
@@ -244,17 +244,8 @@ class step_measurer final : public long_result<step_statistics> {
         made_.steps.begin());
   }
 
-  [[nodiscard]] result<range_statistics> measure(const statistics_query& query, const std::atomic<bool>& cancelled) {
-    if (from_.stored == nullptr) return result_to(query, from_);
-    if (auto found = find_result(query, from_)) return std::move(*found);
-    const auto many = start_long_result(query, from_);
-    if (!many) return fail(error_code::unavailable, "the recording has no sections", from_.trace.path());
-    bool provisional = false;
-    const auto done = many->work(std::chrono::steady_clock::time_point::max(), cancelled);
-    return done ? many->so_far(provisional) : tl::unexpected(done.error());
-  }
-
   const sources from_;
+  const step_measure measure_;
   step_statistics made_;
   metric_columns columns_;
 };
@@ -279,10 +270,8 @@ std::vector<std::uint32_t> find_outliers(const std::vector<double>& values, doub
   return found;
 }
 
-std::unique_ptr<long_result<step_statistics>> start_long_panel(const step_statistics_query& query,
-                                                               const sources& source) {
-  if (source.stored == nullptr || !source.stored->sections) return nullptr;
-  return std::make_unique<step_measurer>(query, source);
+unique_result start_steps(const step_statistics_query& query, const sources& source, step_measure measure) {
+  return std::make_unique<step_measurer>(query, source, std::move(measure));
 }
 
 result<step_statistics> result_to(const step_statistics_query& query, const sources& source) {
@@ -291,10 +280,8 @@ result<step_statistics> result_to(const step_statistics_query& query, const sour
 
 result<step_statistics> result_after(const step_statistics* before, const step_statistics_query& query,
                                      const sources& source) {
-  step_measurer measurer(query, source, before);
-  if (const auto done = measurer.work(std::chrono::steady_clock::time_point::max(), source.cancelled); !done)
-    return tl::unexpected(done.error());
-  return measurer.so_far(source.provisional);
+  const auto measure = [&source](const statistics_query& step) { return result_to(step, source); };
+  return step_measurer(query, source, measure, before).finish(source.cancelled, source.provisional);
 }
 
 }  // namespace sluice::query

@@ -11,7 +11,7 @@
 
 #include "core/generate/generate.hpp"
 #include "core/query/engine/engine.hpp"
-#include "core/query/results/memory_map.hpp"
+#include "core/query/types/memory_map.hpp"
 #include "core/summary/passes/finalize.hpp"
 #include "core/summary/stored/stored_metrics.hpp"
 #include "tests/core/query/results/results_in_words.hpp"

@@ -9,7 +9,7 @@
 
 #include "core/generate/generate.hpp"
 #include "core/query/engine/engine.hpp"
-#include "core/query/results/memory_map.hpp"
+#include "core/query/types/memory_map.hpp"
 #include "core/summary/passes/finalize.hpp"
 #include "tests/core/recordings/recording.hpp"
 

@@ -8,8 +8,9 @@
 
 #include "core/generate/generate.hpp"
 #include "core/index/growing_index.hpp"
-#include "core/query/engine/find_result.hpp"
-#include "core/query/results/memory_map.hpp"
+#include "core/query/engine/asked_query.hpp"
+#include "core/query/engine/engine.hpp"
+#include "core/query/types/memory_map.hpp"
 
 /// Tests withdrawn queries of the window. After the withdrawal, a query reads at most the data between two checks of
 /// the flag, which is one chunk of rows; this limit does not depend on time.
@@ -42,13 +43,14 @@ class withdrawn_query : public ::testing::Test {
   void expect_nothing_is_built(const Query& query) {
     const sources source{nothing_,      *trace_, withdrawn_,  frames_, symbols::frame_cache::lookup::later,
                          stored_.get(), nullptr, provisional_};
-    if (const auto result = start_long_result(query, source)) {
+    const auto asked = erase_type(std::make_shared<const Query>(query));
+    if (const auto result = start_long_result(*asked, source)) {
       const auto done = result->work(std::chrono::steady_clock::time_point::max(), withdrawn_);
       ASSERT_FALSE(done);
       EXPECT_EQ(done.error().code, error_code::cancelled);
       EXPECT_EQ(result->progress(), 0);
     } else {
-      const auto found = find_result(query, source);
+      const auto found = find_result(*asked, source);
       // Queries that draw visible tracks still have results, from tiles.
       if constexpr (!draws<Query>) {
         ASSERT_TRUE(found && !*found);

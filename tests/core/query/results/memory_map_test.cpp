@@ -1,4 +1,4 @@
-#include "core/query/results/memory_map.hpp"
+#include "core/query/types/memory_map.hpp"
 
 #include <gtest/gtest.h>
 

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <string>
 
-#include "core/query/results/result_functions.hpp"
+#include "core/query/results/query_operator.hpp"
 
 /// Results as text, for comparison.
 namespace sluice::query {

@@ -5,7 +5,7 @@
 #include <thread>
 
 #include "core/query/engine/engine.hpp"
-#include "core/query/results/search.hpp"
+#include "core/query/results/long_queries.hpp"
 #include "core/trace/file/visit.hpp"
 #include "tests/core/recordings/recording.hpp"
 
@@ -66,26 +66,26 @@ TEST(search, says_what_it_has_found_so_far_after_every_chunk) {
   recorded.close();
   const auto now = recorded.open()->latest();
   const std::atomic<bool> never{false};
-  searcher looking({"gemm"}, *now);
+  const auto looking = start_long(search_query{"gemm"}, *now);
   bool provisional = false;
-  EXPECT_EQ(looking.so_far(provisional)->total, 0U);
+  EXPECT_EQ(looking->so_far(provisional)->total, 0U);
   std::uint64_t before = 0;
   float progress = 0;
   int parts = 0;
   for (bool done = false; !done; ++parts) {
-    done = looking.work({}, never).value();
-    const search_results found = looking.so_far(provisional).value();
+    done = looking->work({}, never).value();
+    const search_results found = looking->so_far(provisional).value();
     ASSERT_GE(found.total, before);
     ASSERT_LE(found.total, before + 64) << "a chunk at a time";
-    ASSERT_GE(looking.progress(), progress);
-    ASSERT_EQ(looking.progress() == 1, done);
+    ASSERT_GE(looking->progress(), progress);
+    ASSERT_EQ(looking->progress() == 1, done);
     ASSERT_EQ(found.events.size(), found.total);
     if (found.total > 0) {
       ASSERT_EQ(found.names.size(), 1U);
       ASSERT_EQ(found.names[0].count, found.total);
     }
     before = found.total;
-    progress = looking.progress();
+    progress = looking->progress();
   }
   EXPECT_GT(parts, 50);
   EXPECT_EQ(before, search(recorded, "gemm").total);
@@ -98,10 +98,10 @@ TEST(search, ends_where_it_is_when_withdrawn) {
   recorded.close();
   const auto now = recorded.open()->latest();
   std::atomic<bool> withdrawn{false};
-  searcher looking({"gemm"}, *now);
-  ASSERT_FALSE(looking.work({}, withdrawn).value());
+  const auto looking = start_long(search_query{"gemm"}, *now);
+  ASSERT_FALSE(looking->work({}, withdrawn).value());
   withdrawn = true;
-  EXPECT_EQ(looking.work({}, withdrawn).error().code, error_code::cancelled);
+  EXPECT_EQ(looking->work({}, withdrawn).error().code, error_code::cancelled);
 }
 
 TEST(search, of_a_view_is_for_what_was_typed_last) {

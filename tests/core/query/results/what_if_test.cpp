@@ -1,4 +1,4 @@
-#include "core/query/results/what_if.hpp"
+#include "core/query/results/result_functions.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The two sides of a comparison, and their differences: the numbers are those of `sluice diff`, from any source.
-#include "core/query/results/panels/comparison.hpp"
+#include "core/query/types/comparison.hpp"
 
 #include <gtest/gtest.h>
 

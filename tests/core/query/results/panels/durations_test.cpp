@@ -1,4 +1,4 @@
-#include "core/query/results/panels/durations.hpp"
+#include "core/query/types/durations.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Generations: the blocks that were allocated after each mark and are still live. SQL gives the expected numbers.
-#include "core/query/results/panels/generations.hpp"
+#include "core/query/types/generations.hpp"
 
 #include <gtest/gtest.h>
 

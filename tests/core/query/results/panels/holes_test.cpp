@@ -1,10 +1,10 @@
 // The free space of segments over time equals that in the memory map of each moment.
-#include "core/query/results/panels/holes.hpp"
+#include "core/query/types/holes.hpp"
 
 #include <gtest/gtest.h>
 
 #include "core/query/engine/engine.hpp"
-#include "core/query/results/memory_map.hpp"
+#include "core/query/types/memory_map.hpp"
 #include "core/summary/passes/finalize.hpp"
 #include "tests/core/recordings/recording.hpp"
 

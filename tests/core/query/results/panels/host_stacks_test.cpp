@@ -1,4 +1,4 @@
-#include "core/query/results/panels/host_stacks.hpp"
+#include "core/query/types/host_stacks.hpp"
 
 #include <gtest/gtest.h>
 

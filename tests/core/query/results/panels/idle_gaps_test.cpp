@@ -1,4 +1,4 @@
-#include "core/query/results/panels/idle_gaps.hpp"
+#include "core/query/types/idle_gaps.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,8 +1,8 @@
-#include "core/query/results/panels/idle_lanes.hpp"
+#include "core/query/types/idle_lanes.hpp"
 
 #include <gtest/gtest.h>
 
-#include "core/query/results/panels/idle_gaps.hpp"
+#include "core/query/types/idle_gaps.hpp"
 #include "tests/core/query/results/in_both_ways.hpp"
 #include "tests/core/recordings/stacks.hpp"
 

@@ -1,4 +1,4 @@
-#include "core/query/results/panels/memory_groups.hpp"
+#include "core/query/types/memory_groups.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "core/query/results/panels/ranks.hpp"
+#include "core/query/types/ranks.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "core/query/results/panels/step_statistics.hpp"
+#include "core/query/results/long_queries.hpp"
 
 #include <gtest/gtest.h>
 

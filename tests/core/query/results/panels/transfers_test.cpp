@@ -1,4 +1,4 @@
-#include "core/query/results/panels/transfers.hpp"
+#include "core/query/types/transfers.hpp"
 
 #include <gtest/gtest.h>
 
