@@ -9,6 +9,7 @@
 #include <random>
 
 #include "core/index/growing_index.hpp"
+#include "core/metrics/make_report.hpp"
 #include "core/query/results/query_operator.hpp"
 #include "core/symbols/frames.hpp"
 #include "core/trace/file/writer.hpp"

@@ -4,6 +4,7 @@
 #include <span>
 
 #include "core/base/format.hpp"
+#include "core/metrics/make_report.hpp"
 #include "core/query/results/blocks.hpp"
 #include "core/query/results/metric_source.hpp"
 #include "core/query/results/query_operator.hpp"
