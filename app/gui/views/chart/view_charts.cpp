@@ -381,8 +381,8 @@ void draw_tip_of(const view_context& with, const chart_tip& tip) {
 }
 
 /// Draws "clipped  linear  log" with its right end at `right`.
-void draw_scales(const view_context& with, const chart_metrics& sizes, ImVec2 right, value_scale applied,
-                 value_scale& chosen) {
+void draw_scales(const view_context& with, const chart_model& model, const chart_metrics& sizes, ImVec2 right,
+                 value_scale applied, value_scale& chosen) {
   static constexpr std::array<const char*, value_scale_count> about = {
       "Bars that are far higher than the others are cut off; their values are above them.",
       "From 0 to the highest bar.", "Each step up is ten times as much."};
@@ -396,7 +396,10 @@ void draw_scales(const view_context& with, const chart_metrics& sizes, ImVec2 ri
     ImGui::SetCursorScreenPos({x, right.y});
     if (ImGui::InvisibleButton(name, {wide, sizes.text + sizes.px(3)}, ImGuiButtonFlags_EnableNav)) chosen = each;
     const bool over = ImGui::IsItemHovered();
-    if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal)) ImGui::SetTooltip("%s", about[i]);
+    if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal)) {
+      const std::size_t cut = model.cut_off();
+      ImGui::SetTooltip("%s%s", about[i], cut == 0 ? "" : ("\nNow: " + format_some(cut, "bar") + " cut off.").c_str());
+    }
     ImGui::PushStyleColor(ImGuiCol_Text, each == applied ? with.colours.text
                                          : over          ? with.colours.accent
                                                          : with.colours.muted);
@@ -429,7 +432,7 @@ drawn_chart view_charts::draw(const view_context& with, const char* id, chart_mo
   const bool fits = !model.series.empty() && drawn.at.fits(sizes);
   if (fits && model.offers_scales) {
     ImGui::PushID(id);
-    draw_scales(with, sizes, {drawn.at.area.max.x, drawn.at.area.min.y - drawn.at.header}, applied, chosen);
+    draw_scales(with, model, sizes, {drawn.at.area.max.x, drawn.at.area.min.y - drawn.at.header}, applied, chosen);
     ImGui::PopID();
     ImGui::SetCursorScreenPos(corner);
   }
