@@ -27,7 +27,8 @@ namespace sluice::metrics {
 ///   frees it while it continues to run.
 /// - Version 11 added the matrix products in FP32 and the waits that each rank makes. It gives every ns of idle time a
 ///   cause, and sums them up by device.
-inline constexpr std::uint32_t stored_version = 11;
+/// - Version 12 added what PyTorch could have released when another caller's request failed.
+inline constexpr std::uint32_t stored_version = 12;
 
 /// How to interpret a member if its type does not determine this.
 enum class meaning : std::uint8_t {

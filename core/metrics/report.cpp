@@ -107,6 +107,7 @@ report make_report(report_metrics metrics, const trace::snapshot& trace, const n
   whole_report.waste = std::move(metrics.waste);
   put_warnings(metrics, trace, whole_report);
   whole_report.findings = find_all_findings(whole_report, tables, &names);
+  whole_report.verdict = make_verdict(whole_report, tables);
   return whole_report;
 }
 

@@ -27,6 +27,7 @@
 #include "core/metrics/range_statistics.hpp"
 #include "core/metrics/stack_use.hpp"
 #include "core/metrics/tensor_report.hpp"
+#include "core/metrics/verdict/verdict.hpp"
 #include "core/symbols/frames.hpp"
 #include "core/trace/file/reader.hpp"
 #include "core/trace/model/model.hpp"
@@ -282,6 +283,11 @@ struct out_of_memory_report {
   oom_list unused;
   oom_list grown;
   oom_list pins;
+  /// How much the request was short, such as "14.2 GiB"; "up to 14.2 GiB" if the free memory is unknown.
+  std::string short_by;
+  /// The sum behind it, such as "Short by 14.2 GiB: 46.7 GiB asked; 28.9 GiB free on the GPU, and 3.60 GiB that PyTorch
+  /// could give back". Says what is unknown. Without a final period.
+  std::string shortage;
   /// Text such as "1.10 GiB in 12 blocks, in 2.00 GiB of segments".
   std::string in_use;
   /// Text such as "1.10 GiB on the GPU; 900 MiB in the cache, ...".
@@ -312,6 +318,10 @@ struct finding {
   /// True if a report lists the finding under "Findings" rather than under "Smaller findings": see `rank` in
   /// findings/thresholds.hpp. All major findings come before all others.
   bool major = false;
+  /// What the title (`get_title` in verdict/finding_title.hpp) adds to the name of the problem, such as "304 MiB in 19
+  /// blocks"; may be empty.
+  std::string detail{};
+  std::int64_t rank = -1;  ///< The rank that is slower than the others, or needs more; -1 if there is none.
 };
 
 /// A process of the recording.
@@ -376,6 +386,7 @@ struct report {
   std::vector<program_mark> marks;                  ///< In order of time, at most `mark_limit`.
   waste_metrics waste;
   std::vector<finding> findings;      ///< Most important first.
+  run_verdict verdict;                ///< The first line of the report: see `make_verdict`.
   std::vector<std::string> warnings;  ///< Problems with the file or with its contents.
 
   static constexpr std::size_t holder_limit = 8;
@@ -448,10 +459,6 @@ struct naming {
 /// Makes the report in one step, like the first `make_report`. Resolves native functions during the call.
 [[nodiscard]] report make_report(const index::event_store& store, const trace::snapshot& trace,
                                  std::optional<time_range> range = std::nullopt);
-
-/// Returns the saving as a sentence, such as "Saves up to 114 MiB of reserved memory (12 %)."; empty if the saving is
-/// unknown.
-[[nodiscard]] std::string saving_in_words(const saving& subject);
 
 /// Returns the findings for a report, most important first. `make_report` calls this with its `names`; without them,
 /// findings do not name places.

@@ -101,6 +101,10 @@ struct out_of_memory {
   std::uint64_t segments = 0;      ///< Number of segments; 0 if none are known.
   std::uint64_t largest_hole = 0;  ///< The largest free piece in the segments.
   std::uint64_t missing = 0;       ///< With this many more bytes, the allocation would have fit.
+  /// Bytes in empty segments that PyTorch's allocator kept in the same process while another caller's request failed,
+  /// and could have returned to the driver. 0 if the request was PyTorch's own, because PyTorch returns what it can
+  /// before it fails.
+  std::uint64_t releasable = 0;
   /// Start of the interval that uses and replays cover. In a large recording, only the section that contains the
   /// failure is analyzed. `unknown_time` means the whole recording.
   time_ns seen_from = trace::unknown_time;
@@ -114,6 +118,9 @@ struct out_of_memory {
   /// The cheapest changes, cheapest first; at most `change_limit`. Each change was checked.
   std::vector<checked_change> changes;
   bool only_together = false;  ///< True if no single element of `changes` is sufficient.
+
+  /// Returns how much the request was short: what it needed, without what was free and what could have been released.
+  [[nodiscard]] std::uint64_t short_by() const { return missing > releasable ? missing - releasable : 0; }
 
   static constexpr std::size_t change_limit = 3;
 };
