@@ -210,7 +210,7 @@ json out_of_memory_json(const report_subject& subject) {
           {"needed_bytes", metrics.needed},
           {"missing_bytes", metrics.missing},
           {"releasable_bytes", metrics.releasable},
-          {"short_by_bytes", metrics.short_by()},
+          {"short_by_bytes", get_shortage(metrics)},
           {"shortage", report.shortage},
           {"limit", limit_json(metrics.limit)},
           {"limit_from_bytes", count_or_null(metrics.limit_from)},

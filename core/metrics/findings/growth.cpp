@@ -143,7 +143,8 @@ void find_unfreed(finder& in) {
     if (!group.process_ended) text += " The process was still running when the recording ended.";
     finding& f = in.add(finding_kind::unfreed_blocks, std::move(text),
                         grows ? "Sort the table of blocks by allocation time: the newest show where to free them."
-                              : "This is fine for memory that is allocated once at startup.");
+                        : group.keeps_growing ? "More was allocated until the end: see the memory leak."
+                                              : "This is fine for memory that is allocated once at startup.");
     if (grows) f.severity = severity::warning;
     f.detail = fmt::format("{} in {}", format_bytes(group.bytes), format_some(group.count, "block"));
     f.block = largest.block;

@@ -119,11 +119,13 @@ struct out_of_memory {
   std::vector<checked_change> changes;
   bool only_together = false;  ///< True if no single element of `changes` is sufficient.
 
-  /// Returns how much the request was short: what it needed, without what was free and what could have been released.
-  [[nodiscard]] std::uint64_t short_by() const { return missing > releasable ? missing - releasable : 0; }
-
   static constexpr std::size_t change_limit = 3;
 };
+
+/// Returns how much the request was short: what it needed, without what was free and what could have been released.
+[[nodiscard]] inline std::uint64_t get_shortage(const out_of_memory& subject) {
+  return subject.missing > subject.releasable ? subject.missing - subject.releasable : 0;
+}
 
 /// True if the error code of a failed call is CUDA_ERROR_OUT_OF_MEMORY.
 [[nodiscard]] constexpr bool says_out_of_memory(std::int64_t error) { return error == 2; }

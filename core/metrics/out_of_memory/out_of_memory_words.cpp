@@ -106,7 +106,7 @@ class failure_words {
     const out_of_memory& memory = all_.metrics;
     const bool known =
         memory.limit == memory_limit::device && memory.device_free_known && memory.device_free < memory.needed;
-    all_.short_by = (known ? "" : "up to ") + format_bytes(memory.short_by());
+    all_.short_by = (known ? "" : "up to ") + format_bytes(get_shortage(memory));
     std::string& text = all_.shortage;
     text = fmt::format("Short by {}: {} asked", all_.short_by, format_bytes(memory.asked));
     if (memory.needed > memory.asked) text += fmt::format(", which takes a segment of {}", format_bytes(memory.needed));

@@ -1,7 +1,7 @@
 #pragma once
 
 #include "app/gui/views/parts/view.hpp"
-#include "core/metrics/verdict/verdict.hpp"
+#include "core/metrics/report.hpp"
 
 /// The header of the summary: the verdict on a recording, as the first line of `sluice report` states it.
 namespace sluice::gui {

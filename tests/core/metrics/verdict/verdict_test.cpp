@@ -1,4 +1,4 @@
-#include "core/metrics/verdict/verdict.hpp"
+#include "core/metrics/report.hpp"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -14,7 +14,6 @@
 #include "core/base/format.hpp"
 #include "core/metrics/findings/finder.hpp"
 #include "core/metrics/findings/thresholds.hpp"
-#include "core/metrics/report.hpp"
 #include "core/metrics/verdict/finding_title.hpp"
 #include "tests/core/recordings/each_seed.hpp"
 #include "tests/core/recordings/recording.hpp"
@@ -68,6 +67,7 @@ report make_report(const spent& subject) {
   activity.kernels = 10;
   activity.busy = subject.busy * ms;
   activity.copy_only = subject.only_copies * ms;
+  activity.last = 100 * ms;
   output.whole.devices.push_back(activity);
   device_idle idle;
   idle.device = gpu;
@@ -205,7 +205,7 @@ TEST(verdict, says_what_was_not_recorded) {
   subject.waste.idle_times.clear();
   subject.processes.front().mode = trace::recording_mode::memory;
   EXPECT_EQ(judge(subject).text,
-            "Peak 312 MiB of 140 GiB. No finding saves 3 % or more. Kernel times not recorded: use --mode timeline.");
+            "Peak 312 MiB of 140 GiB. No finding saves more than 3 %. Kernel times not recorded: use --mode timeline.");
   EXPECT_EQ(judge(subject).bound, run_bound::unknown);
   subject.processes.front().mode = trace::recording_mode::timeline;
   EXPECT_THAT(judge(subject).text, HasSubstr("No kernel ran."));
@@ -237,6 +237,14 @@ TEST(verdict, leaves_start_up_out) {
   EXPECT_EQ(found.time, 40 * ms) << "60 ms happen only once";
   EXPECT_THAT(found.text, StartsWith("GPU 50 % busy after start-up"));
   EXPECT_EQ(found.idle_cause_time, 20 * ms);
+}
+
+TEST(verdict, leaves_out_allocations_before_the_first_work) {
+  report subject = make_report({.busy = 20, .idle = {{gap_cause::launch, 20}}});
+  subject.waste.idle_times.front().span = {60 * ms, 100 * ms};
+  subject.whole.devices.front().first = 60 * ms;
+  EXPECT_THAT(judge(subject).text, StartsWith("GPU 50 % busy after start-up"));
+  EXPECT_EQ(judge(subject).time, 40 * ms);
 }
 
 // --- over random reports -----------------------------------------------------------------------------------------------
@@ -277,6 +285,7 @@ class random_report {
     activity.kernels = 1;
     activity.busy = number(0, 2) == 0 ? active : part_of(active);
     activity.copy_only = part_of(activity.busy);
+    activity.last = active;
     device_idle idle;
     idle.device = device;
     idle.span = to.whole.active;
