@@ -7,6 +7,7 @@
 #include "core/metrics/findings/findings.hpp"
 #include "core/metrics/line_use.hpp"
 #include "core/metrics/out_of_memory_words.hpp"
+#include "core/metrics/verdict/verdict.hpp"
 
 namespace sluice::metrics {
 namespace {
@@ -99,6 +100,7 @@ report make_report(report_metrics metrics, const trace::snapshot& trace, const n
   whole_report.waste = std::move(metrics.waste);
   put_warnings(metrics, trace, whole_report);
   whole_report.findings = find_all_findings(whole_report, tables, &names);
+  whole_report.verdict = make_verdict(whole_report, tables);
   return whole_report;
 }
 

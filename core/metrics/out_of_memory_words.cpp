@@ -41,6 +41,7 @@ class failure_words {
     all_.unused = listed(memory.unused, line);
     all_.grown = listed(memory.grown, line);
     all_.pins = listed(memory.pins, line);
+    shortage();
     facts();
     for (const checked_change& each : memory.changes) all_.changes.push_back(change(each));
     verdict();
@@ -100,6 +101,30 @@ class failure_words {
 
   void fact(std::string_view label, std::string text) { all_.facts.emplace_back(label, std::move(text)); }
 
+  /// `missing` is an upper bound unless the free memory at the failure is known.
+  void shortage() {
+    const out_of_memory& memory = all_.metrics;
+    const bool known =
+        memory.limit == memory_limit::device && memory.device_free_known && memory.device_free < memory.needed;
+    all_.short_by = (known ? "" : "up to ") + format_bytes(get_shortage(memory));
+    std::string& text = all_.shortage;
+    text = fmt::format("Short by {}: {} asked", all_.short_by, format_bytes(memory.asked));
+    if (memory.needed > memory.asked) text += fmt::format(", which takes a segment of {}", format_bytes(memory.needed));
+    if (known)
+      text += fmt::format("; {} free on the GPU", format_bytes(memory.device_free));
+    else if (memory.limit == memory_limit::framework)
+      text += "; how much is left below PyTorch's own limit is unknown";
+    else if (memory.device_free_known)
+      text += fmt::format("; {} free on the GPU when last sampled, but not at the failure",
+                          format_bytes(memory.device_free));
+    else
+      text += "; the free memory on the GPU is unknown";
+    if (memory.releasable > 0)
+      text += fmt::format(", and {} that PyTorch could give back", format_bytes(memory.releasable));
+    else if (memory.layer == trace::layer::framework && memory.reserved > memory.used)
+      text += fmt::format(", and {} in holes that PyTorch could not use", format_bytes(memory.reserved - memory.used));
+  }
+
   void facts() {
     const out_of_memory& memory = all_.metrics;
     const std::string_view call = tables_.text(memory.call);
@@ -140,7 +165,7 @@ class failure_words {
     fact("free", all_.free);
     if (memory.others > 0)
       fact("others", format_bytes(memory.others) + " in CUDA contexts, libraries and other processes");
-    fact("short by", format_bytes(memory.missing));
+    fact("short by", all_.short_by);
     if (memory.seen_from != trace::unknown_time)
       fact("analyzed",
            fmt::format(

@@ -21,6 +21,7 @@
 #include "core/base/json/json_text.hpp"
 #include "core/base/outputs/text_table.hpp"
 #include "core/metrics/host_causes/describe.hpp"
+#include "core/metrics/verdict/run_change.hpp"
 #include "core/trace/model/names.hpp"
 
 namespace sluice::cli {
@@ -100,8 +101,10 @@ void list_idle(const std::vector<metrics::idle_change>& devices, text_builder& t
   }
 }
 
-std::string to_text(const metrics::difference& found, const std::string& before, const std::string& after) {
+std::string to_text(const metrics::difference& found, const metrics::run_change& run, const std::string& before,
+                    const std::string& after) {
   text_builder text;
+  text.line("{}", run.text);
   text.line("before: {}", before);
   text.line("after:  {}", after);
   text_table peaks("lrrr");
@@ -205,13 +208,28 @@ json make_json(const metrics::transfer_change& change) {
   return object;
 }
 
-json make_json(const metrics::difference& found, const std::string& before, const std::string& after) {
+json make_json(const metrics::run_change& run) {
+  const auto pair = [](bool known, time_ns before, time_ns after) -> json {
+    if (!known) return nullptr;
+    return {{"before", before}, {"after", after}};
+  };
+  return {{"text", run.text},
+          {"by_step", run.by_step},
+          {"time_ns", pair(run.time_before > 0 && run.time_after > 0, run.time_before, run.time_after)},
+          {"idle_ns", pair(run.idle_known, run.idle_before, run.idle_after)},
+          {"findings_gone", run.gone},
+          {"findings_new", run.fresh}};
+}
+
+json make_json(const metrics::difference& found, const metrics::run_change& run, const std::string& before,
+               const std::string& after) {
   const auto list = [](const auto& changes) {
     return list_json(changes, [](const auto& each) { return make_json(each); });
   };
   return {{"schema", 1},
           {"before", before},
           {"after", after},
+          {"verdict", make_json(run)},
           {"memory", list(found.memory)},
           {"transfers", list(found.transfers)},
           {"idle", list(found.idle)}};
@@ -252,6 +270,11 @@ result<std::string> difference_text(const diff_wanted& wanted) {
   if (!metrics_before) return tl::unexpected(metrics_before.error());
   const auto metrics_after = other.compared(*after);
   if (!metrics_after) return tl::unexpected(metrics_after.error());
+  const auto report_before = first->report(*before);
+  if (!report_before) return tl::unexpected(report_before.error());
+  const auto report_after = other.report(*after);
+  if (!report_after) return tl::unexpected(report_after.error());
+  const metrics::run_change run = metrics::compare_runs(*report_before, *report_after);
   const auto devices = second ? metrics::device_match::by_role : metrics::device_match::by_ordinal;
   const auto found = metrics::compare({*metrics_before, first->tables()}, first->names(),
                                       {*metrics_after, other.tables()}, names_after, devices);
@@ -261,8 +284,8 @@ result<std::string> difference_text(const diff_wanted& wanted) {
   };
   const std::string name_before = title(*first, *before);
   const std::string name_after = title(other, *after);
-  return wanted.json ? json_document(make_json(found, name_before, name_after))
-                     : to_text(found, name_before, name_after);
+  return wanted.json ? json_document(make_json(found, run, name_before, name_after))
+                     : to_text(found, run, name_before, name_after);
 }
 
 namespace {

@@ -166,7 +166,9 @@ result<json> findings_tool(const json& arguments) {
   json chosen = json::array();
   for (const json& each : as_json->at("findings"))
     if (weight(each.at("severity").get<std::string>()) >= weight(least)) chosen.push_back(each);
-  return make_content({{"findings", std::move(chosen)}, {"warnings", as_json->at("warnings")}});
+  return make_content({{"verdict", as_json->at("verdict").at("text")},
+                       {"findings", std::move(chosen)},
+                       {"warnings", as_json->at("warnings")}});
 }
 
 // --- query ----------------------------------------------------------------------------------------------------------
@@ -360,7 +362,8 @@ std::vector<tool> all_tools(const tool_limits& limits) {
     if (output.max_time == output.max_time.zero()) output.max_time = limits.call_time;
     tools.push_back(std::move(output));
   };
-  add({"findings", "Lists the problems in a recording, most important first, with advice and savings.",
+  add({"findings",
+       "States the verdict on a recording, and lists its problems, most important first, with advice and savings.",
        make_schema({{"file", string_property(file_about)},
                     {"severity", word_property("Omit findings below this severity", {"info", "warning", "error"})},
                     {"range", string_property(range_about)}},

@@ -13,6 +13,7 @@
 #include "core/metrics/findings/finding_rules.hpp"
 #include "core/metrics/host_causes/describe.hpp"
 #include "core/metrics/host_causes/host_remedies.hpp"
+#include "core/metrics/verdict/finding_title.hpp"
 #include "core/trace/model/driver_results.hpp"
 #include "core/trace/model/names.hpp"
 
@@ -33,6 +34,7 @@ class json_writer {
     json object;
     object["schema"] = "sluice.report";
     object["version"] = schema_version;
+    object["verdict"] = verdict();
     object["file"] = {
         {"path", path_}, {"bytes", of_.file_bytes}, {"complete", of_.complete}, {"simulated", of_.simulated}};
     object["span"] = metrics(of_.span);
@@ -77,6 +79,40 @@ class json_writer {
     return to_json(subject, tables_);
   }
 
+  json verdict() const {
+    const metrics::run_verdict& said = of_.verdict;
+    json devices = json::array();
+    for (const metrics::device_time& each : said.devices)
+      devices.push_back({{"device", id_or_null(each.device)},
+                         {"busy_ns", each.busy},
+                         {"busy_share", said.get_share(each.busy)},
+                         {"only_copies_ns", each.only_copies},
+                         {"only_collectives_ns", each.only_collectives},
+                         {"idle_ns", said.get_idle(each)}});
+    json opportunities = json::array();
+    for (const std::optional<std::size_t>& each : {said.largest, said.other})
+      if (each) opportunities.push_back(*each);
+    return {{"text", said.text},
+            {"headline", said.headline},
+            {"bound", said.bound == metrics::run_bound::unknown ? json(nullptr) : json(metrics::get_word(said.bound))},
+            {"no_problem", said.no_problem},
+            {"time_ns", said.time},
+            {"devices", devices},
+            {"idle_cause", said.idle_cause ? json(metrics::get_word(*said.idle_cause)) : json(nullptr)},
+            {"idle_cause_ns", said.idle_cause_time},
+            {"step_ns", said.step > 0 ? json(said.step) : json(nullptr)},
+            {"steps", said.steps},
+            {"peak_bytes", said.peak},
+            {"peak_device", id_or_null(said.peak_device)},
+            {"device_bytes", count_or_null(said.device_bytes)},
+            {"used_bytes", count_or_null(said.used)},
+            {"used_of_bytes", count_or_null(said.used_of)},
+            {"near_limit", said.near_limit},
+            {"slow_rank", said.slow_rank < 0 ? json(nullptr) : json(said.slow_rank)},
+            {"opportunities", opportunities},
+            {"not_recorded", said.missing}};
+  }
+
   static json saving(const metrics::saving& subject) {
     constexpr auto words = std::to_array<std::string_view>({"none", "measured", "swept", "modelled"});
     return {{"basis", words[static_cast<std::size_t>(subject.basis)]},
@@ -93,6 +129,7 @@ class json_writer {
       array.push_back({{"kind", metrics::get_word(f.kind)},
                        {"severity", trace::get_word(f.severity)},
                        {"major", f.major},
+                       {"title", metrics::get_title(f)},
                        {"text", f.text},
                        {"advice", f.advice},
                        {"range", metrics(f.range)},

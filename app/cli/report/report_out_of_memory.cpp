@@ -28,6 +28,7 @@ class failure_writer : private text_builder {
     const bool on_device = of_.metrics.device != trace::device_id::none;
     line("\nOut of memory at {}{}", format_moment(of_.metrics.time),
          on_device ? " on " + index::short_label(of_.metrics.device, subject_.tables) : "");
+    line("  {}.", of_.shortage);
     text_table facts("ll");
     for (const auto& [label, said] : of_.facts) facts.row({label, said});
     add(facts, 2);
@@ -208,6 +209,9 @@ json out_of_memory_json(const report_subject& subject) {
           {"asked_bytes", metrics.asked},
           {"needed_bytes", metrics.needed},
           {"missing_bytes", metrics.missing},
+          {"releasable_bytes", metrics.releasable},
+          {"short_by_bytes", get_shortage(metrics)},
+          {"shortage", report.shortage},
           {"limit", limit_json(metrics.limit)},
           {"limit_from_bytes", count_or_null(metrics.limit_from)},
           {"limit_to_bytes", count_or_null(metrics.limit_to)},

@@ -14,6 +14,8 @@
 #include "core/metrics/base/link_share.hpp"
 #include "core/metrics/host_causes/describe.hpp"
 #include "core/metrics/host_causes/host_remedies.hpp"
+#include "core/metrics/base/link_share.hpp"
+#include "core/metrics/verdict/finding_title.hpp"
 #include "core/trace/model/names.hpp"
 
 namespace sluice::cli {
@@ -76,6 +78,7 @@ class text_writer : private text_builder {
   }
 
   void head() {
+    line("{}", of_.verdict.text);
     line("{}", path_);
     std::string facts = fmt::format("{}, {}, {}", format_time(of_.span.length()), format_some(of_.events, "event"),
                                     format_bytes(of_.file_bytes));
@@ -137,9 +140,12 @@ class text_writer : private text_builder {
       const char* const wanted = finding.major ? "Findings" : "Smaller findings";
       if (heading != wanted) section(wanted);
       heading = wanted;
-      line("  {} {}", note ? "-" : "!", finding.text);
-      const std::string saves = metrics::saving_in_words(finding.saves);
-      line("    {}{}{}", finding.advice, saves.empty() ? "" : " ", saves);
+      line("  {} {}", note ? "-" : "!", metrics::get_title(finding));
+      if (const std::string saves = metrics::describe_saving(finding.saves); !saves.empty())
+        line("    Saves {}.", saves);
+      if (const std::string place = metrics::describe_place(finding.where); !place.empty()) line("    At {}.", place);
+      line("    {}", finding.text);
+      line("    {}", finding.advice);
     }
   }
 

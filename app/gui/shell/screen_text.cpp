@@ -101,10 +101,11 @@ void get_texts(Result& result, Visit&& visit) {
     for (auto& each : result.lines) texts_of_line(each, visit);
     for (auto& each : result.choices) visit(each.label);
   } else if constexpr (requires { result.findings; }) {
+    visit(result.verdict.text), visit(result.verdict.headline), visit(result.verdict.opportunity);
     for (auto& each : result.processes) visit(each.command);
     for (auto& each : result.findings) {
-      visit(each.text), visit(each.advice), visit(each.where.module);
-      texts_of_line(each.where.line, visit);
+      visit(each.text), visit(each.advice), visit(each.detail);
+      texts_of_place(each.where, visit);
     }
     for (auto& each : result.copying)
       for (auto& use : each.uses.lines) texts_of_line(use.line, visit);

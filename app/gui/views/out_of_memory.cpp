@@ -97,7 +97,10 @@ class out_of_memory_view final : public view {
 
   void draw_failure(const view_context& with, const metrics::report& whole_report,
                     const metrics::out_of_memory_report& report) {
-    heading(with, "Out of memory at " + format_moment(report.metrics.time));
+    heading(with, "Out of memory at " + format_moment(report.metrics.time) + ": short by " + report.short_by);
+    ImGui::PushTextWrapPos(0);
+    ImGui::TextUnformatted((report.shortage + ".").c_str());
+    ImGui::PopTextWrapPos();
     table_of<std::pair<std::string, std::string>> facts("Out of memory", report.facts);
     facts.text("property", "what", [](const auto& each) { return each.first; });
     facts.text("value", "value", [](const auto& each) { return each.second; });

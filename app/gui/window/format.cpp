@@ -218,8 +218,9 @@ std::string fitted(std::string_view text, float width, const std::function<float
 std::string in_window(std::string_view text) {
   // Longer texts come first, because they contain shorter ones. The replacements are the entries of File, Record a
   // program; see shell/programs/record_dialog.cpp.
-  constexpr std::array<std::pair<std::string_view, std::string_view>, 8> words = {
-      {{"--sources-from FOLDER, or File, Add source folder, in the window", "File, Add source folder"},
+  constexpr std::array<std::pair<std::string_view, std::string_view>, 9> words = {
+      {{"use --mode timeline", "record with \"Timeline\" (File, Record a program)"},
+       {"--sources-from FOLDER, or File, Add source folder, in the window", "File, Add source folder"},
        {"--sources-from", "File, Add source folder"},
        {"record --mode timeline", "record with \"Timeline\""},
        {"--mode timeline", "\"Timeline\""},

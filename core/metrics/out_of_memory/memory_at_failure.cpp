@@ -25,6 +25,11 @@ memory_at_failure::memory_at_failure(const trace::alloc_failed_event& failed,
       saturating_add(reserved_, segment.bytes);
       segments_.push_back(std::move(segment));
     }
+  if (failed.layer == trace::layer::driver)
+    for (const segment_layout& segment :
+         segments.segments_at({failed.device, trace::layer::framework, failed.kind}, time_, memory_))
+      if (segment.pieces.empty() && blocks[segment.block].process == failed.process)
+        saturating_add(releasable_, segment.bytes);
   needed_ = failed.bytes;
   if (is_of_framework() && !segments_.empty())
     needed_ = mapped_ ? (failed.bytes + replay::large_segment - 1) / replay::large_segment * replay::large_segment
@@ -113,6 +118,7 @@ void memory_at_failure::describe(out_of_memory& into) const {
   into.reserved = reserved_;
   into.segments = segments_.size();
   into.missing = needed_ - room_;
+  into.releasable = releasable_;
   if (limit_ == memory_limit::device) into.limit_from = into.limit_to = device_bytes_;
   if (limit_ == memory_limit::framework) {
     into.limit_from = reserved_;

@@ -60,6 +60,7 @@ class memory_at_failure {
   std::uint64_t others_ = 0;
   std::uint64_t used_ = 0;
   std::uint64_t reserved_ = 0;
+  std::uint64_t releasable_ = 0;  ///< As in `out_of_memory`.
   memory_limit limit_ = memory_limit::unknown;
 };
 

@@ -101,6 +101,10 @@ struct out_of_memory {
   std::uint64_t segments = 0;      ///< Number of segments; 0 if none are known.
   std::uint64_t largest_hole = 0;  ///< The largest free piece in the segments.
   std::uint64_t missing = 0;       ///< With this many more bytes, the allocation would have fit.
+  /// Bytes in empty segments that PyTorch's allocator kept in the same process while another caller's request failed,
+  /// and could have returned to the driver. 0 if the request was PyTorch's own, because PyTorch returns what it can
+  /// before it fails.
+  std::uint64_t releasable = 0;
   /// Start of the interval that uses and replays cover. In a large recording, only the section that contains the
   /// failure is analyzed. `unknown_time` means the whole recording.
   time_ns seen_from = trace::unknown_time;
@@ -117,6 +121,11 @@ struct out_of_memory {
 
   static constexpr std::size_t change_limit = 3;
 };
+
+/// Returns how much the request was short: what it needed, without what was free and what could have been released.
+[[nodiscard]] inline std::uint64_t get_shortage(const out_of_memory& subject) {
+  return subject.missing > subject.releasable ? subject.missing - subject.releasable : 0;
+}
 
 /// True if the error code of a failed call is CUDA_ERROR_OUT_OF_MEMORY.
 [[nodiscard]] constexpr bool says_out_of_memory(std::int64_t error) { return error == 2; }

@@ -102,10 +102,10 @@ struct finding {
   /// True if a report lists the finding under "Findings" rather than under "Smaller findings": see `rank` in
   /// findings/shared/thresholds.hpp. All major findings come before all others.
   bool major = false;
+  /// What the title (`get_title` in verdict/finding_title.hpp) adds to the name of the problem, such as "304 MiB in 19
+  /// blocks"; may be empty.
+  std::string detail{};
+  std::int64_t rank = -1;  ///< The rank that is slower than the others, or needs more; -1 if there is none.
 };
-
-/// Returns the saving as a sentence, such as "Saves up to 114 MiB of reserved memory (12 %)."; empty if the saving is
-/// unknown.
-[[nodiscard]] std::string saving_in_words(const saving& subject);
 
 }  // namespace sluice::metrics

@@ -17,6 +17,7 @@
 #include "core/metrics/idle/idle_gaps.hpp"
 #include "core/metrics/out_of_memory/out_of_memory.hpp"
 #include "core/metrics/report/finding.hpp"
+#include "core/metrics/report/run_verdict.hpp"
 #include "core/metrics/report/waste/waste.hpp"
 #include "core/metrics/statistics/allocation_retries.hpp"
 #include "core/metrics/statistics/duplicates.hpp"
@@ -111,6 +112,11 @@ struct out_of_memory_report {
   oom_list unused;
   oom_list grown;
   oom_list pins;
+  /// How much the request was short, such as "14.2 GiB"; "up to 14.2 GiB" if the free memory is unknown.
+  std::string short_by;
+  /// The sum behind it, such as "Short by 14.2 GiB: 46.7 GiB asked; 28.9 GiB free on the GPU, and 3.60 GiB that PyTorch
+  /// could give back". Says what is unknown. Without a final period.
+  std::string shortage;
   /// Text such as "1.10 GiB in 12 blocks, in 2.00 GiB of segments".
   std::string in_use;
   /// Text such as "1.10 GiB on the GPU; 900 MiB in the cache, ...".
@@ -165,6 +171,7 @@ struct report {
   std::vector<program_mark> marks;                  ///< In order of time, at most `mark_limit`.
   waste_metrics waste;
   std::vector<finding> findings;      ///< Most important first.
+  run_verdict verdict;                ///< The first line of the report: see `make_verdict`.
   std::vector<std::string> warnings;  ///< Problems with the file or with its contents.
 
   static constexpr std::size_t holder_limit = 8;

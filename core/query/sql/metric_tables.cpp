@@ -13,6 +13,7 @@
 #include "core/metrics/make_report.hpp"
 #include "core/metrics/members.hpp"
 #include "core/metrics/report/report.hpp"
+#include "core/metrics/verdict/finding_title.hpp"
 #include "core/symbols/attribution.hpp"
 #include "core/trace/model/words.hpp"
 
@@ -168,6 +169,22 @@ constexpr std::array finding_columns = {
     metric_column{"saved_bytes_error", "Error of saved_bytes in either direction; 0: it is an upper bound", type::size},
     metric_column{"saved_share", "What is saved, as a share of the active time or of the memory, 0..1", type::real},
     metric_column{"major", "1: among the findings that the report lists first", type::flag},
+    metric_column{"title", "The problem in a few words", type::text, id_kind::none, text_role::message},
+};
+
+constexpr std::array verdict_columns = {
+    metric_column{"text", "The first line of the report", type::text, id_kind::none, text_role::message},
+    metric_column{"headline", "Its most important part", type::text, id_kind::none, text_role::message},
+    metric_column{"bound", "What takes most of the time: kernels, launches, copies, waiting, idle or unknown",
+                  type::text},
+    metric_column{"no_problem", "1: no problem was found", type::flag},
+    metric_column{"time", "ns of active time without one-time work", type::size},
+    metric_column{"busy", "ns of it in which kernels or memsets ran, as a mean over the devices; null: unknown",
+                  type::size},
+    metric_column{"step", "Median ns of a step; null: no steps", type::size},
+    metric_column{"peak", "Peak bytes of device memory; null: not recorded", type::size},
+    metric_column{"device_bytes", "Memory of that device; null: unknown", type::size},
+    metric_column{"slow_rank", "The rank that the others wait for; null: none", type::integer},
 };
 
 /// Returns the report that the report command creates.
@@ -395,7 +412,24 @@ made_rows make_findings(sql_context& context, std::optional<time_range> range) {
                words(each.advice), time_value(each.range.begin), time_value(each.range.end), id_value(raw(each.event)),
                id_value(raw(each.block)), count(each.saves.peak_bytes + each.saves.reserved_bytes),
                value{each.saves.time}, words(metrics::to_text(each.where)), count(each.saves.bytes_error),
-               value{each.saves.share}, value{std::int64_t{each.major ? 1 : 0}}});
+               value{each.saves.share}, value{std::int64_t{each.major ? 1 : 0}}, words(metrics::get_title(each))});
+  return rows;
+}
+
+made_rows make_verdict(sql_context& context, std::optional<time_range> range) {
+  const auto whole_report = build_report(context, range);
+  if (!whole_report) return tl::unexpected(whole_report.error());
+  const metrics::run_verdict& said = whole_report->verdict;
+  const auto known = [](std::int64_t number, bool is_known) { return is_known ? value{number} : value{}; };
+  time_ns busy = 0;
+  for (const metrics::device_time& each : said.devices) busy += each.busy;
+  const auto devices = static_cast<time_ns>(std::max<std::size_t>(said.devices.size(), 1));
+  const auto rows = std::make_shared<held_rows>();
+  rows->add({words(said.text), words(said.headline), words(metrics::get_word(said.bound)),
+             value{std::int64_t{said.no_problem ? 1 : 0}}, value{said.time},
+             known(busy / devices, !said.devices.empty()), known(said.step, said.step > 0),
+             said.peak > 0 ? count(said.peak) : value{}, said.device_bytes > 0 ? count(said.device_bytes) : value{},
+             known(said.slow_rank, said.slow_rank >= 0)});
   return rows;
 }
 
@@ -469,6 +503,8 @@ std::span<const metric_table> metric_tables() {
                    idle_host_columns, true, make_idle_host},
       metric_table{"device_idle", "Busy and idle time of each device with kernels, and its launch-bound work",
                    device_idle_columns, true, make_device_idle},
+      metric_table{"verdict", "The first line of the report, and its numbers; one row", verdict_columns, true,
+                   make_verdict},
       metric_table{"finding", "Findings of the report, most important first", finding_columns, true, make_findings},
   };
   return items;

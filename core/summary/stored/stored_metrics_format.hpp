@@ -198,7 +198,7 @@ SLUICE_KEPT(metrics::out_of_memory) {
           row.needed, row.limit, row.limit_from, row.limit_to, row.device_bytes, row.device_free_known, row.device_free,
           row.others, row.used, row.reserved, row.segments, row.largest_hole, row.missing, or_unknown{row.seen_from},
           row.held, row.uses_known, row.unused, or_unknown{row.compared}, row.grown, row.pins, row.changes,
-          row.only_together);
+          row.only_together, since{row.releasable, 12});
 }
 SLUICE_KEPT(metrics::report_metrics) {
   archive(row, row.events, row.blocks, row.watermarks, row.whole, row.peaks, row.held, row.unfreed, row.imports,

@@ -77,6 +77,8 @@ TEST_F(bundled_recordings, show_the_metrics_of_their_reports_in_panels_that_lie_
       };
 
       const std::string summary = get_words(user, "Summary");
+      expect_said(summary, report->verdict.headline.substr(0, 20), "Summary");
+      for (const metrics::verdict_number& each : report->verdict.numbers) expect_said(summary, each.value, "Summary");
       if (const metrics::memory_peak* peak = gui::main_peak(*report))
         expect_said(summary, format_bytes(peak->bytes), "Summary");
 

@@ -8,6 +8,7 @@
 #include "app/gui/views/parts/widgets.hpp"
 #include "app/gui/views/views.hpp"
 #include "app/gui/window/format.hpp"
+#include "core/metrics/verdict/run_change.hpp"
 
 namespace sluice::gui {
 namespace {
@@ -78,7 +79,30 @@ void compare_view::draw(view_context& with) {
     return draw_missing(with, before.has_value(), after.has_value());
   }
   if (!ask(with, *before, *after)) return;
+  draw_change(with, *before, *after);
   draw_result(with, *before, *after);
+}
+
+void compare_view::draw_change(const view_context& with, const open_side& before, const open_side& after) {
+  std::array<std::shared_ptr<const metrics::report>, 2> reports;
+  for (std::size_t i = 0; i < 2; ++i) {
+    const open_side& side = i == 0 ? before : after;
+    if (side.range != side.recording->span || side.device || side.process != trace::process_id::none) return;
+    const auto result = report_queries_[i].ask(*side.recording->engine, {});
+    if (!result.complete) {
+      waiting_ = waiting_ || !result.failure;
+      return;
+    }
+    reports[i] = result.value;
+  }
+  if (reports[0] == nullptr || reports[1] == nullptr) return;
+  if (reports != reports_) change_ = metrics::compare_runs(*reports[0], *reports[1]).text;
+  reports_ = std::move(reports);
+  ImGui::PushFont(with.fonts.bold, 0);
+  ImGui::PushTextWrapPos(0);
+  ImGui::TextUnformatted(change_.c_str());
+  ImGui::PopTextWrapPos();
+  ImGui::PopFont();
 }
 
 void compare_view::draw_controls(const view_context& with) {

@@ -45,10 +45,15 @@ class compare_view final : public view {
   void draw_result(view_context& with, const open_side& before, const open_side& after);
   void draw_curves(view_context& with, const open_side& before, const open_side& after, ImVec2 size);
   void draw_memory_combo(const view_context& with);
+  /// Draws the first line of `sluice diff` if both sides are whole recordings, which alone have a report.
+  void draw_change(const view_context& with, const open_side& before, const open_side& after);
 
   side_picker picker_;
   std::array<screen_slot<query::compared_side_query>, 2> side_queries_;
   screen_slot<query::comparison_query> query_;
+  std::array<screen_slot<query::report_query>, 2> report_queries_;
+  std::array<std::shared_ptr<const metrics::report>, 2> reports_;  ///< From which `change_` was made.
+  std::string change_;                                             ///< `metrics::run_change::text`.
   std::array<std::shared_ptr<const metrics::compared_side>, 2> sides_;
   std::shared_ptr<const metrics::comparison> shown_;
   std::string failure_;

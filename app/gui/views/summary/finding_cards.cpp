@@ -8,6 +8,9 @@
 #include "app/gui/window/format.hpp"
 #include "core/metrics/base/code_place.hpp"
 #include "core/metrics/findings/finding_rules.hpp"
+#include "core/metrics/verdict/finding_title.hpp"
+#include "core/metrics/base/code_place.hpp"
+#include "core/metrics/findings/finding_rules.hpp"
 
 namespace sluice::gui {
 namespace {
@@ -21,14 +24,6 @@ bool is_of_blocks(finding_kind kind) {
 
 bool is_of_copies(finding_kind kind) {
   return kind >= finding_kind::pageable_copies && kind <= finding_kind::copies_not_overlapped;
-}
-
-/// The title of a card that shows no saving: "Kept after last use" for `held_late`.
-std::string get_title(finding_kind kind) {
-  if (kind == finding_kind::held_late) return "Kept after last use";
-  std::string text(metrics::get_word(kind));
-  std::replace(text.begin(), text.end(), '_', ' ');
-  return format::capital(std::move(text));
 }
 
 ImU32 choose_colour(const view_context& with, trace::severity severity) {
@@ -104,7 +99,7 @@ void draw_links(const view_context& with, const metrics::report& whole_report, c
   if (!ImGui::BeginPopup("why")) return;
   const metrics::finding_rule* rule = metrics::rule_named(metrics::get_word(finding.kind));
   ImGui::PushTextWrapPos(with.px(420));
-  heading(with, get_title(finding.kind));
+  heading(with, metrics::get_title(finding));
   ImGui::TextUnformatted(format::in_window(rule->means).c_str());
   heading(with, "How it is detected");
   ImGui::TextUnformatted(format::in_window(rule->found_by).c_str());
@@ -114,6 +109,25 @@ void draw_links(const view_context& with, const metrics::report& whole_report, c
   }
   ImGui::PopTextWrapPos();
   ImGui::EndPopup();
+}
+
+/// Draws what the finding saves, as a bar and in words.
+void draw_saving(const view_context& with, const metrics::finding& finding) {
+  const std::string saves = metrics::describe_saving(finding.saves);
+  if (saves.empty()) return;
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const float width = ImGui::GetContentRegionAvail().x;
+  const float height = with.px(4);
+  const ImU32 colour = choose_colour(with, finding.severity);
+  ImDrawList& list = *ImGui::GetWindowDrawList();
+  list.AddRectFilled(at, {at.x + width, at.y + height}, with.colours.grid, height / 2);
+  list.AddRectFilled(at, {at.x + width * static_cast<float>(std::min(1.0, finding.saves.share)), at.y + height}, colour,
+                     height / 2);
+  ImGui::Dummy({width, height});
+  ImGui::PushStyleColor(ImGuiCol_Text, colour);
+  ImGui::TextUnformatted(("Saves " + saves).c_str());
+  ImGui::PopStyleColor();
+  if (finding.saves.time > 0) glossary_tip(with, "active time");
 }
 
 void draw_card(const view_context& with, const metrics::report& whole_report, const metrics::finding& finding) {
@@ -128,12 +142,11 @@ void draw_card(const view_context& with, const metrics::report& whole_report, co
                                             colour, with.px(2));
   ImGui::PushTextWrapPos(0);
   ImGui::PushFont(with.fonts.bold, 0);
-  std::string title = metrics::saving_in_words(finding.saves);
-  if (title.empty()) title = get_title(finding.kind);
-  if (title.ends_with('.')) title.pop_back();
-  ImGui::TextUnformatted(title.c_str());
+  ImGui::TextUnformatted(metrics::get_title(finding).c_str());
   ImGui::PopFont();
-  if (finding.saves.time > 0) glossary_tip(with, "active time");
+  draw_saving(with, finding);
+  if (const std::string place = metrics::describe_place(finding.where); !place.empty())
+    ImGui::TextUnformatted(place.c_str());
   ImGui::TextUnformatted(format::in_window(finding.text).c_str());
   if (!finding.advice.empty()) {
     ImGui::PushStyleColor(ImGuiCol_Text, with.colours.muted);
@@ -154,10 +167,7 @@ void draw_finding_cards(const view_context& with, const metrics::report& whole_r
   const auto open =
       static_cast<std::size_t>(std::count_if(whole_report.findings.begin(), whole_report.findings.end(), is_open));
   const std::size_t drawn = std::min(open, max_open_cards);
-  heading(with, open == 0 ? "No major findings" : "Findings");
-  if (open == 0)
-    ImGui::TextDisabled("%s",
-                        whole_report.findings.empty() ? "Nothing stands out." : "Only smaller findings, listed below.");
+  if (open > 0) heading(with, "Findings");
   std::size_t number = 0;
   const auto card = [&](const metrics::finding& each) {
     ImGui::PushID(static_cast<int>(number++));

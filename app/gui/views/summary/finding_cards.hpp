@@ -3,7 +3,7 @@
 #include "app/gui/views/parts/view.hpp"
 #include "core/metrics/report/report.hpp"
 
-/// The findings of a report as cards: the saving from a fix, the problem, the advice, and links to the data.
+/// The findings of a report as cards: the problem, the saving from a fix, the line, the advice, and links to the data.
 namespace sluice::gui {
 
 /// Maximum number of major findings whose cards are drawn unfolded.

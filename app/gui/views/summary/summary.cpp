@@ -12,6 +12,7 @@
 #include "app/gui/views/parts/view_tables.hpp"
 #include "app/gui/views/parts/widgets.hpp"
 #include "app/gui/views/summary/finding_cards.hpp"
+#include "app/gui/views/summary/verdict_header.hpp"
 #include "app/gui/views/views.hpp"
 #include "app/gui/window/format.hpp"
 #include "core/metrics/base/link_share.hpp"
@@ -47,9 +48,11 @@ class summary_view final : public view {
     progress_line(with, result.complete, result.progress);
     if (!result) return;
     if (result.value != whole_) take(with, result.value);
+    const bool nothing = is_empty(shown_->whole) && shown_->findings.empty() && !with.state.active()->live;
+    if (!nothing) draw_verdict(with, result.value->verdict);
     draw_head(with, *result.value);
     draw_age(with, *result.value);
-    if (is_empty(shown_->whole) && shown_->findings.empty() && !with.state.active()->live) {
+    if (nothing) {
       heading(with, "Nothing was recorded");
       remark(with, nothing_recorded);
     } else {
@@ -131,13 +134,6 @@ class summary_view final : public view {
         text += " and " + format_some(whole_report.processes.size() - 1, "more process");
       ImGui::TextUnformatted(text.c_str());
     }
-    for (const auto& each : whole_report.processes)
-      if (each.mode == trace::recording_mode::memory) {
-        ImGui::TextUnformatted(
-            "Recorded in memory mode, without kernel times. To include kernel times, record with \"Timeline\" (File, "
-            "Record a program).");
-        break;
-      }
     ImGui::PopStyleColor();
     for (const auto& each : whole_report.processes)
       if (each.exit_status > 0)

@@ -91,6 +91,7 @@ void find_failures(finder& in) {
   f.range = {saturating_difference(first.time, time_ns{1}), saturating_sum(first.time, time_ns{1})};
   if (known == nullptr) return;
   f.saves = get_saving(*known);
+  f.detail = "short by " + known->short_by;
   f.where = known->where;
   if (known->metrics.event == first.event) return;
   f.event = known->metrics.event;

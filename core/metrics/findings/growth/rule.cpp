@@ -87,6 +87,7 @@ void find_growth(finder& in) {
     f.range = {most.first, most.last + 1};
     f.block = most.newest;
     f.where = place;
+    f.detail = fmt::format("{} in {}", format_bytes(bytes), format_some(blocks, "block"));
     ++reported;
   }
   // If uses are known, the findings about memory kept after its last use have more detail.
@@ -97,6 +98,7 @@ void find_growth(finder& in) {
                   format_some(steps->count, "step"), steps->source == index::step_source::pattern ? ", inferred" : ""),
       std::string(stop_growth("PyTorch")));
   f.severity = severity::warning;
+  f.detail = format_bytes(steps->growth) + " a step";
   f.range = {steps->steps.front().span.begin, steps->steps.back().span.end};
   f.event = steps->steps.back().event;
 }
@@ -143,8 +145,10 @@ void find_unfreed(finder& in) {
     if (!group.process_ended) text += " The process was still running when the recording ended.";
     finding& f = in.add(finding_kind::unfreed_blocks, std::move(text),
                         grows ? "Sort the table of blocks by allocation time: the newest show where to free them."
-                              : "This is fine for memory that is allocated once at startup.");
+                        : group.keeps_growing ? "More was allocated until the end: see the memory leak."
+                                              : "This is fine for memory that is allocated once at startup.");
     if (grows) f.severity = severity::warning;
+    f.detail = fmt::format("{} in {}", format_bytes(group.bytes), format_some(group.count, "block"));
     f.block = largest.block;
     f.event = largest.alloc;
   }

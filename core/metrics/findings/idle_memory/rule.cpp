@@ -112,6 +112,11 @@ class idle_finder {
     return &f;
   }
 
+  static void set_leak(finding& f, const sums& subject) {
+    f.severity = trace::severity::warning;
+    f.detail = fmt::format("{} in {}", format_bytes(subject.bytes), format_some(subject.blocks, "block"));
+  }
+
   void tell(idle_reason reason, const code_place& place, const sums& subject) {
     const std::string maker = find_maker(place, of_.layer);
     const std::string at_peak = fmt::format("{} of {} at the peak{}", format_bytes(subject.bytes),
@@ -137,7 +142,7 @@ class idle_finder {
                       fmt::format("Memory keeps growing: {} {} never used again, and more is always allocated: {}.",
                                   at_peak, subject.blocks == 1 ? "is" : "are", who(place, subject)),
                       std::string(stop_growth(maker))))
-            f->severity = trace::severity::warning;
+            set_leak(*f, subject);
           return;
         }
         if (finding* f = add(finding_kind::held_late, place, subject,
@@ -178,7 +183,7 @@ class idle_finder {
                              fmt::format("Memory keeps growing: {} {} allocated one after another and never freed: {}.",
                                          at_peak, subject.blocks == 1 ? "was" : "were", who(place, subject)),
                              std::string(stop_growth(maker)))) {
-          f->severity = trace::severity::warning;
+          set_leak(*f, subject);
           f->saves.basis = saving_basis::measured;
         }
         return;

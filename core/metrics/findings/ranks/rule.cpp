@@ -171,6 +171,8 @@ void find_memory_outlier(finder& in, const ranks& all_ranks) {
     f.saves = {.peak_bytes = peak.excess(), .basis = saving_basis::measured, .share = peak.share()};
     f.range = {more.peak_time, more.peak_time + 1};
     f.where = place;
+    f.rank = more.rank;
+    f.detail = fmt::format("rank {} needs more memory", more.rank);
     return;
   }
   // The memory in use is about the same, but one rank's allocator reserves more.
@@ -186,6 +188,8 @@ void find_memory_outlier(finder& in, const ranks& all_ranks) {
       "record this rank alone and run `sluice whatif`.");
   f.saves = {.reserved_bytes = held.excess(), .basis = saving_basis::measured, .share = held.share()};
   f.range = {held.rank->peak_time, held.rank->peak_time + 1};
+  f.rank = held.rank->rank;
+  f.detail = fmt::format("rank {} reserves more memory", f.rank);
 }
 
 /// Returns how long the threads of a rank waited for the rank's device, in ns.
@@ -315,6 +319,8 @@ bool find_awaited_rank(finder& in, const ranks& all_ranks) {
   // All ranks would then share the excess work of the slow rank.
   const double count = static_cast<double>(all_ranks.size());
   f.saves = in.time(static_cast<double>(lost) * (count - 1) / count, saving_basis::modelled);
+  f.rank = slow.rank;
+  f.detail = fmt::format("the others wait for rank {}", slow.rank);
   return true;
 }
 
@@ -355,11 +361,13 @@ void find_waits_by_turns(finder& in, const ranks& all_ranks) {
   if (host > 0)
     text += fmt::format(" Before waits of {} in total, the GPU of the awaited rank had no work: its host was late.",
                         format_time(static_cast<time_ns>(host)));
-  in.add(finding_kind::rank_imbalance, std::move(text),
-         hosts_late ? "Let each host run ahead of its GPU, so that a late host delays nobody: wait less often for "
-                      "results, load batches ahead, launch less (torch.compile, CUDA graphs)."
-                    : "Give all ranks the same work in each step: batches of the same size and length.")
-      .only_note = true;
+  finding& f =
+      in.add(finding_kind::rank_imbalance, std::move(text),
+             hosts_late ? "Let each host run ahead of its GPU, so that a late host delays nobody: wait less often for "
+                          "results, load batches ahead, launch less (torch.compile, CUDA graphs)."
+                        : "Give all ranks the same work in each step: batches of the same size and length.");
+  f.only_note = true;
+  f.detail = "they wait for each other by turns";
 }
 
 /// Returns the mean length in ns of a rank's steps, including the time between them, without the first and the last
@@ -389,6 +397,8 @@ void find_slow_rank(finder& in, const ranks& all_ranks) {
           why_slow(in, all_ranks, *step.rank, find_work(in, all_ranks, *step.rank), static_cast<std::uint64_t>(lost)),
       "Give all ranks the same work: batches of the same size and length, the same number of layers.");
   f.saves = in.time(lost, saving_basis::measured);
+  f.rank = step.rank->rank;
+  f.detail = fmt::format("steps of rank {} take longer", f.rank);
 }
 
 /// Sharded training gathers in each step, while DistributedDataParallel gathers only once, at startup, to compare

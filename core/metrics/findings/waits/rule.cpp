@@ -119,6 +119,7 @@ void tell(finder& in, gap_cause cause, trace::device_id device, const code_place
   f.saves = in.time(static_cast<double>(subject.saved), host ? saving_basis::measured : saving_basis::modelled);
   f.range = subject.longest->longest_gap;
   f.where = place;
+  f.detail = get_words(cause);
   // A single gap is due to startup, saving or a transition.
   const bool recurs = subject.count >= min_recurring && subject.spread >= min_spread;
   // Caching allocators stop allocating once they have enough memory, and do not free it. Code that allocates in a loop
@@ -160,6 +161,7 @@ void tell_launches(finder& in, const device_idle& device) {
   f.saves = in.time(static_cast<double>(launches.saved), saving_basis::modelled);
   f.range = device.span;
   f.where = place;
+  f.detail = get_words(gap_cause::launch);
   // Whether a program's launches can be merged is not known, and the saving is a model's upper bound.
   f.only_note = true;
 }
@@ -192,6 +194,7 @@ bool tell_samples(finder& in, const device_idle& device) {
     f.saves = in.time(static_cast<double>(each.recurs ? each.total : 0), saving_basis::measured);
     f.range = each.longest_gap;
     f.where = in.places.of(each.example_stack);
+    f.detail = fmt::format("it {}", get_words(each.cause.reason));
     f.only_note = !each.recurs || each.gaps < min_recurring;
     ++told;
   }

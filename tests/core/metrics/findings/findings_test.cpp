@@ -146,13 +146,5 @@ TEST(findings, of_one_device_stay_apart) {
   EXPECT_EQ(items.size(), 2U);
 }
 
-TEST(findings, say_what_they_save) {
-  EXPECT_EQ(saving_in_words({}), "");
-  EXPECT_EQ(saving_in_words({.reserved_bytes = 114U << 20, .basis = saving_basis::measured, .share = 0.12}),
-            "Saves up to 114 MiB of reserved memory (12 %).");
-  EXPECT_EQ(saving_in_words({.time = 842'000'000, .basis = saving_basis::modelled, .share = 0.58}),
-            "Saves up to 842 ms (58 % of the time after start-up, estimated).");
-}
-
 }  // namespace
 }  // namespace sluice::metrics::findings_rank

@@ -189,6 +189,48 @@ TEST(out_of_memory, of_the_driver_counts_what_is_free_on_the_device) {
       << memory_report.changes.front().advice;
 }
 
+/// The driver refuses 400 MiB to a caller beside PyTorch, while 100 MiB are free.
+void refuse_another_caller(recording& recorded, torch_program& program) {
+  recorded.add_device_memory(program.tick(), 100 * mib, 1024 * mib);
+  auto row = recorded.event<trace::alloc_failed_event>(program.tick());
+  row.kind = trace::memory_kind::device;
+  row.device = trace::device_id{1};
+  row.bytes = 400 * mib;
+  row.error = 2;
+  row.name = recorded.text("cuMemAlloc_v2");
+  recorded.writer().add(row);
+}
+
+TEST(out_of_memory, of_another_caller_counts_what_pytorch_could_give_back) {
+  recording recorded;
+  torch_program program(recorded, 1024 * mib);
+  const auto empty = program.segment(200 * mib);
+  const auto in_use = program.segment(600 * mib);
+  const auto gone = program.block(empty, 0, 200 * mib, "load", 10);
+  program.block(in_use, 0, 500 * mib, "build", 20);
+  program.free(gone);
+  refuse_another_caller(recorded, program);
+  const report whole_report = build_report(recorded);
+  const out_of_memory_report& memory_report = get_failure(whole_report);
+  EXPECT_EQ(memory_report.metrics.missing, 300 * mib);
+  EXPECT_EQ(memory_report.metrics.releasable, 200 * mib) << "the other segment has a block";
+  EXPECT_EQ(get_shortage(memory_report.metrics), 100 * mib);
+  EXPECT_EQ(memory_report.shortage,
+            "Short by 100 MiB: 400 MiB asked; 100 MiB free on the GPU, and 200 MiB that PyTorch could give back");
+  EXPECT_EQ(whole_report.verdict.headline, "Out of memory: short by 100 MiB");
+}
+
+TEST(out_of_memory, says_that_the_free_memory_is_unknown) {
+  recording recorded;
+  torch_program program(recorded, 1024 * mib);
+  program.use(program.block(program.segment(100 * mib), 0, 60 * mib, "build", 10));
+  program.fail(400 * mib, 400 * mib);
+  const report whole_report = build_report(recorded);
+  EXPECT_EQ(get_failure(whole_report).shortage,
+            "Short by up to 400 MiB: 400 MiB asked; the free memory on the GPU is unknown, and 40.0 MiB in holes that "
+            "PyTorch could not use");
+}
+
 /// Writes a training of six steps, whose last forward pass requests more memory than the GPU has left.
 void write_training(recording& recorded, const testing::training_options& options, std::uint64_t asked) {
   testing::training program(recorded, options);
