@@ -149,13 +149,14 @@ std::vector<std::uint64_t> block_selection::list_missing(std::span<const std::ui
 }
 
 block_table block_selection::make_table(std::span<const std::uint64_t> places, const sources& source,
-                                        const index::step_facts* steps) const {
+                                        const index::step_facts* steps,
+                                        const std::function<block_row(std::uint64_t)>& get_row) const {
   block_table table;
   table.count = count_;
   table.total_bytes = bytes_;
   table.uses_known = uses_known_;
   table.rows.reserve(places.size());
-  for (const std::uint64_t place : places) table.rows.push_back(rows_.at(place));
+  for (const std::uint64_t place : places) table.rows.push_back(get_row ? get_row(place) : rows_.at(place));
   complete_rows(query_, source, steps, table);
   return table;
 }
@@ -374,6 +375,10 @@ class table_of_blocks final : public query_operator<block_table> {
       chunk.rows = here.size();
       if (auto added = selection_->add(chunk); !added) return added;
     }
+    // With one part, `finish` gets the same index, and no row is held twice.
+    whole_ = part.begin == range_.begin && part.end == range_.end;
+    if (whole_) listed_ = std::move(listed);
+    if (whole_) return {};
     for (const std::uint64_t place : selection_->cut(begin_))
       selection_->put_row(place, blocks.listed(listed[place - begin_], blocks.uses_known()));
     begin_ += listed.size();
@@ -382,7 +387,11 @@ class table_of_blocks final : public query_operator<block_table> {
 
   result<block_table> finish(const sources& source) override {
     if (!selection_) return block_table{};
-    return selection_->make_table(selection_->sort(), source, steps_.get());
+    if (!whole_) return selection_->make_table(selection_->sort(), source, steps_.get());
+    const summary::store_blocks blocks(source.index, source.trace);
+    const bool uses = query_.needs_uses() && blocks.uses_known();
+    return selection_->make_table(selection_->sort(), source, steps_.get(),
+                                  [&](std::uint64_t place) { return blocks.listed(listed_[place], uses); });
   }
 
  private:
@@ -390,7 +399,9 @@ class table_of_blocks final : public query_operator<block_table> {
   const time_range range_;
   std::optional<block_selection> selection_;
   std::shared_ptr<const index::step_facts> steps_;
-  std::uint64_t begin_ = 0;  ///< The place of the first block of the next part.
+  std::uint64_t begin_ = 0;            ///< The place of the first block of the next part.
+  bool whole_ = false;                 ///< The only part is the whole range.
+  std::vector<std::uint32_t> listed_;  ///< The blocks of that part, by place.
 };
 
 }  // namespace

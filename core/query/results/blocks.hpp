@@ -57,9 +57,11 @@ class block_selection {
   /// Forgets the blocks that cannot be in the table. Returns the places from `begin` on of those that can, in no order.
   [[nodiscard]] std::vector<std::uint64_t> cut(std::uint64_t begin);
 
-  /// Returns the table with the rows at `places`, which must have been put. `source` names the code of the rows.
+  /// Returns the table with the rows at `places`: those that were put or, if set, those that `get_row` returns. `source`
+  /// names the code of the rows.
   [[nodiscard]] block_table make_table(std::span<const std::uint64_t> places, const sources& source,
-                                       const index::step_facts* steps) const;
+                                       const index::step_facts* steps,
+                                       const std::function<block_row(std::uint64_t)>& get_row = {}) const;
 
  private:
   /// A block that may be in the table.
