@@ -14,7 +14,6 @@
 #include "core/metrics/base/link_share.hpp"
 #include "core/metrics/host_causes/describe.hpp"
 #include "core/metrics/host_causes/host_remedies.hpp"
-#include "core/metrics/base/link_share.hpp"
 #include "core/metrics/verdict/finding_title.hpp"
 #include "core/trace/model/names.hpp"
 

@@ -28,7 +28,7 @@ struct time_sums {
   double only_copies = 0;
   double only_collectives = 0;
   std::array<double, gap_cause_count> causes{};
-  double outside = 0;  ///< Before the first or after the last work of a device, while another one works.
+  double outside = 0;  ///< Before the first and after the last work of a device.
   double idle = 0;
 };
 
@@ -89,6 +89,9 @@ class verdict_maker {
       if (idle != nullptr) add_causes(*idle);
     }
     if (out_.devices.empty()) return;
+    // The time before the first work counts, too, if the program already allocates.
+    if (sums_.outside >= notable_start * working * static_cast<double>(out_.devices.size()))
+      out_.after_start_up = false;
     find_idle_cause();
     find_bound();
   }
@@ -98,14 +101,11 @@ class verdict_maker {
     std::array<double, gap_cause_count> times{};
     for (const cause_time& each : idle.causes)
       times[static_cast<std::size_t>(each.cause)] += static_cast<double>(each.total);
-    double own = static_cast<double>(idle.span.length());
-    for (const gap_group& each : of_.waste.gaps) {
-      if (each.device != idle.device) continue;
-      times[static_cast<std::size_t>(each.cause)] -= static_cast<double>(each.total - each.recurring);
-      own -= static_cast<double>(each.total - each.recurring);
-    }
+    for (const gap_group& each : of_.waste.gaps)
+      if (each.device == idle.device)
+        times[static_cast<std::size_t>(each.cause)] -= static_cast<double>(each.total - each.recurring);
     for (std::size_t i = 0; i < gap_cause_count; ++i) sums_.causes[i] += std::max(times[i], 0.0);
-    sums_.outside += std::max(static_cast<double>(out_.time) - own, 0.0);
+    sums_.outside += static_cast<double>(std::max<time_ns>(of_.whole.active.length() - idle.span.length(), 0));
   }
 
   void find_idle_cause() {
@@ -306,7 +306,7 @@ class verdict_maker {
     const std::string_view who = one ? "The GPU" : "The GPUs";
     if (!out_.idle_cause)
       return sums_.outside > 0
-                 ? fmt::format("{} {} no work for a part of the run ({} of the time)", who, one ? "has" : "have",
+                 ? fmt::format("{} {} no work at the start and the end ({} of the time)", who, one ? "has" : "have",
                                share_words(sums_.outside))
                  : fmt::format("{} {} idle {} of the time", who, one ? "is" : "are", share_words(sums_.idle));
     const std::string share = share_words(sums_.causes[static_cast<std::size_t>(*out_.idle_cause)]);

@@ -9,8 +9,6 @@
 #include "core/metrics/base/code_place.hpp"
 #include "core/metrics/findings/finding_rules.hpp"
 #include "core/metrics/verdict/finding_title.hpp"
-#include "core/metrics/base/code_place.hpp"
-#include "core/metrics/findings/finding_rules.hpp"
 
 namespace sluice::gui {
 namespace {

@@ -15,8 +15,7 @@ double working_time(const report& subject) {
   double least = active;
   for (const device_activity& device : subject.whole.devices) {
     if (device.kernels == 0) continue;
-    // A program that already allocates before its device's first work is still starting.
-    double once = active - static_cast<double>(device.last - device.first);
+    double once = 0;
     for (const gap_group& gap : subject.waste.gaps)
       if (gap.device == device.device) once += static_cast<double>(gap.total - gap.recurring);
     least = std::min(least, once);

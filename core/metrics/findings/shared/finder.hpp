@@ -17,8 +17,8 @@ namespace sluice::metrics {
 inline constexpr double mebi = 1024.0 * 1024.0;  ///< One MiB in bytes.
 
 /// Returns the length of the active time in ns (at least 1), without one-time work such as starting, compiling and
-/// saving: the time before the first and after the last work of a device, and the three longest idle gaps of each cause
-/// and line, of the device where their sum is smallest. All shares of time in findings refer to the working time.
+/// saving. The three longest idle gaps of each cause and line, on the device where their sum is smallest, count as
+/// one-time work. All shares of time in findings refer to the working time.
 [[nodiscard]] double working_time(const report& subject);
 
 /// The report that is being analyzed, and the findings so far.

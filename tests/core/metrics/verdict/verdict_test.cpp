@@ -15,6 +15,7 @@
 #include "core/metrics/findings/shared/finder.hpp"
 #include "core/metrics/findings/shared/thresholds.hpp"
 #include "core/metrics/verdict/finding_title.hpp"
+#include "tests/core/metrics/reports.hpp"
 #include "tests/core/recordings/each_seed.hpp"
 #include "tests/core/recordings/recording.hpp"
 
@@ -239,12 +240,29 @@ TEST(verdict, leaves_start_up_out) {
   EXPECT_EQ(found.idle_cause_time, 20 * ms);
 }
 
-TEST(verdict, leaves_out_allocations_before_the_first_work) {
+TEST(verdict, does_not_call_time_before_the_first_work_start_up_if_the_program_allocates_then) {
   report subject = make_report({.busy = 20, .idle = {{gap_cause::launch, 20}}});
   subject.waste.idle_times.front().span = {60 * ms, 100 * ms};
-  subject.whole.devices.front().first = 60 * ms;
-  EXPECT_THAT(judge(subject).text, StartsWith("GPU 50 % busy after start-up"));
-  EXPECT_EQ(judge(subject).time, 40 * ms);
+  EXPECT_THAT(judge(subject).text, StartsWith("GPU 20 % busy, "));
+  EXPECT_EQ(judge(subject).headline, "The GPU has no work at the start and the end (60 % of the time)");
+}
+
+/// Blocks that are added until the end, and never freed. With `works`, kernels run in between.
+report leak(bool works) {
+  recording recorded;
+  recorded.standard_tables();
+  for (int i = 0; i < 40; ++i) {
+    const time_ns now = 10 * ms * (i + 1);
+    recorded.add_alloc(now, static_cast<std::uint64_t>(i) + 1, 4 * mib);
+    if (works) recorded.add_kernel(now + 1 * ms, now + 2 * ms);
+  }
+  return testing::build_report(recorded);
+}
+
+TEST(verdict, calls_a_leak_a_leak_with_and_without_kernel_times) {
+  for (const bool works : {false, true})
+    EXPECT_THAT(leak(works).verdict.text, HasSubstr("Memory leak: 156 MiB in 39 blocks"))
+        << works << "; the newest may still be in use";
 }
 
 // --- over random reports -----------------------------------------------------------------------------------------------
