@@ -320,10 +320,10 @@ TEST(stored_metrics, of_another_version_is_left_alone) {
 
 /// A change to the stored members requires a new version, since files of the old version exist. Members that a list has
 /// added since then have their own version.
-TEST(stored_metrics, keeps_in_version_11_what_it_kept_when_that_was_settled) {
+TEST(stored_metrics, keeps_in_version_12_what_it_kept_when_that_was_settled) {
   describer subject(metrics::base_version);
   subject.put(stored_metrics{});
-  EXPECT_EQ(metrics::base_version, 11U);
+  EXPECT_EQ(metrics::base_version, 12U);
   EXPECT_EQ(
       subject.text(),
       "{{i8i8}{u8u8[{ei8}]{{i8i8}{i8i8}[{ee4e9u8u8u8u8i8du8u8u8u8}][{eu8u8u8u8du8u8}][{eu8u8i8u8u8i8u8d}][{ee6u8u8di8"
@@ -338,7 +338,7 @@ TEST(stored_metrics, keeps_in_version_11_what_it_kept_when_that_was_settled) {
       "u8u8u8u8}][{ei8ee4e9u8i8u8u8u8i8i8u8i8i8i8i8i8u8u8[{e7u8u8u8}][{eu8e7u8}][{ei8}]}][{eu8u8[{su8u8u8}]u8u8}][{ee"
       "4e9i8u8eeu8u8u8eu8}][{eu8u8u8{eeeu8i8i8eu8u8u8u8u8ee}}][{eee3u8i8i8i8ei8i8i8}][{e{i8i8}i8i8[{e14u8i8i8}]{u8i8i"
       "8u8i8}[{{e61su8}i8u8i8{i8i8}i8i8u8u1e}]{u1u1u1u1u1u1u1u1u1u1}}]}[{ei8eee4e9eeu8u8e3u8u8u8u1u8u8u8u8u8u8u8t[{ee"
-      "7u8u8u8eu8t}]u1[{ee7u8u8u8eu8t}]t[{ee7u8u8u8eu8t}][{ee7u8u8u8eu8t}][{e5e2[{ee7u8u8u8eu8t}]u8u8}]u1}]}[{{{ee4e9"
+      "7u8u8u8eu8t}]u1[{ee7u8u8u8eu8t}]t[{ee7u8u8u8eu8t}][{ee7u8u8u8eu8t}][{e5e2[{ee7u8u8u8eu8t}]u8u8}]u1u8}]}[{{{ee4e9"
       "}u8u1}{[{e{u8u8i8i8}}]i8u1}{[{e{u8u8i8i8}}]i8u1}}][{ee6{[{e{u8u8i8i8}}]i8u1}}]{[{e{u8u8i8i8}}]i8u1}[{e{e5[{{i8"
       "i8}i8e}]}}][{i8tu8u8}]u1[{eeeeeeei8tu8u8e4e9{e7e18}ettu8}][{u8u8}]}");
 }
