@@ -510,7 +510,7 @@ void show_summary(row_menus& menus, ImGuiTestContext& user) {
   std::filesystem::copy_file(SLUICE_SOURCE_DIR "/assets/recordings/pytorch-training.sluice", menus.path,
                              std::filesystem::copy_options::overwrite_existing);
   menus.show(user);
-  user.ScrollToY("//Summary", 400);  // Below the findings.
+  user.ScrollToY("//Summary", 900);  // Below the findings.
   user.Yield(3);
 }
 strings held(row_menus& menus) {

@@ -132,8 +132,12 @@ void draw_card(const view_context& with, const metrics::report& whole_report, co
   ImGui::PushStyleColor(ImGuiCol_ChildBg, with.colours.header);
   ImGui::PushStyleVar(ImGuiStyleVar_ChildRounding, with.px(4));
   ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(with.px(10), with.px(8)));
-  ImGui::BeginChild("card", {0, 0}, ImGuiChildFlags_AutoResizeY | ImGuiChildFlags_AlwaysUseWindowPadding,
-                    ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse);
+  // A card below the visible part is measured, too. Otherwise the length of the panel would depend on which cards were
+  // visible while the findings arrived.
+  ImGui::BeginChild(
+      "card", {0, 0},
+      ImGuiChildFlags_AutoResizeY | ImGuiChildFlags_AlwaysAutoResize | ImGuiChildFlags_AlwaysUseWindowPadding,
+      ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse);
   const ImVec2 corner = ImGui::GetWindowPos();
   const ImU32 colour = choose_colour(with, finding.severity);
   ImGui::GetWindowDrawList()->AddRectFilled(corner, {corner.x + with.px(3), corner.y + ImGui::GetWindowHeight()},
