@@ -6,83 +6,31 @@
 
 #include "core/base/format.hpp"
 #include "core/metrics/base/code_place.hpp"
+#include "core/metrics/findings/finding_rules.hpp"
 
 namespace sluice::metrics {
 namespace {
 
-/// The problem, without `finding::detail`.
+/// The problem, without `finding::detail`: the title of the kind, or a more exact one if more is known.
 std::string_view name_of_problem(const finding& subject) {
   switch (subject.kind) {
-    case finding_kind::gpu_fault:
-      return "GPU fault";
     case finding_kind::failed_allocations:
       // Only of an allocation that failed for lack of memory is it known by how much it was short.
-      return subject.detail.empty() ? "Failed allocations" : "Out of memory";
-    case finding_kind::retried_allocations:
-      return "Allocations failed and were retried";
-    case finding_kind::lost_events:
-      return "Lost events";
-    case finding_kind::memory_grows:
-      return "Memory leak";
+      if (!subject.detail.empty()) return "Out of memory";
+      break;
     case finding_kind::unfreed_blocks:
       // Memory that is set up once and held until the end is only a note.
-      return subject.severity == trace::severity::warning ? "Memory leak" : "Never freed";
-    case finding_kind::never_used:
-      return "Memory that nothing uses";
-    case finding_kind::allocated_early:
-      return "Allocated too early";
-    case finding_kind::held_late:
-      return "Kept after last use";
-    case finding_kind::idle_block:
-      return "Memory idle between two uses";
-    case finding_kind::reusable_block:
-      return "Blocks that could be reused";
-    case finding_kind::dead_write:
-      return "Written twice before any read";
-    case finding_kind::gradients_kept:
-      return "Gradients kept after the step";
-    case finding_kind::cached_unused:
-      return "Reserved memory that nothing uses";
-    case finding_kind::fragmentation:
-      return "Fragmented memory";
-    case finding_kind::driver_allocations:
-      return "Driver allocations in a loop";
-    case finding_kind::activations_dominate:
-      return "Activations fill the peak";
-    case finding_kind::optimizer_state_dominates:
-      return "Optimizer state fills the peak";
-    case finding_kind::untracked_memory:
-      return "Memory outside of what was recorded";
-    case finding_kind::held_in_two_types:
-      return "Tensors held in two types";
-    case finding_kind::rank_imbalance:
-      return "Uneven ranks";
-    case finding_kind::replicated_state:
-      return "Every rank holds the same state";
-    case finding_kind::pageable_copies:
-      return "Slow copies: pageable memory";
-    case finding_kind::slow_copies:
-      return "Slow copies";
-    case finding_kind::small_copies:
-      return "Many small copies";
-    case finding_kind::repeated_copies:
-      return "The same data is copied again";
-    case finding_kind::round_trips:
-      return "Data is copied back and forth";
-    case finding_kind::zero_uploads:
-      return "Zeros are copied to the GPU";
-    case finding_kind::migrations:
-      return "Managed memory migrates";
-    case finding_kind::copies_not_overlapped:
-      return "GPU waits for copies";
-    case finding_kind::fp32_products:
-      return "Matrix products in FP32 without tensor cores";
+      if (subject.severity == trace::severity::warning) return "Memory leak";
+      break;
     case finding_kind::frequent_waits:
     case finding_kind::hidden_waits:
     case finding_kind::idle_gaps:
-      return subject.detail.empty() ? "GPU idle" : "GPU waits for the host";
+      if (!subject.detail.empty()) return "GPU waits for the host";
+      break;
+    default:
+      break;
   }
-  return "Finding";
+  return finding_rules()[static_cast<std::size_t>(subject.kind)].title;
 }
 
 }  // namespace

@@ -8,10 +8,11 @@
 namespace sluice::metrics {
 
 inline constexpr auto compositions_rules = std::to_array<finding_rule>({
-    {finding_kind::activations_dominate, "activations_dominate", "Activations are at least half of the peak.",
+    {finding_kind::activations_dominate, "activations_dominate", "Activations fill the peak",
+     "Activations are at least half of the peak.",
      "The categories at the peak show this. The activations have at least 64 MiB.",
      "Categories are inferred, unless the program names them."},
-    {finding_kind::optimizer_state_dominates, "optimizer_state_dominates",
+    {finding_kind::optimizer_state_dominates, "optimizer_state_dominates", "Optimizer state fills the peak",
      "Optimizer state is at least 40 % of the peak.",
      "The categories at the peak show this. The optimizer state has at least 64 MiB.",
      "Categories are inferred, unless the program names them."},

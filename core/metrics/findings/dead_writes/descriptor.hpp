@@ -8,7 +8,7 @@
 namespace sluice::metrics {
 
 inline constexpr auto dead_writes_rules = std::to_array<finding_rule>({
-    {finding_kind::dead_write, "dead_write",
+    {finding_kind::dead_write, "dead_write", "Written twice before any read",
      "Memory is cleared or uploaded, and then fully overwritten before anything reads it.",
      "A memset, a fill kernel or a copy writes the whole block, and the next access is a copy or memset that writes "
      "the whole block again. The blocks have at least 16 MiB in total.",

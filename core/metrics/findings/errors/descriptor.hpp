@@ -9,18 +9,19 @@
 namespace sluice::metrics {
 
 inline constexpr auto errors_rules = std::to_array<finding_rule>({
-    {finding_kind::failed_allocations, "failed_allocations", "The program requested memory and the request failed.",
+    {finding_kind::failed_allocations, "failed_allocations", "Failed allocations",
+     "The program requested memory and the request failed.",
      "An allocation failed, and the same request did not succeed right after the failure. The suggested changes were "
      "checked, either by removing the blocks from the memory layout at the failure or by replaying the requests "
      "through a model of PyTorch's allocator.",
      "Allocations of some libraries are not recorded. Most programs end at the failure, so the memory that they would "
      "have used later is unknown."},
-    {finding_kind::retried_allocations, "retried_allocations",
+    {finding_kind::retried_allocations, "retried_allocations", "Allocations failed and were retried",
      "The GPU ran out of memory temporarily. The allocator freed its cache, which waits for the GPU, and retried.",
      "A driver allocation failed and succeeded on a retry. The time from the failure to the success is lost. A "
      "setting of PyTorch's allocator is advised only if a replay of the requests has fewer retries with this setting.",
      "When the blocks are allocated again later, the flush of the cache costs more time, which is not counted."},
-    {finding_kind::lost_events, "lost_events", "The recording is incomplete, so metrics can be wrong.",
+    {finding_kind::lost_events, "lost_events", "Lost events", "The recording is incomplete, so metrics can be wrong.",
      "The recorder, or the tool that made the file, reports the loss.", "It is unknown which events were lost."},
 });
 

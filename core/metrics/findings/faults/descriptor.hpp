@@ -8,7 +8,8 @@
 namespace sluice::metrics {
 
 inline constexpr auto faults_rules = std::to_array<finding_rule>({
-    {finding_kind::gpu_fault, "gpu_fault", "A GPU error ended all work of the process, for example an illegal address.",
+    {finding_kind::gpu_fault, "gpu_fault", "GPU fault",
+     "A GPU error ended all work of the process, for example an illegal address.",
      "A call returned such an error. The finding names the kernels that were enqueued before the call and possibly "
      "unfinished.",
      "The finding does not show which of these kernels caused the error. compute-sanitizer reports the access."},

@@ -13,7 +13,7 @@ namespace sluice::metrics {
 static_assert(reported_products_share == 0.05 && fp32_products::tf32_length == 0.27);
 
 inline constexpr auto fp32_products_rules = std::to_array<finding_rule>({
-    {finding_kind::fp32_products, "fp32_products",
+    {finding_kind::fp32_products, "fp32_products", "Matrix products in FP32 without tensor cores",
      "Matrix products compute in FP32 without tensor cores, although the GPU could use them for TF32.",
      "The finding is never a warning, because TF32 is less precise. The GPU has compute capability 8.0 or higher, and "
      "kernels whose names tell such products (ampere_sgemm, cutlass_80_simt_sgemm, xmma_gemm_f32f32_f32f32, "

@@ -14,7 +14,7 @@ namespace sluice::metrics {
 static_assert(warned_memory_share == 0.03 && growth_builder::min_blocks == 8 && grows_for == 0.4);
 
 inline constexpr auto growth_rules = std::to_array<finding_rule>({
-    {finding_kind::memory_grows, "memory_grows",
+    {finding_kind::memory_grows, "memory_grows", "Memory leak",
      "Memory from each step is kept, because of a leak or an unbounded list or cache.",
      "One of three conditions is met. First: at least 8 blocks from one line are live when the work ends, and hold at "
      "least 1 MiB and 3 % of the peak. Some of these blocks were allocated in each eighth of the kernels since the "
@@ -24,7 +24,7 @@ inline constexpr auto growth_rules = std::to_array<finding_rule>({
      "was freed before the peak.",
      "Growth of memory that the recorder does not see is not detected. The recording does not show whether the "
      "program needs the memory."},
-    {finding_kind::unfreed_blocks, "unfreed_blocks", "Driver memory was never freed.",
+    {finding_kind::unfreed_blocks, "unfreed_blocks", "Never freed", "Driver memory was never freed.",
      "Blocks are live when the recording ends. Blocks that an allocator keeps by design do not count.",
      "If the process is still running, it may free the blocks later."},
 });

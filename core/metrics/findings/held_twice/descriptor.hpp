@@ -12,7 +12,7 @@ namespace sluice::metrics {
 static_assert(warned_memory_share == 0.03);
 
 inline constexpr auto held_twice_rules = std::to_array<finding_rule>({
-    {finding_kind::held_in_two_types, "held_in_two_types",
+    {finding_kind::held_in_two_types, "held_in_two_types", "Tensors held in two types",
      "The same values are held in two data types, for example fp32 weights and an fp16 copy.",
      "The finding is only a note. The first use of a block is a kernel with only two blocks as arguments: this block "
      "and a block of twice or half the size. If a category is known, four times or a quarter of the size also counts. "

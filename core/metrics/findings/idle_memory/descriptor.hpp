@@ -23,33 +23,34 @@ inline constexpr std::string_view uses_seen =
     "JAX.";
 
 inline constexpr auto idle_memory_rules = std::to_array<finding_rule>({
-    {finding_kind::never_used, "never_used", "Memory was allocated and never used.",
+    {finding_kind::never_used, "never_used", "Memory that nothing uses", "Memory was allocated and never used.",
      "No kernel or copy uses the block between its allocation and its free, while at least 8 others run, and the peak "
      "is 3 % lower without the block.",
      uses_seen},
-    {finding_kind::allocated_early, "allocated_early",
+    {finding_kind::allocated_early, "allocated_early", "Allocated too early",
      "Memory is allocated long before its first use, and raises the peak in between.",
      "At least 8 other launches or copies run between the allocation and the first use, and the peak is 3 % lower if "
      "the block is allocated at its first use. Clears and copies from the host do not count as a use.",
      uses_seen},
-    {finding_kind::held_late, "held_late", "Memory is kept after its last use, and raises the peak in between.",
+    {finding_kind::held_late, "held_late", "Kept after last use",
+     "Memory is kept after its last use, and raises the peak in between.",
      "At least 8 other launches or copies run after the last use, and the peak is 3 % lower if the block is freed "
      "right after its last use. If a loop recreates such blocks in each iteration, the finding is only a note below "
      "10 % of the peak. For the old value of a variable that is kept while the new value is computed, it is only a "
      "note below 25 %.",
      uses_seen},
-    {finding_kind::idle_block, "idle_block",
+    {finding_kind::idle_block, "idle_block", "Memory idle between two uses",
      "Memory at the peak is used before and after, but not for a long time in between.",
      "The time between two uses is at least 4 times as long as moving the block to the host and back, and the peak is "
      "3 % lower without the block. The finding is only a note if less than half of the launches and copies run in the "
      "idle time.",
      "Idle times that span a section of a large recording are not detected, and uses by CUDA graphs are not seen."},
-    {finding_kind::reusable_block, "reusable_block",
+    {finding_kind::reusable_block, "reusable_block", "Blocks that could be reused",
      "Two blocks of the same size are live together but never used at the same time.",
      "The last use of one block is before the first use of the other, both have 1 MiB or more, and the peak is 3 % "
      "lower if the second reuses the first. This saves more than freeing or allocating at the right time.",
      uses_seen},
-    {finding_kind::gradients_kept, "gradients_kept",
+    {finding_kind::gradients_kept, "gradients_kept", "Gradients kept after the step",
      "Gradients stay allocated through the forward pass, where the peak is.",
      "At the peak, gradients have been cleared in place and are kept until the backward pass. Otherwise, the finding "
      "is a note: gradients stay allocated over two steps and are 5 % of the peak.",

@@ -17,7 +17,7 @@ static_assert(warned_memory_share == 0.03 && warned_time_share == 0.02 && min_re
               rank_metrics::late_host == 1'000'000);
 
 inline constexpr auto ranks_rules = std::to_array<finding_rule>({
-    {finding_kind::rank_imbalance, "rank_imbalance",
+    {finding_kind::rank_imbalance, "rank_imbalance", "Uneven ranks",
      "One rank of a job needs more memory than the others, or makes them wait.",
      "One of three conditions is met. First: the rank's peak is 10 % above the median of the other ranks, or the "
      "memory that its allocator reserves at the peak is 10 % and 64 MiB above their median. Second: the other ranks "
@@ -36,7 +36,8 @@ inline constexpr auto ranks_rules = std::to_array<finding_rule>({
      "such kernels repeatedly end together. Other kernels are not compared, and neither are groups that share a "
      "stream. Pipeline stages wait for each other by design, so a stage is named only if its kernels take longer. "
      "Steps of groups that never meet, such as replicas of a server, are not compared either."},
-    {finding_kind::replicated_state, "replicated_state", "Each rank holds all weights and all optimizer state.",
+    {finding_kind::replicated_state, "replicated_state", "Every rank holds the same state",
+     "Each rank holds all weights and all optimizer state.",
      "The finding is only a note. All ranks except at most one hold the same number of bytes and blocks of weights "
      "and optimizer state, line by line. Their collectives are all-reduces, with at most one all-gather or "
      "reduce-scatter in ten. Sharding would save 3 % of the peak.",

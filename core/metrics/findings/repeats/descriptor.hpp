@@ -12,19 +12,22 @@ namespace sluice::metrics {
 static_assert(min_small_copies == 256);
 
 inline constexpr auto repeats_rules = std::to_array<finding_rule>({
-    {finding_kind::repeated_copies, "repeated_copies", "The same data is copied to the GPU repeatedly.",
+    {finding_kind::repeated_copies, "repeated_copies", "The same data is copied again",
+     "The same data is copied to the GPU repeatedly.",
      "Copies have the same contents (record --find-duplicates). They are at least 1 MiB or 256 copies, without round "
      "trips and uploads of zeros. Contents are compared by a hash. The hash covers all bytes of copies of up to 32 "
      "KiB, and a sample of larger copies.",
      "Copies in graphs and batches, and copies that the recorder skipped to save time, are not compared."},
-    {finding_kind::round_trips, "round_trips", "Data is copied to the host and back to the GPU unchanged.",
+    {finding_kind::round_trips, "round_trips", "Data is copied back and forth",
+     "Data is copied to the host and back to the GPU unchanged.",
      "A copy to the GPU has the contents of a copy from the GPU that followed the last such upload (record "
      "--find-duplicates). Each copy has at least 64 bytes, and there are at least 1 MiB or 256 copies. The saving is "
      "the time of both copies.",
      "The recording does not show whether the host also reads the data. If it does, only the copy back can be "
      "removed. Copies to page-locked memory whose completion the program learns from a host function or another "
      "stream, and changes by the device between the two copies, are not detected."},
-    {finding_kind::zero_uploads, "zero_uploads", "Zeros are copied to the GPU, where a memset would be enough.",
+    {finding_kind::zero_uploads, "zero_uploads", "Zeros are copied to the GPU",
+     "Zeros are copied to the GPU, where a memset would be enough.",
      "The contents of copies are all zero (record --find-duplicates), and there are at least 1 MiB or 256 copies. Up "
      "to 4 MiB of a copy are read. If there is no time for that, a sample is read. The sample must equal the sample "
      "of a copy of which more was read.",

@@ -16,14 +16,15 @@ static_assert(warned_memory_share == 0.03 && min_driver_calls == 8 && min_reserv
               reserved_replays_builder::max_blocks == 200'000);
 
 inline constexpr auto reserved_rules = std::to_array<finding_rule>({
-    {finding_kind::cached_unused, "cached_unused",
+    {finding_kind::cached_unused, "cached_unused", "Reserved memory that nothing uses",
      "A pool or caching allocator holds far more than the program uses most of the time.",
      "The pool or allocator holds at least 64 MiB, and at most half of that is in use during the last 40 % of the "
      "program's launches, copies, allocations and frees. For PyTorch's native allocator, a replay (within 10 %) "
      "computes how much emptying the cache saves. If that is less than 3 %, the finding is a note.",
      "The recording does not show whether other code needs the memory. Recordings of more than 200,000 blocks are not "
      "replayed."},
-    {finding_kind::fragmentation, "fragmentation", "The free memory of an allocator is in pieces that are too small.",
+    {finding_kind::fragmentation, "fragmentation", "Fragmented memory",
+     "The free memory of an allocator is in pieces that are too small.",
      "At the peak, at least 64 MiB and 20 % of the allocator's memory are free, and the largest hole is less than "
      "half of the free memory. The requests to PyTorch's native allocator are replayed under "
      "expandable_segments:True, roundup_power2_divisions:4 and max_split_size_mb:128. If none of these settings "
@@ -32,11 +33,11 @@ inline constexpr auto reserved_rules = std::to_array<finding_rule>({
      "segments must be part of the peak of reserved memory, and at least 64 MiB and 3 % of that peak.",
      "Fragmentation at other moments is not detected. Recordings of more than 200,000 blocks, and recordings that the "
      "native model does not reproduce, are not replayed. The saving is then all free memory."},
-    {finding_kind::untracked_memory, "untracked_memory",
+    {finding_kind::untracked_memory, "untracked_memory", "Memory outside of what was recorded",
      "A large part of the GPU's memory belongs to nothing that was recorded.",
      "At least 1 GiB of the memory that the driver reports as in use was not recorded.",
      "The owner of the memory is unknown."},
-    {finding_kind::driver_allocations, "driver_allocations",
+    {finding_kind::driver_allocations, "driver_allocations", "Driver allocations in a loop",
      "The program allocates and frees driver memory repeatedly. Each call is slow, and frees wait for the GPU.",
      "The program made at least 8 allocations and 8 frees of blocks from one line, and they are spread over a quarter "
      "of the active time.",

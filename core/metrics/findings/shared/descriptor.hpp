@@ -14,6 +14,7 @@ struct finder;
 struct finding_rule {
   finding_kind kind{};
   std::string_view word;        ///< The name in JSON, in SQL and for `--explain`, such as "held_late".
+  std::string_view title;       ///< The problem in a few words; `get_title` (verdict/finding_title.hpp) adds details.
   std::string_view means;       ///< What is wrong, in one or two sentences.
   std::string_view found_by;    ///< How the finding is detected, with the thresholds.
   std::string_view cannot_see;  ///< What the rule cannot detect.

@@ -19,16 +19,16 @@ inline constexpr std::string_view gaps_seen =
     "next line that allocates or copies. Times of host and GPU agree to about 1 us.";
 
 inline constexpr auto waits_rules = std::to_array<finding_rule>({
-    {finding_kind::frequent_waits, "frequent_waits",
+    {finding_kind::frequent_waits, "frequent_waits", "GPU idle",
      "The host waits for the GPU, and the GPU is idle until it has new work.",
      "There are at least 4 idle gaps that start while the host waits in a call such as "
      "cuStreamSynchronize. A gap counts for at most as long as the host waited. The saving comes from a simulation of "
      "the process without such calls. Each line gets its part of the gain.",
      gaps_seen},
-    {finding_kind::hidden_waits, "hidden_waits",
+    {finding_kind::hidden_waits, "hidden_waits", "GPU idle",
      "A call that does not look like a wait waits for the GPU, which is then idle until it has new work.",
      "The rule is the same as for frequent waits, but for a blocking copy, cuMemFree or cuMemAlloc.", gaps_seen},
-    {finding_kind::idle_gaps, "idle_gaps", "The GPU is idle while the host does other work.",
+    {finding_kind::idle_gaps, "idle_gaps", "GPU idle", "The GPU is idle while the host does other work.",
      "There are at least 4 idle gaps, 0.5 % of the active time in total, in parts of which the host is in no call that "
      "blocks it, loads code, or reads files. Each ns has one cause: a call; a range for garbage collection, "
      "torch.compile or the DataLoader; locks, other threads or Python's GIL, while all threads that launch work wait "
