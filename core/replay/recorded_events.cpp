@@ -146,7 +146,8 @@ class recorded_events_builder::state {
     if (mapped) {
       const std::uint64_t space = spaces_.get_begin(parent.process, parent.address);
       if (space != 0) key = space;
-      mapped_keys_[{parent.process, parent.device}].insert(key);
+      // In a corrupt file, the parent may be on another device, which then has no allocator of its own.
+      mapped_keys_[subject].insert(key);
     }
     into.segments.push_back({parent.address, parent.bytes, mapped, key});
     into.events.push_back({parent.born, raw(parent.alloc), recorded_kind::segment_taken, at});
@@ -165,10 +166,8 @@ class recorded_events_builder::state {
       const std::uint64_t space = spaces_.get_begin(block.process, block.address);
       const std::uint64_t key = space != 0 ? space : raw(block.stream) << 32 ^ raw(block.pool);
       if (!keys->second.contains(key) || segments_.contains(block.id)) continue;
-      // In a corrupt file, a segment may be on another device than its blocks.
-      const auto into = found_.find({block.process, block.device});
-      if (into == found_.end()) continue;
-      put_end(block, recorded_kind::segment_given_back, get_segment(block, into->second), into->second);
+      recorded_events& into = found_[{block.process, block.device}];
+      put_end(block, recorded_kind::segment_given_back, get_segment(block, into), into);
     }
   }
 
