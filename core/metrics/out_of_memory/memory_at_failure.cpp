@@ -1,6 +1,7 @@
 #include "core/metrics/out_of_memory/memory_at_failure.hpp"
 
 #include <algorithm>
+#include <optional>
 
 #include "core/base/saturating.hpp"
 #include "core/replay/allocator_rules.hpp"
@@ -72,32 +73,59 @@ bool memory_at_failure::driver_refused() const {
   });
 }
 
+/// What a sample says about the time of the failure. The driver's calls that run while a sample is taken can be in the
+/// sample or not, so `free` is exact only if `changed` is 0.
+memory_at_failure::free_memory memory_at_failure::estimate_free(const index::device_samples::sample& from,
+                                                                time_range run) const {
+  free_memory output{&from, 0, 0};
+  std::uint64_t now = 0;
+  std::uint64_t then = 0;
+  for (const index::block_record& block : memory_.blocks()) {
+    if (!index::takes_device_memory(block) || block.layer != trace::layer::driver || block.device != failed_.device)
+      continue;
+    const bool is_live = block.live_at(time_);
+    const bool was_live = block.live_at(from.time);
+    if (is_live) saturating_add(now, block.bytes);
+    if (was_live) saturating_add(then, block.bytes);
+    if (is_live != was_live) saturating_add(output.changed, block.bytes);
+  }
+  // Blocks that were freed before this part of the recording are unknown.
+  if (from.time < run.begin) then = now;
+  const std::uint64_t before = saturating_sum(from.free, then);
+  output.free = before > now ? std::min(before - now, from.total) : 0;
+  return output;
+}
+
+/// Uses the last sample before the failure, or the first one after it if the driver gave or took back less memory in
+/// between. The one after it counts only if it agrees with the failure: a process that has ended leaves memory free.
+std::optional<memory_at_failure::free_memory> memory_at_failure::choose_sample(const index::device_samples& samples,
+                                                                               time_range run, bool refused) const {
+  std::optional<free_memory> output;
+  if (const auto* before = samples.last_until(time_)) output = estimate_free(*before, run);
+  const auto after = std::upper_bound(samples.samples.begin(), samples.samples.end(), time_,
+                                      [](time_ns time, const auto& each) { return time < each.time; });
+  if (!refused || after == samples.samples.end()) return output;
+  const free_memory later = estimate_free(*after, run);
+  if (later.free < needed_ && (!output || later.changed < output->changed)) output = later;
+  return output;
+}
+
 void memory_at_failure::find_free(time_range run, const trace::tables& tables) {
   if (!index::is_device_resident(failed_.kind)) return;
   const trace::device_row* device = tables.devices.find(failed_.device);
   device_bytes_ = device == nullptr ? 0 : device->memory_bytes;
+  const bool refused = driver_refused();
   const auto samples = memory_.devices().find(failed_.device);
-  const index::device_samples::sample* last =
-      samples == memory_.devices().end() ? nullptr : samples->second.last_until(time_);
-  if (last != nullptr) {
-    std::uint64_t now = 0;
-    std::uint64_t then = 0;
-    for (const index::block_record& block : memory_.blocks()) {
-      if (!index::takes_device_memory(block) || block.layer != trace::layer::driver || block.device != failed_.device)
-        continue;
-      if (block.live_at(time_)) saturating_add(now, block.bytes);
-      if (block.live_at(last->time)) saturating_add(then, block.bytes);
+  if (samples != memory_.devices().end()) {
+    if (const std::optional<free_memory> found = choose_sample(samples->second, run, refused)) {
+      free_known_ = true;
+      free_ = found->free;
+      if (device_bytes_ == 0) device_bytes_ = found->from->total;
+      const double untracked = samples->second.untracked.over(found->from->time, found->from->time + 1).maximum;
+      others_ = untracked > 0 ? saturating_cast<std::uint64_t>(untracked) : 0;
     }
-    // Blocks that were freed before this part of the recording are unknown.
-    if (last->time < run.begin) then = now;
-    free_known_ = true;
-    const std::uint64_t before = saturating_sum(last->free, then);
-    free_ = before > now ? std::min(before - now, last->total) : 0;
-    if (device_bytes_ == 0) device_bytes_ = last->total;
-    const double untracked = samples->second.untracked.over(last->time, last->time + 1).maximum;
-    others_ = untracked > 0 ? saturating_cast<std::uint64_t>(untracked) : 0;
   }
-  if (driver_refused() || (free_known_ && free_ < needed_)) {
+  if (refused || (free_known_ && free_ < needed_)) {
     limit_ = memory_limit::device;
   } else if (is_of_framework() && (free_known_ || records_driver_) && !segments_.empty()) {
     limit_ = memory_limit::framework;

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -41,6 +42,14 @@ class memory_at_failure {
   /// Total size of the free pages of a mapped segment.
   [[nodiscard]] std::uint64_t free_pages(const segment_layout& segment, const std::vector<bool>& left_out) const;
   [[nodiscard]] bool driver_refused() const;
+  struct free_memory {
+    const index::device_samples::sample* from;
+    std::uint64_t free;     ///< Bytes free at the failure.
+    std::uint64_t changed;  ///< Bytes that the driver gave or took back between the sample and the failure.
+  };
+  [[nodiscard]] free_memory estimate_free(const index::device_samples::sample& from, time_range run) const;
+  [[nodiscard]] std::optional<free_memory> choose_sample(const index::device_samples& samples, time_range run,
+                                                         bool refused) const;
   void find_free(time_range run, const trace::tables& tables);
 
   const trace::alloc_failed_event& failed_;

@@ -47,11 +47,12 @@ std::vector<std::size_t> list_missing(const std::vector<finding>& here, const st
 }
 
 time_ns compute_idle(const run_verdict& subject, bool by_step) {
-  time_ns sum = 0;
-  for (const device_time& each : subject.devices) sum += subject.get_idle(each);
+  // Times of a damaged recording can be so long that the sum does not fit into 64 bits.
+  double sum = 0;
+  for (const device_time& each : subject.devices) sum += static_cast<double>(subject.get_idle(each));
   const double parts = static_cast<double>(subject.devices.size()) *
                        (by_step ? static_cast<double>(std::max<std::uint64_t>(subject.steps, 1)) : 1.0);
-  return static_cast<time_ns>(static_cast<double>(sum) / parts);
+  return static_cast<time_ns>(std::min(sum / parts, 9.2e18));
 }
 
 std::string describe_speed(double before, double after) {

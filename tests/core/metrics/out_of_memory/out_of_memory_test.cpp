@@ -189,6 +189,32 @@ TEST(out_of_memory, of_the_driver_counts_what_is_free_on_the_device) {
       << memory_report.changes.front().advice;
 }
 
+/// The first sample was taken while the driver gave 100 MiB, and does not have all of them.
+TEST(out_of_memory, prefers_a_sample_after_the_failure_if_the_driver_gave_nothing_in_between) {
+  recording recorded;
+  torch_program program(recorded, 1024 * mib);
+  program.use(program.segment(500 * mib), 40);
+  recorded.add_device_memory(program.tick(), 300 * mib, 1024 * mib);
+  program.use(program.segment(100 * mib));
+  program.fail(400 * mib, 400 * mib);
+  recorded.add_device_memory(program.tick(), 280 * mib, 1024 * mib);
+  const report whole_report = build_report(recorded);
+  EXPECT_EQ(get_failure(whole_report).metrics.device_free, 280 * mib);
+  EXPECT_EQ(get_failure(whole_report).metrics.missing, 120 * mib);
+}
+
+TEST(out_of_memory, ignores_a_sample_after_the_failure_that_shows_the_memory_of_an_ended_process_as_free) {
+  recording recorded;
+  torch_program program(recorded, 1024 * mib);
+  program.use(program.segment(600 * mib), 40);
+  recorded.add_device_memory(program.tick(), 300 * mib, 1024 * mib);
+  program.use(program.segment(100 * mib));
+  program.fail(400 * mib, 400 * mib);
+  recorded.add_device_memory(program.tick(), 1000 * mib, 1024 * mib);
+  const report whole_report = build_report(recorded);
+  EXPECT_EQ(get_failure(whole_report).metrics.device_free, 200 * mib);
+}
+
 /// The driver refuses 400 MiB to a caller beside PyTorch, while 100 MiB are free.
 void refuse_another_caller(recording& recorded, torch_program& program) {
   recorded.add_device_memory(program.tick(), 100 * mib, 1024 * mib);

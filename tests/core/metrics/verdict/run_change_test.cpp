@@ -62,6 +62,14 @@ TEST(run_change, calls_small_differences_the_same) {
   EXPECT_THAT(compare_runs(make_run(100 * ms, 0, 1), make_run(105 * ms, 0, 1)).text, StartsWith("5 % slower"));
 }
 
+TEST(run_change, averages_the_idle_time_of_devices_even_if_the_sum_is_too_large) {
+  report run = make_run(ms, 0, mib);
+  run.verdict.step = 0;
+  run.verdict.time = 9'000'000'000'000'000'000;
+  run.verdict.devices = {{trace::device_id{1}, 0, 0, 0}, {trace::device_id{2}, 0, 0, 0}};
+  EXPECT_EQ(compare_runs(run, run).idle_before, run.verdict.time);
+}
+
 TEST(run_change, compares_the_active_time_without_steps) {
   report before = make_run(40 * ms, 10 * ms, mib);
   before.verdict.step = 0;
