@@ -63,7 +63,7 @@ class idle_finder {
       const auto reason = static_cast<idle_reason>(i);
       std::vector<const idle_group*> groups;
       for (const idle_group& each : of_.groups)
-        if (each.reason == reason && !is_others(each)) groups.push_back(&each);
+        if (each.reason == reason && !is_others(each) && !is_undecided(each)) groups.push_back(&each);
       const auto lines = by_line(groups, in_.places, [](const idle_group& each) { return each.saved; });
       for (std::size_t line = 0; line < lines.size() && line < max_lines; ++line)
         tell(reason, lines[line].first, list_sums(lines[line].second));
@@ -77,6 +77,18 @@ class idle_finder {
   [[nodiscard]] bool is_others(const idle_group& group) const {
     const code_place& place = in_.places.of(group.stack);
     return (group.reason == idle_reason::never_used && is_cublas_workspace(group)) || !place.owned;
+  }
+
+  /// True if the blocks were not used until an allocation failed or the work ended, but not for long enough to know that
+  /// nothing would have used them: a training that fails in its forward pass leaves activations that its backward pass
+  /// would have used, and the state of its optimizer.
+  [[nodiscard]] bool is_undecided(const idle_group& group) const {
+    if (group.reason != idle_reason::held_late) return false;
+    const time_ns work_end = in_.whole.whole.active.end;
+    const auto is_held_at = [&](const failed_allocation& each) { return group.idle.holds(each.time); };
+    const std::vector<failed_allocation>& failures = in_.whole.failures;
+    return std::min(group.idle.end, work_end) - group.idle.begin < in_.time_of_two_steps() &&
+           (group.idle.end >= work_end || std::any_of(failures.begin(), failures.end(), is_held_at));
   }
 
   /// If `subject` is a segment that an allocator without recorded blocks keeps for later, reports it and returns true.

@@ -53,6 +53,12 @@ bool finder::has(finding_kind kind, const code_place& place) const {
                      [&](const finding& each) { return each.kind == kind && to_text(each.where) == to_text(place); });
 }
 
+time_ns finder::time_of_two_steps() const {
+  time_ns longest = 0;
+  for (const step_summary& each : whole.steps) longest = std::max(longest, each.median_duration);
+  return longest > latest_time / 2 ? latest_time : 2 * longest;
+}
+
 bool finder::trains() const {
   return std::any_of(whole.compositions.begin(), whole.compositions.end(), [](const peak_composition& peak) {
     return peak.get_bytes(index::category::gradient) > 0 || peak.get_bytes(index::category::optimizer_state) > 0;

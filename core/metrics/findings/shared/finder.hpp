@@ -61,6 +61,9 @@ struct finder {
   /// both places are unknown.
   [[nodiscard]] bool has(finding_kind kind) const;
   [[nodiscard]] bool has(finding_kind kind, const code_place& place) const;
+  /// Returns the time in ns within which a program uses again what it uses in every step: twice the median step, because
+  /// steps differ. 0 without steps.
+  [[nodiscard]] time_ns time_of_two_steps() const;
   /// True if some memory at a peak belongs to a backward pass. Programs without a backward pass cannot recompute
   /// activations.
   [[nodiscard]] bool trains() const;
