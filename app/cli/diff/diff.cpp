@@ -265,7 +265,7 @@ json make_json(const metrics::transfer_change& change) {
 
 json make_json(const metrics::changed_value& value) {
   const auto number = [](const std::optional<double>& side) -> json {
-    return side ? json(static_cast<std::int64_t>(*side)) : json(nullptr);
+    return side ? json(static_cast<std::int64_t>(std::clamp(*side, -9.2e18, 9.2e18))) : json(nullptr);
   };
   return {{"what", value.what},
           {"where", text_or_null(value.where)},

@@ -259,7 +259,7 @@ std::string format_value(compared_unit unit, const std::optional<double>& value)
     case compared_unit::count:
       return format_count(static_cast<std::uint64_t>(*value));
     case compared_unit::time:
-      return format_time(static_cast<std::int64_t>(*value));
+      return format_time(static_cast<std::int64_t>(std::clamp(*value, -9.2e18, 9.2e18)));
     case compared_unit::rate:
       return format_rate(*value);
   }
