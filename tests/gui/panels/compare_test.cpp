@@ -211,7 +211,7 @@ TEST_F(compare_panel, fills_the_window_with_a_comparison_of_two_recordings) {
     const auto& shown = app().comparison().picture().shown();
     ASSERT_EQ(shown[0].steps.size(), 3U);
     EXPECT_EQ(shown[0].steps[0].number, shown[1].steps.at(0).number);
-    user.ItemClick("//##base/left/**/Lines");
+    user.ItemClick("//##base/**/Lines");
     EXPECT_TRUE(wait_until(user, [&] { return read(user).find("a/model.py:40, Block.forward") != std::string::npos; }));
     take_picture(user, "comparison of two recordings");
   });
