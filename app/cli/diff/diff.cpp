@@ -21,7 +21,8 @@
 #include "core/base/json/json_text.hpp"
 #include "core/base/outputs/text_table.hpp"
 #include "core/metrics/host_causes/describe.hpp"
-#include "core/metrics/verdict/run_change.hpp"
+#include "core/metrics/verdict/finding_title.hpp"
+#include "core/metrics/verdict/setting_changes.hpp"
 #include "core/trace/model/names.hpp"
 
 namespace sluice::cli {
@@ -30,7 +31,8 @@ namespace {
 using json = nlohmann::ordered_json;
 using metrics::stack_change;
 
-constexpr std::size_t max_lines = 12;  ///< Limit for each list in the text output. JSON contains all entries.
+constexpr std::size_t widest_name = 72;  ///< Limit for the names of kernels in the text output.
+constexpr std::size_t max_lines = 12;    ///< Limit for each list in the text output. JSON contains all entries.
 
 /// "GPU 3", or "GPU 3 -> GPU 1" if the later recording uses another device.
 std::string device_name(metrics::matched_device device) {
@@ -101,12 +103,65 @@ void list_idle(const std::vector<metrics::idle_change>& devices, text_builder& t
   }
 }
 
-std::string to_text(const metrics::difference& found, const metrics::run_change& run, const std::string& before,
+/// Both reports, and what they say about the change.
+struct compared_reports {
+  metrics::report before, after;
+  metrics::run_change run;
+  metrics::changed_values values;
+  std::vector<metrics::setting_change> settings;
+};
+
+/// Rows of values that differ, at most `max_lines`.
+void list_values(std::string_view title, const std::vector<metrics::changed_value>& values, text_builder& to) {
+  text_table table("lrrrl");
+  std::size_t more = 0;
+  for (const metrics::changed_value& each : values) {
+    if (!each.differs()) continue;
+    if (table.rows() == max_lines) {
+      ++more;
+      continue;
+    }
+    table.row({shortened(each.what, widest_name), format_value(each.unit, each.before),
+               format_value(each.unit, each.after), format_difference(each), each.where});
+  }
+  if (table.empty()) return;
+  to.line("\n{}", title);
+  to.add(table, 2);
+  if (more > 0) to.line("  and {} more", more);
+}
+
+void list_findings(const compared_reports& of, text_builder& to) {
+  text_table table("lll");
+  const auto add = [&](const char* word, const metrics::finding& each) {
+    table.row({word, metrics::get_title(each), metrics::describe_place(each.where)});
+  };
+  for (const std::size_t each : of.run.gone) add("gone", of.before.findings[each]);
+  for (const std::size_t each : of.run.fresh) add("new", of.after.findings[each]);
+  for (const auto& [before, after] : of.run.kept) add("both", of.after.findings[after]);
+  if (table.empty()) return;
+  to.line("\nFindings");
+  to.add(table, 2);
+}
+
+void list_change(const compared_reports& of, text_builder& to) {
+  const std::string unit = of.run.by_step ? " (times of a step)" : "";
+  list_values("What changed" + unit, of.values.main, to);
+  list_findings(of, to);
+  to.line("\nWhat else differs");
+  for (const metrics::setting_change& each : of.settings) to.line("  {}", describe(each));
+  list_values("Steps", of.values.steps, to);
+  list_values("Kernels" + unit, of.values.kernels, to);
+  list_values("Copies" + unit, of.values.copies, to);
+}
+
+std::string to_text(const metrics::difference& found, const compared_reports& reports, const std::string& before,
                     const std::string& after) {
   text_builder text;
-  text.line("{}", run.text);
+  text.line("{}", reports.run.headline);
+  text.line("{}", describe_parts(reports.run));
   text.line("before: {}", before);
   text.line("after:  {}", after);
+  list_change(reports, text);
   text_table peaks("lrrr");
   for (const auto& m : found.memory) {
     peaks.row({fmt::format("{}, {}: {}", device_name(m.device), get_name(m.layer), get_name(m.kind)),
@@ -208,12 +263,38 @@ json make_json(const metrics::transfer_change& change) {
   return object;
 }
 
+json make_json(const metrics::changed_value& value) {
+  const auto number = [](const std::optional<double>& side) -> json {
+    return side ? json(static_cast<std::int64_t>(std::clamp(*side, -9.2e18, 9.2e18))) : json(nullptr);
+  };
+  return {{"what", value.what},
+          {"where", text_or_null(value.where)},
+          {"unit", value.unit == metrics::compared_unit::bytes ? "bytes" : "ns"},
+          {"before", number(value.before)},
+          {"after", number(value.after)},
+          {"trend", get_word(value.trend())}};
+}
+
+json make_json(const metrics::setting_change& setting) {
+  return {{"what", setting.what},
+          {"before", text_or_null(setting.before)},
+          {"after", text_or_null(setting.after)},
+          {"differs", setting.differs}};
+}
+
+/// Findings by their title, in the words of `sluice report`.
+json list_titles(const std::vector<std::size_t>& which, const std::vector<metrics::finding>& findings) {
+  return list_json(which, [&](std::size_t each) { return metrics::get_title(findings[each]); });
+}
+
 json make_json(const metrics::run_change& run) {
   const auto pair = [](bool known, time_ns before, time_ns after) -> json {
     if (!known) return nullptr;
     return {{"before", before}, {"after", after}};
   };
-  return {{"text", run.text},
+  return {{"headline", run.headline},
+          {"text", describe_parts(run)},
+          {"same_command", run.same_command},
           {"by_step", run.by_step},
           {"time_ns", pair(run.time_before > 0 && run.time_after > 0, run.time_before, run.time_after)},
           {"idle_ns", pair(run.idle_known, run.idle_before, run.idle_after)},
@@ -221,8 +302,11 @@ json make_json(const metrics::run_change& run) {
           {"findings_new", run.fresh}};
 }
 
-json make_json(const metrics::difference& found, const metrics::run_change& run, const std::string& before,
+json make_json(const metrics::difference& found, const compared_reports& reports, const std::string& before,
                const std::string& after) {
+  const metrics::run_change& run = reports.run;
+  json kept =
+      list_json(run.kept, [&](const auto& each) { return metrics::get_title(reports.after.findings[each.second]); });
   const auto list = [](const auto& changes) {
     return list_json(changes, [](const auto& each) { return make_json(each); });
   };
@@ -230,6 +314,15 @@ json make_json(const metrics::difference& found, const metrics::run_change& run,
           {"before", before},
           {"after", after},
           {"verdict", make_json(run)},
+          {"changed", list(reports.values.main)},
+          {"findings",
+           {{"gone", list_titles(run.gone, reports.before.findings)},
+            {"new", list_titles(run.fresh, reports.after.findings)},
+            {"both", std::move(kept)}}},
+          {"settings", list(reports.settings)},
+          {"steps", list(reports.values.steps)},
+          {"kernels", list(reports.values.kernels)},
+          {"copies", list(reports.values.copies)},
           {"memory", list(found.memory)},
           {"transfers", list(found.transfers)},
           {"idle", list(found.idle)}};
@@ -274,7 +367,10 @@ result<std::string> difference_text(const diff_wanted& wanted) {
   if (!report_before) return tl::unexpected(report_before.error());
   const auto report_after = other.report(*after);
   if (!report_after) return tl::unexpected(report_after.error());
-  const metrics::run_change run = metrics::compare_runs(*report_before, *report_after);
+  compared_reports reports{*report_before, *report_after, metrics::compare_runs(*report_before, *report_after), {}, {}};
+  const metrics::named_report side_before{reports.before, first->tables()}, side_after{reports.after, other.tables()};
+  reports.values = list_changed_values(side_before, side_after, reports.run);
+  reports.settings = list_setting_changes(side_before, side_after);
   const auto devices = second ? metrics::device_match::by_role : metrics::device_match::by_ordinal;
   const auto found = metrics::compare({*metrics_before, first->tables()}, first->names(),
                                       {*metrics_after, other.tables()}, names_after, devices);
@@ -284,8 +380,8 @@ result<std::string> difference_text(const diff_wanted& wanted) {
   };
   const std::string name_before = title(*first, *before);
   const std::string name_after = title(other, *after);
-  return wanted.json ? json_document(make_json(found, run, name_before, name_after))
-                     : to_text(found, run, name_before, name_after);
+  return wanted.json ? json_document(make_json(found, reports, name_before, name_after))
+                     : to_text(found, reports, name_before, name_after);
 }
 
 namespace {

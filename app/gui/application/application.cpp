@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "app/gui/shell/bars/tab_layout.hpp"
 #include "core/remote/address.hpp"
 
 namespace sluice::gui {
@@ -28,7 +29,7 @@ application::application(application_options options)
   if (const auto loaded = layout_.load(); !loaded)
     notices_.say("The layout was not read and will not be saved: " + loaded.error().to_string() + "; fix or remove it");
   set_up_session();
-  for (const std::string& file : options_.files) open(file);
+  open(options_.files);
   add_commands();
   for (const auto& [id, text] : settings_.keys) commands_.set_key(id, parse_chord(text));
 }
@@ -91,6 +92,7 @@ void application::update() {
   selection_.follow();
   opener_.show_last_session();
   saver_.follow();
+  if (focus_.pending()) session_.comparisons.leave();  // Panels show the active document.
   focus_.follow();
   panels_.follow(context());
   files_.follow();
@@ -120,11 +122,15 @@ view_context application::context() {
 }
 
 std::string application::title() const {
+  if (const compared_documents* compared = session_.comparisons.front())
+    return tab_titles(session_).get(*compared, "and") + " - Sluice";
   const document* shown = session_.active();
   return shown == nullptr ? "Sluice" : shown->title + " - Sluice";
 }
 
-bool application::busy() const { return session_.busy() || selection_.revealing() || panels_.busy(); }
+bool application::busy() const {
+  return session_.busy() || selection_.revealing() || panels_.busy() || area_.comparing();
+}
 
 bool application::animating() const {
   const bool reads = choosers_.reading() || recorder_.reading() || saver_.saving() ||

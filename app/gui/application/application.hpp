@@ -52,6 +52,8 @@ class application {
 
   /// Opens a recording, or a saved view and its recording.
   void open(const std::string& path) { opener_.open(path); }
+  /// Opens recordings and saved views. Compares them if they are two recordings.
+  void open(const std::vector<std::string>& paths) { files_.open(paths); }
   void start_demo(const std::string& name) { recorder_.start_demo(name); }
   /// Queues a command; it runs before the next frame.
   void invoke(std::string_view id, argument with = {}) { commands_.invoke(id, std::move(with)); }
@@ -77,6 +79,8 @@ class application {
   /// The last error message, which the window shows; empty if there is none.
   [[nodiscard]] const std::string& notice() const { return notices_.notice(); }
   [[nodiscard]] const panel_set& panels() const { return panels_; }
+  /// The comparison of two recordings; for tests.
+  [[nodiscard]] const comparison_page& comparison() const { return area_.page(); }
   /// The view of type `View`; for tests.
   template <class View>
   [[nodiscard]] const View& find() const {
@@ -124,7 +128,7 @@ class application {
   overlays overlays_{{commands_, settings_, choosers_, recorder_, confirmation_, notices_}};
   selection_commands selection_{session_, panels_, focus_, overlays_};
   menu_bar menu_bar_{options_, session_, settings_};
-  tool_bar tool_bar_;
+  tool_bar tool_bar_{session_};
   bool tips_hidden_ = false;  ///< See `view_context::tips`.
 };
 

@@ -159,6 +159,7 @@ void documents::close(document_id id) {
   std::error_code ignored;
   if (!scratch.empty()) std::filesystem::remove(scratch, ignored);
   history_.forget(id);
+  comparisons.forget(id);
   if (active_ == id) {
     active_ = document_id::none;
     here_ = {};
@@ -167,9 +168,10 @@ void documents::close(document_id id) {
 }
 
 void documents::activate(document_id id) {
-  if (id == active_) return;
   const document* next = find(id);
   if (next == nullptr) return;
+  comparisons.leave();
+  if (id == active_) return;
   if (active_ != document_id::none) history_.remember(here_);
   active_ = id;
   here_ = {selection{id, selection_kind::none, 0}, std::nullopt, next->target, std::nullopt};
@@ -237,6 +239,7 @@ bool documents::moving() const {
 void documents::apply(const location& where) {
   if (where.selected.document != document_id::none && find(where.selected.document) != nullptr)
     active_ = where.selected.document;
+  comparisons.leave();
   here_ = where;
   show(where.visible, true);
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "app/gui/shell/comparison_tabs.hpp"
 #include "app/gui/shell/document_loader.hpp"
 #include "app/gui/shell/kept_view.hpp"
 #include "app/gui/shell/selection.hpp"
@@ -135,6 +136,7 @@ class documents {
   /// True while the view is moving.
   [[nodiscard]] bool moving() const;
 
+  comparison_tabs comparisons;  ///< The open comparisons. Activating a document brings it before them.
   bool animations = true;
   std::vector<std::string> sources_from;  ///< Applies to documents opened from now on; see trace::reader_options.
   std::function<std::shared_ptr<trace::byte_source>(const std::string& path)> get_source;  ///< See `platform_services`.

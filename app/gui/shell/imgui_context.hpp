@@ -1,6 +1,7 @@
 #pragma once
 
 #include "imgui.h"
+#include "imgui_internal.h"
 
 namespace sluice::gui {
 
@@ -15,6 +16,9 @@ class imgui_context {
     io.ConfigWindowsMoveFromTitleBarOnly = true;
     io.ConfigInputTextCursorBlink = false;  // A blinking cursor would keep redrawing the window.
     io.ConfigDpiScaleFonts = false;
+    // Ctrl+Tab switches between tabs of recordings, not between panels.
+    ImGui::GetCurrentContext()->ConfigNavWindowingKeyNext = 0;
+    ImGui::GetCurrentContext()->ConfigNavWindowingKeyPrev = 0;
     io.IniFilename = nullptr;  // ImGui truncates the file before writing it, so a full disk would lose the layout.
   }
   ~imgui_context() { ImGui::DestroyContext(); }

@@ -149,7 +149,7 @@ result<std::unique_ptr<window>> window::create(application_options content) {
   glfwSetWindowUserPointer(output->handle_, output.get());
   glfwSetDropCallback(output->handle_, [](GLFWwindow* handle, int count, const char** paths) {
     auto* self = static_cast<window*>(glfwGetWindowUserPointer(handle));
-    for (int i = 0; i < count; ++i) self->app_->invoke("file.open_path", std::string(paths[i]));
+    self->app_->open(std::vector<std::string>(paths, paths + count));
     self->note_input();
   });
   // Called when the window moves to another monitor, or the scale of its monitor changes. On Wayland, both callbacks

@@ -11,6 +11,7 @@
 #include "core/index/labels.hpp"
 #include "core/index/memory/memory_use.hpp"
 #include "core/metrics/findings/shared/finder.hpp"
+#include "core/metrics/verdict/cause_times.hpp"
 #include "core/metrics/verdict/finding_title.hpp"
 
 namespace sluice::metrics {
@@ -98,13 +99,8 @@ class verdict_maker {
 
   /// Adds the causes of a device's idle time, without their one-time parts.
   void add_causes(const device_idle& idle) {
-    std::array<double, gap_cause_count> times{};
-    for (const cause_time& each : idle.causes)
-      times[static_cast<std::size_t>(each.cause)] += static_cast<double>(each.total);
-    for (const gap_group& each : of_.waste.gaps)
-      if (each.device == idle.device)
-        times[static_cast<std::size_t>(each.cause)] -= static_cast<double>(each.total - each.recurring);
-    for (std::size_t i = 0; i < gap_cause_count; ++i) sums_.causes[i] += std::max(times[i], 0.0);
+    const std::array<double, gap_cause_count> times = sum_recurring(idle, of_.waste);
+    for (std::size_t i = 0; i < gap_cause_count; ++i) sums_.causes[i] += times[i];
     sums_.outside += static_cast<double>(std::max<time_ns>(of_.whole.active.length() - idle.span.length(), 0));
   }
 

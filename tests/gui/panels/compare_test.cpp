@@ -36,11 +36,19 @@ class compare_panel : public window_test {
     std::filesystem::remove(other);
   }
   const gui::compare_view& panel() { return app().find<gui::compare_view>(); }
-  /// Opens `path`, then compares it with `other`.
-  void compare(ImGuiTestContext& user) {
+  /// Opens `path`, then a comparison with `other`.
+  void open_comparison(ImGuiTestContext& user) {
     open_sample(user);
     app().invoke("compare.with", other);
-    EXPECT_TRUE(wait_until(user, [&] { return app().state().all().size() == 2 && panel().shown() != nullptr; }));
+    EXPECT_TRUE(wait_until(user, [&] { return app().comparison().change() != nullptr && !app().busy(); }));
+    user.Yield(2);
+  }
+  /// Compares both in the panel.
+  void compare(ImGuiTestContext& user) {
+    open_comparison(user);
+    app().invoke("compare.open");
+    EXPECT_TRUE(wait_until(user, [&] { return panel().shown() != nullptr; }));
+    EXPECT_EQ(app().state().comparisons.front(), nullptr) << "a panel shows the active document";
     user.Yield(4);
     settle(user);
   }
@@ -188,6 +196,59 @@ TEST_F(compare_panel, compares_a_range_with_the_one_selected_later) {
     ASSERT_NE(panel().shown(), nullptr);
     EXPECT_EQ(panel().shown()->memory.at(0).before.maximum, 100 * mib);
     EXPECT_EQ(panel().shown()->memory.at(0).after.maximum, 132 * mib);
+  });
+}
+
+TEST_F(compare_panel, fills_the_window_with_a_comparison_of_two_recordings) {
+  use([&](ImGuiTestContext& user) {
+    open_comparison(user);
+    ASSERT_NE(app().state().comparisons.front(), nullptr);
+    const metrics::run_change& change = *app().comparison().change();
+    const std::string words = read(user);
+    EXPECT_NE(words.find(change.headline), std::string::npos) << words;
+    for (const char* each : {"132 MiB -> ", "148 MiB (+12 %)", "What changed", "What else differs", "step 1"})
+      EXPECT_NE(words.find(each), std::string::npos) << each << " in " << words;
+    const auto& shown = app().comparison().picture().shown();
+    ASSERT_EQ(shown[0].steps.size(), 3U);
+    EXPECT_EQ(shown[0].steps[0].number, shown[1].steps.at(0).number);
+    user.ItemClick("//##base/**/Lines");
+    EXPECT_TRUE(wait_until(user, [&] { return read(user).find("a/model.py:40, Block.forward") != std::string::npos; }));
+    take_picture(user, "comparison of two recordings");
+  });
+}
+
+TEST_F(compare_panel, has_a_tab_for_each_recording_and_comparison) {
+  use([&](ImGuiTestContext& user) {
+    open_comparison(user);
+    const auto front = [&] { return app().state().comparisons.front(); };
+    user.KeyPress(ImGuiMod_Ctrl | ImGuiKey_Tab);
+    user.Yield(3);
+    EXPECT_EQ(front(), nullptr);
+    EXPECT_EQ(app().state().active()->path, path) << "the first tab comes after the last";
+    user.KeyPress(ImGuiMod_Ctrl | ImGuiKey_PageDown);
+    user.Yield(3);
+    EXPECT_EQ(app().state().active()->path, other);
+    user.KeyPress(ImGuiMod_Ctrl | ImGuiKey_PageDown);
+    user.Yield(3);
+    ASSERT_NE(front(), nullptr);
+    app().invoke("compare.swap_recordings");
+    user.Yield(3);
+    EXPECT_EQ(front()->after, app().state().all().front()->id);
+    app().invoke("file.close");
+    user.Yield(3);
+    EXPECT_EQ(app().state().all().size(), 2U) << "only the comparison is closed";
+    EXPECT_TRUE(app().state().comparisons.all().empty());
+  });
+}
+
+TEST_F(compare_panel, compares_two_dropped_recordings) {
+  use([&](ImGuiTestContext& user) {
+    app().open(std::vector<std::string>{path, other});
+    EXPECT_TRUE(wait_until(user, [&] { return app().comparison().change() != nullptr; }));
+    ASSERT_NE(app().state().comparisons.front(), nullptr);
+    for (const auto& each : app().state().all())
+      EXPECT_EQ(each->id == app().state().comparisons.front()->before, each->path == path);
+    EXPECT_NE(app().title().find(" and "), std::string::npos);
   });
 }
 

@@ -1,33 +1,12 @@
 #include "app/gui/shell/bars/tool_bar.hpp"
 
-#include <algorithm>
-#include <string>
+#include <string_view>
 
 #include "app/gui/shell/bars/recording_bar.hpp"
 #include "app/gui/views/parts/widgets.hpp"
-#include "app/gui/window/format.hpp"
 #include "imgui_internal.h"
 
 namespace sluice::gui {
-namespace {
-
-/// Draws the document's title and, if there is room, its length and size. Leaves `right` pixels free.
-void draw_document(const view_context& with, const document& shown, float right) {
-  if (ImGui::GetContentRegionAvail().x - right <= with.px(40)) return;
-  ImGui::PushFont(with.fonts.bold, 0);
-  const float title = ImGui::CalcTextSize(shown.title.c_str()).x;
-  clipped_text(shown.title, std::min(title + 1, ImGui::GetContentRegionAvail().x - right));
-  ImGui::PopFont();
-  const std::string facts =
-      format_time(shown.span.length()) + ",  " +
-      (shown.engine ? format_bytes(static_cast<double>(shown.engine->snapshot()->file_bytes())) : std::string());
-  ImGui::SameLine(0, with.px(12));
-  if (ImGui::GetContentRegionAvail().x - right > ImGui::CalcTextSize(facts.c_str()).x && shown.ready())
-    ImGui::TextDisabled("%s", facts.c_str());
-}
-
-}  // namespace
-
 void tool_bar::draw(const view_context& with, const recorder_process& recorder, double progress) {
   const document* shown = with.state.active();
   placed_ = drawn_;
@@ -41,15 +20,18 @@ void tool_bar::draw(const view_context& with, const recorder_process& recorder, 
   ImGui::PopStyleVar();
   if (open) {
     ImGui::PushStyleVar(ImGuiStyleVar_FrameBorderSize, 0.0F);
+    // The timeline is hidden by a comparison.
+    const bool timeline = with.state.comparisons.front() == nullptr;
     for (const char* id : {"file.open", "selection.back", "selection.forward", "timeline.fit", "timeline.zoom_out",
                            "timeline.zoom_in"}) {
+      if (!timeline && std::string_view(id).starts_with("timeline.")) continue;
       command_button(with, id, nullptr, true);
       ImGui::SameLine(0, with.px(2));
     }
     ImGui::PopStyleVar();
     ImGui::SameLine(0, with.px(14));
-    ImGui::AlignTextToFramePadding();
-    if (shown != nullptr) draw_document(with, *shown, recording_bar_width(with, recorder) + with.px(10));
+    if (shown != nullptr)
+      tabs_.draw(with, ImGui::GetContentRegionAvail().x - recording_bar_width(with, recorder) - with.px(10));
     draw_recording_bar(with, recorder, progress);
     const ImVec2 at = ImGui::GetWindowPos();
     const ImVec2 size = ImGui::GetWindowSize();

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "app/gui/shell/programs/editor.hpp"
+#include "app/gui/shell/side_files.hpp"
 #include "core/base/files/replacement.hpp"
 #include "core/trace/file/byte_source.hpp"
 
@@ -94,7 +95,7 @@ void file_commands::add(command_registry& commands) {
        .title = "Close",
        .group = "File",
        .keys = {ImGuiMod_Ctrl | ImGuiKey_W},
-       .run = [](auto& at, auto&) { at->home_.confirmation.close(at->home_.session.active()->id); },
+       .run = [](auto& at, auto& with) { at->close(with); },
        .enabled = has_document},
       {.id = "file.cancel_opening",
        .title = "Cancel opening",
@@ -108,6 +109,20 @@ void file_commands::add(command_registry& commands) {
        .keys = {ImGuiMod_Ctrl | ImGuiKey_Q},
        .run = [](auto& at, auto&) { at->home_.confirmation.quit(); }}};
   commands.add(rows, this);
+  comparisons_.add_commands(commands);
+}
+
+void file_commands::open(const std::vector<std::string>& paths) {
+  for (const std::string& each : paths) home_.opener.open(each);
+  if (paths.size() == 2 && !is_saved_view(paths[0]) && !is_saved_view(paths[1]))
+    comparisons_.expect(paths[0], paths[1]);
+}
+
+void file_commands::close(const argument& with) {
+  documents& session = home_.session;
+  if (const auto* which = std::get_if<selection>(&with)) return home_.confirmation.close(which->document);
+  if (const compared_documents* front = session.comparisons.front()) return session.comparisons.close(*front);
+  home_.confirmation.close(session.active()->id);
 }
 
 /// Opens a line of code in the editor. `place`: "FILE:LINE", where FILE may contain colons too.
@@ -127,6 +142,7 @@ void file_commands::save_as(const std::string* path) {
 }
 
 void file_commands::follow() {
+  comparisons_.follow();
   for (const std::string& path : home_.choosers.take_recordings()) home_.opener.open(path);
   if (const auto folder = home_.choosers.take_source_folder()) look_for_sources_in(*folder);
 }

@@ -1,10 +1,12 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "app/gui/shell/commands.hpp"
 #include "app/gui/shell/documents.hpp"
 #include "app/gui/shell/files/close_confirmation.hpp"
+#include "app/gui/shell/files/comparison_opener.hpp"
 #include "app/gui/shell/files/file_choosers.hpp"
 #include "app/gui/shell/files/recording_opener.hpp"
 #include "app/gui/shell/settings.hpp"
@@ -29,6 +31,8 @@ class file_commands {
   explicit file_commands(const home& used) : home_(used) {}
 
   void add(command_registry& commands);
+  /// Opens recordings and saved views. Compares them if they are two recordings.
+  void open(const std::vector<std::string>& paths);
   /// Opens what the user has chosen in the desktop's dialogs. Call once per frame.
   void follow();
 
@@ -39,7 +43,11 @@ class file_commands {
   void save_copy(const std::string& path);
   void look_for_sources_in(const std::string& folder);
 
+  /// Closes the document that `with` names or, without one, the tab in front.
+  void close(const argument& with);
+
   home home_;
+  comparison_opener comparisons_{home_.session, home_.choosers, home_.opener};
 };
 
 }  // namespace sluice::gui

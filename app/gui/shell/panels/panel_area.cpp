@@ -44,7 +44,7 @@ bool panel_area::show_only(std::string_view name) {
 bool panel_area::draw(view_context& with, bool bars_placed, std::string_view copied) {
   const bool ready = with.state.ready();
   draw_base(with, ready, bars_placed);
-  if (!ready || only_ != nullptr) return false;
+  if (!ready || only_ != nullptr || with.state.comparisons.front() != nullptr) return false;
   for (const auto& each : panels_.views())
     if (each->visible) draw_panel(*each, with, copied == each->name());
   layout_.bring_tabs_forward();
@@ -64,7 +64,12 @@ void panel_area::draw_base(view_context& with, bool ready, bool bars_placed) {
   ImGui::Begin("##base", nullptr, ready ? flags : flags & ~ImGuiWindowFlags_NoScrollbar);
   ImGui::PopStyleVar(2);
   layout_.begin_frame();
-  if (ready && only_ != nullptr) {
+  const compared_documents* compared = with.state.comparisons.front();
+  if (compared == nullptr) page_.rest();
+  if (ready && compared != nullptr) {
+    layout_.keep_dock();
+    page_.draw(with, *compared);
+  } else if (ready && only_ != nullptr) {
     ImGui::SetCursorPos({with.px(10), with.px(8)});
     ImGui::BeginChild("only", {viewport->WorkSize.x - with.px(20), viewport->WorkSize.y - with.px(16)});
     only_->draw(with);

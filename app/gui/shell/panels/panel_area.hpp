@@ -5,10 +5,12 @@
 
 #include "app/gui/shell/panels/panel_layout.hpp"
 #include "app/gui/shell/panels/start_screen.hpp"
+#include "app/gui/views/compare/comparison_page.hpp"
 
 namespace sluice::gui {
 
-/// The window below the bars. Shows the docked panels, or one panel alone; the start screen if no document is ready.
+/// The window below the bars. Shows the docked panels, one panel alone, or the comparison in front; the start screen if
+/// no document is ready.
 /// Needs the objects that it gets, which must outlive this object.
 class panel_area {
  public:
@@ -24,6 +26,9 @@ class panel_area {
   bool draw(view_context& with, bool bars_placed, std::string_view copied);
   /// True while the start screen, if it is shown, is not complete.
   [[nodiscard]] bool reading() const { return start_.reading(); }
+  /// True while the comparison, if it is shown, is not complete.
+  [[nodiscard]] bool comparing() const { return page_.waiting(); }
+  [[nodiscard]] const comparison_page& page() const { return page_; }
 
  private:
   void draw_base(view_context& with, bool ready, bool bars_placed);
@@ -32,6 +37,7 @@ class panel_area {
   const panel_set& panels_;
   panel_layout& layout_;
   start_screen start_;
+  comparison_page page_;
   view* only_ = nullptr;  ///< The only panel to show; null: all visible panels.
 };
 

@@ -96,7 +96,7 @@ void compare_view::draw_change(const view_context& with, const open_side& before
     reports[i] = result.value;
   }
   if (reports[0] == nullptr || reports[1] == nullptr) return;
-  if (reports != reports_) change_ = metrics::compare_runs(*reports[0], *reports[1]).text;
+  if (reports != reports_) change_ = metrics::compare_runs(*reports[0], *reports[1]).headline;
   reports_ = std::move(reports);
   ImGui::PushFont(with.fonts.bold, 0);
   ImGui::PushTextWrapPos(0);

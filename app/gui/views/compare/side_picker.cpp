@@ -77,21 +77,6 @@ const document* find_document(const documents& state, document_id id) {
 
 void side_picker::add_commands(const command_home& home) {
   static constexpr command_row<acts_on<side_picker>> rows[] = {
-      {.id = "compare.with",
-       .title = "Compare with another recording...",
-       .group = "Compare",
-       .icon = icon::open,
-       .run =
-           [](auto& at, auto& with) {
-             at.self.opening_from_ = at.state.active()->id;
-             if (const auto* path = std::get_if<std::string>(&with)) {
-               at.commands.invoke("file.open_path", *path);
-             } else {
-               at.commands.invoke("file.open");
-             }
-             at.commands.invoke("compare.open");
-           },
-       .enabled = when_ready},
       {.id = "compare.with_range",
        .title = "Compare with this range",
        .group = "Compare",
@@ -193,20 +178,6 @@ void side_picker::choose_defaults(const view_context& with) {
 
 void side_picker::follow(const view_context& with) {
   if (waits_for_steps()) follow_steps(with);
-  if (opening_from_ != document_id::none) follow_opening(with);
-}
-
-/// Compares with the next document once it is open, and gives up if no document is being opened any more.
-void side_picker::follow_opening(const view_context& with) {
-  const document* active = with.state.active();
-  if (active != nullptr && active->ready() && active->id != opening_from_) {
-    before_ = choose_whole(opening_from_);
-    after_ = choose_whole(active->id);
-    opening_from_ = document_id::none;
-  } else if (!with.state.opening() && (active == nullptr || stop_opening_)) {
-    opening_from_ = document_id::none;
-  }
-  stop_opening_ = opening_from_ != document_id::none && with.state.opening();
 }
 
 /// Once the steps are known, compares the second step with the last. The second, because the first step often differs

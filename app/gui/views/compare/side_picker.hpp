@@ -77,14 +77,10 @@ class side_picker {
   void draw_step_choice(const view_context& with, const document& recording, side_choice& choice);
   /// The steps of the document; null until known.
   [[nodiscard]] const std::vector<index::step>* find_steps(const document& recording);
-  void follow_opening(const view_context& with);
   void follow_steps(const view_context& with);
 
   side_choice before_, after_;
   std::optional<kept_range> kept_;
-  document_id opening_from_ = document_id::none;  ///< When the next document is opened, it is compared with this one;
-                                                  ///< none: no comparison is planned.
-  bool stop_opening_ = false;
   screen_slot<query::report_query> ranks_query_;
   screen_slot<query::compared_side_query> steps_query_;
   document_id steps_wanted_ = document_id::none;  ///< Once the steps of this document are known, two of them are
