@@ -409,6 +409,13 @@ void draw_scales(const view_context& with, const chart_model& model, const chart
       ImGui::GetWindowDrawList()->AddLineH(x, x + wide, right.y + sizes.text + sizes.px(1), with.colours.text);
     x -= sizes.px(10);
   }
+  if (const std::size_t cut = model.cut_off(); applied == value_scale::clipped && cut > 0) {
+    const std::string words = format_some(cut, "bar") + " cut off";
+    const float left = x - sizes.measure(words) - sizes.px(6);
+    ImGui::PushStyleColor(ImGuiCol_Text, with.colours.muted);
+    if (left > ImGui::GetWindowPos().x) ImGui::RenderText({left, right.y}, words.c_str(), nullptr, false);
+    ImGui::PopStyleColor();
+  }
   ImGui::PopFont();
 }
 
