@@ -224,10 +224,9 @@ void memory_map_chart::draw_line_labels(const view_context& with, const map_colo
 }
 
 void memory_map_chart::draw_marks(const view_context& with) const {
-  const selection& chosen_one = with.state.selected();
   for (const query::memory_map::place& each : viewport_.map()->marked) {
-    const bool selected = chosen_one.kind == selection_kind::block && chosen_one.id == trace::raw(each.block);
-    const ImU32 colour = selected ? with.colours.text : each.live ? with.colours.accent : with.colours.failure;
+    const bool selected = with.followed().lights(each.block);
+    const ImU32 colour = selected ? with.colours.text : each.live ? with.colours.accent : with.colours.muted;
     if (selected && !each.live) continue;  // The block was freed; another block may be at this address now.
     outline(with, each, colour);
   }
@@ -261,7 +260,7 @@ void memory_map_chart::outline(const view_context& with, const query::memory_map
 void memory_map_chart::scroll_to_marks(const view_context& with) {
   const selection& chosen_one = with.state.selected();
   for (const query::memory_map::place& each : viewport_.map()->marked) {
-    const bool selected = chosen_one.kind == selection_kind::block && chosen_one.id == trace::raw(each.block);
+    const bool selected = with.followed().lights(each.block);
     if (selected ? revealed_ == chosen_one : step_revealed_ == viewport_.map()->time) continue;
     if (selected) {
       revealed_ = chosen_one;
