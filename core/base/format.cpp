@@ -7,6 +7,7 @@
 #include <span>
 
 #include "core/base/demangle.hpp"
+#include "core/base/signed_text.hpp"
 
 namespace sluice {
 namespace {
@@ -26,7 +27,8 @@ std::string scaled(double value, double step, std::span<const char* const> units
     value /= step;
     ++unit;
   }
-  return (unit == 0 ? fmt::format("{:.0f}", value) : three_digits(value)) + " " + units[unit];
+  const std::string number = unit == 0 ? fmt::format("{:.0f}", value) : three_digits(value);
+  return (value < 0 && is_zero_text(number) ? number.substr(1) : number) + " " + units[unit];
 }
 
 }  // namespace
@@ -55,7 +57,8 @@ std::string format_moment(std::int64_t time) {
 }
 
 std::string format_share(double share) {
-  const double percent = share * 100;
+  if (share < 0) return with_sign(share, format_share(-share));
+  const double percent = std::abs(share) * 100;  // not -0
   if (percent > 0 && percent < 0.05) return "<0.1 %";
   if (percent > 0 && percent < 0.95) return fmt::format("{:.1f} %", percent);
   if (percent > 99.95 && percent < 100) return ">99.9 %";

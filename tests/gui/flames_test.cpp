@@ -57,6 +57,33 @@ TEST(flames, are_found_by_their_ids) {
   EXPECT_EQ(find_node(sample, 77), 0U);
 }
 
+/// A view whose lines are functions with these names.
+query::stack_view name_lines(query::stack_view view, const std::vector<std::string>& names) {
+  for (const std::string& each : names) view.lines.emplace_back().function = each;
+  return view;
+}
+std::vector<symbols::frame_line> make_stack(const std::vector<std::string>& innermost_first) {
+  std::vector<symbols::frame_line> stack;
+  for (const std::string& each : innermost_first) stack.emplace_back().function = each;
+  return stack;
+}
+
+TEST(flames, of_a_stack_are_found_from_callers_from_callees_and_below_groups) {
+  using path = std::vector<std::uint32_t>;
+  const auto callers = name_lines(make_tree({{0, 0, 9}, {1, 1, 9}, {2, 2, 9}, {3, 3, 5}, {3, 4, 4}}),
+                                  {"", "main", "step", "forward", "backward"});
+  EXPECT_EQ(find_stack(callers, make_stack({"backward", "step", "main"})), (path{1, 2, 4}));
+  EXPECT_EQ(find_stack(callers, make_stack({"empty", "backward", "call", "step", "main"})), (path{1, 2, 4}))
+      << "frames that are left out are skipped";
+  EXPECT_EQ(find_stack(callers, make_stack({"other"})), path{});
+  const auto callees =
+      name_lines(make_tree({{0, 0, 9}, {1, 1, 9}, {2, 2, 9}, {3, 3, 9}}), {"", "forward", "step", "main"});
+  EXPECT_EQ(find_stack(callees, make_stack({"forward", "step", "main"})), (path{1, 2, 3}));
+  const auto groups = name_lines(make_tree({{0, 0, 9}, {1, 1, 5}, {2, 2, 5}, {1, 3, 4}, {2, 2, 4}, {3, 4, 4}}),
+                                 {"", "train.py:1", "main", "train.py:2", "step"});
+  EXPECT_EQ(find_stack(groups, make_stack({"step", "main"})), (path{4, 5})) << "the longest path is that of the stack";
+}
+
 TEST(flames, that_match_count_once_when_they_call_themselves) {
   const auto view = make_tree({{0, 0, 100}, {1, 1, 60}, {2, 1, 40}, {1, 2, 30}, {2, 1, 10}});
   EXPECT_DOUBLE_EQ(compute_share(view, {false, true, false}, stack_weight::bytes), 0.7);

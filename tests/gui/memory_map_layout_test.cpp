@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 
 namespace sluice::gui {
@@ -93,9 +94,11 @@ TEST(map_layout, finds_the_line_of_every_byte) {
     layout.assign(map, std::uint64_t{1} << (10 + random() % 12), static_cast<map_order>(random() % 3), {});
     std::int64_t line = 0;
     for (const map_row& row : layout.rows()) {
-      ASSERT_EQ(row.first, line);
+      ASSERT_EQ(row.first, row.indent == 0 ? line : line - 1) << "an indented one shares the line of the one before it";
+      line = row.first;
       for (std::int64_t each = row.first; each < row.first + row.lines; ++each, ++line) {
-        ASSERT_EQ(layout.row_at(each), &row);
+        const auto here = layout.rows_at(each);
+        ASSERT_EQ(std::count_if(here.begin(), here.end(), [&](const map_row& one) { return &one == &row; }), 1);
         if (row.heading) continue;
         const map_piece piece = layout.piece(row, each, map.segments[row.at].bytes);
         ASSERT_LT(piece.begin, piece.end);
@@ -107,6 +110,30 @@ TEST(map_layout, finds_the_line_of_every_byte) {
   }
 }
 
+TEST(map_layout, puts_short_segments_side_by_side) {
+  const auto map =
+      make_map({{0, 8 * kib, 0}, {0, 20 * kib, 0}, {0, 8 * kib, 0}, {0, 70 * kib, 0}, {0, 1, 0}, {1, 1, 0}});
+  map_layout layout;
+  layout.assign(map, 32 * kib, map_order::address, {});
+  EXPECT_EQ(layout.rows_at(1).size(), 2U);
+  EXPECT_EQ(layout.row_of(1)->indent, 8 * kib);
+  EXPECT_EQ(layout.row_of(1)->first, 1);
+  EXPECT_EQ(layout.row_of(2)->first, 2) << "there is no room for it on the first line";
+  EXPECT_EQ(layout.row_of(3)->first, 3) << "a segment of several lines starts a line";
+  EXPECT_EQ(layout.row_of(4)->first, 6) << "and shares none of them";
+  EXPECT_EQ(layout.row_of(5)->first, 8) << "each group starts below its heading";
+  EXPECT_EQ(layout.lines(), 9);
+}
+
+TEST(map_layout, gives_tiny_segments_room_enough_to_be_seen) {
+  const auto map = make_map(std::vector<reported_segment>(20, {0, 1, 0}));
+  map_layout layout;
+  layout.assign(map, 32 * kib, map_order::address, {});
+  EXPECT_EQ(layout.rows_at(1).size(), 16U);
+  EXPECT_EQ(layout.row_of(15)->indent, 30 * kib);
+  EXPECT_EQ(layout.row_of(16)->first, 2);
+}
+
 TEST(map_layout, chooses_lines_that_fill_the_room) {
   const auto one = make_map({{0, 1024 * kib, 0}});
   EXPECT_EQ(fitting_line(one, 1000), shortest_line);
@@ -114,17 +141,27 @@ TEST(map_layout, chooses_lines_that_fill_the_room) {
   EXPECT_EQ(fitting_line(one, 16), 96 * kib) << "one of the lines is for the heading";
   EXPECT_EQ(fitting_line(one, 3), 512 * kib);
   EXPECT_EQ(fitting_line(make_map({{0, 680 * kib, 0}}), 2), 768 * kib) << "one and a half times a power of two";
-  std::vector<reported_segment> many(400, reported_segment{0, 2048 * kib, 0});
+}
+
+TEST(map_layout, shows_all_segments_if_they_fit) {
+  std::vector<reported_segment> many(42, {0, 2048 * kib, 0});
+  for (const std::size_t at : {0, 14, 30, 41}) many[at].bytes = std::uint64_t{32} << 20;
+  const auto map = make_map(many);
+  map_layout layout;
+  layout.assign(map, fitting_line(map, 34), map_order::address, {});
+  EXPECT_LE(layout.lines(), 34);
+  EXPECT_GE(layout.lines(), 17) << "the room is used";
+}
+
+TEST(map_layout, shows_the_largest_segment_if_not_all_fit) {
+  std::vector<reported_segment> many(400, {0, 2048 * kib, 0});
   many[7].bytes = std::uint64_t{1} << 30;
   const auto map = make_map(many);
   map_layout layout;
   layout.assign(map, fitting_line(map, 20), map_order::address, {});
-  EXPECT_EQ(layout.bytes_per_line(), 8192 * kib) << "most segments take a quarter of a line";
-  many[7].bytes = std::uint64_t{1} << 36;
-  const auto one_huge = make_map(many);
-  layout.assign(one_huge, fitting_line(one_huge, 20), map_order::address, {});
-  EXPECT_LE(layout.lines(), 401 * 4) << "large segments take few lines";
-  EXPECT_GT(layout.lines(), 401 * 2);
+  EXPECT_LT(layout.row_of(7)->lines, 20);
+  EXPECT_GT(layout.row_of(7)->lines, 5);
+  EXPECT_LE(layout.lines(), 60);
 }
 
 TEST(map_layout, survives_segments_of_all_bytes) {

@@ -206,6 +206,43 @@ TEST_P(theme_test, copies_look_the_same_as_boxes_and_as_rates) {
     EXPECT_EQ(colours.directions[static_cast<std::size_t>(way)], colours.slice(kind));
 }
 
+/// Hue in degrees and chroma, of CIE LCh.
+std::pair<double, double> hue_and_chroma(ImU32 packed) {
+  const triple colour = lab(packed, eyes[0]);
+  const double degrees = std::atan2(colour[2], colour[1]) * 180 / pi;
+  return {degrees < 0 ? degrees + 360 : degrees, std::hypot(colour[1], colour[2])};
+}
+
+TEST_P(theme_test, blue_is_to_the_device_orange_to_the_host_and_amber_a_warning) {
+  const auto expect_hue = [](ImU32 colour, double low, double high) {
+    EXPECT_GE(hue_and_chroma(colour).first, low);
+    EXPECT_LE(hue_and_chroma(colour).first, high);
+  };
+  expect_hue(colours.slice(query::slice_kind::h2d), 235, 275);
+  expect_hue(colours.slice(query::slice_kind::d2h), 50, 70);
+  expect_hue(colours.warning, 65, 95);
+  expect_hue(colours.failure, 25, 45);
+  expect_hue(colours.good, 140, 170);
+  EXPECT_LT(hue_and_chroma(colours.limit).second, 10) << "a limit belongs to no direction";
+}
+
+TEST(themes_together, give_a_meaning_about_the_same_hue) {
+  const auto compare = [](const std::vector<meaning>& dark, const std::vector<meaning>& light) {
+    for (std::size_t i = 0; i < dark.size(); ++i) {
+      const auto [one, strong] = hue_and_chroma(dark[i].colour);
+      const auto [other, as_strong] = hue_and_chroma(light[i].colour);
+      constexpr double nearly_grey = 15;
+      if (strong < nearly_grey || as_strong < nearly_grey) continue;
+      const double apart = std::abs(one - other);
+      EXPECT_LE(std::min(apart, 360 - apart), 35) << dark[i].name;
+    }
+  };
+  const theme& dark = get_theme(theme_kind::dark);
+  const theme& light = get_theme(theme_kind::light);
+  compare(layers_and_categories(dark), layers_and_categories(light));
+  compare(kernels_and_copies(dark), kernels_and_copies(light));
+}
+
 TEST_P(theme_test, no_two_meanings_share_a_colour) {
   expect_apart(all_meanings(colours), 8, eyes[0], get_name(colours));
 }

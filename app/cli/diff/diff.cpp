@@ -1,5 +1,6 @@
 // sluice diff: compares two recordings, or two ranges of one.
 #include "core/metrics/comparison/diff.hpp"
+#include "core/base/signed_text.hpp"
 
 #include <fmt/format.h>
 
@@ -44,7 +45,7 @@ json to_number(std::int64_t ordinal) { return value_or_null(ordinal >= 0, ordina
 
 std::string make_change(double before, double after) {
   if (before == after) return "same";
-  return (after < before ? "-" : "+") + format_bytes(after < before ? before - after : after - before) +
+  return with_sign(after - before, format_bytes(after < before ? before - after : after - before)) +
          metrics::percent_of_change(before, after);
 }
 

@@ -10,6 +10,7 @@
 #include "core/base/format.hpp"
 #include "core/base/outputs/text_table.hpp"
 #include "core/base/printable.hpp"
+#include "core/base/signed_text.hpp"
 #include "core/base/utf8.hpp"
 #include "core/metrics/base/link_share.hpp"
 
@@ -21,8 +22,8 @@ constexpr const char* nothing = "-";
 std::string bytes_or_dash(std::optional<std::uint64_t> bytes) { return bytes ? format_bytes(*bytes) : nothing; }
 
 std::string change_in_words(std::int64_t change) {
-  const std::string size = format_bytes(std::fabs(static_cast<double>(change)));
-  return change == 0 ? size : (change > 0 ? "+" : "-") + size;
+  const auto by = static_cast<double>(change);
+  return with_sign(by, format_bytes(std::fabs(by)));
 }
 
 /// The first `columns` characters of printable text.

@@ -16,6 +16,7 @@
 #include "core/base/format.hpp"
 #include "core/base/outputs/text_table.hpp"
 #include "core/base/saturating.hpp"
+#include "core/base/signed_text.hpp"
 
 namespace sluice::cli {
 namespace {
@@ -243,10 +244,10 @@ std::string batch_text(const batch_result& result, const std::vector<replay::pol
       break;
   }
   for (const batch_check& each : result.checks)
-    text += fmt::format("  {} (batch size {}): {} reserved, {} {} ({}{})\n", each.path, size_text(each.batch),
+    text += fmt::format("  {} (batch size {}): {} reserved, {} {} ({})\n", each.path, size_text(each.batch),
                         format_bytes(each.recorded), format_bytes(each.foretold),
-                        result.left_out ? "predicted without it" : "by the fit", each.error() < 0 ? "-" : "+",
-                        format_share(std::abs(each.error())));
+                        result.left_out ? "predicted without it" : "by the fit",
+                        with_sign(each.error(), format_share(std::abs(each.error()))));
   text += "\n";
   text_table table("lrr");
   table.row({"category", "peak live", "predicted"});

@@ -118,7 +118,8 @@ view_context application::context() {
           .tables = saver_.tables(),
           .scale = appearance_.scale(),
           .hovered_time = panels_.hovered_time(),
-          .tips = !tips_hidden_};
+          .tips = !tips_hidden_,
+          .item = &selection_.item()};
 }
 
 std::string application::title() const {

@@ -99,6 +99,7 @@ bool selection_commands::can_clear() const {
 }
 
 void selection_commands::follow() {
+  item_.follow(session_);
   if (!revealing_) return;
   document* shown = session_.active();
   const selection chosen = session_.selected();

@@ -3,6 +3,7 @@
 #include "app/gui/shell/commands.hpp"
 #include "app/gui/shell/dialogs/overlays.hpp"
 #include "app/gui/shell/documents.hpp"
+#include "app/gui/shell/followed_item.hpp"
 #include "app/gui/shell/panels/panel_focus.hpp"
 #include "app/gui/shell/panels/panel_set.hpp"
 #include "app/gui/shell/screen_text.hpp"
@@ -21,8 +22,12 @@ class selection_commands {
   void follow();
   /// True until `follow` has moved the view.
   [[nodiscard]] bool revealing() const { return revealing_; }
-  /// Discards the query's result. Call when another document becomes active.
-  void reset() { reveal_query_ = {}; }
+  /// Discards the results of queries. Call when another document becomes active.
+  void reset() {
+    reveal_query_ = {};
+    item_.reset();
+  }
+  [[nodiscard]] const followed_item& item() const { return item_; }
 
  private:
   /// Closes what is topmost, or cancels a view's work, or clears the selection.
@@ -33,6 +38,7 @@ class selection_commands {
   const panel_set& panels_;
   const panel_focus& focus_;
   overlays& overlays_;
+  followed_item item_;
   screen_slot<query::details_query> reveal_query_;
   bool revealing_ = false;
   bool reveal_is_step_ = true;  ///< True: going back undoes only the move. False: going back also undoes the selection

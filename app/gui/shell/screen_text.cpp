@@ -1,6 +1,7 @@
 #include "app/gui/shell/screen_text.hpp"
 
 #include "core/base/printable.hpp"
+#include "core/query/types/block_uses.hpp"
 #include "core/query/types/comparison.hpp"
 #include "core/query/types/durations.hpp"
 #include "core/query/types/generations.hpp"
@@ -138,6 +139,11 @@ void get_texts(Result& result, Visit&& visit) {
                        }) {
     for (auto& each : result.processes) visit(each.label);
     for (auto& each : result.metrics) visit(each.label);
+  } else if constexpr (requires {
+                         result.kernels_known;
+                         result.uses;
+                       }) {
+    for (auto& each : result.uses) visit(each.name), visit(each.line), visit(each.stream);
   } else if constexpr (requires { result.begin()->severity; }) {
     for (auto& each : result) visit(each.text);
   } else {
@@ -196,6 +202,7 @@ SLUICE_FOR_SCREEN(generations_query)
 SLUICE_FOR_SCREEN(holes_query)
 SLUICE_FOR_SCREEN(durations_query)
 SLUICE_FOR_SCREEN(step_statistics_query)
+SLUICE_FOR_SCREEN(block_uses_query)
 #undef SLUICE_FOR_SCREEN
 
 }  // namespace sluice::gui

@@ -322,7 +322,7 @@ void blocks_view::draw_table(const view_context& with, const query::block_table&
     descending_ = descending;
   };
   model.key = [&](std::size_t row) { return trace::raw(table.rows[row].block); };
-  model.chosen = [&](std::size_t row) { return with.state.selected() == select_block(with, table.rows[row].block); };
+  model.chosen = [&](std::size_t row) { return with.followed().lights(table.rows[row].block); };
   model.click = [&](std::size_t row, std::size_t) {
     with.commands.invoke("selection.set", select_block(with, table.rows[row].block));
   };
@@ -337,7 +337,8 @@ void blocks_view::draw_table(const view_context& with, const query::block_table&
                                           .height = footer ? -ImGui::GetTextLineHeightWithSpacing() : 0,
                                           .shares_width = true,
                                           .adjustable = true,
-                                          .least_width = with.px(min_width)});
+                                          .least_width = with.px(min_width),
+                                          .follows_selection = true});
   for (const std::size_t row : drawn.visible) on_screen_.push_back(table.rows[row].block);
 }
 

@@ -3,6 +3,7 @@
 #include "app/gui/views/parts/panel_parts.hpp"
 #include "app/gui/views/parts/view_tables.hpp"
 #include "app/gui/views/parts/widgets.hpp"
+#include "app/gui/views/uses_table.hpp"
 #include "app/gui/views/views.hpp"
 #include "app/gui/window/format.hpp"
 
@@ -64,6 +65,7 @@ class details_view final : public view {
       draw_row(with, each, column);
       ImGui::PopID();
     }
+    if (chosen.kind == selection_kind::block) draw_uses(with);
     if (!found.stack.empty()) {
       heading(with, "Stack");
       stack_lines(with, found.stack, &tables_);
@@ -85,7 +87,25 @@ class details_view final : public view {
     to_event ? show_event(with, each.link) : show_block(with, each.block);
   }
 
+  /// Lists the kernels and copies that used the selected block.
+  void draw_uses(const view_context& with) {
+    const query::block_use_list* uses = with.followed().uses();
+    heading(with, "Uses");
+    if (uses == nullptr) return remark(with, "Reading the uses.");
+    if (!uses->uses.empty()) {
+      table_of<query::block_use> table = make_table_of_uses(*uses, with.colours);
+      table.leads_to([&](const auto& each) {
+        return row_target{.shows = make_event_selection(with, each.event), .range = get_time(each)};
+      });
+      table.on_click([&](const auto& each) { show_event(with, each.event); });
+      table.tip = "Click to go there.";
+      uses_.draw(with, table, {.drops_columns = true});
+    }
+    for (const std::string& each : describe(*uses)) remark(with, each);
+  }
+
   screen_slot<query::details_query> query_;
+  view_tables uses_;
   view_tables tables_;
 };
 

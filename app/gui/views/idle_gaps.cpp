@@ -253,14 +253,14 @@ class idle_gaps_view final : public view {
       if (!each.host.place.empty()) target.line = each.host.line;
       return target;
     });
-    table.choose([&](const auto& each) { return chosen_ == each.gap.span; });
+    table.choose([&](const auto& each) { return chosen_ == each.gap.span || with.followed().lights(each.gap.after); });
     table.on_click([&](const auto& each) {
       chosen_ = each.gap.span;
       with.commands.invoke("selection.set", make_event_selection(with, each.gap.after));
       show_range(with, each.gap.span);
     });
     table.explain([&](const auto& each) { draw_gap_tip(with, each); });
-    tables_.draw(with, table);
+    tables_.draw(with, table, {.follows_selection = true});
   }
 
   /// Draws the stacks of the chosen gap: what the host did in it, and the call that ended it.

@@ -29,6 +29,7 @@ struct compared_rank {
   std::optional<double> idle{};  ///< Share of the time between the device's first and last work in which the device was
                                  ///< idle.
   double outlying = 0;           ///< The largest relative difference from the median of the others.
+  const char* how = "";          ///< In what the rank differs most: "slow", "more memory", ...
 };
 
 /// A row of the maps: one of the devices of a rank.
@@ -128,19 +129,25 @@ class ranks_view final : public view {
   /// an outlier, because it is not known which one is normal.
   void judge(const metrics::report& whole_report, std::size_t at) {
     compared_rank& subject = ranks_[at];
-    const auto differs = [&](auto&& value) {
+    const auto differs = [&](const char* more, const char* less, auto&& value) {
       const auto mine = static_cast<double>(value(subject));
       const auto usual = static_cast<double>(median_of_others(ranks_, at, value));
-      if (usual > 0 && (ranks_.size() > 2 || mine > usual))
-        subject.outlying = std::max(subject.outlying, std::abs(mine - usual) / usual);
+      if (!(usual > 0) || (ranks_.size() <= 2 && mine <= usual)) return;
+      const double by = std::abs(mine - usual) / usual;
+      if (by <= subject.outlying) return;
+      subject.outlying = by;
+      subject.how = mine > usual ? more : less;
     };
-    differs([&](const compared_rank& each) { return whole_report.waste.ranks[each.place].peak; });
-    differs([&](const compared_rank& each) { return whole_report.waste.ranks[each.place].median_step; });
-    differs([&](const compared_rank& each) {
+    differs("slow", "fast",
+            [&](const compared_rank& each) { return whole_report.waste.ranks[each.place].median_step; });
+    differs("slow", "waits", [&](const compared_rank& each) {
       const rank_metrics& rank = whole_report.waste.ranks[each.place];
       return std::max<time_ns>(whole_report.whole.active.length() - (rank.waiting - rank.waiting_rarely), 0);
     });
-    if (subject.idle) differs([](const compared_rank& each) { return 1 - each.idle.value_or(1); });
+    differs("more memory", "less memory",
+            [&](const compared_rank& each) { return whole_report.waste.ranks[each.place].peak; });
+    if (subject.idle)
+      differs("busy GPU", "idle GPU", [](const compared_rank& each) { return 1 - each.idle.value_or(1); });
   }
 
   // --- the table ----------------------------------------------------------------------------------------------------
@@ -168,8 +175,11 @@ class ranks_view final : public view {
     table_of<compared_rank> table("Ranks", ranks_);
     table.text("rank", "rank", [&](const auto& each) {
       const std::string number = std::to_string(get_metrics(each).rank);
-      return table_cell::words("Rank " + number + ",  " + get_device(each), number)
-          .in(each.outlying >= outlying ? tone::warning : tone::plain);
+      const bool stands_out = each.outlying >= outlying;
+      return table_cell::words(
+                 "Rank " + number + ",  " + get_device(each) + (stands_out ? std::string(",  ") + each.how : ""),
+                 number)
+          .in(stands_out ? tone::warning : tone::plain);
     });
     table.bytes("peak", "peak_bytes", [&](const auto& each) { return get_metrics(each).peak; });
     table.moment("at", "peak_time_ns",
@@ -347,11 +357,14 @@ class ranks_view final : public view {
   };
 
   /// A row for each strip, in which strong colours mean high values: the higher a value, the more its colour contrasts
-  /// with the background of the theme.
+  /// with the background of the theme. Ranks that stand out have their own colour, and a word beside their name.
   chart_model make_map(const rank_map& map, const query::rank_rows& rows, const theme& colours) const {
     chart_model model;
     model.x = make_time_axis(rows.range);
-    model.y = make_item_axis(rows.rows.size(), [this](std::int64_t item) { return strip_at(item).name; });
+    model.y = make_item_axis(rows.rows.size(), [this](std::int64_t item) {
+      const compared_rank& rank = ranks_[strip_at(item).rank];
+      return strip_at(item).name + (rank.outlying >= outlying ? std::string(", ") + rank.how : std::string());
+    });
     model.y.stands_out = [this](std::int64_t item) { return ranks_[strip_at(item).rank].outlying >= outlying; };
     model.downward = true;
     model.crosshair = true;
@@ -360,6 +373,8 @@ class ranks_view final : public view {
     fields.parted = true;
     for (std::size_t row = 0; row < rows.rows.size(); ++row) {
       const std::size_t parts = rows.rows[row].memory.size();
+      const bool stands_out = ranks_[strips_[row].rank].outlying >= outlying;
+      const ImU32 strong = stands_out ? colours.warning : map.colour;
       const auto place = [&](std::size_t part) {
         return model.x.high * static_cast<double>(part) / static_cast<double>(parts);
       };
@@ -370,7 +385,7 @@ class ranks_view final : public view {
                                    .end = place(part + 1),
                                    .low = static_cast<double>(row),
                                    .high = static_cast<double>(row + 1),
-                                   .colour = mix(map.colour, colours.background, 0.94F - 0.94F * shade),
+                                   .colour = mix(strong, colours.background, 0.94F - 0.94F * shade),
                                    .item = static_cast<std::uint32_t>(row)});
       }
     }

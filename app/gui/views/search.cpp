@@ -214,7 +214,7 @@ void search_view::draw_table(const view_context& with, const query::search_resul
   table.click = [&](std::size_t row, std::size_t column) {
     show_event(with, (column == longest_column ? found.names[row].longest : found.names[row].first).event);
   };
-  tables_.draw(with, table, {.scrolls = true, .shares_width = true, .adjustable = true});
+  tables_.draw(with, table, {.scrolls = true, .shares_width = true, .adjustable = true, .follows_selection = true});
 }
 
 }  // namespace sluice::gui

@@ -11,6 +11,7 @@
 #include "app/gui/views/views.hpp"
 #include "app/gui/views/what_if_replay.hpp"
 #include "app/gui/window/format.hpp"
+#include "core/base/signed_text.hpp"
 
 namespace sluice::gui {
 namespace {
@@ -180,8 +181,8 @@ class what_if_view final : public view {
 
   static std::string against(std::uint64_t bytes, std::uint64_t native) {
     if (bytes == native) return "unchanged";
-    const std::uint64_t by = bytes > native ? bytes - native : native - bytes;
-    return (bytes > native ? "+" : "-") + format_bytes(by);
+    const double by = static_cast<double>(bytes) - static_cast<double>(native);
+    return with_sign(by, format_bytes(std::fabs(by)));
   }
 
   void draw_chart(const view_context& with, const query::what_if_curves& curves, const replayed_allocator& allocator,

@@ -31,7 +31,7 @@ theme make_dark() {
   t.warning = rgb(0xB59413);
   t.failure = rgb(0xFF6545);
   t.good = rgb(0x23B67B);
-  t.limit = rgb(0xFD7527);
+  t.limit = rgb(0xE3E7EC);  // without a hue, as a limit belongs to no direction
   t.slices = {rgb(0x598A68), rgb(0x33C3FF), rgb(0xFE8F23), rgb(0xA86DAE), rgb(0xD5480A),
               rgb(0xBBB39C), rgb(0xAAB96C), rgb(0xB171FE), rgb(0xA9B2C5), rgb(0xA4918B),
               rgb(0xA39BCA), rgb(0xBA8A4C), rgb(0xE3E7EC), rgb(0x46A8A4), rgb(0x3A434F)};
@@ -71,14 +71,14 @@ theme make_light() {
   t.warning = rgb(0x714200);
   t.failure = rgb(0xD5161F);
   t.good = rgb(0x067E3D);
-  t.limit = rgb(0xFF3A06);
-  t.slices = {rgb(0x13635B), rgb(0x288EDB), rgb(0xA97C04), rgb(0x87319B), rgb(0x7E2A25),
+  t.limit = rgb(0x1D232A);
+  t.slices = {rgb(0x13635B), rgb(0x288EDB), rgb(0xD86C00), rgb(0x87319B), rgb(0x7E2A25),
               rgb(0x858569), rgb(0x6F5800), rgb(0x305AF2), rgb(0x534F6F), rgb(0x607568),
               rgb(0x7979A5), rgb(0xA55C39), rgb(0x39424C), rgb(0x3A8181), rgb(0xDCE1E6)};
   t.memory = {rgb(0x5D6275), rgb(0x5E8AFF), rgb(0x785FC3), rgb(0xAA702C), rgb(0x546140),
               rgb(0x597D8E), rgb(0x8A929B), rgb(0x7D7771), rgb(0x6277A6)};
   t.layers = {rgb(0x5E8AFF), rgb(0x1F433C), rgb(0x7E9874), rgb(0x512E72)};
-  t.directions = {rgb(0x534F6F), rgb(0x288EDB), rgb(0xA97C04), rgb(0x87319B), rgb(0x7E2A25), rgb(0x858569)};
+  t.directions = {rgb(0x534F6F), rgb(0x288EDB), rgb(0xD86C00), rgb(0x87319B), rgb(0x7E2A25), rgb(0x858569)};
   // none, weight, gradient, optimizer state, activation, input, workspace
   t.categories = {rgb(0x5D6275), rgb(0xAE7EA5), rgb(0x8C5C0E), rgb(0x793DD7),
                   rgb(0x2D7358), rgb(0x929613), rgb(0x692303)};
@@ -253,6 +253,8 @@ void apply_style(const theme& colours, float scale) {
   style.AntiAliasedFill = false;
   style.ScaleAllSizes(scale);
   style.FontScaleDpi = scale;
+  // Names of panels stay readable; tabs that do not fit are reached by the arrows beside them.
+  style.TabMinWidthShrink = FLT_MAX;
 
   ImVec4* c = style.Colors;
   const ImVec4 none(0, 0, 0, 0);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <iterator>
 #include <map>
 #include <set>
@@ -13,6 +14,7 @@
 #include "core/base/cancel.hpp"
 #include "core/base/format.hpp"
 #include "core/base/recorded_path.hpp"
+#include "core/base/signed_text.hpp"
 #include "core/index/event_store.hpp"
 #include "core/metrics/comparison/line_moves.hpp"
 #include "core/symbols/attribution.hpp"
@@ -235,7 +237,8 @@ std::string text_to_match(const symbols::frame_line& line) {
 std::string percent_of_change(double before, double after) {
   constexpr double most = 100;
   if (before <= 0 || after > most * before) return {};
-  return fmt::format(" ({:+.0f} %)", (after - before) / before * 100);
+  const double percent = (after - before) / before * 100;
+  return fmt::format(" ({})", with_sign(percent, fmt::format("{:.0f} %", std::abs(percent))));
 }
 
 std::string describe_idle_change(const idle_change& change) {

@@ -1,11 +1,13 @@
 #include "core/metrics/comparison/idle_changes.hpp"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <map>
 #include <tuple>
 
 #include "core/base/format.hpp"
+#include "core/base/signed_text.hpp"
 #include "core/metrics/comparison/diff.hpp"
 #include "core/metrics/comparison/line_moves.hpp"
 #include "core/metrics/host_causes/describe.hpp"
@@ -108,7 +110,7 @@ std::string describe_cause_and_line(const idle_cause_change& change) {
 
 std::string format_time_change(time_ns before, time_ns after) {
   if (before == after) return "same";
-  return (after < before ? "-" : "+") + format_time(std::abs(after - before));
+  return with_sign(static_cast<double>(after - before), format_time(std::abs(after - before)));
 }
 
 }  // namespace sluice::metrics

@@ -194,6 +194,12 @@ std::optional<result<idle_lanes>> find_directly(const idle_lanes_query& query, c
   return idle_lanes{query.range, {}, {}, true};
 }
 
+/// Reads the file itself, so that memory does not hold the sections of the block's lifetime.
+std::optional<result<block_use_list>> find_directly(const block_uses_query& query, const sources& source) {
+  if (!has_sections(source)) return std::nullopt;
+  return result_to(query, source);
+}
+
 /// Searches section by section for a step. Thus memory holds no more sections than their cache keeps.
 std::optional<result<memory_step>> find_directly(const memory_step_query& query, const sources& source) {
   if (!has_sections(source)) return std::nullopt;

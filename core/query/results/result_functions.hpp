@@ -5,6 +5,7 @@
 #include <string>
 
 #include "core/query/sources/sources.hpp"
+#include "core/query/types/block_uses.hpp"
 #include "core/query/types/comparison.hpp"
 #include "core/query/types/durations.hpp"
 #include "core/query/types/generations.hpp"
@@ -51,6 +52,8 @@ namespace sluice::query {
 [[nodiscard]] result<hole_curve> result_to(const holes_query& query, const sources& source);
 [[nodiscard]] result<duration_histogram> result_to(const durations_query& query, const sources& source);
 [[nodiscard]] result<step_statistics> result_to(const step_statistics_query& query, const sources& source);
+/// Reads the rows from the file. Uses the index only to find their chunks.
+[[nodiscard]] result<block_use_list> result_to(const block_uses_query& query, const sources& source);
 
 /// Applies X to every type of query.
 #define SLUICE_FOR_EACH_QUERY(X) \
@@ -79,7 +82,8 @@ namespace sluice::query {
   X(generations_query)           \
   X(holes_query)                 \
   X(durations_query)             \
-  X(step_statistics_query)
+  X(step_statistics_query)       \
+  X(block_uses_query)
 
 /// True for queries of the timeline, whose results are computed from bins.
 template <class Query>

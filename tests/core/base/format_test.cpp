@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "core/base/signed_text.hpp"
+
 namespace sluice {
 namespace {
 
@@ -33,6 +35,23 @@ TEST(format, shows_lengths_and_points_of_time) {
   EXPECT_EQ(format_moment(18'130'000), "18.130 ms");
   EXPECT_EQ(format_moment(2'314'159'265), "2.314159 s");
   EXPECT_EQ(format_moment(-5'000'000), "-5.000 ms");
+}
+
+TEST(format, never_shows_a_negative_zero) {
+  EXPECT_EQ(format_share(-0.0), "0 %");
+  EXPECT_EQ(format_bytes(-0.2), "0 B");
+  EXPECT_EQ(format_rate(-0.0), "0 B/s");
+  EXPECT_EQ(format_share(-0.25), "-25 %");
+  EXPECT_EQ(format_share(-0.00001), "<0.1 %");
+}
+
+TEST(signed_text, has_the_sign_of_the_difference_unless_it_is_rounded_to_zero) {
+  EXPECT_EQ(with_sign(0.12, "12 %"), "+12 %");
+  EXPECT_EQ(with_sign(-3, "3.00 MiB"), "-3.00 MiB");
+  EXPECT_EQ(with_sign(-0.001, "0 %"), "0 %");
+  EXPECT_EQ(with_sign(-0.001, "0.0"), "0.0");
+  EXPECT_EQ(with_sign(-0.0001, "<0.1 %"), "<0.1 %");
+  EXPECT_EQ(with_sign(0, "0 %"), "0 %");
 }
 
 TEST(format, never_rounds_a_share_to_nothing_or_to_all) {

@@ -51,13 +51,19 @@ TEST(chart_scale, cuts_off_nothing_where_no_bar_is_far_higher_than_the_others) {
   EXPECT_EQ(model.cut_off(), 0U);
 }
 
-TEST(chart_scale, cuts_off_at_most_one_bar_in_twenty) {
-  std::vector<double> heights(40, 1.0);
+TEST(chart_scale, cuts_off_all_slow_first_steps) {
+  EXPECT_EQ(clip_above({368, 90, 40, 6, 7, 8, 6, 7, 6, 8, 7, 6}), 10);
+}
+
+TEST(chart_scale, cuts_off_what_is_above_four_times_the_median_but_at_most_a_quarter) {
+  std::vector<double> heights(8, 1.0);
+  heights[0] = 4;
+  EXPECT_EQ(clip_above(heights), 4) << "no more than four times the median";
   heights[0] = 100;
   heights[7] = 50;
   EXPECT_EQ(clip_above(heights), 1.25);
-  heights[9] = 60;
-  EXPECT_EQ(clip_above(heights), 100) << "three of forty are no exceptions";
+  heights[3] = 60;
+  EXPECT_EQ(clip_above(heights), 100) << "three of eight are no exceptions";
 }
 
 TEST(chart_scale, of_a_few_bars_shows_all_of_them) {

@@ -71,19 +71,17 @@ const char* get_name(value_scale scale) {
 }
 
 double clip_above(std::vector<double> values) {
+  constexpr std::size_t min_values = 4;
+  constexpr double far_higher = 4;      // times the median
+  constexpr double space_above = 1.25;  // A bar that is cut off still is visibly higher than the others.
   std::erase_if(values, [](double value) { return !(value > 0) || !std::isfinite(value); });
   if (values.empty()) return 0;
-  const std::size_t most_cut = std::max<std::size_t>(1, values.size() / 20);
-  const std::size_t ranked = std::min(values.size(), most_cut + 1);
-  std::partial_sort(values.begin(), values.begin() + static_cast<std::ptrdiff_t>(ranked), values.end(),
-                    std::greater<>());
-  constexpr std::size_t min_values = 4;
-  constexpr double far_higher = 3;
-  constexpr double space_above = 1.25;  // A bar that is cut off still is visibly higher than the others.
-  if (values.size() >= min_values)
-    for (std::size_t cut = ranked - 1; cut > 0; --cut)
-      if (values[cut - 1] > far_higher * values[cut]) return values[cut] * space_above;
-  return values.front();
+  std::sort(values.begin(), values.end());
+  const double limit = values[(values.size() - 1) / 2] * far_higher;
+  const auto above = std::upper_bound(values.begin(), values.end(), limit);
+  const auto cut = static_cast<std::size_t>(values.end() - above);
+  if (values.size() < min_values || cut == 0 || cut > values.size() / 4) return values.back();
+  return *std::prev(above) * space_above;
 }
 
 value_scale chart_model::fit(value_scale wanted) {

@@ -166,8 +166,8 @@ struct chart_model {
   [[nodiscard]] std::size_t cut_off() const;
 };
 
-/// The end of an axis for `values` of which a few are far higher than the others: at most one in twenty, or one, more
-/// than three times as high. If there are none, the highest value. O(values).
+/// The end of an axis for `values` of which a few are far higher than the others: at most a quarter is above four times
+/// the median. If there are none, or more, the highest value. O(values * log values).
 [[nodiscard]] double clip_above(std::vector<double> values);
 
 /// Adds to `points` what has the same height as its neighbour by making that wider, so that fewer boxes are drawn.

@@ -251,14 +251,25 @@ class chart_drawing {
     list_.AddRectFilled({at_.area.min.x, y - half},
                         {at_.area.max.x, y - half + std::max(1.0F, sizes_.px(mark.thickness))}, mark.colour);
     if (mark.label.empty()) return;
-    // Above the line or, if there is no space or another label, below it.
+    // Above the line or, if there is no space, a dot or another label, below it; at the left end or at the right one.
     const float wide = sizes_.measure(mark.label);
-    for (const float top : {y - sizes_.text - sizes_.px(3), y + sizes_.px(3)}) {
-      const draw::rectangle place{{at_.area.min.x + sizes_.px(6), top},
-                                  {at_.area.min.x + sizes_.px(6) + wide, top + sizes_.text}};
-      if (place.min.y < at_.area.min.y || place.max.y > at_.area.max.y || !take(place)) continue;
-      return write(place.min, mark.label, mark.colour);
-    }
+    for (const float left : {at_.area.min.x + sizes_.px(6), at_.area.max.x - sizes_.px(6) - wide})
+      for (const float top : {y - sizes_.text - sizes_.px(3), y + sizes_.px(3)}) {
+        const draw::rectangle place{{left, top}, {left + wide, top + sizes_.text}};
+        if (place.min.y < at_.area.min.y || place.max.y > at_.area.max.y || holds_dot(place) || !take(place)) continue;
+        return write(place.min, mark.label, mark.colour);
+      }
+  }
+
+  [[nodiscard]] bool holds_dot(const draw::rectangle& place) const {
+    const float air = sizes_.px(4);
+    return std::any_of(model_.series.begin(), model_.series.end(), [&](const chart_series& of) {
+      return of.look == series_look::dots && std::any_of(of.points.begin(), of.points.end(), [&](const auto& each) {
+               const float x = at_.to_x(each.begin), dot = at_.to_y(each.high);
+               return x > place.min.x - air && x < place.max.x + air && dot > place.min.y - air &&
+                      dot < place.max.y + air;
+             });
+    });
   }
 
   void draw_moment(const chart_mark& mark) {
@@ -408,6 +419,13 @@ void draw_scales(const view_context& with, const chart_model& model, const chart
     if (each == applied)
       ImGui::GetWindowDrawList()->AddLineH(x, x + wide, right.y + sizes.text + sizes.px(1), with.colours.text);
     x -= sizes.px(10);
+  }
+  if (const std::size_t cut = model.cut_off(); applied == value_scale::clipped && cut > 0) {
+    const std::string words = format_some(cut, "bar") + " cut off";
+    const float left = x - sizes.measure(words) - sizes.px(6);
+    ImGui::PushStyleColor(ImGuiCol_Text, with.colours.muted);
+    if (left > ImGui::GetWindowPos().x) ImGui::RenderText({left, right.y}, words.c_str(), nullptr, false);
+    ImGui::PopStyleColor();
   }
   ImGui::PopFont();
 }

@@ -7,6 +7,7 @@
 #include "app/gui/views/parts/item_menu.hpp"
 #include "app/gui/views/parts/widgets.hpp"
 #include "app/gui/window/format.hpp"
+#include "core/base/signed_text.hpp"
 #include "imgui_internal.h"
 
 namespace sluice::gui {
@@ -28,7 +29,7 @@ const symbols::frame_line& get_line(const metrics::difference_tree& tree, std::u
 
 std::string change_words(double before, double after, const std::string& amount) {
   if (before == after) return "unchanged";
-  const std::string by = (after > before ? "+" : "-") + amount;
+  const std::string by = with_sign(after - before, amount);
   if (before <= 0) return by + " (new)";
   if (after <= 0) return by + " (gone)";
   return by + metrics::percent_of_change(before, after);

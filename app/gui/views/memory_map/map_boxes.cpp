@@ -28,8 +28,8 @@ void map_boxes::upload(const view_context& with, const map_viewport& viewport, c
   holes_.clear();
   blocks_.clear();
   for (std::int64_t line = viewport.first(); line < viewport.end(); ++line) {
-    const map_row& row = *viewport.layout().row_at(line);
-    if (!row.heading) add_line(with, viewport, colours, row, line);
+    for (const map_row& row : viewport.layout().rows_at(line))
+      if (!row.heading) add_line(with, viewport, colours, row, line);
   }
   // Draw the holes first, so that blocks narrower than a pixel remain visible.
   holes_.insert(holes_.end(), blocks_.begin(), blocks_.end());
@@ -46,12 +46,12 @@ void map_boxes::add_line(const view_context& with, const map_viewport& viewport,
   // The rows of one segment are close together; segments are further apart.
   const float gap = with.px(line + 1 == row.first + row.lines ? 4 : 1) / viewport.line_height();
   const float high = static_cast<float>(viewport.fits() + 1 - (line - viewport.first()));
+  const auto to_x = [&, scale = static_cast<double>(across) / static_cast<double>(bytes_per_line)](std::uint64_t at) {
+    return static_cast<float>(static_cast<double>(row.indent + (at - begin)) * scale);
+  };
   const auto put = [&](std::vector<draw::box>& into, std::uint64_t start, std::uint64_t stop, ImU32 colour,
                        std::uint32_t style) {
-    const double scale = static_cast<double>(across) / static_cast<double>(bytes_per_line);
-    into.push_back({static_cast<float>(static_cast<double>(start - begin) * scale),
-                    static_cast<float>(static_cast<double>(stop - begin) * scale), high - 1 + gap, high, colour,
-                    style});
+    into.push_back({to_x(start), to_x(stop), high - 1 + gap, high, colour, style});
   };
   // Join adjacent blocks that are thinner than two pixels and look about the same, because with a million blocks one
   // box for each would take most of a frame.
@@ -74,8 +74,7 @@ void map_boxes::add_line(const view_context& with, const map_viewport& viewport,
     const bool goes_on = thin && last.end != 0 && last.colour == colour && std::fabs(last.share - share) < same_share &&
                          start - std::min(start, last.end) <= pixel / 2;
     if (goes_on) {
-      blocks_.back().end = static_cast<float>(static_cast<double>(stop - begin) * static_cast<double>(across) /
-                                              static_cast<double>(bytes_per_line));
+      blocks_.back().end = to_x(stop);
       last.end = stop;
     } else {
       if (start > reached) put(holes_, reached, start, with.colours.pool_free, 0);

@@ -124,7 +124,9 @@ std::optional<ImVec2> map_viewport::find_byte(trace::block_id segment, std::uint
   if (found == nullptr || address < found->address) return std::nullopt;
   const auto line = find_line(*found, address);
   if (!line || *line < first_ || *line >= first_ + fits_) return std::nullopt;
-  return ImVec2(to_x((address - found->address) % layout_.bytes_per_line()) + 1, to_y(*line) + line_height_ * 0.5F);
+  const map_row& row = *layout_.row_of(static_cast<std::size_t>(found - map_->segments.data()));
+  const std::uint64_t offset = row.indent + (address - found->address) % layout_.bytes_per_line();
+  return ImVec2(to_x(offset) + 1, to_y(*line) + line_height_ * 0.5F);
 }
 
 void map_viewport::scroll_to(const query::memory_map::place& block) {
@@ -137,14 +139,15 @@ void map_viewport::scroll_to(const query::memory_map::place& block) {
 std::optional<map_spot> map_viewport::spot_at(ImVec2 mouse) const {
   if (mouse.y < area_.min.y || mouse.y >= area_.max.y) return std::nullopt;
   const std::int64_t line = first_ + static_cast<std::int64_t>((mouse.y - area_.min.y) / line_height_);
-  const map_row* row = layout_.row_at(line);
-  if (row == nullptr || row->heading) return std::nullopt;
-  const query::address_segment& segment = map_->segments[row->at];
-  if (mouse.x < area_.min.x) return map_spot{&segment};
-  const map_piece on_line = layout_.piece(*row, line, segment.bytes);
+  const auto rows = layout_.rows_at(line);
+  if (rows.empty() || rows.front().heading) return std::nullopt;
+  if (mouse.x < area_.min.x) return map_spot{&map_->segments[rows.front().at]};
   const double share = static_cast<double>(mouse.x - area_.min.x) / static_cast<double>(area_.width());
-  const std::uint64_t offset =
-      on_line.begin + saturating_cast<std::uint64_t>(share * static_cast<double>(layout_.bytes_per_line()));
+  const auto across = saturating_cast<std::uint64_t>(share * static_cast<double>(layout_.bytes_per_line()));
+  const auto row = std::find_if(rows.rbegin(), rows.rend(), [=](const map_row& each) { return each.indent <= across; });
+  const query::address_segment& segment = map_->segments[row->at];
+  const map_piece on_line = layout_.piece(*row, line, segment.bytes);
+  const std::uint64_t offset = on_line.begin + (across - row->indent);
   if (offset >= on_line.end) return std::nullopt;
   return find_item(segment, segment.address + offset);
 }

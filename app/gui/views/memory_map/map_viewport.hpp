@@ -70,8 +70,12 @@ class map_viewport {
   [[nodiscard]] std::int64_t end() const;
   [[nodiscard]] section visible() const;
 
-  /// The horizontal position of an offset in a row.
+  /// The horizontal position of an offset in a line.
   [[nodiscard]] float to_x(std::uint64_t offset) const;
+  /// The horizontal position of an address of a segment on one of the segment's lines, which shows `on_line`.
+  [[nodiscard]] float to_x(const map_row& row, const map_piece& on_line, std::uint64_t offset) const {
+    return to_x(row.indent + (offset - on_line.begin));
+  }
   /// The upper edge of a row.
   [[nodiscard]] float to_y(std::int64_t line) const {
     return area_.min.y + line_height_ * static_cast<float>(line - first_);

@@ -111,8 +111,8 @@ query::memory_map_query memory_map_view::query(const view_context& with) const {
   if (viewport.line_bytes() != 0)
     wanted.pixel = std::bit_floor(std::max<std::uint64_t>(
         1, static_cast<std::uint64_t>(static_cast<double>(viewport.line_bytes()) / static_cast<double>(width))));
-  const selection& chosen_one = with.state.selected();
-  if (chosen_one.kind == selection_kind::block) wanted.marks.push_back(static_cast<trace::block_id>(chosen_one.id));
+  const auto lit = with.followed().blocks();
+  wanted.marks.assign(lit.begin(), lit.end());
   if (const query::memory_step* step = stepper_.find_step(*moment_)) wanted.marks.push_back(step->block);
   return wanted;
 }

@@ -15,12 +15,11 @@
 
 namespace sluice::gui {
 
-inline constexpr panel_info memory_map_panel{
-    .title = "Memory map",
-    .scrolls = false,
-    .uses_arrows = true,
-    .offers_choices = true,
-    .open = {"map.open", "Memory map at this moment", "Memory", nullptr, ImGuiKey_M}};
+inline constexpr panel_info memory_map_panel{.title = "Memory map",
+                                             .scrolls = false,
+                                             .uses_arrows = true,
+                                             .offers_choices = true,
+                                             .open = {"map.open", "Memory map at this moment", "Memory", nullptr}};
 
 /// Shows the layout of memory at one moment: each segment as rows of addresses, with its blocks and the holes between
 /// them to scale. The moment is the one that the user chose in the window; if there is none, the time of the peak, or

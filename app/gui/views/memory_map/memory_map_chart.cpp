@@ -74,11 +74,12 @@ void memory_map_chart::draw_rows(view_context& with, const map_colours& colours)
   boxes_.draw(with, viewport_, colours);
   draw_labels(with, colours);
   for (std::int64_t line = viewport_.first(); line < viewport_.end();) {
-    const map_row& row = *viewport_.layout().row_at(line);
+    const auto rows = viewport_.layout().rows_at(line);
+    const map_row& row = rows.front();
     if (row.heading) {
       draw_heading(with, row, viewport_.to_y(row.first));
     } else {
-      draw_header(with, row, viewport_.to_y(std::max(line, row.first)));
+      draw_header(with, rows, viewport_.to_y(std::max(line, row.first)));
     }
     line = row.first + row.lines;
   }
@@ -141,28 +142,42 @@ void memory_map_chart::draw_heading(const view_context& with, const map_row& row
   ImGui::PopFont();
 }
 
-void memory_map_chart::draw_header(const view_context& with, const map_row& row, float y) const {
-  const query::address_segment& segment = viewport_.map()->segments[row.at];
+/// Draws the address, the size and the used share of a segment, or the sums of the segments that share a line, and what
+/// separates those.
+void memory_map_chart::draw_header(const view_context& with, std::span<const map_row> rows, float y) const {
   ImDrawList& list = *ImGui::GetWindowDrawList();
+  query::address_totals sum;
+  bool lone = true;
+  bool selected = false;
+  const selection& chosen_one = with.state.selected();
+  for (const map_row& row : rows) {
+    const query::address_segment& segment = viewport_.map()->segments[row.at];
+    sum.bytes += segment.bytes;
+    sum.used += segment.used;
+    lone = lone && segment.lone;
+    selected = selected || (chosen_one.kind == selection_kind::block && chosen_one.id == trace::raw(segment.block));
+    const float x = std::floor(viewport_.to_x(row.indent));
+    if (row.indent > 0)
+      list.AddRectFilled({x - with.px(2), y}, {x, y + viewport_.line_height()}, with.colours.background);
+  }
   const float left = viewport_.area().min.x - header_width_;
   const float right = viewport_.area().min.x - with.px(10);
   const bool wide = header_width_ > with.px(narrow_header);
-  const selection& chosen_one = with.state.selected();
-  const bool selected = chosen_one.kind == selection_kind::block && chosen_one.id == trace::raw(segment.block);
   ImGui::PushFont(nullptr, 13.0F);
   const float text_y = std::floor(y + (viewport_.line_height() - with.px(3) - ImGui::GetTextLineHeight()) * 0.5F);
   const float share_left = wide ? right - with.px(40) : right;
-  const std::string size = format_bytes(segment.bytes);
+  const std::string size = format_bytes(sum.bytes);
   const float size_left = share_left - ImGui::CalcTextSize(size.c_str()).x;
   draw_text_until(list, {std::max(left, size_left), text_y}, share_left + with.px(8),
                   selected ? with.colours.accent : with.colours.text, size);
   ImGui::PopFont();
   if (!wide) return;
   ImGui::PushFont(nullptr, small_text);
-  draw_text_until(list, {left + with.px(6), text_y + 1}, size_left - with.px(8), with.colours.muted,
-                  format_address(segment.address));
-  if (!segment.lone) {
-    const std::string share = share_used(segment);
+  std::string address = format_address(viewport_.map()->segments[rows.front().at].address);
+  if (rows.size() > 1) address += "  +" + format_count(rows.size() - 1);
+  draw_text_until(list, {left + with.px(6), text_y + 1}, size_left - with.px(8), with.colours.muted, address);
+  if (!lone) {
+    const std::string share = share_used(sum);
     draw_text_until(list, {right - ImGui::CalcTextSize(share.c_str()).x, text_y + 1}, right + with.px(8),
                     with.colours.muted, share);
   }
@@ -174,8 +189,8 @@ void memory_map_chart::draw_header(const view_context& with, const map_row& row,
 void memory_map_chart::draw_labels(const view_context& with, const map_colours& colours) const {
   ImGui::PushFont(nullptr, small_text);
   for (std::int64_t line = viewport_.first(); line < viewport_.end(); ++line) {
-    const map_row& row = *viewport_.layout().row_at(line);
-    if (!row.heading) draw_line_labels(with, colours, row, line);
+    for (const map_row& row : viewport_.layout().rows_at(line))
+      if (!row.heading) draw_line_labels(with, colours, row, line);
   }
   ImGui::PopFont();
 }
@@ -193,9 +208,9 @@ void memory_map_chart::draw_line_labels(const view_context& with, const map_colo
     if (item.address >= segment.address + on_line.end) break;
     // A block is labelled where it starts, or in the first visible row.
     if (item.count > 1 || (item.address < begin && line != viewport_.first())) continue;
-    const float left = viewport_.to_x(std::max(item.address, begin) - begin) + with.px(4);
-    const float right =
-        viewport_.to_x(std::min(item.address + item.bytes, segment.address + on_line.end) - begin) - with.px(4);
+    const auto to_x = [&](std::uint64_t address) { return viewport_.to_x(row, on_line, address - segment.address); };
+    const float left = to_x(std::max(item.address, begin)) + with.px(4);
+    const float right = to_x(std::min(item.address + item.bytes, segment.address + on_line.end)) - with.px(4);
     if (right - left < with.px(30)) continue;
     const std::string size = format_bytes(item.used);
     const std::string_view name = with.text(item.name);
@@ -209,10 +224,9 @@ void memory_map_chart::draw_line_labels(const view_context& with, const map_colo
 }
 
 void memory_map_chart::draw_marks(const view_context& with) const {
-  const selection& chosen_one = with.state.selected();
   for (const query::memory_map::place& each : viewport_.map()->marked) {
-    const bool selected = chosen_one.kind == selection_kind::block && chosen_one.id == trace::raw(each.block);
-    const ImU32 colour = selected ? with.colours.text : each.live ? with.colours.accent : with.colours.failure;
+    const bool selected = with.followed().lights(each.block);
+    const ImU32 colour = selected ? with.colours.text : each.live ? with.colours.accent : with.colours.muted;
     if (selected && !each.live) continue;  // The block was freed; another block may be at this address now.
     outline(with, each, colour);
   }
@@ -230,10 +244,11 @@ void memory_map_chart::outline(const view_context& with, const query::memory_map
   ImDrawList& list = *ImGui::GetWindowDrawList();
   for (std::int64_t line = std::max(*first, viewport_.first());
        line <= std::min(*last, viewport_.first() + viewport_.fits()); ++line) {
-    const map_piece on_line = viewport_.layout().piece(*viewport_.layout().row_at(line), line, segment->bytes);
-    const float left = std::floor(viewport_.to_x(std::max(start, on_line.begin) - on_line.begin) + 0.5F);
+    const map_row& row = *viewport_.layout().row_of(at);
+    const map_piece on_line = viewport_.layout().piece(row, line, segment->bytes);
+    const float left = std::floor(viewport_.to_x(row, on_line, std::max(start, on_line.begin)) + 0.5F);
     const float right =
-        std::max(left + 3, std::floor(viewport_.to_x(std::min(stop, on_line.end) - on_line.begin) + 0.5F));
+        std::max(left + 3, std::floor(viewport_.to_x(row, on_line, std::min(stop, on_line.end)) + 0.5F));
     const ImVec2 min(left, viewport_.to_y(line));
     const ImVec2 max(right, viewport_.to_y(line) + viewport_.line_height() - with.px(line == *last ? 3 : 1));
     list.AddRect({min.x - 2, min.y - 1}, {max.x + 2, max.y + 1}, with.colours.background, 0, with.px(1));
@@ -245,7 +260,7 @@ void memory_map_chart::outline(const view_context& with, const query::memory_map
 void memory_map_chart::scroll_to_marks(const view_context& with) {
   const selection& chosen_one = with.state.selected();
   for (const query::memory_map::place& each : viewport_.map()->marked) {
-    const bool selected = chosen_one.kind == selection_kind::block && chosen_one.id == trace::raw(each.block);
+    const bool selected = with.followed().lights(each.block);
     if (selected ? revealed_ == chosen_one : step_revealed_ == viewport_.map()->time) continue;
     if (selected) {
       revealed_ = chosen_one;

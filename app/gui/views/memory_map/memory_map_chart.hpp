@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 
 #include "app/gui/views/memory_map/map_boxes.hpp"
 #include "app/gui/views/memory_map/map_colours.hpp"
@@ -24,7 +25,7 @@ class memory_map_chart {
   void draw_rows(view_context& with, const map_colours& colours);
   void draw_ruler(const view_context& with) const;
   void draw_heading(const view_context& with, const map_row& row, float y);
-  void draw_header(const view_context& with, const map_row& row, float y) const;
+  void draw_header(const view_context& with, std::span<const map_row> rows, float y) const;
   void draw_labels(const view_context& with, const map_colours& colours) const;
   void draw_line_labels(const view_context& with, const map_colours& colours, const map_row& row,
                         std::int64_t line) const;

@@ -11,10 +11,46 @@ std::int64_t get_lines(std::uint64_t bytes, std::uint64_t bytes_per_line) {
   return bytes == 0 ? 1 : static_cast<std::int64_t>((bytes - 1) / bytes_per_line + 1);
 }
 
+/// Places segments on lines, one after another.
+class line_filler {
+ public:
+  explicit line_filler(std::uint64_t bytes_per_line) : bytes_per_line_(bytes_per_line) {}
+
+  /// Starts a new line for a heading, and returns its number.
+  std::int64_t add_heading() {
+    shared_ = 0;
+    return next_++;
+  }
+  /// Sets the place of a segment of `bytes` bytes.
+  void place(std::uint64_t bytes, map_row& row) {
+    row.lines = get_lines(bytes, bytes_per_line_);
+    // A segment that is too narrow to be seen would not be found among its neighbors.
+    const std::uint64_t wide = std::max({bytes, bytes_per_line_ / 16, std::uint64_t{1}});
+    const bool shares = row.lines == 1 && shared_ != 0 && wide <= bytes_per_line_ - shared_;
+    row.indent = shares ? shared_ : 0;
+    row.first = shares ? next_ - 1 : next_;
+    next_ = row.first + row.lines;
+    shared_ = row.lines == 1 ? row.indent + wide : 0;
+  }
+  [[nodiscard]] std::int64_t lines() const { return next_; }
+
+ private:
+  std::uint64_t bytes_per_line_;
+  std::int64_t next_ = 0;
+  std::uint64_t shared_ = 0;  ///< Bytes of the last line that are taken, if others may share it; else 0.
+};
+
 std::int64_t get_lines(const query::memory_map& map, std::uint64_t bytes_per_line) {
-  auto lines = static_cast<std::int64_t>(map.groups.size());
-  for (const query::address_segment& each : map.segments) lines += get_lines(each.bytes, bytes_per_line);
-  return lines;
+  line_filler filler(bytes_per_line);
+  std::size_t group = SIZE_MAX;
+  std::size_t groups = 0;
+  map_row row;
+  for (const query::address_segment& each : map.segments) {  // sorted by group and address
+    if (each.group != group) filler.add_heading(), ++groups;
+    group = each.group;
+    filler.place(each.bytes, row);
+  }
+  return filler.lines() + static_cast<std::int64_t>(map.groups.size() - std::min(groups, map.groups.size()));
 }
 
 /// The next shorter line length. Line lengths are powers of two, and 1.5 times powers of two, so that maps zoom in
@@ -40,16 +76,15 @@ void map_layout::assign(const query::memory_map& map, std::uint64_t bytes_per_li
     return order == map_order::free && free_in(one) > free_in(other);
   });
   row_of_.assign(map.segments.size(), SIZE_MAX);
-  std::int64_t line = 0;
+  line_filler filler(bytes_per_line);
   auto next = sorted.begin();
   for (std::size_t group = 0; group < map.groups.size(); ++group) {
-    rows_.push_back({true, group, line++, 1});
+    rows_.push_back({true, group, filler.add_heading(), 1});
     const bool shown = !folded.contains(get_key(map.groups[group]));
     for (; next != sorted.end() && map.segments[*next].group == group; ++next) {
       if (!shown) continue;
       row_of_[*next] = rows_.size();
-      rows_.push_back({false, *next, line, get_lines(map.segments[*next].bytes, bytes_per_line)});
-      line += rows_.back().lines;
+      filler.place(map.segments[*next].bytes, rows_.emplace_back(map_row{false, *next}));
     }
   }
 }
@@ -57,10 +92,23 @@ void map_layout::assign(const query::memory_map& map, std::uint64_t bytes_per_li
 std::int64_t map_layout::lines() const { return rows_.empty() ? 0 : rows_.back().first + rows_.back().lines; }
 
 const map_row* map_layout::row_at(std::int64_t line) const {
-  if (line < 0 || line >= lines()) return nullptr;
+  const auto rows = rows_at(line);
+  return rows.empty() ? nullptr : &rows.front();
+}
+
+std::span<const map_row> map_layout::rows_at(std::int64_t line) const {
+  if (line < 0 || line >= lines()) return {};
   const auto after = std::upper_bound(rows_.begin(), rows_.end(), line,
                                       [](std::int64_t wanted, const map_row& row) { return wanted < row.first; });
-  return &*std::prev(after);
+  // Rows that share a line start there.
+  const auto first = std::lower_bound(rows_.begin(), after, std::prev(after)->first,
+                                      [](const map_row& row, std::int64_t wanted) { return row.first < wanted; });
+  return {first, after};
+}
+
+const map_row* map_layout::row_of(std::size_t segment) const {
+  if (segment >= row_of_.size() || row_of_[segment] >= rows_.size()) return nullptr;
+  return &rows_[row_of_[segment]];
 }
 
 map_piece map_layout::piece(const map_row& row, std::int64_t line, std::uint64_t bytes) const {
@@ -70,26 +118,23 @@ map_piece map_layout::piece(const map_row& row, std::int64_t line, std::uint64_t
 }
 
 std::optional<std::int64_t> map_layout::get_line(std::size_t segment, std::uint64_t offset) const {
-  if (segment >= row_of_.size() || row_of_[segment] >= rows_.size()) return std::nullopt;
-  const map_row& row = rows_[row_of_[segment]];
-  return row.first + std::min(static_cast<std::int64_t>(offset / bytes_per_line_), row.lines - 1);
+  const map_row* row = row_of(segment);
+  if (row == nullptr) return std::nullopt;
+  return row->first + std::min(static_cast<std::int64_t>(offset / bytes_per_line_), row->lines - 1);
 }
 
 std::uint64_t fitting_line(const query::memory_map& map, std::int64_t fits) {
-  const auto rows = static_cast<std::int64_t>(map.segments.size() + map.groups.size());
   std::uint64_t line = longest_line(map);
   if (map.segments.empty()) return line;
-  const bool all_fit = rows + rows / 2 <= fits;
-  const std::int64_t most = all_fit ? fits : rows * 4;
-  std::uint64_t least = shortest_line;
-  if (!all_fit) {
-    std::vector<std::uint64_t> sizes;
-    for (const query::address_segment& each : map.segments) sizes.push_back(each.bytes);
-    const auto middle = sizes.begin() + static_cast<std::ptrdiff_t>(sizes.size() / 2);
-    std::nth_element(sizes.begin(), middle, sizes.end());
-    least = std::max(least, std::bit_ceil(std::min(*middle, line / 2)) * 4);
-  }
-  while (shorter(line) >= least && get_lines(map, shorter(line)) <= most) line = shorter(line);
+  std::uint64_t largest = 0;
+  for (const query::address_segment& each : map.segments) largest = std::max(largest, each.bytes);
+  const std::int64_t least_lines = get_lines(map, line);
+  const bool all_fit = least_lines <= fits;
+  const auto is_short_enough = [&](std::uint64_t length) {
+    if (all_fit) return get_lines(map, length) <= fits;
+    return get_lines(largest, length) < fits && get_lines(map, length) <= least_lines * 2;
+  };
+  while (shorter(line) >= shortest_line && is_short_enough(shorter(line))) line = shorter(line);
   return line;
 }
 

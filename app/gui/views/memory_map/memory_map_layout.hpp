@@ -21,12 +21,13 @@ using map_group_key = std::tuple<trace::device_id, trace::process_id, bool, trac
   return {group.device, group.process, group.lone, group.layer};
 }
 
-/// A heading, or a segment with all its lines.
+/// A heading, or a segment with all its lines. Short segments share a line, side by side.
 struct map_row {
   bool heading = false;
   std::size_t at = 0;      ///< Index into `memory_map::groups` or `memory_map::segments`.
   std::int64_t first = 0;  ///< Number of the row's first line in the layout.
   std::int64_t lines = 1;
+  std::uint64_t indent = 0;  ///< Bytes from the left edge of the line to the segment, if it shares the line.
 };
 
 /// A range [begin, end) of a segment, as offsets from its first address.
@@ -37,16 +38,21 @@ struct map_piece {
 
 class map_layout {
  public:
-  /// Lays out `map` in lines of `bytes_per_line` bytes (not 0). For groups in `folded`, adds only the heading. O(n log
-  /// n) for n segments.
+  /// Lays out `map` in lines of `bytes_per_line` bytes (not 0). Segments that are neighbors in the order share a line if
+  /// they fit, each on at least 1/16 of the line. For groups in `folded`, adds only the heading. O(n log n) for n
+  /// segments.
   void assign(const query::memory_map& map, std::uint64_t bytes_per_line, map_order order,
               const std::set<map_group_key>& folded);
 
   [[nodiscard]] std::int64_t lines() const;
   [[nodiscard]] std::uint64_t bytes_per_line() const { return bytes_per_line_; }
   [[nodiscard]] std::span<const map_row> rows() const { return rows_; }
-  /// The row that contains the line number `line`; null past the end. O(log rows).
+  /// The row that contains the line number `line`, or the first of those that share it; null past the end. O(log rows).
   [[nodiscard]] const map_row* row_at(std::int64_t line) const;
+  /// The rows that contain the line number `line`, from left to right; empty past the end. O(log rows).
+  [[nodiscard]] std::span<const map_row> rows_at(std::int64_t line) const;
+  /// The row of the segment with this index in `memory_map::segments`; null if the segment's group is folded. O(1).
+  [[nodiscard]] const map_row* row_of(std::size_t segment) const;
   /// The part of a segment of `bytes` bytes that is on line `line`, which must be in the segment's `row`.
   [[nodiscard]] map_piece piece(const map_row& row, std::int64_t line, std::uint64_t bytes) const;
   /// The line that contains `offset` of the segment with this index in `memory_map::segments`; nullopt if the segment's
@@ -64,8 +70,7 @@ class map_layout {
 inline constexpr std::uint64_t shortest_line = std::uint64_t{16} << 10;
 
 /// The smallest number of bytes per line (2^n or 1.5 * 2^n) with which `map` fits into `fits` lines. If there are too
-/// many segments for that, a number with which half of the segments take at most a quarter of a line, and large
-/// segments take few lines.
+/// many segments for that, the smallest with which the largest segment fits, and all segments take few lines.
 [[nodiscard]] std::uint64_t fitting_line(const query::memory_map& map, std::int64_t fits);
 /// The smallest number of bytes per line (2^n or 1.5 * 2^n) with which every segment of `map` fits into one line.
 [[nodiscard]] std::uint64_t longest_line(const query::memory_map& map);

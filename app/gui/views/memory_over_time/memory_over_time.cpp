@@ -171,9 +171,10 @@ class memory_over_time_view final : public view {
       ImGui::EndCombo();
     }
     const metrics::memory_peak& peak = whole_report.peaks[*memory_];
-    ImGui::SameLine();
+    const std::string at_peak = "Peak " + format_bytes(peak.bytes);
+    place_control(ImGui::CalcTextSize(at_peak.c_str()).x);
     ImGui::AlignTextToFramePadding();
-    if (link(with, "Peak " + format_bytes(peak.bytes))) go_to_moment(with, whole_report, peak.time);
+    if (link(with, at_peak)) go_to_moment(with, whole_report, peak.time);
     if (ImGui::IsItemHovered(ImGuiHoveredFlags_DelayNormal)) ImGui::SetTooltip("Go to the peak.");
     const bool framework =
         std::any_of(whole_report.peaks.begin(), whole_report.peaks.end(), [&](const metrics::memory_peak& each) {
@@ -390,7 +391,7 @@ class memory_over_time_view final : public view {
       }
       return;
     }
-    const selection& selected = with.state.selected();
+    const auto lit = with.followed().blocks();
     const auto number_of = [&](trace::block_id block) -> std::optional<std::uint32_t> {
       if (block == trace::block_id::none) return std::nullopt;
       const auto found = std::find_if(shapes_.blocks.begin(), shapes_.blocks.end(),
@@ -398,8 +399,8 @@ class memory_over_time_view final : public view {
       if (found == shapes_.blocks.end()) return std::nullopt;
       return static_cast<std::uint32_t>(found - shapes_.blocks.begin());
     };
-    series.front().chosen =
-        selected.kind == selection_kind::block ? number_of(trace::block_id{selected.id}) : std::nullopt;
+    series.front().chosen.reset();
+    for (std::size_t i = 0; i < lit.size() && !series.front().chosen; ++i) series.front().chosen = number_of(lit[i]);
     series.front().highlighted = number_of(hovered_block_);
   }
 
@@ -467,7 +468,7 @@ class memory_over_time_view final : public view {
     with.commands.invoke(shows ? "blocks.show" : "blocks.filter", select_blocks(*band, peak, time));
   }
 
-  /// Marks the selected range and the chosen moment.
+  /// Marks the selected range, the chosen moment, and the ends of the selected item.
   static void add_range(const view_context& with, chart_model& model) {
     if (const auto& range = with.state.range())
       model.marks.push_back({.kind = mark_kind::range,
@@ -476,6 +477,10 @@ class memory_over_time_view final : public view {
                              .colour = with.colours.range_fill});
     if (const auto& moment = with.state.moment())
       model.marks.push_back({.at = model.x.place(*moment), .colour = with.colours.accent, .thickness = 1.5F});
+    // The lifetime of the selected block, or the time of the selected event, as on the timeline.
+    if (const query::event_details* item = with.followed().details())
+      for (const time_ns end : {item->span.begin, item->span.end})
+        model.marks.push_back({.at = model.x.place(end), .colour = with.colours.text});
   }
 
   void click_band(const view_context& with, const chart_model& model, const chart_pointer& at,

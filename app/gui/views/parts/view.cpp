@@ -4,6 +4,11 @@
 
 namespace sluice::gui {
 
+const followed_item& view_context::followed() const {
+  static const followed_item nothing;
+  return item != nullptr ? *item : nothing;
+}
+
 void view::bring_forward() const {
   const ImGuiWindow* tab = ImGui::FindWindowByName(name());
   if (tab == nullptr || tab->DockNode == nullptr || tab->DockNode->TabBar == nullptr) return;

@@ -7,6 +7,7 @@
 #include "app/gui/draw/boxes.hpp"
 #include "app/gui/shell/commands.hpp"
 #include "app/gui/shell/documents.hpp"
+#include "app/gui/shell/followed_item.hpp"
 #include "app/gui/shell/screen_text.hpp"
 #include "app/gui/shell/settings.hpp"
 #include "app/gui/shell/table_choice.hpp"
@@ -27,7 +28,10 @@ struct view_context {
   std::optional<time_ns> hovered_time{};
   bool tips = true;  ///< False from a key press until the mouse moves, because a tooltip could cover what the key press
                      ///< shows.
+  const followed_item* item = nullptr;  ///< See `followed`; null: nothing is lit.
 
+  /// What to light: the selected item and what belongs to it.
+  [[nodiscard]] const followed_item& followed() const;
   [[nodiscard]] float px(float design_pixels) const {
     return static_cast<float>(static_cast<int>(design_pixels * scale + 0.5F));
   }

@@ -123,6 +123,20 @@ void draw_cell(const view_context& with, const table_column& column, const table
     ImGui::SetTooltip("%s", cell.about().c_str());
 }
 
+/// The width that the texts of a column need, in pixels. Long tables may have longer texts further down.
+float measure_stretched(const table_model& model, std::size_t column) {
+  constexpr std::size_t most = 200;
+  if (column >= model.columns.size()) return 0;
+  float wide = text_width(model.columns[column].title) + get_arrow_width();
+  for (std::size_t row = 0; row < std::min(model.rows, most); ++row) {
+    const table_cell cell = model.cell(row, column);
+    const std::string text = cell.shown();
+    const float mark = cell.swatch() ? ImGui::GetTextLineHeight() : 0;
+    wide = std::max(wide, mark + text_width(std::string_view(text).substr(0, text.find('\n'))));
+  }
+  return wide + ImGui::GetFontSize();
+}
+
 /// The number of columns to draw.
 std::size_t count_columns(const view_context& with, const table_model& model, const table_options& options) {
   constexpr float usual = 44;  // design pixels of a column that is as wide as its content
@@ -158,8 +172,14 @@ drawn_table view_tables::draw(const view_context& with, table_model& model, cons
   const bool sideways = options.scrolls && inside < options.least_width;
   if (options.scrolls) flags |= ImGuiTableFlags_ScrollY;
   if (sideways) flags |= ImGuiTableFlags_ScrollX;
-  const ImVec2 size = options.scrolls ? ImVec2(room.x, options.height > 0 ? options.height : room.y + options.height)
-                                      : ImVec2(std::min(room.x, ImGui::GetFontSize() * widest), 0);
+  ImVec2 size(room.x, options.height > 0 ? options.height : room.y + options.height);
+  if (!options.scrolls) {
+    size = {std::min(room.x, ImGui::GetFontSize() * widest), 0};
+    // Names and their numbers should be close together.
+    const float beside = states_[table].beside;
+    if (beside > 0 && !options.shares_width)
+      size.x = std::min(size.x, beside + measure_stretched(model, options.stretched_column));
+  }
   // ImGui allows no change of a table's number of columns, so each number has its own id.
   ImGui::PushID(static_cast<int>(shown));
   if (ImGui::BeginTable(model.name.c_str(), static_cast<int>(shown), flags, size, sideways ? options.least_width : 0)) {
@@ -169,7 +189,12 @@ drawn_table view_tables::draw(const view_context& with, table_model& model, cons
     draw_headings(with, model, shown, options.scrolls);
     sort(model, shown, state);
     visit(with, model, table);
+    const ImGuiTable& drawing_table = *ImGui::GetCurrentTable();
+    if (options.stretched_column < shown)
+      state.beside = drawing_table.OuterRect.GetWidth() -
+                     drawing_table.Columns[static_cast<int>(options.stretched_column)].WidthGiven;
     const drawing what{with, model, options, shown, table};
+    follow_selection(what, state);
     drawn = draw_rows(what);
     if (options.scrolls) {
       drawn.under_mouse = ImGui::IsWindowHovered();
@@ -309,6 +334,24 @@ void view_tables::draw_tip(const view_context& with, const table_model& model, s
   model.draw_tip(source);
   if (!model.tip.empty()) ImGui::TextDisabled("%s", model.tip.c_str());
   end_tip();
+}
+
+/// Scrolls once to the first row that is chosen because something else was selected.
+void view_tables::follow_selection(const drawing& of, table_state& state) {
+  if (!of.options.follows_selection || !of.model.chosen) return;
+  const std::pair now(of.with.followed().version(), of.model.rows);
+  if (std::exchange(state.followed, now) == now) return;
+  std::size_t row = 0;
+  while (row < of.model.rows && !of.model.chosen(of.model.source_row(row))) ++row;
+  if (row == of.model.rows) return;
+  if (of.options.scrolls) {
+    scroll_to_ = row;
+    return;
+  }
+  const ImGuiWindow& panel = *ImGui::GetCurrentWindow();
+  const float top = ImGui::GetCursorScreenPos().y + static_cast<float>(row) * get_row_height();
+  if (top < panel.InnerRect.Min.y || top + get_row_height() > panel.InnerRect.Max.y)
+    ImGui::SetScrollY(ImGui::GetScrollY() + top - (panel.InnerRect.Min.y + panel.InnerRect.Max.y) * 0.5F);
 }
 
 void view_tables::scroll(const drawing& of, table_state& state) {

@@ -22,6 +22,7 @@ struct table_options {
   bool drops_columns = false;  ///< If there is little space, leave out the last columns.
   std::size_t stretched_column = 0;   ///< Gets the space that the others leave.
   float least_width = 0;              ///< In pixels. A narrower table that scrolls also scrolls sideways.
+  bool follows_selection = false;     ///< Scroll to the first chosen row when the window's selection changes.
   bool follows_end = false;           ///< If the last row is visible, scroll to new rows as they arrive.
   std::optional<std::size_t> keep{};  ///< A source row to draw even if it is out of view, because it gets the focus.
 };
@@ -64,6 +65,8 @@ class view_tables {
     std::uint64_t variant = 0;
     std::size_t rows_drawn = 0;
     bool at_end = false;
+    float beside = 0;  ///< Width of all columns but the stretched one, in pixels; 0: not known yet.
+    std::pair<std::uint64_t, std::size_t> followed{};  ///< The selection, and the rows, of the last scroll to it.
     int frame = -1;  ///< ImGui's number of the last frame in which the table was drawn.
   };
 
@@ -84,6 +87,7 @@ class view_tables {
   static void draw_tip(const view_context& with, const table_model& model, std::size_t source);
   bool draw_item(const view_context& with, const table_model& model, std::size_t row, unsigned table, ImVec2 size);
   void scroll(const drawing& of, table_state& state);
+  void follow_selection(const drawing& of, table_state& state);
   /// Does what menus ask of the table. Once per frame and table.
   void visit(const view_context& with, const table_model& model, unsigned table);
   void follow(const view_context& with, const table_model& model, std::size_t row, unsigned table);

@@ -45,6 +45,8 @@ void flame_chart::reset() {
   shown_ = nullptr;
   batch_ = {};
   zoom_ = 0;
+  lit_.clear();
+  lit_version_ = 0;
 }
 
 void flame_chart::follow_selection(const view_context& with) {
@@ -196,9 +198,37 @@ void flame_chart::draw_chart(view_context& with, const flame_words& words, bool 
   ImDrawList& list = *ImGui::GetWindowDrawList();
   with.boxes.add(list, batch_, area, {0, across_width}, static_cast<float>(rows_), with.colours.background);
   draw_labels(with, words, area, list);
+  if (std::exchange(lit_version_, with.followed().version()) != with.followed().version() || changed) find_lit(with);
+  draw_lit(with, area, list);
   if (hovered) hover(with, words, area, list, clicked);
   menu_.draw_opened(with);
   ImGui::EndChild();
+}
+
+/// Finds the boxes of the selected item's stack, and scrolls to the innermost of them.
+void flame_chart::find_lit(const view_context& with) {
+  const query::event_details* item = with.followed().details();
+  lit_ = item == nullptr ? std::vector<std::uint32_t>() : find_stack(*shown_, item->stack);
+  std::sort(lit_.begin(), lit_.end());
+  const auto last = std::find_if(flames_.rbegin(), flames_.rend(), [&](const flame& each) {
+    return std::binary_search(lit_.begin(), lit_.end(), each.node);
+  });
+  if (last == flames_.rend()) return;
+  const float top = static_cast<float>(last->row) * with.px(row_height);
+  const float visible = ImGui::GetWindowHeight();
+  if (top < ImGui::GetScrollY() || top + with.px(row_height) > ImGui::GetScrollY() + visible)
+    ImGui::SetScrollY(std::max(0.0F, top - visible * 0.5F));
+}
+
+/// Outlines the boxes of the selected item's stack.
+void flame_chart::draw_lit(const view_context& with, const draw::rectangle& area, ImDrawList& list) const {
+  if (lit_.empty()) return;
+  for (const flame& each : flames_) {
+    if (!std::binary_search(lit_.begin(), lit_.end(), each.node)) continue;
+    const draw::rectangle box = get_place(with, area, each);
+    list.AddRect(box.min, box.max, with.colours.background, 0, with.px(3));
+    list.AddRect(box.min, box.max, with.colours.text, 0, with.px(2));
+  }
 }
 
 void flame_chart::draw_labels(const view_context& with, const flame_words& words, const draw::rectangle& area,

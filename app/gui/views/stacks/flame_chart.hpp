@@ -59,6 +59,8 @@ class flame_chart {
   [[nodiscard]] draw::box make_box(const view_context& with, const flame_words& words, const flame& each, float gap);
   void upload(const view_context& with, const flame_words& words, float width);
   void draw_chart(view_context& with, const flame_words& words, bool changed);
+  void find_lit(const view_context& with);
+  void draw_lit(const view_context& with, const draw::rectangle& area, ImDrawList& list) const;
   void draw_labels(const view_context& with, const flame_words& words, const draw::rectangle& area, ImDrawList& list);
   [[nodiscard]] std::string make_label(const flame_words& words, std::uint32_t node, float room) const;
   void hover(const view_context& with, const flame_words& words, const draw::rectangle& area, ImDrawList& list,
@@ -71,6 +73,8 @@ class flame_chart {
   std::uint64_t zoom_ = 0;    ///< The id of the zoomed frame; 0: the whole tree.
   std::uint32_t zoomed_ = 0;  ///< Index of the node with the id `zoom_`.
   std::vector<bool> matches_;
+  std::vector<std::uint32_t> lit_;  ///< The nodes of the selected item's stack, sorted.
+  std::uint64_t lit_version_ = 0;   ///< The `followed_item::version` of `lit_`.
   std::vector<flame> flames_;
   std::uint32_t rows_ = 0;
   draw::box_batch batch_;

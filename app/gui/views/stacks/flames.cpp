@@ -3,6 +3,33 @@
 #include <algorithm>
 
 namespace sluice::gui {
+namespace {
+
+bool is_same(const symbols::frame_line& a, const symbols::frame_line& b) {
+  return a.line == b.line && a.function == b.function && a.file == b.file && a.address == b.address;
+}
+
+/// Walks from a node to the child with the next frame of the stack, as far as possible.
+std::vector<std::uint32_t> walk(const query::stack_view& view, std::uint32_t node,
+                                const std::vector<const symbols::frame_line*>& frames) {
+  std::vector<std::uint32_t> path;
+  std::size_t next = 0;
+  for (;;) {
+    std::uint32_t best = 0;
+    std::size_t at = frames.size();
+    for (std::uint32_t child = node + 1; child < view.tree.nodes[node].end; child = view.tree.nodes[child].end) {
+      std::size_t frame = next;
+      while (frame < at && !is_same(*frames[frame], view.lines[view.tree.nodes[child].line])) ++frame;
+      if (frame < at) best = child, at = frame;
+    }
+    if (best == 0) return path;
+    path.push_back(best);
+    node = best;
+    next = at + 1;
+  }
+}
+
+}  // namespace
 
 std::vector<flame> lay_out(const metrics::stack_tree& tree, std::uint32_t zoom, metrics::stack_weight by,
                            double pixels) {
@@ -42,6 +69,24 @@ std::uint32_t get_rows(const std::vector<flame>& flames) { return flames.empty()
 std::uint32_t find_node(const query::stack_view& view, std::uint64_t id) {
   const auto found = std::find(view.ids.begin(), view.ids.end(), id);
   return found == view.ids.end() ? 0 : static_cast<std::uint32_t>(found - view.ids.begin());
+}
+
+std::vector<std::uint32_t> find_stack(const query::stack_view& view, const std::vector<symbols::frame_line>& stack) {
+  std::vector<const symbols::frame_line*> frames;
+  for (const symbols::frame_line& each : stack) frames.push_back(&each);
+  std::vector<std::uint32_t> longest;
+  const auto take = [&](std::vector<std::uint32_t> path) {
+    if (path.size() > longest.size()) longest = std::move(path);
+  };
+  for (const bool from_callee : {true, false}) {
+    if (!from_callee) std::reverse(frames.begin(), frames.end());
+    take(walk(view, 0, frames));
+    if (!longest.empty()) continue;
+    // The first level may be groups, which are not frames.
+    for (std::uint32_t group = 1; group < view.tree.nodes.size(); group = view.tree.nodes[group].end)
+      take(walk(view, group, frames));
+  }
+  return longest;
 }
 
 double compute_share(const query::stack_view& view, const std::vector<bool>& line_matches, metrics::stack_weight by) {

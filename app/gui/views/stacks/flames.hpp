@@ -32,6 +32,12 @@ struct flame {
 /// The node with this id, or the root if there is none.
 [[nodiscard]] std::uint32_t find_node(const query::stack_view& view, std::uint64_t id);
 
+/// The nodes on the path of a stack, whose innermost frame is first: each is below the one before it, and frames that the
+/// tree leaves out are skipped. Works for trees that start with callers, with callees, or with groups. Empty if no frame
+/// is in the tree. O(children of the path's nodes * frames).
+[[nodiscard]] std::vector<std::uint32_t> find_stack(const query::stack_view& view,
+                                                    const std::vector<symbols::frame_line>& stack);
+
 /// The share of the tree's weight that is in matching nodes. Recursive calls are counted only once.
 [[nodiscard]] double compute_share(const query::stack_view& view, const std::vector<bool>& line_matches,
                                    metrics::stack_weight by);

@@ -312,9 +312,9 @@ class statistics_view final : public view {
       line("busy", each.busy, with.colours.text);
       if (each.kernels > 0) line("kernels", each.kernel_busy, with.colours.slice(query::slice_kind::kernel));
       if (each.copy_busy > 0) {
-        line("copies", each.copy_busy, with.colours.slice(query::slice_kind::h2d));
-        line("copies with kernels", each.overlap, with.colours.good);
-        line("copies alone", each.copy_only, with.colours.warning);
+        line("copies", each.copy_busy, with.colours.muted);  // of all directions, which have colours of their own
+        line("copies with kernels", each.overlap, with.colours.muted);
+        line("copies alone", each.copy_only, with.colours.muted);
       }
       if (each.memsets > 0) line("memsets", each.memset_busy, with.colours.slice(query::slice_kind::memset));
     }

@@ -8,6 +8,7 @@
 #include "app/gui/views/parts/view_tables.hpp"
 #include "app/gui/views/parts/widgets.hpp"
 #include "core/base/lower_case.hpp"
+#include "core/base/signed_text.hpp"
 #include "imgui_stdlib.h"
 
 namespace sluice::gui {
@@ -56,8 +57,7 @@ std::string amount(const step_metric& metric, double value) {
 std::string against_median(const step_metric& metric, double value) {
   if (std::isnan(value) || metric.median == 0 || value == metric.median) return {};
   const double share = value / metric.median - 1;
-  const std::string words = format_share(std::fabs(share));
-  return words.starts_with('<') ? words : (share > 0 ? "+" : "-") + words;
+  return with_sign(share, format_share(std::fabs(share)));
 }
 
 bool is_outlier(const step_metric& metric, std::size_t step) {

@@ -55,7 +55,7 @@ std::set<trace::device_id> list_stream_devices(const track_layout& layout) {
 
 void timeline_view::reset() {
   tracks_query_ = {};
-  details_query_ = {};
+  sought_ = {};
   overview_.reset();
   rows_.clear();
   steps_.clear();
@@ -152,11 +152,27 @@ void timeline_view::draw_ruler(view_context& with, const row_frame& where, const
     list.AddTriangleFilled({x - half, bottom - with.px(7)}, {x + half + 1, bottom - with.px(7)}, {x + 0.5F, bottom},
                            with.colours.accent);
   }
+  draw_uses(with, where, list);
   draw_hits(with, where, list);
   draw_notes(with, where, list);
   list.PopClipRect();
   list.AddLineH(where.header.min.x, where.area.max.x, bottom, with.colours.line);
   ImGui::PopFont();
+}
+
+/// Marks on the ruler when the selected block was used.
+void timeline_view::draw_uses(const view_context& with, const row_frame& where, ImDrawList& list) {
+  const query::block_use_list* uses = with.followed().uses();
+  if (uses == nullptr) return;
+  const float bottom = where.area.max.y - 1;
+  float drawn = where.area.min.x - 1;
+  for (const query::block_use& each : uses->uses) {
+    const float x =
+        std::floor(where.to_x(each.device.begin != trace::unknown_time ? each.device.begin : each.enqueued));
+    if (x < where.area.min.x || x >= where.area.max.x || x == drawn) continue;
+    list.AddRectFilled({x, bottom - with.px(5)}, {x + with.px(2), bottom}, with.colours.accent);
+    drawn = x;
+  }
 }
 
 void timeline_view::draw_tracks(view_context& with, const query::track_list& tracks, const row_frame& where,
@@ -179,6 +195,7 @@ void timeline_view::draw_tracks(view_context& with, const query::track_list& tra
   const bool wanted_is_hidden =
       reveals && wanted.track != 0 && layout().hidden > 0 && !arrangement_.shows(wanted.track);
   if (wanted_is_hidden) with.commands.invoke("timeline.show_all_tracks");
+  seek(with, where, reveals);
   row_hit hit;
   flows_.begin();
   y = draw_queries(with, where, y, hovered, hit, list);
@@ -208,6 +225,7 @@ void timeline_view::draw_tracks(view_context& with, const query::track_list& tra
     const memory_scale scale = choose_scale(placed, main_height);
     const float height = row.row->height(with, each, scale);
     if (reveals && each.id == wanted.track) scroll_to(y, y + height, where);
+    if (each.id == sought_.track) scroll_to_sought(with, y, height, *row.row, where);
     if (y + height >= where.area.min.y && y <= where.area.max.y) {
       row_frame place = where;
       place.area = {{where.area.min.x, y}, {where.area.max.x, y + height}};
@@ -264,6 +282,30 @@ void timeline_view::scroll_to(float begin, float to, const row_frame& where) {
   const float below = to - where.area.max.y;
   if (above < 0) ImGui::SetScrollY(ImGui::GetScrollY() + above);
   if (above > 0 && below > 0) ImGui::SetScrollY(ImGui::GetScrollY() + std::min(above, below));
+}
+
+void timeline_view::seek(const view_context& with, const row_frame& where, bool reveals) {
+  const followed_item& item = with.followed();
+  if (!reveals && sought_.version == item.version()) return;
+  sought_ = {.version = item.version()};
+  const selection& chosen = with.state.selected();
+  const query::event_details* details = item.details();
+  if (details == nullptr || chosen.kind != selection_kind::event) return;
+  const bool visible = details->span.begin <= where.visible.end && details->span.end >= where.visible.begin;
+  constexpr int longest = 120;
+  if (visible || reveals) sought_ = {trace::event_id{chosen.id}, details->track, longest, item.version()};
+}
+
+void timeline_view::scroll_to_sought(const view_context& with, float y, float height, const track_row& row,
+                                     const row_frame& where) {
+  const auto middle = row.find_middle(sought_.event);
+  const float half = with.px(14);
+  if (middle) {
+    scroll_to(y + *middle - half, y + *middle + half, where);
+  } else if (y + height < where.area.min.y || y > where.area.max.y) {
+    scroll_to(y, y + height, where);
+  }
+  if (middle || --sought_.frames <= 0) sought_.track = 0;
 }
 
 namespace {
@@ -407,19 +449,14 @@ float timeline_view::draw_group(view_context& with, const row_frame& where, floa
 
 void timeline_view::draw_markers(view_context& with, const row_frame& where, ImDrawList& list) {
   // Mark the lifetime of a selected block, from its allocation to its free, across all tracks.
-  const selection& chosen = with.state.selected();
-  const document& shown = *with.state.active();
   list.PushClipRect(where.area.min, where.area.max, true);
-  if (chosen.kind == selection_kind::block) {
-    const auto details =
-        details_query_.ask(*shown.engine, {trace::event_id::none, static_cast<trace::block_id>(chosen.id)});
-    if (details)
-      for (const time_ns time : {details->span.begin, details->span.end}) {
-        const float x = std::floor(where.to_x(time));
-        if (x >= where.area.min.x && x < where.area.max.x)
-          list.AddLineV(x, where.area.min.y, where.area.max.y, with.colours.text);
-      }
-  }
+  if (const query::event_details* item = with.followed().details();
+      item != nullptr && with.state.selected().kind == selection_kind::block)
+    for (const time_ns time : {item->span.begin, item->span.end}) {
+      const float x = std::floor(where.to_x(time));
+      if (x >= where.area.min.x && x < where.area.max.x)
+        list.AddLineV(x, where.area.min.y, where.area.max.y, with.colours.text);
+    }
   if (const auto& moment = with.state.moment()) {
     const float x = std::floor(where.to_x(*moment));
     if (x >= where.area.min.x && x < where.area.max.x)

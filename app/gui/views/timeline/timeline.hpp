@@ -73,6 +73,11 @@ class timeline_view final : public view {
   void draw_markers(view_context& with, const row_frame& where, ImDrawList& list);
   static void handle_arrows(const view_context& with);
   static void scroll_to(float begin, float to, const row_frame& where);
+  /// Starts to look for the lane of the selected event when the selection changes, or if `reveals`.
+  void seek(const view_context& with, const row_frame& where, bool reveals);
+  /// Scrolls to the row of the selected event, and to its lane once the row has drawn it.
+  void scroll_to_sought(const view_context& with, float y, float height, const track_row& row, const row_frame& where);
+  static void draw_uses(const view_context& with, const row_frame& where, ImDrawList& list);
   /// `panel`: the height of the panel in design pixels.
   [[nodiscard]] float choose_main_height(float panel) const;
   [[nodiscard]] memory_scale choose_scale(const placed_track& placed, float main_height) const;
@@ -89,7 +94,6 @@ class timeline_view final : public view {
   void add_track_commands(const command_home& home);  ///< Defined in timeline_commands.cpp.
 
   screen_slot<query::tracks_query> tracks_query_;
-  screen_slot<query::details_query> details_query_;
   overview_strip overview_;
   std::map<std::uint64_t, shared_row> rows_;
   std::map<std::uint64_t, steps_strip> steps_;
@@ -106,6 +110,13 @@ class timeline_view final : public view {
   event_stepper stepper_;
   axis_mouse axis_;
   std::vector<std::uint64_t> on_screen_;
+  /// The selected event, until the view has scrolled to its lane.
+  struct {
+    trace::event_id event{};
+    std::uint64_t track = 0;
+    int frames = 0;             ///< Give up after this many frames.
+    std::uint64_t version = 0;  ///< See `followed_item::version`.
+  } sought_;
   std::uint64_t revealed_ = 0;  ///< Number of the last `reveal_request` that this view handled.
   draw::rectangle axis_area_{};
   float header_width_ = 208;  // design pixels

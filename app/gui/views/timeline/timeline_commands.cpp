@@ -119,6 +119,16 @@ void timeline_view::add_commands(const command_home& home) {
              at.state.go_to({range.begin - air, range.end + air}, true);
            },
        .enabled = [](auto& at) { return at.state.ready() && at.state.range().has_value(); }},
+      {.id = "timeline.map_at_mouse",
+       .title = "Memory map at the time under the mouse",
+       .group = "Timeline",
+       .keys = {ImGuiKey_M},
+       .run =
+           [](auto& at, auto&) {
+             if (const auto& time = at.self.axis_.hovered_time()) at.state.set_moment(*time);
+             at.commands.invoke("map.open");
+           },
+       .enabled = when_ready},
       {.id = "timeline.show",
        .run = [](auto& at, auto& with) { with_range(with, [&](time_range range) { at.state.show(range, false); }); },
        .enabled = when_ready},

@@ -193,16 +193,20 @@ class slice_row final : public track_row {
                      ImDrawList& list) const {
     const selection& chosen = with.state.selected();
     const auto kind = ids_are_blocks() ? selection_kind::block : selection_kind::event;
-    if (chosen.kind != kind) return;
-    for (const query::slice& s : shown_->slices)
-      if (is_drawn(s) && s.event != trace::event_id::none && trace::raw(s.event) == chosen.id) {
-        const draw::rectangle box = make_box(where, lanes, s);
-        list.PushClipRect(where.area.min, where.area.max, true);
-        list.AddRect({box.min.x - 2, box.min.y - 2}, {box.max.x + 2, box.max.y + 2}, with.colours.background, 0,
-                     with.px(1));
-        list.AddRect({box.min.x - 1, box.min.y - 1}, {box.max.x + 1, box.max.y + 1}, with.colours.text, 0, with.px(2));
-        list.PopClipRect();
-      }
+    list.PushClipRect(where.area.min, where.area.max, true);
+    for (const query::slice& s : shown_->slices) {
+      if (!is_drawn(s) || s.event == trace::event_id::none) continue;
+      const bool selected = chosen.kind == kind && trace::raw(s.event) == chosen.id;
+      const bool lit = ids_are_blocks() ? with.followed().lights(trace::block_id{trace::raw(s.event)})
+                                        : with.followed().lights(s.event);
+      if (!selected && !lit) continue;
+      const draw::rectangle box = make_box(where, lanes, s);
+      list.AddRect({box.min.x - 2, box.min.y - 2}, {box.max.x + 2, box.max.y + 2}, with.colours.background, 0,
+                   with.px(1));
+      list.AddRect({box.min.x - 1, box.min.y - 1}, {box.max.x + 1, box.max.y + 1},
+                   selected ? with.colours.text : with.colours.accent, 0, with.px(2));
+    }
+    list.PopClipRect();
   }
 
   row_hit hover(const view_context& with, const query::track& track, const row_frame& where,

@@ -100,11 +100,9 @@ class transfers_view final : public view {
     static const metrics::copy_table nothing;
     const metrics::copy_table& table = shown_ == nullptr ? nothing : *shown_;
     chart_model model = make_copies_model(table, statistics, only_, with.colours);
-    const selection& chosen = with.state.selected();
-    if (chosen.kind == selection_kind::event)
-      for (std::size_t i = 0; i < table.cells.size(); ++i)
-        if (chosen.id == trace::raw(table.cells[i].fastest))
-          for (chart_series& each : model.series) each.chosen = static_cast<std::uint32_t>(i);
+    for (std::size_t i = 0; i < table.cells.size(); ++i)
+      if (with.followed().lights(table.cells[i].fastest))
+        for (chart_series& each : model.series) each.chosen = static_cast<std::uint32_t>(i);
     model.click = [&](const chart_pointer& pointer) {
       if (pointer.series) show_event(with, table.cells[pointer.item].fastest);
     };
@@ -222,13 +220,24 @@ class transfers_view final : public view {
         only_ ? trace::raw(only_->device) * trace::direction_count + static_cast<std::uint64_t>(only_->direction) + 1
               : 0;
     table.leads_to([&](const auto& each) { return find_target(with, each.place, each.largest); });
-    table.choose([&](const auto& each) {
-      return each.largest != trace::event_id::none && with.state.selected() == make_event_selection(with, each.largest);
-    });
+    table.choose([&](const auto& each) { return is_lit(with, each); });
     table.on_click([&](const auto& each) { show_event(with, each.largest); });
     table.explain([&](const auto& each) { draw_line_tip(with, each); });
     table.tip = "Click to select the largest copy.";
-    tables_.draw(with, table, {.drops_columns = true});
+    tables_.draw(with, table, {.drops_columns = true, .follows_selection = true});
+  }
+
+  /// True for the line of the selected event, and for the lines of the copies that used the selected block.
+  static bool is_lit(const view_context& with, const copy_line& line) {
+    const followed_item& item = with.followed();
+    if (item.lights(line.largest)) return true;
+    const std::string words = line.place.known ? symbols::format_place_and_name(line.place.line) : std::string();
+    if (words.empty()) return false;
+    if (with.state.selected().kind == selection_kind::event) return item.line() == words;
+    if (item.uses() == nullptr) return false;
+    return std::any_of(item.uses()->uses.begin(), item.uses()->uses.end(), [&](const query::block_use& each) {
+      return each.kind == query::use_kind::copy && each.direction == line.direction && each.line == words;
+    });
   }
 
   /// `device`: "GPU 0, " or empty.
