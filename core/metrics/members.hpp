@@ -45,7 +45,8 @@ using listed_structs =
 /// - Version 11 added the matrix products in FP32 and the waits that each rank makes. It gives every ns of idle time a
 ///   cause, and sums them up by device.
 /// - Version 12 added what PyTorch could have released when another caller's request failed.
-inline constexpr std::uint32_t base_version = 12;
+/// - Version 13 added what all idle blocks of one reason and category would save together.
+inline constexpr std::uint32_t base_version = 13;
 
 /// Returns the highest `member::since` in the list of a struct.
 template <class Metrics>

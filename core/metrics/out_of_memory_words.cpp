@@ -133,7 +133,7 @@ class failure_words {
     if (!call.empty()) asked += fmt::format(" from {}", call);
     if (!where.empty()) asked += fmt::format(", by {}", where);
     if (all_.where.known && all_.where.caller != all_.where.line && !symbols::get_place(all_.where.caller).empty())
-      asked += fmt::format(", called at {}", symbols::get_place(all_.where.caller));
+      asked += fmt::format(", called from {}", symbols::get_place(all_.where.caller));
     if (memory.needed > memory.asked) asked += fmt::format("; takes a segment of {}", format_bytes(memory.needed));
     fact("requested", std::move(asked));
     switch (memory.limit) {

@@ -54,7 +54,8 @@ class links : public window_test {
         const bool is_window =
             std::any_of(windows.begin(), windows.end(), [&](const ImGuiWindow* w) { return w->ChildId == each.ID; });
         const std::string_view label(each.DebugLabel);
-        const bool is_link = !is_window && !is(each, "Why?") && (label.empty() || label == "line");
+        const bool is_link =
+            !is_window && !is(each, "Why?") && !is(each, "Copy fix") && (label.empty() || label == "line");
         if (is_link && window->InnerRect.Contains(each.RectFull.GetCenter()) && seen.insert(each.ID).second)
           found.push_back({each, window->Scroll.y});
       }
@@ -181,6 +182,23 @@ TEST_F(links, of_the_summary_lead_to_what_they_name) {
     }
     EXPECT_GT(followed, 50U);
     EXPECT_TRUE(kinds.contains("List blocks") && kinds.contains("Show on timeline"));
+  });
+}
+
+TEST_F(links, copy_the_fix_of_a_finding) {
+  use([&](ImGuiTestContext& user) {
+    open_recording(user, "pytorch-training.sluice");
+    const auto report = app().state().active()->engine->ask_now(query::report_query{});
+    ASSERT_TRUE(report);
+    ImGuiTestItemList items;
+    user.GatherItems(&items, "//Summary", -1);
+    const auto copy = std::find_if(items.begin(), items.end(), [](const auto& each) { return is(each, "Copy fix"); });
+    ASSERT_NE(copy, items.end()) << "no finding has a fix";
+    user.ItemClick(copy->ID);
+    user.Yield(2);
+    const auto first = std::find_if((*report)->findings.begin(), (*report)->findings.end(),
+                                    [](const auto& each) { return !each.fix_code.empty(); });
+    EXPECT_EQ(std::string(ImGui::GetClipboardText()), first->fix_code);
   });
 }
 

@@ -28,14 +28,27 @@ struct report_options {
   std::vector<std::string> sources_from;
 };
 
-int print_rules(const std::string& kind) {
-  if (kind.empty()) {
+/// Prints the rule, and the findings of its kind in `file` unless that is empty.
+int print_rule(const metrics::finding_rule& rule, const report_options& options) {
+  std::string text = metrics::to_text(rule) + "\n";
+  if (!options.file.empty()) {
+    auto opened = metrics_of_recording::open(options.file, &options.sources_from);
+    if (!opened) return complain_of(opened.error());
+    const auto found = opened->report({}, symbols::attribution_named(options.by));
+    if (!found) return complain_of(found.error());
+    text += "\nIn this recording\n" + findings_text({*found, opened->tables(), options.file}, rule.kind);
+  }
+  return cli::print(text) ? 0 : status_failed;
+}
+
+int print_rules(const report_options& options) {
+  if (options.explain.empty()) {
     for (const metrics::finding_rule& each : metrics::finding_rules()) cli::print(metrics::to_text(each) + "\n\n");
     return 0;
   }
-  const metrics::finding_rule* rule = metrics::rule_named(kind);
-  if (rule != nullptr) return cli::print(metrics::to_text(*rule) + "\n") ? 0 : status_failed;
-  complain("--explain: no kind of finding named '" + kind + "'; `sluice report --explain` lists them all");
+  if (const metrics::finding_rule* rule = metrics::rule_named(options.explain); rule != nullptr)
+    return print_rule(*rule, options);
+  complain("--explain: no kind of finding named '" + options.explain + "'; `sluice report --explain` lists them all");
   return status_usage;
 }
 
@@ -80,14 +93,15 @@ int print(const report_options& options) {
 
 action declare_report(CLI::App& command) {
   auto options = std::make_shared<report_options>();
-  CLI::Option* const file = command.add_option("FILE", options->file, "Recording to report on")->type_name("");
+  command.add_option("FILE", options->file, "Recording to report on")->type_name("");
   CLI::Option* const explain =
       command
-          .add_option("--explain", options->explain,
-                      "Print the meaning, detection and limitations of a kind of finding; without KIND, of all kinds")
+          .add_option(
+              "--explain", options->explain,
+              "Print the meaning, detection, limitations and fixes of a kind of finding, and what FILE has of it; "
+              "without KIND and FILE, of all kinds")
           ->type_name("KIND")
-          ->expected(0, 1)
-          ->excludes(file);
+          ->expected(0, 1);
   choose(command.add_option("--format", options->format, "Output format"), "text|json")->capture_default_str();
   choose(command.add_option(
              "--by", options->by,
@@ -103,7 +117,7 @@ action declare_report(CLI::App& command) {
       ->type_name("N");
   command.add_option("--range", options->range, range_help)->type_name("FROM:TO");
   add_sources_option(command, options->sources_from);
-  return [options, explain] { return explain->count() > 0 ? print_rules(options->explain) : print(*options); };
+  return [options, explain] { return explain->count() > 0 ? print_rules(*options) : print(*options); };
 }
 
 }  // namespace sluice::cli

@@ -132,10 +132,12 @@ class json_writer {
                        {"title", metrics::get_title(f)},
                        {"text", f.text},
                        {"advice", f.advice},
+                       {"fix_code", f.fix_code.empty() ? json(nullptr) : json(f.fix_code)},
                        {"range", metrics(f.range)},
                        {"event", id_or_null(f.event)},
                        {"block", id_or_null(f.block)},
                        {"saving", saving(f.saves)},
+                       {"overlaps", f.overlaps},
                        {"where", place_or_null(f.where)}});
     }
     return array;

@@ -79,7 +79,7 @@ class failure_writer : private text_builder {
     std::string text = metrics::to_text(line.place);
     if (text.empty()) return "no stack recorded";
     const std::string caller = symbols::get_place(line.place.caller);
-    if (line.place.caller != line.place.line && !caller.empty()) text += ", called at " + caller;
+    if (line.place.caller != line.place.line && !caller.empty()) text += ", called from " + caller;
     return shortened(text, place_columns);
   }
 

@@ -19,6 +19,9 @@ struct report_subject {
 /// The text report: the most important findings.
 [[nodiscard]] std::string report_text(const report_subject& subject);
 
+/// The findings of one kind, as in the text report; a sentence if there are none.
+[[nodiscard]] std::string findings_text(const report_subject& subject, metrics::finding_kind kind);
+
 /// The JSON report: all metrics and findings, in the schema of report_schema.md. Ends with a newline.
 [[nodiscard]] std::string report_json(const report_subject& subject);
 

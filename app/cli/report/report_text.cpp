@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <numeric>
+#include <sstream>
 
 #include "app/cli/report/inferred_words.hpp"
 #include "app/cli/report/report_out_of_memory.hpp"
@@ -42,6 +44,13 @@ class text_writer : private text_builder {
  public:
   explicit text_writer(const report_subject& subject)
       : subject_(subject), of_(subject.report), tables_(subject.tables), path_(subject.path) {}
+
+  std::string findings_of(metrics::finding_kind kind) {
+    for (const metrics::finding& finding : of_.findings)
+      if (finding.kind == kind) one_finding(finding);
+    if (size() == 0) line("  There is no such finding in {}.", path_);
+    return take();
+  }
 
   std::string all() {
     head();
@@ -135,17 +144,23 @@ class text_writer : private text_builder {
   void findings() {
     const char* heading = nullptr;
     for (const metrics::finding& finding : of_.findings) {
-      const bool note = finding.severity == trace::severity::info;
       const char* const wanted = finding.major ? "Findings" : "Smaller findings";
       if (heading != wanted) section(wanted);
       heading = wanted;
-      line("  {} {}", note ? "-" : "!", metrics::get_title(finding));
-      if (const std::string saves = metrics::describe_saving(finding.saves); !saves.empty())
-        line("    Saves {}.", saves);
-      if (const std::string place = metrics::describe_place(finding.where); !place.empty()) line("    At {}.", place);
-      line("    {}", finding.text);
-      line("    {}", finding.advice);
+      one_finding(finding);
     }
+  }
+
+  void one_finding(const metrics::finding& finding) {
+    line("  {} {}", finding.severity == trace::severity::info ? "-" : "!", metrics::get_title(finding));
+    if (const std::string saves = metrics::describe_saving(finding.saves); !saves.empty()) line("    Saves {}.", saves);
+    if (const std::string place = metrics::describe_place(finding.where); !place.empty()) line("    At {}.", place);
+    line("    {}", finding.text);
+    line("    {}", finding.advice);
+    if (const std::string overlaps = metrics::describe_overlaps(finding, of_); !overlaps.empty())
+      line("    {}", overlaps);
+    std::istringstream code(finding.fix_code);
+    for (std::string each; std::getline(code, each);) line("        {}", each);
   }
 
   // --- memory -------------------------------------------------------------------------------------------------------
@@ -467,12 +482,14 @@ class text_writer : private text_builder {
   void devices() {
     if (of_.whole.devices.empty()) return;
     section("Device activity");
-    const trace::time_ns span = of_.whole.active.length();
+    // The same time as in the verdict and the findings, so that shares can be compared.
+    const trace::time_ns span = of_.verdict.time;
     for (const metrics::device_activity& device : of_.whole.devices) {
       const bool no_kernels = device.kernels == 0 && kernels_left_out();
       std::string busy = format_time(device.busy);
       if (device.busy <= span)
-        busy = fmt::format("{} of the active time ({} of {})", format_part(device.busy, span), busy, format_time(span));
+        busy = fmt::format("{} of the time after start-up ({} of {})", format_part(device.busy, span), busy,
+                           format_time(span));
       line("  {}: {} {}", device_label(device.device, tables_),
            no_kernels ? "kernels not recorded; copies and memsets took" : "busy", busy);
       text_table table("lrrl");
@@ -499,17 +516,18 @@ class text_writer : private text_builder {
     }
   }
 
-  void host_causes(const metrics::device_idle& device, trace::time_ns span, text_table& table) {
+  /// Adds what the host did. Samples do not tell how much of it was one-time work, so their times have no share.
+  void host_causes(const metrics::device_idle& device, text_table& table) {
     constexpr std::size_t shown = 6;
     for (std::size_t i = 0; i < std::min(device.host.size(), shown); ++i) {
       const metrics::host_cause_group& each = device.host[i];
       std::string words = fmt::format("    the host {}", metrics::describe_reason(each.cause));
       if (const std::string line = metrics::describe_line(each.cause, tables_); !line.empty()) words += ", at " + line;
-      table.row({words, format_some(each.gaps, "gap"), format_time(each.total), format_part(each.total, span)});
+      table.row({words, format_some(each.gaps, "gap"), format_time(each.total), ""});
     }
     trace::time_ns rest = 0;
     for (std::size_t i = shown; i < device.host.size(); ++i) rest += device.host[i].total;
-    if (rest > 0) table.row({"    the host, all else", "", format_time(rest), format_part(rest, span)});
+    if (rest > 0) table.row({"    the host, all else", "", format_time(rest), ""});
   }
 
   void idle(const metrics::device_idle& device, trace::time_ns span) {
@@ -517,14 +535,19 @@ class text_writer : private text_builder {
     if (device.collectives_alone > 0)
       table.row({"only collectives: communication not hidden", "", format_time(device.collectives_alone),
                  format_part(device.collectives_alone, span)});
-    if (device.idle() > 0)
-      table.row(
-          {"idle between its first and last work", "", format_time(device.idle()), format_part(device.idle(), span)});
+    std::array<trace::time_ns, metrics::gap_cause_count> once{};
+    for (const metrics::gap_group& each : of_.waste.gaps)
+      if (each.device == device.device) once[static_cast<std::size_t>(each.cause)] += each.total - each.recurring;
+    const trace::time_ns once_of_all = std::accumulate(once.begin(), once.end(), trace::time_ns{0});
+    const trace::time_ns idle_time = device.idle() - once_of_all;
+    if (idle_time > 0) table.row({"idle after start-up", "", format_time(idle_time), format_part(idle_time, span)});
     for (const metrics::cause_time& each : device.causes) {
+      const trace::time_ns total = each.total - once[static_cast<std::size_t>(each.cause)];
       table.row({fmt::format("  {}", metrics::get_words(each.cause)), format_some(each.count, "gap"),
-                 format_time(each.total), format_part(each.total, span)});
-      if (each.cause == metrics::gap_cause::host) host_causes(device, span, table);
+                 format_time(total), format_part(total, span)});
+      if (each.cause == metrics::gap_cause::host) host_causes(device, table);
     }
+    if (once_of_all > 0) table.row({"idle in one-time work, such as start-up", "", format_time(once_of_all), ""});
     add(table, 4);
     const metrics::launch_rate& launches = device.launches;
     if (launches.launches > 0)
@@ -628,5 +651,9 @@ class text_writer : private text_builder {
 }  // namespace
 
 std::string report_text(const report_subject& subject) { return text_writer(subject).all(); }
+
+std::string findings_text(const report_subject& subject, metrics::finding_kind kind) {
+  return text_writer(subject).findings_of(kind);
+}
 
 }  // namespace sluice::cli

@@ -31,14 +31,19 @@ std::string code_places::find_maker(trace::stack_id stack) const {
     if (row == nullptr) break;
     const trace::frame_row* frame = tables_.frames.find(row->frame);
     if (frame == nullptr) break;
-    const bool native = frame->kind == trace::frame_kind::native;
-    const std::string_view package = symbols::find_package(tables_.text(native ? frame->module : frame->file));
-    if (package == "torch") return "PyTorch";
-    if (package == "cupy" || package == "cupyx" || package == "cupy_backends") return "CuPy";
-    if (package == "jax" || package == "jaxlib") return "JAX";
-    if (package == "numba" || package == "numba_cuda") return "Numba";
+    if (const std::string_view maker = framework_of(*frame, tables_); !maker.empty()) return std::string(maker);
     stack = row->parent;
   }
+  return {};
+}
+
+std::string_view framework_of(const trace::frame_row& frame, const trace::tables& tables) {
+  const bool native = frame.kind == trace::frame_kind::native;
+  const std::string_view package = symbols::find_package(tables.text(native ? frame.module : frame.file));
+  if (package == "torch") return "PyTorch";
+  if (package == "cupy" || package == "cupyx" || package == "cupy_backends") return "CuPy";
+  if (package == "jax" || package == "jaxlib") return "JAX";
+  if (package == "numba" || package == "numba_cuda") return "Numba";
   return {};
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 
 #include "core/metrics/base/naming.hpp"
@@ -42,6 +43,10 @@ class code_places {
   std::optional<symbols::attributor> who_;
   std::unordered_map<std::uint64_t, code_place> known_;
 };
+
+/// Returns the framework that the code of a frame belongs to: "PyTorch", "CuPy", "JAX" or "Numba"; else empty. The text
+/// is static.
+[[nodiscard]] std::string_view framework_of(const trace::frame_row& frame, const trace::tables& tables);
 
 /// Returns the framework that allocated memory of this layer, as advice names it. This is the place's `maker`, or
 /// PyTorch for the framework layer; empty if unknown.

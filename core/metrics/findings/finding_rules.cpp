@@ -19,8 +19,17 @@ const finding_rule* rule_named(std::string_view word) {
 }
 
 std::string to_text(const finding_rule& rule) {
-  return fmt::format("{}\n\n  Meaning: {}\n  How it is detected: {}\n  Limitations: {}", rule.word, rule.means,
-                     rule.found_by, rule.cannot_see);
+  std::string text = fmt::format("{}\n\n  Meaning: {}\n  How it is detected: {}\n  Limitations: {}", rule.word,
+                                 rule.means, rule.found_by, rule.cannot_see);
+  for (const code_fix& each : rule.fixes) {
+    text += fmt::format("\n  Fix, {}{}{}:", each.framework, each.when.empty() ? "" : ", ", each.when);
+    for (std::size_t begin = 0; begin <= each.code.size();) {
+      const std::size_t end = std::min(each.code.find('\n', begin), each.code.size());
+      text += fmt::format("\n      {}", each.code.substr(begin, end - begin));
+      begin = end + 1;
+    }
+  }
+  return text;
 }
 
 }  // namespace sluice::metrics

@@ -16,6 +16,7 @@ std::vector<finding> find_all_findings(const report& subject, const trace::table
   }
   join_devices(whole.found, tables);
   rank(whole.found);
+  find_overlaps(whole.found);
   return std::move(whole.found);
 }
 

@@ -82,6 +82,17 @@ struct saving {
   std::uint64_t bytes_error = 0;
 };
 
+/// A part of the recording from which a saving is taken: blocks, reserved memory, copies or idle times of one call stack.
+/// Savings from the same part cannot be added.
+struct saved_part {
+  enum class type : std::uint8_t { blocks, reserved, copies, gaps };
+  type of = type::blocks;
+  trace::device_id device{};
+  std::uint64_t what = 0;  ///< The layer of blocks, the direction of copies, or the cause of idle times.
+  trace::stack_id stack{};
+  friend auto operator<=>(const saved_part&, const saved_part&) = default;
+};
+
 /// A conclusion from the metrics, in plain words, with numbers and advice.
 struct finding {
   finding_kind kind{};
@@ -106,6 +117,13 @@ struct finding {
   /// blocks"; may be empty.
   std::string detail{};
   std::int64_t rank = -1;  ///< The rank that is slower than the others, or needs more; -1 if there is none.
+  /// The fix as code for the framework of the recording, one to three lines (`code_fix` in
+  /// findings/shared/descriptor.hpp); empty if the fix is not code, or the framework is unknown.
+  std::string fix_code{};
+  std::vector<saved_part> parts{};  ///< What `saves` is taken from, as far as it is known; in any order.
+  /// Positions in `report::findings` of the findings whose savings have a part in common with this one: only one of the
+  /// savings can be had in full. Ascending.
+  std::vector<std::size_t> overlaps{};
 };
 
 }  // namespace sluice::metrics

@@ -1,6 +1,7 @@
 #include "core/metrics/verdict/finding_title.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
@@ -31,6 +32,15 @@ std::string_view name_of_problem(const finding& subject) {
       break;
   }
   return finding_rules()[static_cast<std::size_t>(subject.kind)].title;
+}
+
+/// Returns `text` as one word of a shell.
+std::string quoted_for_shell(std::string_view text) {
+  constexpr std::string_view plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./:@%+,=";
+  if (!text.empty() && text.find_first_not_of(plain) == std::string_view::npos) return std::string(text);
+  std::string quoted = "'";
+  for (const char each : text) quoted += each == '\'' ? std::string("'\\''") : std::string(1, each);
+  return quoted + "'";
 }
 
 }  // namespace
@@ -70,11 +80,35 @@ std::string describe_saving(const saving& subject) {
   return {};
 }
 
+std::vector<std::string> list_commands(const finding& subject, std::string_view path) {
+  const std::string file = quoted_for_shell(path);
+  const std::string_view kind = get_word(subject.kind);
+  return {fmt::format("sluice report {} --explain {}", file, kind),
+          fmt::format("sluice query {} \"SELECT title, place, text, fix_code FROM finding WHERE kind = '{}'\"", file,
+                      kind)};
+}
+
+std::string describe_overlaps(const finding& subject, const report& of) {
+  std::vector<std::string> names;
+  for (const std::size_t each : subject.overlaps) {
+    if (each >= of.findings.size()) continue;
+    const finding& other = of.findings[each];
+    const std::string place = to_text(other.where);
+    names.push_back(place.empty() ? get_title(other) : fmt::format("{} ({})", get_title(other), place));
+  }
+  if (names.empty()) return {};
+  return fmt::format("Overlaps with: {}. {} savings cannot be added.", fmt::join(names, "; "),
+                     names.size() == 1 ? "Both" : "Their");
+}
+
 std::string describe_place(const code_place& place) {
   std::string text = to_text(place);
   if (text.empty() || place.caller == place.line) return text;
-  const std::string caller = symbols::get_place(place.caller);
-  return caller.empty() ? text : text + ", called at " + caller;
+  code_place caller;
+  caller.known = true;
+  caller.line = place.caller;
+  const std::string called = to_text(caller);
+  return called.empty() ? text : text + ", called from " + called;
 }
 
 }  // namespace sluice::metrics

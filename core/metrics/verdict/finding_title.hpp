@@ -2,6 +2,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "core/metrics/report/report.hpp"
 
@@ -21,7 +22,14 @@ namespace sluice::metrics {
 /// is unknown.
 [[nodiscard]] std::string describe_saving(const saving& subject);
 
-/// Returns the line and the line that called its function, such as "train.py:12 (make_batch), called at train.py:80";
+/// Returns a sentence about the findings of `of` with which the saving of `subject` overlaps; empty if there are none.
+[[nodiscard]] std::string describe_overlaps(const finding& subject, const report& of);
+
+/// Returns the commands of a shell that show the finding of the recording `path`, such as "sluice report x.sluice
+/// --explain held_late".
+[[nodiscard]] std::vector<std::string> list_commands(const finding& subject, std::string_view path);
+
+/// Returns the line and the line that called its function, such as "train.py:12 (make_batch), called from train.py:80 (main)";
 /// empty if the place is unknown.
 [[nodiscard]] std::string describe_place(const code_place& place);
 

@@ -29,7 +29,8 @@ struct time_sums {
   double only_copies = 0;
   double only_collectives = 0;
   std::array<double, gap_cause_count> causes{};
-  double outside = 0;  ///< Before the first and after the last work of a device.
+  /// Before the first and after the last work of a device, while another device works.
+  double outside = 0;
   double idle = 0;
 };
 
@@ -90,9 +91,6 @@ class verdict_maker {
       if (idle != nullptr) add_causes(*idle);
     }
     if (out_.devices.empty()) return;
-    // The time before the first work counts, too, if the program already allocates.
-    if (sums_.outside >= notable_start * working * static_cast<double>(out_.devices.size()))
-      out_.after_start_up = false;
     find_idle_cause();
     find_bound();
   }
@@ -101,7 +99,8 @@ class verdict_maker {
   void add_causes(const device_idle& idle) {
     const std::array<double, gap_cause_count> times = sum_recurring(idle, of_.waste);
     for (std::size_t i = 0; i < gap_cause_count; ++i) sums_.causes[i] += times[i];
-    sums_.outside += static_cast<double>(std::max<time_ns>(of_.whole.active.length() - idle.span.length(), 0));
+    sums_.outside +=
+        std::max(static_cast<double>(of_.whole.active.length() - idle.span.length()) - time_outside_work(of_), 0.0);
   }
 
   void find_idle_cause() {
@@ -257,7 +256,11 @@ class verdict_maker {
   std::string numbers() {
     std::vector<std::string> parts;
     if (!out_.devices.empty()) {
-      const std::string_view start = out_.after_start_up ? " after start-up" : "";
+      // The GPU can have worked for a moment of a long step.
+      const std::string start = out_.step > out_.time
+                                    ? fmt::format(" in the {} between its first and last work", format_time(out_.time))
+                                : out_.after_start_up ? " after start-up"
+                                                      : "";
       const std::string busy = share_of_devices([](const auto& each) { return each.busy; });
       if (any_kernel_)
         number(busy, fmt::format("{} busy{}", gpus(), start), fmt::format("{} {} busy{}", gpus(), busy, start), parts);
@@ -313,14 +316,24 @@ class verdict_maker {
                        get_words(*out_.idle_cause), share);
   }
 
+  /// Returns how much time the shares leave out because the GPU had no work yet, or no more; empty if that is little.
+  [[nodiscard]] std::string describe_left_out() const {
+    const double outside = time_outside_work(of_), active = static_cast<double>(of_.whole.active.length());
+    if (outside < notable_start * active) return {};
+    return fmt::format("Left out: {} of {} before the first and after the last work on the {}",
+                       format_time(static_cast<time_ns>(outside)), format_time(static_cast<time_ns>(active)), gpus());
+  }
+
   /// Returns what bounds the run; empty if that is unknown.
   [[nodiscard]] std::string describe_bound() const {
     switch (out_.bound) {
       case run_bound::unknown:
         return {};
       case run_bound::kernels: {
-        std::string text = fmt::format("Kernels bound the run ({} of the time)", share_words(sums_.busy));
         const double all = static_cast<double>(out_.time) * static_cast<double>(out_.devices.size());
+        std::string text = sums_.busy >= 0.5 * all
+                               ? fmt::format("Kernels bound the run ({} of the time)", share_words(sums_.busy))
+                               : fmt::format("Kernels take the largest part of the time ({})", share_words(sums_.busy));
         if (sums_.idle >= notable_idle * all && out_.idle_cause)
           text += fmt::format("; idle time: mostly {}", get_words(*out_.idle_cause));
         return text;
@@ -377,13 +390,15 @@ class verdict_maker {
     }
     say(numbers());
     say(bound);
+    say(describe_left_out());
     if (out_.slow_rank >= 0 && out_.bound != run_bound::waiting)
       say(fmt::format("Rank {} is slower than the others", out_.slow_rank));
     for (const std::string& each : problems_) say(each);
     say(out_.opportunity);
     if (out_.no_problem)
       say("No problem found");
-    else if (out_.opportunity.empty() && error_.empty() && problems_.empty())
+    else if (out_.opportunity.empty() && error_.empty() && problems_.empty() &&
+             (!out_.devices.empty() || out_.peak > 0))
       say("No finding saves more than 3 %");
     say(fmt::format("{}", fmt::join(out_.missing, "; ")));
     out_.headline = !error_.empty()        ? error_

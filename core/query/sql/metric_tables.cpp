@@ -167,9 +167,13 @@ constexpr std::array finding_columns = {
     metric_column{"saved_time", "Upper bound of the time saved, ns", type::size},
     metric_column{"place", "The line of the program, if stacks were recorded", type::text},
     metric_column{"saved_bytes_error", "Error of saved_bytes in either direction; 0: it is an upper bound", type::size},
-    metric_column{"saved_share", "What is saved, as a share of the active time or of the memory, 0..1", type::real},
+    metric_column{"saved_share", "What is saved, as a share of the time after start-up or of the memory, 0..1",
+                  type::real},
     metric_column{"major", "1: among the findings that the report lists first", type::flag},
     metric_column{"title", "The problem in a few words", type::text, id_kind::none, text_role::message},
+    metric_column{"fix_code",
+                  "The fix as code, one to three lines; null: the fix is not code, or the framework is unknown",
+                  type::text},
 };
 
 constexpr std::array verdict_columns = {
@@ -412,7 +416,8 @@ made_rows make_findings(sql_context& context, std::optional<time_range> range) {
                words(each.advice), time_value(each.range.begin), time_value(each.range.end), id_value(raw(each.event)),
                id_value(raw(each.block)), count(each.saves.peak_bytes + each.saves.reserved_bytes),
                value{each.saves.time}, words(metrics::to_text(each.where)), count(each.saves.bytes_error),
-               value{each.saves.share}, value{std::int64_t{each.major ? 1 : 0}}, words(metrics::get_title(each))});
+               value{each.saves.share}, value{std::int64_t{each.major ? 1 : 0}}, words(metrics::get_title(each)),
+               words(each.fix_code)});
   return rows;
 }
 

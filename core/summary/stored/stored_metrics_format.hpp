@@ -128,8 +128,10 @@ SLUICE_KEPT(metrics::idle_group) {
           row.bytes_at_peak, row.saved, row.largest, row.largest_bytes, row.idle, row.works, row.first_birth,
           row.last_birth, row.spread, row.birth_kernels, row.born, row.born_later, row.reassigned, row.replaced);
 }
+SLUICE_KEPT(metrics::idle_together) { archive(row, row.reason, row.category, row.saved); }
 SLUICE_KEPT(metrics::idle_memory) {
-  archive(row, row.device, row.layer, row.kind, row.peak_time, row.peak_bytes, row.works, row.kernels, row.groups);
+  archive(row, row.device, row.layer, row.kind, row.peak_time, row.peak_bytes, row.works, row.kernels, row.groups,
+          since{row.together, 13});
 }
 SLUICE_KEPT(metrics::growing_group) {
   archive(row, row.device, row.layer, row.kind, row.process, row.stack, row.name, row.blocks, row.bytes, row.first,

@@ -172,8 +172,8 @@ TEST(report, counts_a_device_as_idle_only_between_its_first_and_its_last_work) {
   const finding* hint = find(whole_report, finding_kind::idle_gaps);
   ASSERT_NE(hint, nullptr);
   EXPECT_EQ(hint->text,
-            "The GPU was idle for 70.0 ms (6 % of the active time) in 2 gaps: host code. The longest "
-            "took 50.0 ms.");
+            "The GPU was idle for 70.0 ms in 2 gaps, as one-time work such as start-up: host code. The longest took "
+            "50.0 ms.");
   EXPECT_EQ(hint->range, (time_range{1040 * ms, 1090 * ms}));
   EXPECT_EQ(hint->severity, trace::severity::info) << "two gaps may be a start and an end";
 }
@@ -186,8 +186,8 @@ TEST(report, says_how_slow_launches_are_if_a_device_waits_for_each) {
   const finding* hint = find(whole_report, finding_kind::idle_gaps);
   ASSERT_NE(hint, nullptr);
   EXPECT_EQ(hint->text,
-            "The GPU was idle for 792 µs (66 % of the active time): kernel launches too slow. 99 launches at 12.0 µs "
-            "each against 4.00 µs of GPU work.");
+            "The GPU was idle for 792 µs (66 % of the time after start-up): kernel launches too slow. 99 launches at "
+            "12.0 µs each against 4.00 µs of GPU work.");
   EXPECT_EQ(hint->saves.time, 99 * 8'000 - 10'000 - 99 * 1'100) << "a CUDA graph";
   EXPECT_EQ(hint->range, (time_range{0, 99 * 12'000 + 4'000}));
 }
@@ -243,8 +243,8 @@ TEST(report, warns_when_the_device_waits_for_copies) {
   const finding* hint = find(whole_report, finding_kind::copies_not_overlapped);
   ASSERT_NE(hint, nullptr);
   EXPECT_EQ(hint->text,
-            "The GPU was idle for 50.0 ms (50 % of the active time), waiting for copies: none overlapped with a "
-            "kernel. They share a stream with the kernels, so each waits for the other.");
+            "The GPU was idle for 50.0 ms (50 % of the time after start-up), waiting for copies: none overlapped "
+            "with a kernel. They share a stream with the kernels, so each waits for the other.");
 }
 
 TEST(report, judges_a_program_by_the_time_in_which_it_works) {
@@ -261,7 +261,7 @@ TEST(report, judges_a_program_by_the_time_in_which_it_works) {
   const finding* hint = find(whole_report, finding_kind::copies_not_overlapped);
   ASSERT_NE(hint, nullptr) << "the copies take less than 1 % of the whole recording";
   EXPECT_EQ(hint->range, (time_range{3'000 * ms, 3'080 * ms + 1})) << "from the first copy to the last";
-  EXPECT_NE(hint->text.find("50 % of the active time"), std::string::npos) << hint->text;
+  EXPECT_NE(hint->text.find("50 % of the time after start-up"), std::string::npos) << hint->text;
 }
 
 TEST(report, lists_failures_in_order_of_time) {

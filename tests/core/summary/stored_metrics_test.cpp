@@ -320,10 +320,10 @@ TEST(stored_metrics, of_another_version_is_left_alone) {
 
 /// A change to the stored members requires a new version, since files of the old version exist. Members that a list has
 /// added since then have their own version.
-TEST(stored_metrics, keeps_in_version_12_what_it_kept_when_that_was_settled) {
+TEST(stored_metrics, keeps_in_version_13_what_it_kept_when_that_was_settled) {
   describer subject(metrics::base_version);
   subject.put(stored_metrics{});
-  EXPECT_EQ(metrics::base_version, 12U);
+  EXPECT_EQ(metrics::base_version, 13U);
   EXPECT_EQ(
       subject.text(),
       "{{i8i8}{u8u8[{ei8}]{{i8i8}{i8i8}[{ee4e9u8u8u8u8i8du8u8u8u8}][{eu8u8u8u8du8u8}][{eu8u8i8u8u8i8u8d}][{ee6u8u8di8"
@@ -333,7 +333,8 @@ TEST(stored_metrics, keeps_in_version_12_what_it_kept_when_that_was_settled) {
       "4e9u8[{i8{i8i8}eu8i8u8u8u8u8dd}]i8u8du1}][{ee4e9i8u8[{eee7u1u8u8u8di8e}]u8u8}]{{{u8u8i8}{u8u8i8}{u8u8i8}{u8u8i"
       "8}{u8u8i8}u8{u8u8i8}{u8u8i8}[{ee{u8u8i8}{u8u8i8}u8eu8}][{e{u8u8i8}u8eu8}]{{u8u8i8}{u8u8i8}{u8u8i8}{u8u8i8}}e}["
       "{e{{u8u8i8}{u8u8i8}{u8u8i8}{u8u8i8}}eu8}]}[{i8eeei8[{{ee4e9}u8u8u8}][{ed}][{eu8u8}]}][s][{e3i8ee}]{u8i8u8[{eei"
-      "8i8eee4e9eu8}]}{[{ee4e9i8u8u8u8[{e7ee4e9eee7u8u8u8eu8{i8i8}u8i8i8u8u8u8u8u8u8}]}][{ee4e9eeeu8u8i8i8e}][{ee4ee5"
+      "8i8eee4e9eu8}]}{[{ee4e9i8u8u8u8[{e7ee4e9eee7u8u8u8eu8{i8i8}u8i8i8u8u8u8u8u8u8}][{e7e7u8}]}][{ee4e9eeeu8u8i8i8e}]"
+      "[{ee4ee5"
       "u8u8{i8i8}eu8}][{ee14eeu1u8i8i8{i8i8}i8u8i8e}][{eee9u1eu8i8i8i8}][{ee6e9eu8u8i8i8i8u8u8i8u8i8i8u8eu8}][{eeu8i8"
       "u8u8u8u8}][{ei8ee4e9u8i8u8u8u8i8i8u8i8i8i8i8i8u8u8[{e7u8u8u8}][{eu8e7u8}][{ei8}]}][{eu8u8[{su8u8u8}]u8u8}][{ee"
       "4e9i8u8eeu8u8u8eu8}][{eu8u8u8{eeeu8i8i8eu8u8u8u8u8ee}}][{eee3u8i8i8i8ei8i8i8}][{e{i8i8}i8i8[{e14u8i8i8}]{u8i8i"

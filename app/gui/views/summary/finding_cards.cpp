@@ -53,6 +53,39 @@ void show_where(const view_context& with, const metrics::report& whole_report, c
   with.commands.invoke("timeline.go_to", shown_range(finding.range, whole_report.whole.active, whole_report.steps));
 }
 
+/// Adds a link that copies `text`, and says so for a while.
+void add_copy_link(link_line& links, const char* label, const std::string& text) {
+  constexpr double shown_for = 2;  // seconds
+  float& copied = *ImGui::GetStateStorage()->GetFloatRef(ImGui::GetID(label), -1000);
+  if (!links.add(ImGui::GetTime() < copied + shown_for ? "Copied" : label)) return;
+  ImGui::SetClipboardText(text.c_str());
+  copied = static_cast<float>(ImGui::GetTime());
+}
+
+void draw_why(const view_context& with, const metrics::finding& finding) {
+  if (!ImGui::BeginPopup("why")) return;
+  const metrics::finding_rule* rule = metrics::rule_named(metrics::get_word(finding.kind));
+  ImGui::PushTextWrapPos(with.px(420));
+  heading(with, metrics::get_title(finding));
+  ImGui::TextUnformatted(format::in_window(rule->means).c_str());
+  heading(with, "How it is detected");
+  ImGui::TextUnformatted(format::in_window(rule->found_by).c_str());
+  if (!rule->cannot_see.empty()) {
+    heading(with, "Limitations");
+    ImGui::TextUnformatted(format::in_window(rule->cannot_see).c_str());
+  }
+  heading(with, "As a command");
+  for (const std::string& each : metrics::list_commands(finding, with.state.active()->path)) {
+    ImGui::PushID(each.c_str());
+    ImGui::TextUnformatted(each.c_str());
+    link_line links(with);
+    add_copy_link(links, "Copy command", each);
+    ImGui::PopID();
+  }
+  ImGui::PopTextWrapPos();
+  ImGui::EndPopup();
+}
+
 void draw_links(const view_context& with, const metrics::report& whole_report, const metrics::finding& finding) {
   const document_id here = with.state.active()->id;
   link_line links(with);
@@ -93,20 +126,28 @@ void draw_links(const view_context& with, const metrics::report& whole_report, c
   if ((finding.kind == finding_kind::fragmentation || finding.kind == finding_kind::cached_unused) &&
       links.add("Try other settings"))
     with.commands.invoke("panel.focus.What if");
+  if (!finding.fix_code.empty()) add_copy_link(links, "Copy fix", finding.fix_code);
   if (links.add("Why?")) ImGui::OpenPopup("why");
-  if (!ImGui::BeginPopup("why")) return;
-  const metrics::finding_rule* rule = metrics::rule_named(metrics::get_word(finding.kind));
-  ImGui::PushTextWrapPos(with.px(420));
-  heading(with, metrics::get_title(finding));
-  ImGui::TextUnformatted(format::in_window(rule->means).c_str());
-  heading(with, "How it is detected");
-  ImGui::TextUnformatted(format::in_window(rule->found_by).c_str());
-  if (!rule->cannot_see.empty()) {
-    heading(with, "Limitations");
-    ImGui::TextUnformatted(format::in_window(rule->cannot_see).c_str());
-  }
+  draw_why(with, finding);
+}
+
+/// Draws the fix as code, in a box.
+void draw_fix(const view_context& with, const std::string& code) {
+  const ImVec2 padding(with.px(8), with.px(5));
+  const float width = ImGui::GetContentRegionAvail().x;
+  const float wrap = width - 2 * padding.x;
+  const ImVec2 size = ImGui::CalcTextSize(code.data(), code.data() + code.size(), false, wrap);
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  const ImVec2 end{at.x + width, at.y + size.y + 2 * padding.y};
+  ImDrawList& list = *ImGui::GetWindowDrawList();
+  list.AddRectFilled(at, end, with.colours.background, with.px(3));
+  list.AddRect(at, end, with.colours.line, with.px(3));
+  ImGui::SetCursorScreenPos({at.x + padding.x, at.y + padding.y});
+  ImGui::PushTextWrapPos(ImGui::GetCursorPosX() + wrap);
+  ImGui::TextUnformatted(code.data(), code.data() + code.size());
   ImGui::PopTextWrapPos();
-  ImGui::EndPopup();
+  ImGui::SetCursorScreenPos(at);
+  ImGui::Dummy({width, end.y - at.y});
 }
 
 /// Draws what the finding saves, as a bar and in words.
@@ -155,7 +196,10 @@ void draw_card(const view_context& with, const metrics::report& whole_report, co
     ImGui::TextUnformatted(format::in_window(finding.advice).c_str());
     ImGui::PopStyleColor();
   }
+  if (const std::string overlaps = metrics::describe_overlaps(finding, whole_report); !overlaps.empty())
+    ImGui::TextUnformatted(format::in_window(overlaps).c_str());
   ImGui::PopTextWrapPos();
+  if (!finding.fix_code.empty()) draw_fix(with, finding.fix_code);
   draw_links(with, whole_report, finding);
   ImGui::EndChild();
   ImGui::PopStyleVar(2);

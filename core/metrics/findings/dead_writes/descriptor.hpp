@@ -7,13 +7,19 @@
 /// Registers the findings about writes that nothing reads. Private to core/metrics.
 namespace sluice::metrics {
 
+inline constexpr auto dead_write_fixes = std::to_array<code_fix>({
+    {"PyTorch", "x = torch.empty(shape, device=\"cuda\")  # not torch.zeros", "cleared"},
+    {"CuPy", "x = cupy.empty(shape, dtype)  # not cupy.zeros", "cleared"},
+});
+
 inline constexpr auto dead_writes_rules = std::to_array<finding_rule>({
     {finding_kind::dead_write, "dead_write", "Written twice before any read",
      "Memory is cleared or uploaded, and then fully overwritten before anything reads it.",
      "A memset, a fill kernel or a copy writes the whole block, and the next access is a copy or memset that writes "
      "the whole block again. The blocks have at least 16 MiB in total.",
      "Kernels that overwrite a block are not reported, because the recording does not show whether they read the "
-     "block first."},
+     "block first.",
+     dead_write_fixes},
 });
 
 void find_dead_writes(finder& in);

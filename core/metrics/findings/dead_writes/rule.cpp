@@ -56,6 +56,7 @@ void find_dead_writes(finder& in) {
     f.range = most.longest;
     f.block = most.largest;
     f.where = place;
+    in.set_fix(f, dead_write_fixes, uploaded > cleared ? "" : "cleared", most.layer);
   }
 }
 

@@ -52,21 +52,32 @@ saving get_saving(const out_of_memory_report& report) {
   return output;
 }
 
+/// Returns the setting under which a replay has the fewest retries; null if none has fewer than the recording.
+const policy_outcome* find_fewest_retries(const reserved_replay& replay) {
+  const policy_outcome* best = nullptr;
+  for (const policy_outcome& each : replay.policies)
+    if (each.failures == 0 && (best == nullptr || each.retries < best->retries)) best = &each;
+  return best == nullptr || best->retries >= replay.retries ? nullptr : best;
+}
+
 /// Returns advice that avoids retries on a device.
-std::string way_out(const finder& in, trace::device_id device) {
+std::string way_out(const reserved_replay* replay) {
   constexpr std::string_view less = "Use less memory at the peak";
-  const reserved_replay* replay = replay_on(in, device);
   if (replay == nullptr || replay->retries == 0)
     return fmt::format("{}, or reduce fragmentation (PyTorch: expandable_segments:True).", less);
-  const policy_outcome* best = nullptr;
-  for (const policy_outcome& each : replay->policies)
-    if (each.failures == 0 && (best == nullptr || each.retries < best->retries)) best = &each;
-  if (best == nullptr || best->retries >= replay->retries)
+  const policy_outcome* best = find_fewest_retries(*replay);
+  if (best == nullptr)
     return fmt::format("{}: no other setting of PyTorch's allocator has fewer retries in a replay of these requests.",
                        less);
   return fmt::format("{}, or set PYTORCH_CUDA_ALLOC_CONF={}: a replay of these requests has {} instead of {}.", less,
                      best->policy, best->retries == 1 ? "1 retry" : fmt::format("{} retries", best->retries),
                      replay->retries);
+}
+
+/// Returns the case of the fixes for failed allocations (`code_fix::when`).
+std::string_view case_of(remedy change) {
+  if (change == remedy::expandable_segments) return "expandable_segments:True";
+  return change == remedy::checkpoint ? "recompute activations" : "";
 }
 
 }  // namespace
@@ -93,6 +104,7 @@ void find_failures(finder& in) {
   f.saves = get_saving(*known);
   f.detail = "short by " + known->short_by;
   f.where = known->where;
+  if (!known->changes.empty()) in.set_fix(f, failed_allocations_fixes, case_of(known->changes.front().kind));
   if (known->metrics.event == first.event) return;
   f.event = known->metrics.event;
   f.range = {saturating_difference(known->metrics.time, time_ns{1}), saturating_sum(known->metrics.time, time_ns{1})};
@@ -103,16 +115,19 @@ void find_retries(finder& in) {
   if (retries.count == 0) return;
   const allocation_retry& first = retries.first.front();
   const std::string_view call = in.tables.text(first.call);
+  const reserved_replay* replay = replay_on(in, first.device);
   finding& f = in.add(
       finding_kind::retried_allocations,
       fmt::format("{} failed and succeeded on a retry, after memory was freed: {} lost. The first requested {} at "
                   "{}{}{}.",
                   format_some(retries.count, "allocation"), format_time(retries.total), format_bytes(first.bytes),
                   format_moment(first.time), call.empty() ? "" : " with ", call),
-      "The GPU ran out of memory temporarily. " + way_out(in, first.device));
+      "The GPU ran out of memory temporarily. " + way_out(replay));
   f.saves = in.time(static_cast<double>(retries.total), saving_basis::measured);
   f.event = first.event;
   f.range = {first.time, saturating_sum(first.until, time_ns{1})};
+  if (const policy_outcome* best = replay == nullptr ? nullptr : find_fewest_retries(*replay); best != nullptr)
+    in.set_fix(f, retried_allocations_fixes, best->policy, trace::layer::framework);
 }
 
 void find_losses(finder& in) {

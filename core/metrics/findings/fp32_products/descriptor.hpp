@@ -12,6 +12,13 @@ namespace sluice::metrics {
 // The texts below quote these thresholds. If a threshold changes, update the texts.
 static_assert(reported_products_share == 0.05 && fp32_products::tf32_length == 0.27);
 
+inline constexpr auto fp32_products_fixes = std::to_array<code_fix>({
+    {"PyTorch", "torch.set_float32_matmul_precision(\"high\")  # at the start"},
+    {"CuPy", "export CUPY_TF32=1"},
+    {"JAX", "jax.config.update(\"jax_default_matmul_precision\", \"tensorfloat32\")  # at the start"},
+    {"CUDA C++", "cublasSetMathMode(handle, CUBLAS_TF32_TENSOR_OP_MATH);"},
+});
+
 inline constexpr auto fp32_products_rules = std::to_array<finding_rule>({
     {finding_kind::fp32_products, "fp32_products", "Matrix products in FP32 without tensor cores",
      "Matrix products compute in FP32 without tensor cores, although the GPU could use them for TF32.",
@@ -24,7 +31,8 @@ inline constexpr auto fp32_products_rules = std::to_array<finding_rule>({
      "Names do not tell products of Triton, of XLA or of the program's own kernels, and not whether the program needs "
      "the precision. Convolutions of cuDNN do not count, because PyTorch lets them use TF32 by default and cuDNN "
      "chooses FP32 where that is faster. cuDNN's recurrent layers may launch the same kernels as cuBLAS; no setting "
-     "changes those. Needs kernel times (record --mode timeline)."},
+     "changes those. Needs kernel times (record --mode timeline).",
+     fp32_products_fixes},
 });
 
 void find_fp32_products(finder& in);

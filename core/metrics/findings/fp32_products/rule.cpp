@@ -88,6 +88,8 @@ void find_fp32_products(finder& in) {
     if (!known) f.advice += " On this GPU, products in TF32 are at most twice as fast.";
     f.range = {each.first, each.last};
     f.only_note = true;  // The program may need the precision of FP32.
+    f.fix_code = choose_fix(fp32_products_fixes,
+                            framework.empty() ? in.find_framework({}, trace::layer::driver) : framework, {});
   }
 }
 

@@ -13,6 +13,16 @@ namespace sluice::metrics {
 // The texts below quote these thresholds. If a threshold changes, update the texts.
 static_assert(warned_memory_share == 0.03 && growth_builder::min_blocks == 8 && grows_for == 0.4);
 
+inline constexpr auto memory_grows_fixes = std::to_array<code_fix>({
+    {"PyTorch",
+     "losses.append(loss.item())  # a number: the tensor would keep its graph alive\n"
+     "outputs.append(output.detach().cpu())  # keeps results in host memory"},
+    {"CuPy", "results.append(cupy.asnumpy(result))  # keeps results in host memory"},
+    {"JAX", "results.append(jax.device_get(result))  # keeps results in host memory"},
+    {"Numba", "results.append(result.copy_to_host())  # keeps results in host memory"},
+    {"CUDA C++", "cudaFree(block);  // at the end of the step that allocated it", "driver memory"},
+});
+
 inline constexpr auto growth_rules = std::to_array<finding_rule>({
     {finding_kind::memory_grows, "memory_grows", "Memory leak",
      "Memory from each step is kept, because of a leak or an unbounded list or cache.",
@@ -23,7 +33,8 @@ inline constexpr auto growth_rules = std::to_array<finding_rule>({
      "blocks are added during 40 % of the launches and copies, and these blocks are never used again, or none of them "
      "was freed before the peak.",
      "Growth of memory that the recorder does not see is not detected. The recording does not show whether the "
-     "program needs the memory."},
+     "program needs the memory.",
+     memory_grows_fixes},
     {finding_kind::unfreed_blocks, "unfreed_blocks", "Never freed", "Driver memory was never freed.",
      "Blocks are live when the recording ends. Blocks that an allocator keeps by design do not count.",
      "If the process is still running, it may free the blocks later."},

@@ -87,7 +87,12 @@ void find_growth(finder& in) {
     f.range = {most.first, most.last + 1};
     f.block = most.newest;
     f.where = place;
+    for (const growing_group* each : of_line)
+      if (place.known)
+        f.parts.push_back(
+            {saved_part::type::blocks, each->device, static_cast<std::uint64_t>(each->layer), each->stack});
     f.detail = fmt::format("{} in {}", format_bytes(bytes), format_some(blocks, "block"));
+    in.set_fix(f, memory_grows_fixes, most.layer == trace::layer::driver ? "driver memory" : "", most.layer);
     ++reported;
   }
   // If uses are known, the findings about memory kept after its last use have more detail.
@@ -99,6 +104,7 @@ void find_growth(finder& in) {
       std::string(stop_growth("PyTorch")));
   f.severity = severity::warning;
   f.detail = format_bytes(steps->growth) + " a step";
+  in.set_fix(f, memory_grows_fixes, {}, trace::layer::framework);
   f.range = {steps->steps.front().span.begin, steps->steps.back().span.end};
   f.event = steps->steps.back().event;
 }
@@ -148,6 +154,8 @@ void find_unfreed(finder& in) {
                         : group.keeps_growing ? "More was allocated until the end: see the memory leak."
                                               : "This is fine for memory that is allocated once at startup.");
     if (grows) f.severity = severity::warning;
+    if (grows)
+      in.set_fix(f, memory_grows_fixes, group.layer == trace::layer::driver ? "driver memory" : "", group.layer);
     f.detail = fmt::format("{} in {}", format_bytes(group.bytes), format_some(group.count, "block"));
     f.block = largest.block;
     f.event = largest.alloc;

@@ -11,6 +11,11 @@ namespace sluice::metrics {
 // The texts below quote these thresholds. If a threshold changes, update the texts.
 static_assert(warned_memory_share == 0.03);
 
+inline constexpr auto held_in_two_types_fixes = std::to_array<code_fix>({
+    {"PyTorch", "model = model.to(torch.bfloat16).cuda()  # converts on the host, if only the smaller ones are needed",
+     "smaller copies"},
+});
+
 inline constexpr auto held_twice_rules = std::to_array<finding_rule>({
     {finding_kind::held_in_two_types, "held_in_two_types", "Tensors held in two types",
      "The same values are held in two data types, for example fp32 weights and an fp16 copy.",
@@ -19,7 +24,8 @@ inline constexpr auto held_twice_rules = std::to_array<finding_rule>({
      "Both blocks are live at the peak and for half of the time from then on, and the smaller blocks are 3 % of the "
      "peak. Gradients, activations and inputs do not count.",
      "The recording does not show what the kernel does, so it may compute a block from another block of twice the "
-     "size. Copies into an existing block, and copies by kernels with more arguments, are not detected."},
+     "size. Copies into an existing block, and copies by kernels with more arguments, are not detected.",
+     held_in_two_types_fixes},
 });
 
 void find_held_twice(finder& in);

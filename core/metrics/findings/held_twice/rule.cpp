@@ -52,6 +52,11 @@ void find_held_twice(finder& in) {
     f.range = {each.peak_time, each.peak_time + 1};
     f.block = each.largest;
     f.where = copy;
+    const code_place& freed = each.copy_bytes < each.bytes ? copy : place;
+    if (freed.known)
+      f.parts = {{saved_part::type::blocks, each.device, static_cast<std::uint64_t>(each.layer),
+                  each.copy_bytes < each.bytes ? each.copy_stack : each.stack}};
+    in.set_fix(f, held_in_two_types_fixes, each.copy_bytes < each.bytes ? "smaller copies" : "", each.layer);
     f.only_note = true;
   }
 }

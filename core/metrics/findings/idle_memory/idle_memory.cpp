@@ -144,7 +144,7 @@ std::vector<idle_memory_builder::interval> idle_memory_builder::list_intervals(c
 
 void idle_memory_builder::sweep(const timeline::level_tree& use, time_range run, memory_in_run& in_run) {
   in_run.highest = use.over(run.begin, run.end).maximum;
-  for (auto& [source, group] : in_run.groups) {
+  const auto find_highest = [&](memory_in_run::group& group) {
     std::sort(group.changes.begin(), group.changes.end(),
               [](const change& a, const change& b) { return a.time < b.time; });
     std::int64_t idle = 0;
@@ -163,7 +163,9 @@ void idle_memory_builder::sweep(const timeline::level_tree& use, time_range run,
     }
     look_until(run.end);
     group.changes = {};
-  }
+  };
+  for (auto& [source, group] : in_run.groups) find_highest(group);
+  for (auto& [cause, group] : in_run.together) find_highest(group);
 }
 
 std::map<std::size_t, time_ns> idle_memory_builder::find_reusable(const index::event_store& store, time_range run,
@@ -219,8 +221,10 @@ void idle_memory_builder::add_idle(memory_in_run& to, const index::block_record&
     group = to.groups.emplace(key, memory_in_run::group{}).first;
   }
   const std::int64_t bytes = index::signed_bytes(block);
-  group->second.changes.push_back({idle.begin, bytes});
-  group->second.changes.push_back({idle.end, -bytes});
+  for (memory_in_run::group* to_group : {&group->second, &to.together[{each.reason, wanted}]}) {
+    to_group->changes.push_back({idle.begin, bytes});
+    to_group->changes.push_back({idle.end, -bytes});
+  }
 }
 
 idle_memory_builder::of_run idle_memory_builder::find(const index::event_store& store, time_range run) const {
@@ -261,6 +265,12 @@ void idle_memory_builder::add(const of_run& found) {
     }
     for (auto& [origin, known] : subject.groups)
       if (!here.groups.contains(origin)) known.highest = std::max(known.highest, here.highest);
+    for (const auto& [cause, idle] : here.together) {
+      double& highest = subject.together.try_emplace(cause, subject.highest).first->second;
+      highest = std::max(highest, idle.highest);
+    }
+    for (auto& [cause, highest] : subject.together)
+      if (!here.together.contains(cause)) highest = std::max(highest, here.highest);
     subject.highest = std::max(subject.highest, here.highest);
   }
 }
@@ -370,7 +380,10 @@ std::vector<idle_memory> idle_memory_builder::metrics(const std::vector<memory_p
     const auto known = all_.find({peak.device, peak.layer, peak.kind});
     if (known == all_.end() || lies_below_another(peak, peaks)) continue;
     idle_memory subject{peak.device,           peak.layer, peak.kind, peak.time, peak.bytes, known->second.works,
-                        known->second.kernels, {}};
+                        known->second.kernels, {},         {}};
+    for (const auto& [cause, highest] : known->second.together)
+      if (const double saved = static_cast<double>(peak.bytes) - highest; saved >= 1)
+        subject.together.push_back({cause.first, cause.second, static_cast<std::uint64_t>(saved)});
     for (const auto& [source, group] : known->second.groups) {
       const double saved = static_cast<double>(peak.bytes) - group.highest;
       if (saved < 1 || group.found.blocks_at_peak == 0) continue;

@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "core/base/time/time_range.hpp"
@@ -59,6 +60,7 @@ class idle_memory_builder {
 
  private:
   using origin = std::tuple<idle_reason, trace::stack_id, trace::string_id, index::category>;
+  using cause = std::pair<idle_reason, index::category>;
   struct change {
     time_ns time = 0;
     std::int64_t bytes = 0;
@@ -73,6 +75,7 @@ class idle_memory_builder {
     std::uint64_t kernels = 0;
     std::set<trace::process_id> processes;
     std::map<origin, group> groups;
+    std::map<cause, double> together;  ///< As `group::highest`, without the idle bytes of all groups of a cause.
     std::vector<idle_group> accumulating;
   };
   struct memory_in_run;
@@ -99,7 +102,7 @@ class idle_memory_builder {
   /// all its blocks but one.
   static void find_accumulating(const index::event_store& store, const index::tensor_facts& facts,
                                 const index::memory_key& key, time_ns peak, std::vector<idle_group>& into);
-  /// Finds the maximum use in the run, for each group without the group's idle bytes.
+  /// Finds the maximum use in the run, for each group, and for all groups of a cause, without their idle bytes.
   static void sweep(const timeline::level_tree& use, time_range run, memory_in_run& in_run);
 
   /// The maximum number of groups per kind of memory. More groups would not be worth the memory that they take.
@@ -116,6 +119,7 @@ struct idle_memory_builder::memory_in_run {
   double highest = 0;  ///< Maximum use in the run.
   std::set<trace::process_id> processes;
   std::map<origin, group> groups;
+  std::map<cause, group> together;  ///< All groups of a cause.
 };
 
 class idle_memory_builder::of_run {

@@ -1,8 +1,10 @@
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 
 #include "core/base/format.hpp"
+#include "core/metrics/findings/growth/descriptor.hpp"
 #include "core/metrics/findings/growth/growth.hpp"
 #include "core/metrics/findings/growth/thresholds.hpp"
 #include "core/metrics/findings/idle_memory/descriptor.hpp"
@@ -38,6 +40,7 @@ struct sums {
   std::uint64_t reassigned = 0;
   std::uint64_t born = 0;  ///< The number of all blocks that the stacks of these blocks allocated.
   const idle_group* most = nullptr;
+  std::vector<saved_part> parts;
 };
 
 sums list_sums(const std::vector<const idle_group*>& groups) {
@@ -48,6 +51,8 @@ sums list_sums(const std::vector<const idle_group*>& groups) {
     whole.saved += each->saved;
     whole.reassigned += each->reassigned;
     whole.born += each->born + each->born_later;
+    whole.parts.push_back(
+        {saved_part::type::blocks, each->device, static_cast<std::uint64_t>(each->layer), each->stack});
     if (whole.most == nullptr || each->saved > whole.most->saved) whole.most = each;
   }
   whole.saved = std::min(whole.saved, whole.bytes);
@@ -64,6 +69,7 @@ class idle_finder {
       std::vector<const idle_group*> groups;
       for (const idle_group& each : of_.groups)
         if (each.reason == reason && !is_others(each) && !is_undecided(each)) groups.push_back(&each);
+      if (reason == idle_reason::between_uses) take_joined(groups);
       const auto lines = by_line(groups, in_.places, [](const idle_group& each) { return each.saved; });
       for (std::size_t line = 0; line < lines.size() && line < max_lines; ++line)
         tell(reason, lines[line].first, list_sums(lines[line].second));
@@ -89,6 +95,43 @@ class idle_finder {
     const std::vector<failed_allocation>& failures = in_.whole.failures;
     return std::min(group.idle.end, work_end) - group.idle.begin < in_.time_of_two_steps() &&
            (group.idle.end >= work_end || std::any_of(failures.begin(), failures.end(), is_held_at));
+  }
+
+  /// Reports blocks of one category that several lines allocated, and that are idle between two uses, as one finding:
+  /// one change, such as recomputing activations, covers all of them. Removes their groups from `groups`.
+  void take_joined(std::vector<const idle_group*>& groups) {
+    for (const idle_together& all : of_.together) {
+      if (all.reason != idle_reason::between_uses || all.category == index::category::none) continue;
+      const auto of_others = std::stable_partition(
+          groups.begin(), groups.end(), [&](const idle_group* each) { return each->category == all.category; });
+      const std::vector<const idle_group*> same(groups.begin(), of_others);
+      const auto lines = by_line(same, in_.places, [](const idle_group& each) { return each.saved; });
+      if (lines.size() < 2) continue;
+      groups.erase(groups.begin(), of_others);
+      sums subject = list_sums(same);
+      subject.saved = std::min(all.saved, subject.bytes);
+      std::vector<std::string> named;
+      for (std::size_t line = 0; line < lines.size() && line < max_lines; ++line) {
+        const sums one = list_sums(lines[line].second);
+        named.push_back(fmt::format("{} in {}{}", format_bytes(one.bytes), format_some(one.blocks, "block"),
+                                    from_place(lines[line].first)));
+      }
+      if (lines.size() > max_lines) named.push_back(fmt::format("{} more lines", lines.size() - max_lines));
+      tell_between_uses(lines.front().first, subject,
+                        fmt::format("{} lines: {}", lines.size(), fmt::join(named, ", ")));
+    }
+  }
+
+  void tell_between_uses(const code_place& place, const sums& subject, const std::string& whose) {
+    finding* f = add(
+        finding_kind::idle_block, place, subject,
+        fmt::format("{} of {} at the peak{} are idle between two uses: {}, idle for {}.", format_bytes(subject.bytes),
+                    format_bytes(of_.peak_bytes), in_.on(of_.device), whose, format_time(subject.most->idle.length())),
+        "Move it to pinned host memory until it is needed again, or recompute it then.");
+    if (f == nullptr) return;
+    in_.set_fix(*f, idle_block_fixes, case_of(subject.most->category), of_.layer);
+    // Every training has some idle blocks at the peak of each step, and needs them again soon.
+    f->only_note = static_cast<double>(subject.most->works) < idle_for_long * static_cast<double>(of_.works);
   }
 
   /// If `subject` is a segment that an allocator without recorded blocks keeps for later, reports it and returns true.
@@ -121,10 +164,19 @@ class idle_finder {
     f.range = {subject.most->idle.begin, std::max(subject.most->idle.end, of_.peak_time + 1)};
     f.block = subject.most->largest;
     f.where = place;
+    // Without stacks, blocks of different lines look alike.
+    if (place.known) f.parts = subject.parts;
     return &f;
   }
 
-  static void set_leak(finding& f, const sums& subject) {
+  /// Returns the case of the fixes for idle blocks (`code_fix::when`).
+  [[nodiscard]] std::string_view case_of(index::category category) const {
+    if (category == index::category::activation && in_.trains()) return "activations";
+    return category == index::category::optimizer_state ? "optimizer state" : "";
+  }
+
+  void set_leak(finding& f, const sums& subject) const {
+    in_.set_fix(f, memory_grows_fixes, of_.layer == trace::layer::driver ? "driver memory" : "", of_.layer);
     f.severity = trace::severity::warning;
     f.detail = fmt::format("{} in {}", format_bytes(subject.bytes), format_some(subject.blocks, "block"));
   }
@@ -164,7 +216,8 @@ class idle_finder {
                                          subject.most->works == 1 ? std::string("1 launch or copy")
                                                                   : fmt::format("{} launches and copies",
                                                                                 format_count(subject.most->works))),
-                             free_after_use(maker)))
+                             free_after_use(maker))) {
+          in_.set_fix(*f, held_late_fixes, of_.layer == trace::layer::driver ? "driver memory" : "", of_.layer);
           // A block that a loop recreates in each iteration is usually held for a while after its last use, and so is
           // the old value of a variable while the new value is computed.
           f->only_note = f->saves.share < (subject.blocks == 1 && subject.reassigned > 0 ? warned_variable_share
@@ -172,19 +225,17 @@ class idle_finder {
                                                    subject.most->category != index::category::gradient
                                                ? warned_loop_share
                                                : 0);
+        }
         return;
       case idle_reason::between_uses:
-        if (finding* f = add(finding_kind::idle_block, place, subject,
-                             fmt::format("{} are idle between two uses: {}, idle for {}.", at_peak, who(place, subject),
-                                         format_time(subject.most->idle.length())),
-                             "Move it to pinned host memory until it is needed again, or recompute it then."))
-          // Every training has some idle blocks at the peak of each step, and needs them again soon.
-          f->only_note = static_cast<double>(subject.most->works) < idle_for_long * static_cast<double>(of_.works);
+        tell_between_uses(place, subject, who(place, subject));
         return;
       case idle_reason::kept_gradient:
-        add(finding_kind::gradients_kept, place, subject,
-            fmt::format("{} are cleared gradients, kept until the backward pass: {}.", at_peak, who(place, subject)),
-            "Free them before the forward pass: optimizer.zero_grad(set_to_none=True).");
+        if (finding* f = add(finding_kind::gradients_kept, place, subject,
+                             fmt::format("{} are cleared gradients, kept until the backward pass: {}.", at_peak,
+                                         who(place, subject)),
+                             "Free them before the forward pass: optimizer.zero_grad(set_to_none=True)."))
+          in_.set_fix(*f, gradients_kept_fixes, {}, of_.layer);
         return;
       case idle_reason::accumulating:
         // The activations of a forward pass also accumulate, but all of them are needed.

@@ -16,6 +16,12 @@ static_assert(warned_memory_share == 0.03 && warned_time_share == 0.02 && min_re
               min_reserved == 64.0 * 1024 * 1024 && imbalanced == 0.1 && awaited_host_share == 0.01 &&
               rank_metrics::late_host == 1'000'000);
 
+inline constexpr auto replicated_state_fixes = std::to_array<code_fix>({
+    {"PyTorch",
+     "from torch.distributed.fsdp import fully_shard\n"
+     "fully_shard(model)  # instead of DistributedDataParallel, and before the optimizer is created"},
+});
+
 inline constexpr auto ranks_rules = std::to_array<finding_rule>({
     {finding_kind::rank_imbalance, "rank_imbalance", "Uneven ranks",
      "One rank of a job needs more memory than the others, or makes them wait.",
@@ -42,7 +48,8 @@ inline constexpr auto ranks_rules = std::to_array<finding_rule>({
      "and optimizer state, line by line. Their collectives are all-reduces, with at most one all-gather or "
      "reduce-scatter in ten. Sharding would save 3 % of the peak.",
      "The contents of the blocks are unknown: with tensor parallelism, shards also have equal sizes. Sharding that "
-     "gathers less often than once in ten all-reduces is not recognized. Needs kernel times (record --mode timeline)."},
+     "gathers less often than once in ten all-reduces is not recognized. Needs kernel times (record --mode timeline).",
+     replicated_state_fixes},
 });
 
 void find_rank_imbalance(finder& in);

@@ -479,6 +479,7 @@ void find_replicated_state(finder& in) {
   f.saves = {.peak_bytes = taken_off(bytes), .basis = saving_basis::modelled, .share = share};
   f.range = {replicas.front()->peak_time, replicas.front()->peak_time + 1};
   f.only_note = true;
+  in.set_fix(f, replicated_state_fixes);
 }
 
 }  // namespace sluice::metrics

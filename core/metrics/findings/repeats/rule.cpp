@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "core/base/format.hpp"
 #include "core/metrics/findings/repeats/descriptor.hpp"
 #include "core/metrics/findings/shared/finder.hpp"
@@ -57,6 +59,16 @@ std::string_view instead_of_zeros(const std::string& maker) {
   return "Clear the memory on the GPU: cudaMemsetAsync.";
 }
 
+/// Returns the copies to or from a GPU that `is_one` chooses, as parts of a saving.
+template <class Choose>
+std::vector<saved_part> find_parts(const finder& in, Choose&& is_one) {
+  std::vector<saved_part> parts;
+  for (const copy_group& each : in.whole.waste.copies)
+    if ((each.direction == trace::direction::h2d || each.direction == trace::direction::d2h) && is_one(each))
+      parts.push_back(finder::part_of(each));
+  return parts;
+}
+
 }  // namespace
 
 void find_round_trips(finder& in) {
@@ -67,7 +79,7 @@ void find_round_trips(finder& in) {
   std::string text =
       fmt::format("Data was copied to the host and back to the GPU unchanged {} ({} each way, {} in total{}).",
                   format_some(trip_metrics.to_device.copies, "time"), format_bytes(trip_metrics.to_device.bytes),
-                  format_time(busy), in.share_of_active(busy));
+                  format_time(busy), in.share_if_less(busy));
   std::vector<const round_trip_stacks*> groups;
   for (const round_trip_stacks& each : found) groups.push_back(&each);
   std::map<std::pair<std::string, std::string>, std::uint64_t> bytes_by_lines;
@@ -96,6 +108,11 @@ void find_round_trips(finder& in) {
   f.event = (*named)->largest;
   f.only_note = trip_metrics.to_device.copies < min_recurring;
   f.where = place;
+  f.parts = find_parts(in, [&](const copy_group& copies) {
+    return std::any_of(found.begin(), found.end(), [&](const round_trip_stacks& each) {
+      return copies.stack == (copies.direction == trace::direction::h2d ? each.up : each.down);
+    });
+  });
 }
 
 void find_zero_uploads(finder& in) {
@@ -104,7 +121,7 @@ void find_zero_uploads(finder& in) {
   if (is_little(whole.all)) return;
   std::string text =
       fmt::format("Zeros were copied to the GPU {} ({}, {}{}).", format_some(whole.all.copies, "time"),
-                  format_bytes(whole.all.bytes), format_time(whole.all.busy), in.share_of_active(whole.all.busy));
+                  format_bytes(whole.all.bytes), format_time(whole.all.busy), in.share_if_less(whole.all.busy));
   std::vector<const zero_stack*> groups;
   for (const zero_stack& each : found) groups.push_back(&each);
   const auto lines = by_line(groups, in.places, [](const zero_stack& each) { return each.all.bytes; });
@@ -121,6 +138,11 @@ void find_zero_uploads(finder& in) {
   f.event = stacks.front()->largest;
   f.only_note = whole.all.copies < min_recurring;
   f.where = place;
+  in.set_fix(f, zero_uploads_fixes);
+  f.parts = find_parts(in, [&](const copy_group& copies) {
+    return copies.direction == trace::direction::h2d &&
+           std::any_of(found.begin(), found.end(), [&](const zero_stack& each) { return each.stack == copies.stack; });
+  });
 }
 
 void find_repeated_copies(finder& in) {
@@ -129,7 +151,7 @@ void find_repeated_copies(finder& in) {
   if (is_little(again)) return;
   std::string text = fmt::format("The same data was copied to the GPU again {} ({}, {}{}){}.",
                                  format_some(again.copies, "time"), format_bytes(again.bytes), format_time(again.busy),
-                                 in.share_of_active(again.busy), whence(found.repeated));
+                                 in.share_if_less(again.busy), whence(found.repeated));
   code_place place;
   if (!found.lines.empty()) {
     const repeating_line& most = found.lines.front();
@@ -151,6 +173,15 @@ void find_repeated_copies(finder& in) {
   f.saves = in.time(std::min(static_cast<double>(again.busy), waited_for_copies(in.whole)), saving_basis::measured);
   f.event = found.largest;
   f.where = place;
+  in.set_fix(f, repeated_copies_fixes);
+  f.parts = find_parts(in, [&](const copy_group& copies) {
+    const code_place& of_copy = in.places.of(copies.stack);
+    return copies.direction == trace::direction::h2d &&
+           (!of_copy.known || std::any_of(found.lines.begin(), found.lines.end(), [&](const repeating_line& each) {
+             return each.line.file == of_copy.line.file && each.line.line == of_copy.line.line &&
+                    each.line.function == of_copy.line.function;
+           }));
+  });
 }
 
 }  // namespace sluice::metrics

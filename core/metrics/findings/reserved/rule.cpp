@@ -24,6 +24,12 @@ std::string pool_name(trace::pool_id id, const trace::tables& tables) {
   return fmt::format("{} {}", name.ends_with("pool") ? "The" : "Pool", name);
 }
 
+/// True for a pool of CUDA's own allocator (cudaMallocAsync).
+bool is_driver_pool(trace::pool_id id, const trace::tables& tables) {
+  const trace::pool_row* row = tables.pools.find(id);
+  return row != nullptr && row->layer == trace::layer::driver;
+}
+
 /// True if segments grow by mapping more memory after their end, as PyTorch's expandable segments do.
 bool maps_segments(const trace::tables& tables) {
   const auto names = tables.strings.rows();
@@ -106,6 +112,9 @@ void find_cached_unused(finder& in) {
                .basis = saving_basis::measured,
                .share = in.reserved_share(unused, each.reserved_maximum, each.device)};
     f.range = {each.reserved_time, each.reserved_time + 1};
+    f.parts = {{saved_part::type::reserved, each.device, pool ? 1 + raw(each.pool) : 0, {}}};
+    in.set_fix(f, cached_unused_fixes, is_driver_pool(each.pool, in.tables) ? "driver pool" : "",
+               pool ? trace::layer::driver : trace::layer::framework);
     if (pool) continue;
     f.where = top_of_peak(in, each.device, trace::layer::framework);
     if (const reserved_replay* replay = replay_on(in, each.device); replay != nullptr && replay->late_reserved > 0) {
@@ -115,6 +124,7 @@ void find_cached_unused(finder& in) {
           format_bytes(replay->late_emptied), format_bytes(replay->late_reserved));
       f.saves = replayed_saving(in, each.device, replay->late_reserved, replay->late_emptied);
       f.only_note = f.saves.basis == saving_basis::none;
+      if (f.only_note) f.fix_code.clear();
     }
   }
 }
@@ -162,6 +172,7 @@ void find_forced_growth(finder& in, std::map<trace::device_id, std::size_t> repo
     f.only_note = true;
     if (best == nullptr) continue;
     f.advice = use_policy(*best, *replay);
+    in.set_fix(f, fragmentation_fixes, best->policy, trace::layer::framework);
     f.saves = replayed_saving(in, each.device, replay->peak_reserved, best->peak_reserved);
   }
 }
@@ -187,6 +198,7 @@ void find_fragmentation(finder& in) {
     if (metric.layer == trace::layer::framework) reported[metric.device] = in.found.size() - 1;
     f.range = {metric.time, metric.time + 1};
     f.where = top_of_peak(in, metric.device, metric.layer);
+    if (metric.layer == trace::layer::framework) f.parts = {{saved_part::type::reserved, metric.device, 0, {}}};
     f.only_note = free < mostly_free * static_cast<double>(metric.segment_bytes);
     f.saves = {.reserved_bytes = metric.free_bytes,
                .basis = saving_basis::measured,
@@ -195,6 +207,7 @@ void find_fragmentation(finder& in) {
     if (replay == nullptr || replay->policies.empty()) continue;
     if (const policy_outcome* best = winning_policy(*replay)) {
       f.advice = use_policy(*best, *replay);
+      in.set_fix(f, fragmentation_fixes, best->policy, metric.layer);
       f.saves = replayed_saving(in, metric.device, replay->peak_reserved, best->peak_reserved);
     } else {
       f.advice =
@@ -229,6 +242,7 @@ void find_driver_allocations(finder& in) {
     time_ns idle = 0;
     time_ns saved = 0;
     const driver_call_group* some = nullptr;
+    std::vector<saved_part> parts;
   };
   std::vector<const driver_call_group*> groups;
   for (const driver_call_group& each : in.whole.waste.driver_calls) groups.push_back(&each);
@@ -251,6 +265,7 @@ void find_driver_allocations(finder& in) {
           to_text(in.places.of(gap.stack)) == to_text(place)) {
         whole.idle += gap.total;
         whole.saved += gap.saved;
+        whole.parts.push_back(in.part_of(gap));
       }
     const std::string_view call = in.tables.text(whole.some->call);
     const std::string maker = find_maker(place, trace::layer::driver);
@@ -260,7 +275,10 @@ void find_driver_allocations(finder& in) {
                     call.empty() ? std::string() : fmt::format(" ({})", call), format_some(whole.allocations, "time"),
                     format_some(whole.frees, "time"), from_place(place), format_time(whole.in_calls),
                     whole.idle > 0
-                        ? fmt::format(", and the GPU was idle for {} because of them", format_time(whole.idle))
+                        ? fmt::format(", and the GPU was idle for {} because of them{}", format_time(whole.idle),
+                                      whole.saved > whole.idle
+                                          ? ". The saving is larger, because the fix also ends the wait behind them"
+                                          : "")
                         : std::string()),
         maker == "PyTorch" ? "Let the caching allocator keep its memory: no torch.cuda.empty_cache() in the loop."
         : maker == "CuPy"  ? "Let the memory pool keep its memory: no free_all_blocks() in the loop, and no allocator "
@@ -272,6 +290,8 @@ void find_driver_allocations(finder& in) {
     f.range = {whole.allocating.begin, whole.freeing.end + 1};
     f.only_note = is_of_others(place);
     f.where = place;
+    f.parts = std::move(whole.parts);
+    in.set_fix(f, driver_allocations_fixes);
   }
 }
 

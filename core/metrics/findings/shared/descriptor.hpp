@@ -10,6 +10,22 @@ namespace sluice::metrics {
 
 struct finder;
 
+/// The fix of a kind of finding as code: valid code of one to three lines, without line breaks at the end. Words in it
+/// that are no names of the framework (`x`, `model`, `batch`) stand for names of the program.
+struct code_fix {
+  std::string_view framework;  ///< For which programs: a result of `finder::find_framework`.
+  std::string_view code;
+  std::string_view when{};  ///< The case in which it helps, such as "activations"; empty: in each case.
+};
+
+/// Returns the first fix for `framework` in the case `when`; empty if there is none. O(fixes).
+[[nodiscard]] constexpr std::string_view choose_fix(std::span<const code_fix> fixes, std::string_view framework,
+                                                    std::string_view when) {
+  for (const code_fix& each : fixes)
+    if (each.framework == framework && (each.when.empty() || each.when == when)) return each.code;
+  return {};
+}
+
 /// The explanation of one kind of finding.
 struct finding_rule {
   finding_kind kind{};
@@ -18,6 +34,7 @@ struct finding_rule {
   std::string_view means;       ///< What is wrong, in one or two sentences.
   std::string_view found_by;    ///< How the finding is detected, with the thresholds.
   std::string_view cannot_see;  ///< What the rule cannot detect.
+  std::span<const code_fix> fixes{};  ///< The fixes that are code; empty if the fix is not code.
 };
 
 /// Adds findings of one or several kinds to `in`.

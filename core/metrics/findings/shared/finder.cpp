@@ -1,4 +1,6 @@
 #include <algorithm>
+#include <array>
+#include <set>
 
 #include <fmt/format.h>
 
@@ -9,6 +11,47 @@
 #include "core/metrics/findings/shared/thresholds.hpp"
 
 namespace sluice::metrics {
+namespace {
+
+bool has_allocator_of_pytorch(const report& subject) {
+  return std::any_of(subject.whole.memory.begin(), subject.whole.memory.end(),
+                     [](const memory_statistics& each) { return each.layer == trace::layer::framework; });
+}
+
+/// Returns the frameworks that frames of the recording belong to.
+std::set<std::string_view> find_frameworks(const trace::tables& tables) {
+  std::set<std::string_view> found;
+  for (const trace::frame_row& each : tables.frames.rows())
+    if (const std::string_view name = framework_of(each, tables); !name.empty()) found.insert(name);
+  return found;
+}
+
+/// True for a command such as "/opt/app/solver --steps 10"; false for an interpreter, and if the command is unknown.
+bool is_compiled_program(std::string_view command) {
+  const std::string_view program = command.substr(0, command.find(' '));
+  const std::string_view name = program.substr(program.find_last_of("/\\") + 1);
+  if (name.empty() || name.ends_with(".py")) return false;
+  constexpr auto interpreters =
+      std::to_array<std::string_view>({"python", "pypy", "ipython", "jupyter", "julia", "R", "Rscript", "MATLAB",
+                                       "matlab", "java", "node", "torchrun"});
+  return std::none_of(interpreters.begin(), interpreters.end(),
+                      [&](std::string_view each) { return each.size() > 1 ? name.starts_with(each) : name == each; });
+}
+
+}  // namespace
+
+double time_outside_work(const report& subject) {
+  const double active = static_cast<double>(subject.whole.active.length());
+  double least = active;
+  for (const device_activity& device : subject.whole.devices) {
+    if (device.kernels == 0) continue;
+    time_ns worked = device.last - device.first;
+    for (const device_idle& each : subject.waste.idle_times)
+      if (each.device == device.device) worked = each.span.length();
+    least = std::min(least, std::max(active - static_cast<double>(worked), 0.0));
+  }
+  return least < active ? least : 0;
+}
 
 double working_time(const report& subject) {
   const double active = static_cast<double>(subject.whole.active.length());
@@ -21,7 +64,7 @@ double working_time(const report& subject) {
     least = std::min(least, once);
   }
   // If no kernels were recorded, idle gaps are unknown.
-  return std::max(least < active ? active - least : active, 1.0);
+  return std::max((least < active ? active - least : active) - time_outside_work(subject), 1.0);
 }
 
 double finder::peak_share(std::uint64_t bytes, std::uint64_t own, trace::device_id on_device) const {
@@ -38,10 +81,12 @@ double finder::reserved_share(std::uint64_t bytes, std::uint64_t own, trace::dev
   return static_cast<double>(bytes) / static_cast<double>(most);
 }
 
-std::string finder::share_of_active(time_ns part) const {
-  const time_ns active = whole.whole.active.length();
-  if (active <= 0 || part > active) return {};
-  return fmt::format(", {} of the active time", format_share(static_cast<double>(part) / static_cast<double>(active)));
+std::string finder::share_of_time(double ns) const {
+  return fmt::format("{} of the time after start-up", format_share(std::min(ns / working, 1.0)));
+}
+
+std::string finder::share_if_less(time_ns part) const {
+  return static_cast<double>(part) > working ? std::string() : ", " + share_of_time(static_cast<double>(part));
 }
 
 bool finder::has(finding_kind kind) const {
@@ -77,6 +122,19 @@ bool finder::has_allocator(trace::memory_kind kind) const {
   return std::any_of(whole.whole.memory.begin(), whole.whole.memory.end(), [&](const memory_statistics& each) {
     return (each.layer == trace::layer::framework || each.layer == trace::layer::pool) && each.kind == kind;
   });
+}
+
+std::string finder::find_framework(const code_place& place, trace::layer layer) const {
+  if (std::string maker = find_maker(place, layer); !maker.empty()) return maker;
+  if (place.known && place.line.kind == trace::frame_kind::python) return {};
+  if (has_allocator_of_pytorch(whole)) return "PyTorch";
+  const std::set<std::string_view> packages = find_frameworks(tables);
+  if (packages.size() == 1) return std::string(*packages.begin());
+  // Several frameworks, or an interpreter: it is not known which code called CUDA.
+  const bool all_compiled =
+      !whole.processes.empty() && std::all_of(whole.processes.begin(), whole.processes.end(),
+                                              [](const auto& each) { return is_compiled_program(each.command); });
+  return packages.empty() && all_compiled ? "CUDA C++" : "";
 }
 
 std::string from_place(const code_place& place) {

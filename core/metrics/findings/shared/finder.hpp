@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "core/metrics/base/code_place.hpp"
+#include "core/metrics/findings/shared/descriptor.hpp"
 #include "core/metrics/report/report.hpp"
 
 /// Declarations that the files in this folder share. Each file has functions that add findings of one kind, or of a few
@@ -16,10 +17,15 @@ namespace sluice::metrics {
 
 inline constexpr double mebi = 1024.0 * 1024.0;  ///< One MiB in bytes.
 
-/// Returns the length of the active time in ns (at least 1), without one-time work such as starting, compiling and
-/// saving. The three longest idle gaps of each cause and line, on the device where their sum is smallest, count as
-/// one-time work. All shares of time in findings refer to the working time.
+/// Returns the length of the time after start-up in ns (at least 1): the active time without `time_outside_work` and
+/// without one-time work such as starting, compiling and saving. The three longest idle gaps of each cause and line, on
+/// the device where their sum is smallest, count as one-time work. All shares of time in findings and in the verdict
+/// refer to it.
 [[nodiscard]] double working_time(const report& subject);
+
+/// Returns the part of the active time, in ns, that lies before the first and after the last work of each device that
+/// ran kernels: the program then only starts, or ends. `working_time` is without it. 0 if no kernels were recorded.
+[[nodiscard]] double time_outside_work(const report& subject);
 
 /// The report that is being analyzed, and the findings so far.
 struct finder {
@@ -28,7 +34,7 @@ struct finder {
   code_places places;
   std::vector<finding> found{};
   trace::device_id device{};  ///< The device that is being analyzed; `none` means all devices.
-  /// Length of the active time in ns, at least 1, without one-time work.
+  /// Length of the time after start-up in ns, at least 1.
   double working = working_time(whole);
 
   /// Adds a finding whose range is all of the active time and, if `device` is set, whose device is `device`.
@@ -43,10 +49,9 @@ struct finder {
                                         // device works.
     return {.time = static_cast<time_ns>(ns), .basis = basis, .share = ns / working};
   }
-  /// Returns the share of the active time that `ns` take on one device.
-  [[nodiscard]] double active_share(double ns) const {
-    return ns / static_cast<double>(std::max<time_ns>(whole.whole.active.length(), 1));
-  }
+  /// Returns `ns` of one device as a share of the time after start-up, such as "12 % of the time after start-up". Shares
+  /// of savings, of the verdict and of the texts of findings refer to the same time, so that they can be compared.
+  [[nodiscard]] std::string share_of_time(double ns) const;
   /// Returns the share (0..1) of a peak that `bytes` are. The peak is `own`, that of the memory which holds the bytes,
   /// or the main peak if that is higher and on the same device. So a small kind of memory, of which a large part is
   /// wasted, does not rank above the memory that fills the device.
@@ -54,9 +59,9 @@ struct finder {
   /// As `peak_share`, for memory that a pool or allocator holds but does not hand out: the share of `own`, or of the
   /// highest peak of any layer on the device if that is higher.
   [[nodiscard]] double reserved_share(std::uint64_t bytes, std::uint64_t own, trace::device_id on_device) const;
-  /// Returns text such as ", 12 % of the active time"; empty if `part` exceeds the active time, as for concurrent
+  /// Returns text such as ", 12 % of the time after start-up"; empty if `part` exceeds that time, as for concurrent
   /// copies on several devices.
-  [[nodiscard]] std::string share_of_active(time_ns part) const;
+  [[nodiscard]] std::string share_if_less(time_ns part) const;
   /// True if there is a finding of this kind. With `place`, true only if the place of such a finding is the same, or
   /// both places are unknown.
   [[nodiscard]] bool has(finding_kind kind) const;
@@ -73,6 +78,25 @@ struct finder {
   [[nodiscard]] std::string gpu(trace::device_id one) const;
   /// True if a framework or a pool hands out the device's memory. Such an allocator keeps driver memory by design.
   [[nodiscard]] bool has_allocator(trace::memory_kind kind) const;
+  /// Returns for which framework a fix of code at `place` is written: "PyTorch", "CuPy", "JAX" or "Numba", or "CUDA C++"
+  /// for code that calls CUDA itself. Without a place, the framework of the whole recording. Empty if that is not
+  /// certain. `layer`: the layer of the memory that `place` allocated, else `driver`. O(frames) without a place.
+  [[nodiscard]] std::string find_framework(const code_place& place, trace::layer layer) const;
+  /// The idle times of a group, as parts of a saving.
+  [[nodiscard]] static saved_part part_of(const gap_group& gap) {
+    return {saved_part::type::gaps, gap.device, static_cast<std::uint64_t>(gap.cause), gap.stack};
+  }
+  /// The copies of a group, as parts of a saving.
+  [[nodiscard]] static saved_part part_of(const copy_group& copies) {
+    return {saved_part::type::copies, copies.device,
+            static_cast<std::uint64_t>(copies.direction) * 256 + static_cast<std::uint64_t>(copies.host_side),
+            copies.stack};
+  }
+  /// Sets the fix as code of `of`, at its place. `when`: the case, as in `code_fix::when`.
+  void set_fix(finding& of, std::span<const code_fix> fixes, std::string_view when = {},
+               trace::layer layer = trace::layer::driver) const {
+    of.fix_code = choose_fix(fixes, find_framework(of.where, layer), when);
+  }
 };
 
 /// True if a library requested the operation on its own thread or from its own code, so that the program cannot change

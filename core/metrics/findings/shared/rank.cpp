@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <iterator>
 #include <map>
 #include <set>
 #include <string>
@@ -52,6 +53,8 @@ void join_devices(std::vector<finding>& findings, const trace::tables& tables) {
     }
     finding& kept = joined[*same];
     std::vector<trace::device_id> devices = std::move(kept.devices);
+    std::vector<saved_part> parts = std::move(kept.parts);
+    parts.insert(parts.end(), each.parts.begin(), each.parts.end());
     if (each.saves.share > kept.saves.share) {
       kept = std::move(each);
       devices.insert(devices.begin(), device);
@@ -59,6 +62,7 @@ void join_devices(std::vector<finding>& findings, const trace::tables& tables) {
       devices.push_back(device);
     }
     kept.devices = std::move(devices);
+    kept.parts = std::move(parts);
   }
   for (finding& each : joined) {
     if (each.devices.size() < 2) continue;
@@ -75,6 +79,24 @@ void join_devices(std::vector<finding>& findings, const trace::tables& tables) {
                      : fmt::format(" The same on {}.", fmt::join(names, ", "));
   }
   findings = std::move(joined);
+}
+
+void find_overlaps(std::vector<finding>& findings) {
+  for (finding& each : findings) std::sort(each.parts.begin(), each.parts.end());
+  const auto common = [](const finding& a, const finding& b) {
+    std::vector<saved_part> both;
+    std::set_intersection(a.parts.begin(), a.parts.end(), b.parts.begin(), b.parts.end(), std::back_inserter(both));
+    return !both.empty();
+  };
+  const auto saves = [](const finding& each) { return each.saves.basis != saving_basis::none && each.saves.share > 0; };
+  for (std::size_t i = 0; i < findings.size(); ++i)
+    for (std::size_t j = i + 1; j < findings.size(); ++j) {
+      finding &a = findings[i], &b = findings[j];
+      if (!saves(a) || !saves(b) || (a.saves.time > 0) != (b.saves.time > 0) || !common(a, b)) continue;
+      a.overlaps.push_back(j);
+      b.overlaps.push_back(i);
+    }
+  for (finding& each : findings) std::sort(each.overlaps.begin(), each.overlaps.end());
 }
 
 void rank(std::vector<finding>& findings) {

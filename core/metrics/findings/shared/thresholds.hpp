@@ -30,6 +30,10 @@ inline constexpr std::uint64_t min_spread = 4;
 /// findings).
 void join_devices(std::vector<finding>& findings, const trace::tables& tables);
 
+/// Sets `finding::overlaps`: of findings with a part in common that both save time, or both save memory. `findings` are
+/// in their final order. O(findings^2 * parts * log parts).
+void find_overlaps(std::vector<finding>& findings);
+
 /// Sorts findings, and decides which of them are major and which are warnings. This is the only place where this is
 /// decided, and the kind of a finding does not matter:
 ///

@@ -118,6 +118,9 @@ void find_pageable(finder& in, const transfer_statistics& way, const transfer_pa
   if (rate > 0) f.saves = in.time(saved, saving_basis::modelled);
   f.only_note = !recurs;
   f.where = place;
+  // A copy that happens once, such as that of a model, is not a loader's.
+  if (recurs) in.set_fix(f, pageable_copies_fixes, towards(way.direction));
+  for (const copy_group* each : groups) f.parts.push_back(finder::part_of(*each));
   if (lines.empty()) return;
   f.event = lines.front().second.front()->largest;
   f.range = copies(groups).range();
@@ -160,14 +163,18 @@ void find_small(finder& in, const transfer_statistics& way) {
   f.range = most.range();
   f.event = most.largest;
   f.where = lines.front().first;
+  in.set_fix(f, small_copies_fixes, towards(way.direction));
+  for (const copy_group* each : lines.front().second) f.parts.push_back(finder::part_of(*each));
 }
 
 void find_migrations(finder& in, const transfer_statistics& way, const transfer_part& managed) {
   if (managed.bytes < 16 * mebi) return;
-  in.add(finding_kind::migrations,
-         fmt::format("Managed memory migrated: {} {} in {} at {}.", format_bytes(managed.bytes), towards(way.direction),
-                     format_some(way.migrations, "migration"), format_rate(managed.mean_bandwidth)),
-         "Prefetch it (cudaMemPrefetchAsync) before it is needed, or copy it explicitly.");
+  finding& f = in.add(
+      finding_kind::migrations,
+      fmt::format("Managed memory migrated: {} {} in {} at {}.", format_bytes(managed.bytes), towards(way.direction),
+                  format_some(way.migrations, "migration"), format_rate(managed.mean_bandwidth)),
+      "Prefetch it (cudaMemPrefetchAsync) before it is needed, or copy it explicitly.");
+  in.set_fix(f, migrations_fixes, towards(way.direction));
 }
 
 /// Explains why no kernel ran during the copies.
@@ -214,8 +221,8 @@ void find_copies_not_overlapped(finder& in) {
     const code_place place = lines.front().first;
     const copies most(lines.front().second);
     std::string text = fmt::format(
-        "{} was idle for {} ({} of the active time), waiting for copies: {}.", in.gpu(device.device),
-        format_time(static_cast<time_ns>(waited)), format_share(in.active_share(waited)),
+        "{} was idle for {} ({}), waiting for copies: {}.", in.gpu(device.device),
+        format_time(static_cast<time_ns>(waited)), in.share_of_time(waited),
         device.overlap == 0 ? std::string("none overlapped with a kernel")
                             : fmt::format("kernels ran during only {} of their time",
                                           format_share(static_cast<double>(busy - alone) / static_cast<double>(busy))));
@@ -229,6 +236,9 @@ void find_copies_not_overlapped(finder& in) {
     f.only_note = !most.recur() || is_of_others(place);
     f.range = copies(groups).range();
     f.where = place;
+    for (const copy_group* each : groups)
+      if (each->alone > 0) f.parts.push_back(finder::part_of(*each));
+    if (most.recur()) in.set_fix(f, copies_not_overlapped_fixes, towards(lines.front().second.front()->direction));
   }
 }
 

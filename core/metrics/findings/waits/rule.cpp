@@ -21,9 +21,11 @@ struct gaps {
   time_ns saved = 0;
   std::uint64_t spread = 0;
   const gap_group* longest = nullptr;
+  std::vector<saved_part> parts;
 
   explicit gaps(const std::vector<const gap_group*>& groups) {
     for (const gap_group* each : groups) {
+      parts.push_back(finder::part_of(*each));
       count += each->count;
       total += each->total;
       recurring += each->recurring;
@@ -89,6 +91,28 @@ std::string_view advice_for(gap_cause cause, const std::string& maker) {
          "in other processes (PyTorch: DataLoader(num_workers=...)), and keep the host ahead of the GPU.";
 }
 
+/// Returns the case of the fixes (`code_fix::when`). `call`: the driver's function in which the host waited, or empty.
+std::string_view case_of(gap_cause cause, std::string_view call) {
+  switch (cause) {
+    case gap_cause::blocking_copy:
+      if (call.find("HtoD") != std::string_view::npos) return "copies to the GPU";
+      return call.find("DtoH") != std::string_view::npos ? "copies from the GPU" : "";
+    case gap_cause::allocation:
+    case gap_cause::release:
+      return "allocations";
+    case gap_cause::launch:
+      return "launches";
+    case gap_cause::garbage:
+      return "garbage";
+    case gap_cause::compilation:
+      return "compilation";
+    case gap_cause::data:
+      return "data";
+    default:
+      return {};
+  }
+}
+
 finding_kind get_kind(gap_cause cause) {
   if (cause == gap_cause::wait) return finding_kind::frequent_waits;
   if (cause == gap_cause::blocking_copy || cause == gap_cause::release || cause == gap_cause::allocation)
@@ -96,17 +120,43 @@ finding_kind get_kind(gap_cause cause) {
   return finding_kind::idle_gaps;
 }
 
+/// Adds the copies of the calls that blocked the host to the parts of `f`: a copy that does not block also ends the gap
+/// behind it. `call`: the driver's function.
+void add_copies(const finder& in, finding& f, std::string_view call) {
+  const bool up = call.find("HtoD") != std::string_view::npos, down = call.find("DtoH") != std::string_view::npos;
+  std::vector<saved_part> found;
+  for (const copy_group& each : in.whole.waste.copies)
+    if (up != down && each.stack != trace::stack_id::none &&
+        each.direction == (up ? trace::direction::h2d : trace::direction::d2h) &&
+        std::any_of(f.parts.begin(), f.parts.end(),
+                    [&](const saved_part& gap) { return gap.device == each.device && gap.stack == each.stack; }))
+      found.push_back(finder::part_of(each));
+  f.parts.insert(f.parts.end(), found.begin(), found.end());
+}
+
+/// Returns text such as "85.2 ms (11 % of the time after start-up) in 593 gaps". The longest gaps of a line count as
+/// one-time work, which is not part of the time after start-up.
+std::string describe_idle(const finder& in, const gaps& subject) {
+  const std::string count = format_some(subject.count, "gap");
+  const time_ns once = subject.total - subject.recurring;
+  if (subject.recurring <= 0)
+    return fmt::format("{} in {}, as one-time work such as start-up", format_time(subject.total), count);
+  std::string text = fmt::format("{} ({}) in {}", format_time(subject.recurring),
+                                 in.share_of_time(static_cast<double>(subject.recurring)), count);
+  if (once > 0) text += fmt::format(", without the longest of them, {} of one-time work", format_time(once));
+  return text;
+}
+
 /// `saved_by_all`: the saving of all lines with this cause. If only this is a major saving, the finding of the line
 /// with the largest saving stands for all lines.
 void tell(finder& in, gap_cause cause, trace::device_id device, const code_place& place, const gaps& subject,
-          time_ns saved_by_all) {
+          const gaps& all_lines) {
+  const time_ns saved_by_all = all_lines.saved;
   if (static_cast<double>(std::max(subject.total, subject.saved)) < reported_idle_share * in.working) return;
   const std::string_view call = in.tables.text(subject.longest->call);
   const std::string where = to_text(place);
   std::string text =
-      fmt::format("{} was idle for {} ({} of the active time) in {}: {}", in.gpu(device), format_time(subject.total),
-                  format_share(in.active_share(static_cast<double>(subject.total))), format_some(subject.count, "gap"),
-                  get_words(cause));
+      fmt::format("{} was idle for {}: {}", in.gpu(device), describe_idle(in, subject), get_words(cause));
   if (!call.empty()) text += fmt::format(" ({})", call);
   if (!where.empty()) text += (subject.longest->stack_is_next && call.empty() ? ", before " : ", at ") + where;
   const std::string_view range = in.tables.text(subject.longest->range);
@@ -114,12 +164,19 @@ void tell(finder& in, gap_cause cause, trace::device_id device, const code_place
       ". The longest took {}{}.", format_time(subject.longest->longest),
       range.empty() ? std::string() : fmt::format(", in the range \"{}\"", shortened(std::string(range), 60)));
   const bool host = get_kind(cause) == finding_kind::idle_gaps;
-  if (!host && subject.saved > subject.total) text += " It also blocks the launch queue.";
+  if (!host && subject.saved > subject.recurring)
+    text +=
+        " The saving is larger than the idle time, because the fix also ends the wait behind it: the host can then "
+        "launch ahead.";
   finding& f = in.add(get_kind(cause), std::move(text), std::string(advice_for(cause, place.maker)));
   f.saves = in.time(static_cast<double>(subject.saved), host ? saving_basis::measured : saving_basis::modelled);
   f.range = subject.longest->longest_gap;
   f.where = place;
   f.detail = get_words(cause);
+  f.parts = subject.parts;
+  if (f.kind == finding_kind::frequent_waits) in.set_fix(f, frequent_waits_fixes);
+  if (f.kind == finding_kind::hidden_waits) in.set_fix(f, hidden_waits_fixes, case_of(cause, call));
+  if (f.kind == finding_kind::idle_gaps) in.set_fix(f, idle_gaps_fixes, case_of(cause, call));
   // A single gap is due to startup, saving or a transition.
   const bool recurs = subject.count >= min_recurring && subject.spread >= min_spread;
   // Caching allocators stop allocating once they have enough memory, and do not free it. Code that allocates in a loop
@@ -133,7 +190,9 @@ void tell(finder& in, gap_cause cause, trace::device_id device, const code_place
     f.text += fmt::format(" This line alone would save {}; the saving is that of all lines of the same kind.",
                           format_time(f.saves.time));
     f.saves = in.time(static_cast<double>(saved_by_all), f.saves.basis);
+    f.parts = all_lines.parts;
   }
+  if (cause == gap_cause::blocking_copy) add_copies(in, f, call);
 }
 
 /// Reports work that the host launches more slowly than the device runs it.
@@ -145,11 +204,11 @@ void tell_launches(finder& in, const device_idle& device) {
   if (groups.empty() || launches.launches == 0) return;
   if (static_cast<double>(launches.idle) < reported_idle_share * in.working) return;
   const auto lines = by_line(groups, in.places, [](const gap_group& each) { return each.total; });
-  std::string text = fmt::format("{} was idle for {} ({} of the active time): {}. {} at {} each against {} of GPU work",
-                                 in.gpu(device.device), format_time(launches.idle),
-                                 format_share(in.active_share(static_cast<double>(launches.idle))),
-                                 get_words(gap_cause::launch), format_count(launches.launches) + " launches",
-                                 format_time(launches.period()), format_time(launches.work_per_launch()));
+  std::string text =
+      fmt::format("{} was idle for {} ({}): {}. {} at {} each against {} of GPU work", in.gpu(device.device),
+                  format_time(launches.idle), in.share_of_time(static_cast<double>(launches.idle)),
+                  get_words(gap_cause::launch), format_count(launches.launches) + " launches",
+                  format_time(launches.period()), format_time(launches.work_per_launch()));
   constexpr std::size_t max_lines = 3;
   std::string places;
   for (std::size_t i = 0; i < std::min(lines.size(), max_lines); ++i)
@@ -162,43 +221,71 @@ void tell_launches(finder& in, const device_idle& device) {
   f.range = device.span;
   f.where = place;
   f.detail = get_words(gap_cause::launch);
+  in.set_fix(f, idle_gaps_fixes, case_of(gap_cause::launch, {}));
+  f.parts = gaps(groups).parts;
   // Whether a program's launches can be merged is not known, and the saving is a model's upper bound.
   f.only_note = true;
 }
 
-std::string get_host_advice(const host_cause_group& group, const program_traits& traits) {
+/// Returns what to change, and sets `code` to the change as code.
+std::string get_host_advice(const host_cause_group& group, const program_traits& traits, std::string& code) {
   const auto remedy = find_host_remedy(group.cause.reason, traits, group.recurs);
   if (!remedy) return std::string(advice_for(gap_cause::host, traits.pytorch ? "PyTorch" : ""));
-  std::string advice(remedy->text);
-  if (!remedy->code.empty()) advice += fmt::format(" `{}`", remedy->code);
-  return advice;
+  code = remedy->code;
+  return std::string(remedy->text);
+}
+
+/// Returns how long the device waited for host code after start-up, in ns.
+time_ns recurring_host_time(const finder& in, trace::device_id device) {
+  time_ns total = 0;
+  for (const gap_group& each : in.whole.waste.gaps)
+    if (each.device == device && each.cause == gap_cause::host) total += each.recurring;
+  return total;
+}
+
+/// Reports what the host did for `group`. `most`: how long the device waited for host code after start-up.
+finding& tell_sample(finder& in, const device_idle& device, const host_cause_group& group, time_ns most) {
+  // The longest wait of a cause counts as one-time work, like the longest gaps.
+  const time_ns saved = group.recurs ? std::min(group.total - group.longest, most) : 0;
+  const std::string line = describe_line(group.cause, in.tables);
+  std::string text =
+      fmt::format("{} was idle for {} in {} while the host {}{}{}. The longest time was {}.", in.gpu(device.device),
+                  format_time(group.total), format_some(group.gaps, "gap"), get_words(group.cause.reason),
+                  group.cause.library.empty() ? std::string() : fmt::format(" ({})", group.cause.library),
+                  line.empty() ? std::string() : ", at " + line, format_time(group.longest));
+  if (!group.recurs) text += " This happens at the start, not throughout the run.";
+  std::string code;
+  std::string advice = get_host_advice(group, device.traits, code);
+  finding& f = in.add(finding_kind::idle_gaps, std::move(text), std::move(advice));
+  f.fix_code = std::move(code);
+  f.saves = in.time(static_cast<double>(saved), saving_basis::measured);
+  f.range = group.longest_gap;
+  // A sample in a library, such as on a thread of its own, names no line of the program.
+  if (const code_place& place = in.places.of(group.example_stack); !is_of_others(place)) f.where = place;
+  f.detail = fmt::format("it {}", get_words(group.cause.reason));
+  f.only_note = !group.recurs || group.gaps < min_recurring;
+  return f;
 }
 
 /// Reports what the host did while the device waited for host code, from samples of its threads. Returns false if they
 /// name nothing that costs enough.
 bool tell_samples(finder& in, const device_idle& device) {
   constexpr std::size_t max_causes = 3;
-  std::size_t told = 0;
+  const time_ns most = recurring_host_time(in, device.device);
+  const std::size_t before = in.found.size();
+  time_ns saved = 0;
   for (const host_cause_group& each : device.host) {
-    if (told == max_causes || static_cast<double>(each.total) < reported_idle_share * in.working) break;
+    if (in.found.size() - before == max_causes || static_cast<double>(each.total) < reported_idle_share * in.working)
+      break;
     if (each.cause.reason == host_reason::mixed || each.cause.reason == host_reason::unsampled) continue;
-    const std::string line = describe_line(each.cause, in.tables);
-    std::string text = fmt::format(
-        "{} was idle for {} ({} of the active time) in {} while the host {}{}{}. The longest time was {}.",
-        in.gpu(device.device), format_time(each.total), format_share(in.active_share(static_cast<double>(each.total))),
-        format_some(each.gaps, "gap"), get_words(each.cause.reason),
-        each.cause.library.empty() ? std::string() : fmt::format(" ({})", each.cause.library),
-        line.empty() ? std::string() : ", at " + line, format_time(each.longest));
-    if (!each.recurs) text += " This happens at the start, not throughout the run.";
-    finding& f = in.add(finding_kind::idle_gaps, std::move(text), get_host_advice(each, device.traits));
-    f.saves = in.time(static_cast<double>(each.recurs ? each.total : 0), saving_basis::measured);
-    f.range = each.longest_gap;
-    f.where = in.places.of(each.example_stack);
-    f.detail = fmt::format("it {}", get_words(each.cause.reason));
-    f.only_note = !each.recurs || each.gaps < min_recurring;
-    ++told;
+    saved += tell_sample(in, device, each, most).saves.time;
   }
-  return told > 0;
+  // The causes share the time after start-up, and how much of it each of them has is only known to be at most `saves`.
+  if (saved > most)
+    for (std::size_t i = before; i < in.found.size(); ++i)
+      in.found[i].parts.push_back(
+          {saved_part::type::gaps, device.device, static_cast<std::uint64_t>(gap_cause::host), {}});
+  return in.found.size() > before;
 }
 
 bool tell_sampled_devices(finder& in, trace::device_id device) {
@@ -242,7 +329,8 @@ void find_waits(finder& in) {
       for (std::size_t line = 0; line < lines.size() && line < max_lines; ++line) {
         if (reported_before(in, cause, lines[line].first)) continue;
         const std::size_t before = in.found.size();
-        tell(in, cause, device.device, lines[line].first, gaps(lines[line].second), line == 0 ? gaps(groups).saved : 0);
+        tell(in, cause, device.device, lines[line].first, gaps(lines[line].second),
+             line == 0 ? gaps(groups) : gaps({}));
         any = any || in.found.size() > before;
       }
     }

@@ -61,6 +61,14 @@ struct idle_group {
   std::uint64_t replaced = 0;
 };
 
+/// What all idle groups of one reason and category would save together. The sum of what each of them saves can be more,
+/// or less, because the peak then lies at another moment.
+struct idle_together {
+  idle_reason reason{};
+  index::category category = index::category::none;
+  std::uint64_t saved = 0;  ///< As `idle_group::saved`.
+};
+
 /// The idle groups of one kind of memory, sorted by `saved`, largest first.
 struct idle_memory {
   trace::device_id device{};
@@ -72,6 +80,8 @@ struct idle_memory {
   /// The number of kernels among `works`, without kernels that only fill memory with one value.
   std::uint64_t kernels = 0;
   std::vector<idle_group> groups;  ///< At most `limit`.
+  /// Sorted by reason and category; empty in files of version 12 and earlier. Without `accumulating`.
+  std::vector<idle_together> together;
   static constexpr std::size_t limit = 64;
 };
 

@@ -22,7 +22,7 @@ TEST(report_of_little_work, has_no_share_of_the_active_time_for_a_range_that_is_
   const std::string text =
       report_text({metrics::make_report(loaded.index, *loaded.snapshot), loaded.snapshot->tables(), "epoch.sluice"});
   EXPECT_THAT(text, HasSubstr("  13.0 s               -      1   13.0 s  epoch"));
-  EXPECT_THAT(text, HasSubstr("busy 100 % of the active time"));
+  EXPECT_THAT(text, HasSubstr("busy 100 % of the time after start-up"));
 }
 
 }  // namespace

@@ -569,6 +569,15 @@ TEST_F(report_program, explains_kinds_of_findings) {
     EXPECT_THAT(whole.out, HasSubstr(metrics::to_text(each)));
 }
 
+TEST_F(report_program, explains_a_kind_with_the_findings_of_a_recording) {
+  const program_result found = run(made_.path() + " --explain held_late");
+  EXPECT_EQ(found.status, 0) << found.out;
+  EXPECT_THAT(found.out, ::testing::StartsWith(metrics::to_text(*metrics::rule_named("held_late"))));
+  EXPECT_THAT(found.out, HasSubstr("In this recording\n"));
+  EXPECT_EQ(run("--explain held_late " + made_.path()).out, found.out) << "in either order";
+  EXPECT_THAT(run(made_.path() + " --explain gpu_fault").out, HasSubstr("There is no such finding in "));
+}
+
 TEST_F(report_program, refuses_what_makes_no_sense) {
   const program_result unknown = run("--explain waiting_host");
   EXPECT_EQ(unknown.status, 2);

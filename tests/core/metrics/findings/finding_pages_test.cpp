@@ -50,13 +50,27 @@ std::string find_advice(const std::string& page, std::string_view word) {
   return advice.substr(0, advice.find_last_not_of('\n') + 1);
 }
 
+/// The fixes of the kind as code, each with its framework and the case in which it helps.
+std::string list_fixes(const finding_rule& rule) {
+  std::string output;
+  for (const code_fix& fix : rule.fixes) {
+    const bool python = fix.framework != "CUDA C++" && !fix.code.starts_with("export ");
+    output += "\n" + std::string(fix.framework) + (fix.when.empty() ? "" : ", ") + std::string(fix.when) + ":\n\n```" +
+              (python                        ? "python"
+               : fix.framework == "CUDA C++" ? "cpp"
+                                             : "sh") +
+              "\n" + std::string(fix.code) + "\n```\n";
+  }
+  return output;
+}
+
 /// The page as it should be, with the advice that `page` already has.
 std::string write_page(const finding_descriptor& folder, const std::string& page) {
   std::string output = "# " + std::string(folder.title) + '\n';
   for (const finding_rule& rule : folder.rules)
     output += "\n## `" + std::string(rule.word) + "`\n\n" + wrap("", rule.means) + '\n' +
               wrap("**How it is found.** ", rule.found_by) + '\n' + wrap("**What it cannot see.** ", rule.cannot_see) +
-              '\n' + wrap(to_do, find_advice(page, rule.word));
+              '\n' + wrap(to_do, find_advice(page, rule.word)) + list_fixes(rule);
   return output;
 }
 

@@ -68,6 +68,34 @@ TEST(findings, are_at_most_five_warnings_besides_leaks) {
   EXPECT_EQ(found.back(), severity::info);
 }
 
+/// The copies to a device from one call stack.
+saved_part copies(std::uint64_t stack) {
+  return {saved_part::type::copies, trace::device_id{1}, 0, trace::stack_id{stack}};
+}
+
+std::vector<std::vector<std::size_t>> overlaps(std::vector<finding> findings) {
+  find_overlaps(findings);
+  std::vector<std::vector<std::size_t>> found;
+  for (const finding& each : findings) found.push_back(each.overlaps);
+  return found;
+}
+
+TEST(findings, overlap_where_their_savings_are_taken_from_the_same_copies) {
+  finding slow = of_time(0.3), waits = of_time(0.2), others = of_time(0.1);
+  slow.parts = {copies(7), copies(3)};
+  waits.parts = {copies(9), copies(3)};
+  others.parts = {copies(8)};
+  using ::testing::ElementsAre;
+  using ::testing::IsEmpty;
+  EXPECT_THAT(overlaps({slow, waits, others}), ElementsAre(ElementsAre(1U), ElementsAre(0U), IsEmpty()));
+}
+
+TEST(findings, overlap_only_if_both_save_time_or_both_save_memory) {
+  finding time = of_time(0.3), memory = of_memory(0.2), unknown = found(finding_kind::idle_gaps, {});
+  time.parts = memory.parts = unknown.parts = {copies(3)};
+  EXPECT_THAT(overlaps({time, memory, unknown}), ::testing::Each(::testing::IsEmpty()));
+}
+
 finding only_noted(double share) {
   finding output = of_memory(share);
   output.only_note = true;

@@ -61,6 +61,24 @@ TEST(saving, says_how_much_and_how_sure) {
       "72.0 MiB to 136 MiB of reserved memory (25 %, replayed)");
 }
 
+TEST(overlaps, names_the_other_findings_and_says_that_their_savings_do_not_add_up) {
+  report subject;
+  for (const finding_kind kind : {finding_kind::pageable_copies, finding_kind::copies_not_overlapped})
+    subject.findings.emplace_back().kind = kind;
+  EXPECT_EQ(describe_overlaps(subject.findings[0], subject), "");
+  subject.findings[0].overlaps = {1};
+  EXPECT_EQ(describe_overlaps(subject.findings[0], subject),
+            "Overlaps with: GPU waits for copies. Both savings cannot be added.");
+}
+
+TEST(commands, show_the_finding_of_the_recording_in_a_shell) {
+  finding subject;
+  subject.kind = finding_kind::held_late;
+  EXPECT_EQ(list_commands(subject, "runs/train.sluice").front(), "sluice report runs/train.sluice --explain held_late");
+  EXPECT_EQ(list_commands(subject, "my run's.sluice").front(),
+            "sluice report 'my run'\\''s.sluice' --explain held_late");
+}
+
 TEST(place, names_the_line_and_who_called_it) {
   code_place place;
   EXPECT_EQ(describe_place(place), "");
@@ -73,7 +91,7 @@ TEST(place, names_the_line_and_who_called_it) {
   EXPECT_EQ(describe_place(place), "train.py:12 (make_batch)");
   place.caller.function = "main";
   place.caller.line = 80;
-  EXPECT_EQ(describe_place(place), "train.py:12 (make_batch), called at train.py:80");
+  EXPECT_EQ(describe_place(place), "train.py:12 (make_batch), called from train.py:80 (main)");
 }
 
 }  // namespace

@@ -342,6 +342,19 @@ class brute_sweep {
   /// The amount by which peak use would decrease without the blocks of `name` while they are idle; 0 if none of them is
   /// idle at the peak.
   [[nodiscard]] std::int64_t saved(idle_reason reason, const std::string& name) const {
+    return sweep(
+        reason, [&](const life& each) { return each.name == name; }, false);
+  }
+  /// The amount by which peak use would decrease without any block while it is idle for `reason`.
+  [[nodiscard]] std::int64_t saved_together(idle_reason reason) const {
+    return sweep(
+        reason, [](const life&) { return true; }, true);
+  }
+
+ private:
+  template <class Choose>
+  [[nodiscard]] std::int64_t sweep(idle_reason reason, Choose&& is_chosen,
+                                   bool even_if_none_is_idle_at_the_peak) const {
     std::int64_t highest = 0, without = 0;
     bool at_peak = false;
     for (time_ns time = 0; time < 1000; ++time) {
@@ -349,16 +362,15 @@ class brute_sweep {
       for (const life& each : lives_) {
         if (each.born > time || each.died <= time) continue;
         live += each.bytes;
-        if (each.name == name && is_idle(each, reason, time)) idle += each.bytes;
+        if (is_chosen(each) && is_idle(each, reason, time)) idle += each.bytes;
       }
       if (live > highest) at_peak = idle > 0;
       highest = std::max(highest, live);
       without = std::max(without, live - idle);
     }
-    return at_peak ? highest - without : 0;
+    return at_peak || even_if_none_is_idle_at_the_peak ? highest - without : 0;
   }
 
- private:
   [[nodiscard]] bool is_idle(const life& subject, idle_reason reason, time_ns time) const {
     const auto works = [&](time_ns begin, time_ns end) {
       return static_cast<std::size_t>(std::distance(works_.lower_bound(begin), works_.lower_bound(end)));
@@ -386,7 +398,7 @@ class brute_sweep {
 };
 
 TEST(idle_memory, saves_what_a_sweep_moment_by_moment_says) {
-  std::size_t found_any = 0;
+  std::size_t found_any = 0, differ_from_sum = 0;
   testing::for_each_seed(1, 40, [&](std::uint64_t seed) {
     const std::vector<life> lives = random_lives(seed);
     testing::recording recorded;
@@ -406,7 +418,8 @@ TEST(idle_memory, saves_what_a_sweep_moment_by_moment_says) {
     recorded.close();
     const testing::indexed loaded(recorded.open());
     std::map<std::pair<idle_reason, std::string>, std::int64_t> found;
-    for (const idle_memory& memory : compute_metrics(loaded.index, *loaded.snapshot).waste.idle)
+    const waste_metrics whole = compute_metrics(loaded.index, *loaded.snapshot).waste;
+    for (const idle_memory& memory : whole.idle)
       for (const idle_group& each : memory.groups)
         if (each.reason != idle_reason::accumulating)
           found[{each.reason, std::string(loaded.snapshot->tables().text(each.name))}] =
@@ -419,9 +432,22 @@ TEST(idle_memory, saves_what_a_sweep_moment_by_moment_says) {
         EXPECT_EQ(group == found.end() ? 0 : group->second, sweep.saved(reason, name))
             << static_cast<int>(reason) << ", " << name;
       }
+    for (const idle_memory& memory : whole.idle)
+      for (const idle_reason reason :
+           {idle_reason::never_used, idle_reason::allocated_early, idle_reason::held_late, idle_reason::between_uses}) {
+        const auto together = std::find_if(memory.together.begin(), memory.together.end(),
+                                           [&](const idle_together& each) { return each.reason == reason; });
+        const std::int64_t saved = together == memory.together.end() ? 0 : static_cast<std::int64_t>(together->saved);
+        EXPECT_EQ(saved, sweep.saved_together(reason)) << "all sites together, " << static_cast<int>(reason);
+        differ_from_sum += saved != std::accumulate(found.begin(), found.end(), std::int64_t{0},
+                                                    [&](std::int64_t sum, const auto& each) {
+                                                      return sum + (each.first.first == reason ? each.second : 0);
+                                                    });
+      }
     found_any += found.size();
   });
   EXPECT_GT(found_any, 40U);
+  EXPECT_GT(differ_from_sum, 0U) << "savings of several sites cannot be added";
 }
 
 }  // namespace
