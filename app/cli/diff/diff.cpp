@@ -165,7 +165,7 @@ std::string to_text(const metrics::difference& found, const compared_reports& re
   list_change(reports, text);
   text_table peaks("lrrr");
   for (const auto& m : found.memory) {
-    peaks.row({fmt::format("{}, {}: {}", device_name(m.device), get_name(m.layer), get_name(m.kind)),
+    peaks.row({fmt::format("{}, {}", device_name(m.device), describe_memory(m.layer, m.kind)),
                format_bytes(m.before.maximum), format_bytes(m.after.maximum),
                make_change(static_cast<double>(m.before.maximum), static_cast<double>(m.after.maximum))});
   }
@@ -181,7 +181,7 @@ std::string to_text(const metrics::difference& found, const compared_reports& re
   };
   table("Memory, peaks", peaks);
   for (const auto& m : found.memory) {
-    const std::string title = fmt::format("{}, {}: {}", device_name(m.device), get_name(m.layer), get_name(m.kind));
+    const std::string title = fmt::format("{}, {}", device_name(m.device), describe_memory(m.layer, m.kind));
     section(title, "lines with changed memory at the peak", listing(m.at_peak, "block", differs));
     section(title, "new lines that allocate", listing(m.allocated, "block", appeared));
     section(title, "lines that no longer allocate", listing(m.allocated, "block", vanished));

@@ -81,7 +81,7 @@ std::string ranks_text(const report_subject& subject) {
   for (const rank_metrics& target : ranks) {
     const bool waits_known = target.collectives > 0;
     table.row({fmt::format("{}", target.rank), index::short_label(target.device, subject.tables),
-               std::string(get_name(target.layer)), format_bytes(target.peak), format_moment(target.peak_time),
+               std::string(get_label(target.layer)), format_bytes(target.peak), format_moment(target.peak_time),
                bytes(target.reserved), bytes(target.untracked), time(target.median_step), time(target.computing),
                time(target.collective_time), waits_known ? format_time(target.waiting) : "-",
                waits_known ? format_time(target.waiting_rarely) : "-", waits_known ? format_time(target.awaited) : "-",

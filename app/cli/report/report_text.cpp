@@ -179,10 +179,9 @@ class text_writer : private text_builder {
     table.row({"", "", "peak", "at", "mean", "at end", "allocations", "frees"});
     for (const metrics::memory_peak& peak : of_.peaks) {
       const metrics::memory_statistics* statistics = find_statistics(peak);
-      table.row({place(peak.device), fmt::format("{}: {}", get_name(peak.layer), get_name(peak.kind)),
-                 format_bytes(peak.bytes), format_moment(peak.time), format_bytes(statistics->mean),
-                 format_bytes(statistics->at_end), format_count(statistics->allocations),
-                 format_count(statistics->frees)});
+      table.row({place(peak.device), describe_memory(peak.layer, peak.kind), format_bytes(peak.bytes),
+                 format_moment(peak.time), format_bytes(statistics->mean), format_bytes(statistics->at_end),
+                 format_count(statistics->allocations), format_count(statistics->frees)});
     }
     for (const metrics::untracked_statistics& untracked_statistics : of_.whole.untracked) {
       table.row({place(untracked_statistics.device), "untracked (1)", format_bytes(untracked_statistics.maximum), "",
@@ -211,8 +210,7 @@ class text_writer : private text_builder {
       if (peak.holders.empty()) continue;
       if (!titled) section("Memory at peak, by owner");
       titled = true;
-      const std::string subject =
-          fmt::format("{}, {}: {}", place(peak.device), get_name(peak.layer), get_name(peak.kind));
+      const std::string subject = fmt::format("{}, {}", place(peak.device), describe_memory(peak.layer, peak.kind));
       if (peak.holders.size() == 1) {
         const metrics::holder& h = peak.holders.front();
         line("  {}: {} of {}{}", subject, format_some(h.blocks, "block"), holder_name(h),
@@ -256,7 +254,7 @@ class text_writer : private text_builder {
       const metrics::attributed_use& asked = peak.asked_by;
       if (!titled) section("Allocated by (choose the grouping with --by line, caller, module, package or owner)");
       titled = true;
-      line("  {}, {}: {}, {}", place(peak.device), get_name(peak.layer), get_name(peak.kind), grouping(peak));
+      line("  {}, {}, {}", place(peak.device), describe_memory(peak.layer, peak.kind), grouping(peak));
       const auto share = [&](const metrics::stack_metrics& part) { return format_part(part.bytes, peak.bytes); };
       text_table table("rrrll");
       for (const metrics::line_use& use : asked.groups.lines)
@@ -384,8 +382,8 @@ class text_writer : private text_builder {
   void fragmentation() {
     for (const metrics::fragmentation_metric& f : of_.fragmentation) {
       if (f.free_bytes == 0) continue;
-      line("  {}, {} layer at its peak: {} in {}, {} free, largest hole {}, fragmentation {}", place(f.device),
-           get_name(f.layer), format_bytes(f.segment_bytes), format_some(f.segments, "segment"),
+      line("  {}, {} at the peak: {} in {}, {} free, largest hole {}, fragmentation {}", place(f.device),
+           get_label(f.layer), format_bytes(f.segment_bytes), format_some(f.segments, "segment"),
            format_bytes(f.free_bytes), format_bytes(f.largest_free), format_share(f.fragmentation));
     }
   }
@@ -398,8 +396,7 @@ class text_writer : private text_builder {
       const bool known = had.owner != trace::process_id::none;
       table.row(
           {format_some(had.blocks, "block"), known || had.bytes > 0 ? format_bytes(had.bytes) : "",
-           fmt::format("{}: {}", get_name(had.layer), get_name(had.kind)),
-           "in " + index::process_label(had.process, tables_),
+           describe_memory(had.layer, had.kind), "in " + index::process_label(had.process, tables_),
            known ? fmt::format("of {}{}", index::process_label(had.owner, tables_), had.inferred ? " (inferred)" : "")
                  : "of an unknown process"});
     }
@@ -598,8 +595,8 @@ class text_writer : private text_builder {
     if (of_.unfreed.empty()) return;
     section("Never freed");
     for (const metrics::unfreed_group& group : of_.unfreed) {
-      line("  {}: {}, {}, {} in {}{}", fmt::format("{}: {}", get_name(group.layer), get_name(group.kind)),
-           format_some(group.count, "block"), format_bytes(group.bytes), group.process_ended ? "left" : "live",
+      line("  {}: {}, {}, {} in {}{}", describe_memory(group.layer, group.kind), format_some(group.count, "block"),
+           format_bytes(group.bytes), group.process_ended ? "left" : "live",
            index::process_label(group.process, tables_),
            group.process_ended ? " when it ended" : ", which was still running at the end of the recording");
       text_table table("rlll");

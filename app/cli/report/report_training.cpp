@@ -51,7 +51,7 @@ class training_writer : private text_builder {
 
  private:
   std::string place(trace::device_id device, trace::layer layer, trace::memory_kind kind) const {
-    return fmt::format("{}, {}: {}", index::short_label(device, tables_), get_name(layer), get_name(kind));
+    return fmt::format("{}, {}", index::short_label(device, tables_), describe_memory(layer, kind));
   }
 
   /// The share of the segments of the layer below that the bytes of `peak` occupy.

@@ -112,8 +112,7 @@ result<std::optional<top_metrics>> queries::ask(query::engine& engine, const tra
   output.events = subject.events;
   output.lost = subject.whole.lost_events;
   output.failed = subject.whole.failed_allocations;
-  if (judged_)
-    output.memory = fmt::format("{} layer, {} memory", trace::get_name(judged_->layer), trace::get_name(judged_->kind));
+  if (judged_) output.memory = trace::describe_memory(judged_->layer, judged_->kind);
   for (const metrics::finding& each : subject.findings)
     if (each.severity == trace::severity::error) output.errors.push_back(each.text);
   if (subject.span.length() > 0) {

@@ -213,13 +213,13 @@ void blocks_view::draw_filters(const view_context& with, const query::query_resu
 }
 
 void blocks_view::draw_filter_choices(const view_context& with, const query::query_result<metrics::report>& report) {
-  place_control(with.px(118));
-  ImGui::SetNextItemWidth(with.px(118));
-  if (ImGui::BeginCombo("##layer", filter_.layer ? get_name(*filter_.layer).data() : "all layers")) {
+  place_control(with.px(146));
+  ImGui::SetNextItemWidth(with.px(146));
+  if (ImGui::BeginCombo("##layer", filter_.layer ? get_label(*filter_.layer).data() : "all layers")) {
     if (ImGui::Selectable("all layers", !filter_.layer)) filter_.layer.reset();
     for (std::size_t i = 0; i < trace::layer_count; ++i) {
       const auto layer = static_cast<trace::layer>(i);
-      if (ImGui::Selectable(get_name(layer).data(), filter_.layer == layer)) filter_.layer = layer;
+      if (ImGui::Selectable(get_label(layer).data(), filter_.layer == layer)) filter_.layer = layer;
     }
     ImGui::EndCombo();
   }
@@ -414,7 +414,7 @@ table_model blocks_view::make_table(const view_context& with, const query::block
             110);
   sorted_by(model.text("Layer", "layer",
                        [&](const auto& each) {
-                         return table_cell::text(get_name(each.layer))
+                         return table_cell::text(get_label(each.layer))
                              .marked(with.colours.layers[static_cast<std::size_t>(each.layer)]);
                        }),
             block_column::layer, 96)

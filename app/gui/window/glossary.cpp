@@ -39,18 +39,18 @@ constexpr auto terms = std::to_array<term>({
     {"counter",
      "A value that the program or the driver reported now and then. Dots mark values that changed; between two dots "
      "nothing was measured."},
+    {"CUDA allocations",
+     "The driver layer: memory taken directly from the driver, for example by cudaMalloc. Frameworks allocate large "
+     "pieces from it and hand out parts of them, so their bytes are also the driver's."},
     {"device memory",
      "Memory on the GPU that the recorded programs allocated. The coloured area is memory in use; the outline above "
      "it is reserved."},
-    {"driver layer",
-     "CUDA allocations: memory taken directly from the driver, for example by cudaMalloc. Frameworks allocate large "
-     "pieces from it and hand out parts of them, so their bytes are also the driver's."},
     {"fragmentation",
      "The share of reserved but unused memory that is not in the largest free piece. At 0 % it is all one piece; near "
      "100 % a large allocation can fail although enough bytes are free."},
-    {"framework layer",
-     "Memory of PyTorch tensors, CuPy arrays and the like, handed out by a framework's allocator. Its blocks are "
-     "inside memory that the framework reserved from the driver."},
+    {"framework tensors",
+     "The framework layer: memory of PyTorch tensors, CuPy arrays and the like, handed out by a framework's allocator. "
+     "Its blocks are inside memory that the framework reserved from the driver."},
     {"gradient",
      "The derivative of the loss with respect to a weight or an activation, computed in the backward pass. Gradients "
      "of weights are live until the optimizer step, or until they are set to None."},
@@ -97,8 +97,9 @@ constexpr auto terms = std::to_array<term>({
     {"pinned",
      "Host memory that stays in place (cudaHostAlloc, pin_memory). Only copies from pinned memory run at full rate and "
      "concurrently with kernels."},
-    {"pool layer",
-     "Memory that a pool handed out, such as the driver's stream-ordered pools (cudaMallocAsync) or RMM. A pool keeps "
+    {"pool blocks",
+     "The pool layer: memory that a pool handed out, such as the driver's stream-ordered pools (cudaMallocAsync) or "
+     "RMM. A pool keeps "
      "freed memory for the next request."},
     {"profiler overhead",
      "GPU memory that the recording itself used; it is absent when the program runs without Sluice. The value is an "
@@ -117,8 +118,9 @@ constexpr auto terms = std::to_array<term>({
      "sampled, so it is known only at the dots."},
     {"used",
      "Memory in blocks that were handed out and not freed yet. It can be less than what is reserved, never more."},
-    {"user layer",
-     "Memory that the program's own allocator handed out, as far as it is marked for Sluice. Its blocks are inside "
+    {"user blocks",
+     "The user layer: memory that the program's own allocator handed out, as far as it is marked for Sluice. Its "
+     "blocks are inside "
      "memory of another layer."},
     {"weight",
      "A parameter of the model. Weights are live as long as the model, and their size does not depend on the batch "
@@ -141,11 +143,7 @@ const term* find_term(std::string_view name) {
   return found != terms.end() && !before(name, found->name) ? &*found : nullptr;
 }
 
-std::string_view get_term(trace::layer layer) {
-  static constexpr std::array<std::string_view, trace::layer_count> names = {"driver layer", "pool layer",
-                                                                             "framework layer", "user layer"};
-  return names[std::min<std::size_t>(static_cast<std::size_t>(layer), names.size() - 1)];
-}
+std::string_view get_term(trace::layer layer) { return get_label(layer); }
 
 std::string_view get_term(index::category wanted) { return index::category_name(wanted); }
 

@@ -176,8 +176,7 @@ class baseline_judge {
     };
     condition output = compared("baseline-peak", quantity::bytes, bytes(before), bytes(now), doubt());
     if (now != nullptr)
-      output.about = std::string(trace::get_name(now->metrics.layer)) + " layer, " +
-                     std::string(trace::get_name(now->metrics.kind)) + " memory of " +
+      output.about = trace::describe_memory(now->metrics.layer, now->metrics.kind) + " of " +
                      index::short_label(now->metrics.device, now_.tables);
     if (before != nullptr && now != nullptr) put_growth(output, before->at_peak, now->at_peak);
     return output;

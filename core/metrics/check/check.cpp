@@ -80,8 +80,7 @@ class condition_evaluator {
     for (const memory_peak& each : of_.peaks) {
       if (each.layer != judged->layer || each.kind != judged->kind) continue;
       if (!put_part(parsed, label(each.device), static_cast<double>(each.bytes))) continue;
-      parsed.about = fmt::format("{} layer, {} memory of {}", trace::get_name(each.layer), trace::get_name(each.kind),
-                                 label(each.device));
+      parsed.about = fmt::format("{} of {}", trace::describe_memory(each.layer, each.kind), label(each.device));
       parsed.where.clear();
       parsed.line.reset();
       put_largest_line(parsed, each.lines, each.bytes);
@@ -120,7 +119,7 @@ class condition_evaluator {
       if (steps.count < min_steps) continue;
       if (!put_part(parsed, index::process_label(steps.process, subject_.tables), steps.growth)) continue;
       parsed.about =
-          fmt::format("{} layer, {} memory of {}, over {}", trace::get_name(steps.layer), trace::get_name(steps.kind),
+          fmt::format("{} of {}, over {}", trace::describe_memory(steps.layer, steps.kind),
                       index::process_label(steps.process, subject_.tables), format_some(steps.count, "step"));
       parsed.where = steps.steps.empty() ? std::string()
                                          : fmt::format("in use when a step starts: {} in the first, {} in the last",

@@ -134,8 +134,7 @@ std::vector<grown_group> by_category(const named_side& before, const named_side&
 memory_difference get_difference(const named_side& before, const named_side& after, const memory_change& change,
                                  module_namer& namer, const comparison_options& options) {
   memory_difference difference;
-  difference.label =
-      fmt::format("{}, {}: {}", device_name(change.device), get_name(change.layer), get_name(change.kind));
+  difference.label = fmt::format("{}, {}", device_name(change.device), describe_memory(change.layer, change.kind));
   difference.layer = change.layer;
   difference.before = change.before;
   difference.after = change.after;

@@ -191,7 +191,7 @@ words describe_alloc(const trace::alloc_event& row, const sources& source, time_
   w.block("Block", row.block).bytes("Bytes", row.bytes);
   if (row.reserved_bytes > row.bytes) w.bytes("Size in pool", row.reserved_bytes);
   w.address("Address", row.address);
-  w.put("Layer", std::string(get_name(row.layer))).put("Kind", kind_in_words(row.kind)).put("Name", row.name);
+  w.put("Layer", std::string(get_label(row.layer))).put("Kind", kind_in_words(row.kind)).put("Name", row.name);
   w.device(row.device).stream(row.stream).pool(row.pool).block("Segment", row.parent);
   w.moment("Call entered", row.call_begin).moment("Reached by the stream", row.device_time);
   w.common(row).stack(row.stack).on_memory(row.device, row.kind);
@@ -210,7 +210,7 @@ event_details describe(const trace::free_event& row, const sources& source) {
   words w(source, row.id);
   const auto block = find_block(row.block, source);
   w.title(!block ? std::string("Free") : fmt::format("Free of {}", format_bytes(block->bytes))).instant(row.time);
-  w.block("Block", row.block).address("Address", row.address).put("Layer", std::string(get_name(row.layer)));
+  w.block("Block", row.block).address("Address", row.address).put("Layer", std::string(get_label(row.layer)));
   w.stream(row.stream).moment("Completed", row.completed).common(row);
   if (block) w.event("Allocated by", block->alloc).on_memory(block->device, block->kind);
   return w.done();
@@ -220,7 +220,7 @@ event_details describe(const trace::alloc_failed_event& row, const sources& sour
   words w(source, row.id);
   w.title(fmt::format("Failed allocation of {}", format_bytes(row.bytes))).instant(row.time);
   w.put("Call", row.name).put("Error", error_in_words(row.error)).bytes("Bytes", row.bytes);
-  w.put("Layer", std::string(get_name(row.layer))).put("Kind", kind_in_words(row.kind));
+  w.put("Layer", std::string(get_label(row.layer))).put("Kind", kind_in_words(row.kind));
   return w.device(row.device)
       .stream(row.stream)
       .pool(row.pool)
@@ -471,7 +471,7 @@ event_details describe(const index::block_record& block, const sources& source) 
   w.span(block.born, block.freed() ? block.died : index::recorded_range(source.trace).end);
   w.put("Bytes", bytes_exactly(block.bytes));
   if (block.reserved_bytes > block.bytes) w.bytes("Size in pool", block.reserved_bytes);
-  w.address("Address", block.address).put("Layer", std::string(get_name(block.layer)));
+  w.address("Address", block.address).put("Layer", std::string(get_label(block.layer)));
   w.put("Kind", kind_in_words(block.kind)).put("Name", block.name);
   put_owner(block, source, w);
   w.put("Allocated", block.born_before() ? "before the recording" : format_moment(block.born), block.alloc);

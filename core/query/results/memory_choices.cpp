@@ -17,9 +17,9 @@ using index::memory_key;
 std::string make_label(const memory_key& key, const trace::tables& tables) {
   const trace::device_row* row = tables.devices.find(key.device);
   const bool numbered = key.device == trace::device_id::none || (row != nullptr && row->ordinal >= 0);
-  return fmt::format("{}, {}: {}",
+  return fmt::format("{}, {}",
                      numbered ? index::short_label(key.device, tables) : index::device_label(key.device, tables),
-                     get_name(key.layer), get_name(key.kind));
+                     describe_memory(key.layer, key.kind));
 }
 
 }  // namespace

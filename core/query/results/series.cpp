@@ -153,7 +153,7 @@ std::string memory_label(const curve_row& curve) {
   if (curve.layer == layer::driver) {
     return curve.kind == memory_kind::managed ? "Managed (either side)" : capital(std::string(get_name(curve.kind)));
   }
-  return fmt::format("{}: {}", capital(std::string(get_name(curve.layer))), get_name(curve.kind));
+  return capital(describe_memory(curve.layer, curve.kind));
 }
 
 void put_kind(band& into, layer layer, memory_kind kind) {

@@ -8,6 +8,19 @@
 namespace sluice::trace {
 
 std::string_view get_name(trace::layer layer) { return get_word(layer); }
+
+std::string_view get_label(trace::layer layer) {
+  static constexpr std::array<std::string_view, trace::layer_count> labels = {"CUDA allocations", "pool blocks",
+                                                                              "framework tensors", "user blocks"};
+  return labels[static_cast<std::size_t>(layer) % labels.size()];
+}
+
+std::string describe_memory(trace::layer layer, trace::memory_kind kind) {
+  std::string text(get_label(layer));
+  if (kind != trace::memory_kind::device) text.append(", ").append(get_name(kind));
+  return text;
+}
+
 std::string_view get_name(trace::recording_mode mode) { return get_word(mode); }
 std::string_view get_name(trace::memory_kind kind) { return get_word(kind); }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <string>
 #include <string_view>
 
 #include "core/trace/model/kinds.hpp"
@@ -9,6 +10,11 @@ namespace sluice::trace {
 
 /// Returns the name of a layer: "driver", "pool", "framework", "user".
 [[nodiscard]] std::string_view get_name(trace::layer layer);
+/// Returns what a layer's blocks are, for people: "CUDA allocations", "pool blocks", "framework tensors", "user blocks".
+[[nodiscard]] std::string_view get_label(trace::layer layer);
+/// Returns memory of a layer and kind, for people: "CUDA allocations", "framework tensors, pinned". Device memory is not
+/// named.
+[[nodiscard]] std::string describe_memory(trace::layer layer, trace::memory_kind kind);
 /// Returns the name of a recording mode: "memory", "timeline", "all".
 [[nodiscard]] std::string_view get_name(trace::recording_mode mode);
 /// Returns the name of a kind of memory: "device", "pinned", ...

@@ -69,7 +69,7 @@ map_colours::ranked_label map_colours::label(const view_context& with, const que
     return {trace::layer_count + static_cast<std::size_t>(item.category.kind),
             format::capital(std::string(index::category_name(item.category.kind)))};
   if (has_kind_colour(segment, item)) return {layer, format::capital(std::string(get_name(segment.kind)))};
-  return {layer, format::capital(std::string(get_name(item.layer)))};
+  return {layer, format::capital(std::string(get_label(item.layer)))};
 }
 
 void map_colours::reset() {

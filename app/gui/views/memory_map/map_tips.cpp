@@ -72,7 +72,7 @@ void map_tips::draw_block(const view_context& with, const map_spot& at, time_ns 
   }
   tip_field(with, "size", format_bytes(item.used), column);
   tip_field(with, "age", item.born <= time ? format_time(time - item.born) : std::string("-"), column);
-  tip_field(with, "layer", get_name(item.layer), column);
+  tip_field(with, "layer", get_label(item.layer), column);
   if (item.category.kind != index::category::none)
     tip_field(with, "category",
               std::string(index::category_name(item.category.kind)) + (item.category.exact() ? "" : " (inferred)"),

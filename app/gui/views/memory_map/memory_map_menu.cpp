@@ -14,7 +14,7 @@ void memory_map_chart::open_menu(const view_context& with, const map_spot& at) {
     name = with.text(item.name);
     if (name.empty()) name = "Block of " + format_bytes(item.used);
     text = name + "\t" + format_bytes(item.used) + "\t" + format_address(item.address) + "\t" +
-           std::string(get_name(item.layer));
+           std::string(get_label(item.layer));
     with.commands.invoke("selection.set", target.shows);
   } else if (at.begin < at.end) {
     name = format_bytes(at.end - at.begin) + " free";

@@ -139,8 +139,7 @@ class memory_over_time_view final : public view {
   }
 
   static std::string label_of_memory(const view_context& with, const metrics::memory_peak& peak) {
-    return device_words(with, peak.device) + ", " + std::string(get_name(peak.layer)) + ": " +
-           std::string(get_name(peak.kind));
+    return device_words(with, peak.device) + ", " + describe_memory(peak.layer, peak.kind);
   }
 
   void draw_choices(const view_context& with, const metrics::report& whole_report,

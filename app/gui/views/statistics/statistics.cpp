@@ -23,9 +23,7 @@ namespace {
 
 using metrics::range_statistics;
 
-std::string kind_text(trace::layer layer, trace::memory_kind kind) {
-  return std::string(get_name(layer)) + ", " + std::string(get_name(kind));
-}
+std::string kind_text(trace::layer layer, trace::memory_kind kind) { return describe_memory(layer, kind); }
 
 /// If there are more devices than this, the panel shows only one of them at first.
 constexpr std::size_t max_devices_at_once = 4;

@@ -154,9 +154,9 @@ class summary_view final : public view {
   void draw_held(const view_context& with, const metrics::report& whole_report, const automatic_grouping& grouping) {
     const metrics::memory_peak* peak = main_peak(whole_report);
     if (peak == nullptr || !section(with, "Memory at peak", true)) return;
-    ImGui::Text("%s in %s, %s layer, at", format_bytes(static_cast<double>(peak->bytes)).c_str(),
+    ImGui::Text("%s in %s, %s, at", format_bytes(static_cast<double>(peak->bytes)).c_str(),
                 format_some(peak->blocks, "block").c_str(),
-                on_device(with, peak->device, std::string(get_name(peak->layer))).c_str());
+                on_device(with, peak->device, std::string(get_label(peak->layer))).c_str());
     ImGui::SameLine(0, ImGui::CalcTextSize(" ").x);
     if (link(with, format_moment(peak->time))) show_peak(with, whole_report, *peak);
     const auto composition = std::find_if(
@@ -382,7 +382,7 @@ class summary_view final : public view {
     for (const metrics::memory_peak& each : whole_report.peaks) {
       ImGui::PushID(number++);
       swatch(with, with.colours.layers[static_cast<std::size_t>(each.layer)]);
-      const std::string words = std::string(get_name(each.layer)) + ", " + std::string(get_name(each.kind));
+      const std::string words = describe_memory(each.layer, each.kind);
       ImGui::Text("%s:  %s", on_device(with, each.device, words).c_str(),
                   format_bytes(static_cast<double>(each.bytes)).c_str());
       ImGui::SameLine();
@@ -398,7 +398,7 @@ class summary_view final : public view {
       ImGui::PopID();
     }
     for (const metrics::fragmentation_metric& each : whole_report.fragmentation)
-      field(with, on_device(with, each.device, std::string(get_name(each.layer)) + " segments"),
+      field(with, on_device(with, each.device, "segments of " + std::string(get_label(each.layer))),
             format_bytes(each.segment_bytes) + " in " + format_some(each.segments, "segment") + ", " +
                 format_bytes(each.free_bytes) + " free, largest hole " + format_bytes(each.largest_free) +
                 ", fragmentation " + format_share(each.fragmentation),
@@ -444,7 +444,7 @@ class summary_view final : public view {
     if (whole_report.unfreed.empty() || !section(with, "Never freed", false)) return;
     int number = 0;
     for (const metrics::unfreed_group& each : whole_report.unfreed) {
-      ImGui::Text("%s, %s:  %s in %s %s%s", get_name(each.layer).data(), get_name(each.kind).data(),
+      ImGui::Text("%s:  %s in %s %s%s", describe_memory(each.layer, each.kind).c_str(),
                   format_bytes(static_cast<double>(each.bytes)).c_str(), format_count(each.count).c_str(),
                   each.count == 1 ? "block" : "blocks", each.process_ended ? "" : " (still running)");
       ImGui::Indent(with.px(15));

@@ -20,7 +20,7 @@ std::string_view get_term(const query::track& track) {
     case query::track_kind::memory:
       return track.device == trace::device_id::none ? "host memory" : "device memory";
     case query::track_kind::pool:
-      return "pool layer";
+      return "pool blocks";
     case query::track_kind::bandwidth:
       return "bandwidth";
     case query::track_kind::direction:

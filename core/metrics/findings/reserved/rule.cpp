@@ -186,15 +186,14 @@ void find_fragmentation(finder& in) {
     const double free = static_cast<double>(metric.free_bytes);
     if (metric.fragmentation < fragmented || free < min_reserved) continue;
     if (free < much_free * static_cast<double>(metric.segment_bytes)) continue;
-    finding& f =
-        in.add(finding_kind::fragmentation,
-               fmt::format("At the peak the {} layer{} had {} reserved but unused in {}, with holes of at most {} "
-                           "(fragmentation {}).",
-                           get_name(metric.layer), in.on(metric.device), format_bytes(metric.free_bytes),
-                           format_some(metric.segments, "segment"), format_bytes(metric.largest_free),
-                           format_share(metric.fragmentation)),
-               maps_segments(in.tables) ? "Allocate long-lived blocks first."
-                                        : "Allocate long-lived blocks first, or use expandable segments.");
+    finding& f = in.add(finding_kind::fragmentation,
+                        fmt::format("At the peak, {} reserved for {}{} were unused, in {} with holes of at most {} "
+                                    "(fragmentation {}).",
+                                    format_bytes(metric.free_bytes), get_label(metric.layer), in.on(metric.device),
+                                    format_some(metric.segments, "segment"), format_bytes(metric.largest_free),
+                                    format_share(metric.fragmentation)),
+                        maps_segments(in.tables) ? "Allocate long-lived blocks first."
+                                                 : "Allocate long-lived blocks first, or use expandable segments.");
     if (metric.layer == trace::layer::framework) reported[metric.device] = in.found.size() - 1;
     f.range = {metric.time, metric.time + 1};
     f.where = top_of_peak(in, metric.device, metric.layer);

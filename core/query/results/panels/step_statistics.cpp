@@ -110,8 +110,8 @@ class metrics_of_step {
   }
 
   void put(const metrics::memory_statistics& statistics) {
-    const std::string subject = fmt::format("{}, {}: {}", index::short_label(statistics.device, tables_),
-                                            get_name(statistics.layer), get_name(statistics.kind));
+    const std::string subject = fmt::format("{}, {}", index::short_label(statistics.device, tables_),
+                                            describe_memory(statistics.layer, statistics.kind));
     bytes("peak, " + subject, statistics.maximum);
     to_.put("mean, " + subject, metric_unit::bytes, statistics.mean);
     bytes("at the end, " + subject, statistics.at_end);
