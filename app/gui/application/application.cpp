@@ -90,6 +90,7 @@ void application::update() {
   if (recorder_.follow()) confirmation_.recording_ended();
   selection_.follow();
   opener_.show_last_session();
+  opener_.remember_verdict();
   saver_.follow();
   focus_.follow();
   panels_.follow(context());

@@ -24,6 +24,7 @@ class file_commands {
     file_choosers& choosers;
     recording_opener& opener;
     close_confirmation& confirmation;
+    const command_registry& commands;
     bool keeps_files = true;  ///< See `platform_services::keeps_files`.
   };
   explicit file_commands(const home& used) : home_(used) {}
@@ -33,6 +34,7 @@ class file_commands {
   void follow();
 
  private:
+  void follow_comparison();
   void open_source(const std::string& place);
   void save_as(const std::string* path);
   /// Copies the active document's file to `path`.
@@ -40,6 +42,7 @@ class file_commands {
   void look_for_sources_in(const std::string& folder);
 
   home home_;
+  bool comparing_ = false;  ///< The user chooses the first of two recordings to compare.
 };
 
 }  // namespace sluice::gui
