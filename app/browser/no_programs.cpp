@@ -1,4 +1,5 @@
 // A page cannot start programs. These replacements of the desktop's functions return an error that says so.
+#include "app/gui/shell/programs/doctor_dialog.hpp"
 #include "app/gui/shell/programs/editor.hpp"
 #include "app/gui/shell/programs/recorder_process.hpp"
 #include "core/remote/address.hpp"
@@ -23,6 +24,7 @@ result<void> recorder_process::start_demo(const std::string& /*program*/, const 
 result<void> recorder_process::start_recording(const std::string& /*program*/, const record_request& /*request*/) {
   return no_programs();
 }
+result<std::string> run_doctor(const std::string& /*program*/) { return no_programs(); }
 void recorder_process::stop() {}
 bool recorder_process::ended() { return false; }
 std::string recorder_process::last_words() const { return {}; }

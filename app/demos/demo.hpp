@@ -71,15 +71,19 @@ struct demo {
 /// The demo with this name; null if there is none.
 [[nodiscard]] const demo* find(std::string_view name) noexcept;
 
-void chunked_file(context& c);
-void pool_churn(context& c);
-void overlap(context& c);
-void pinned_vs_pageable(context& c);
-void managed_migration(context& c);
-void leak(context& c);
-void graph_replay(context& c);
-void priority_streams(context& c);
-void mapped_memory(context& c);
-void stencil(context& c);
+/// Marks a function of a demo: recordings on the simulated device name the lines in it that allocate, copy and launch
+/// (instrumentation/backend/own_stacks.hpp).
+#define SLUICE_DEMO_CODE [[gnu::section("sluice_demo")]]
+
+SLUICE_DEMO_CODE void chunked_file(context& c);
+SLUICE_DEMO_CODE void pool_churn(context& c);
+SLUICE_DEMO_CODE void overlap(context& c);
+SLUICE_DEMO_CODE void pinned_vs_pageable(context& c);
+SLUICE_DEMO_CODE void managed_migration(context& c);
+SLUICE_DEMO_CODE void leak(context& c);
+SLUICE_DEMO_CODE void graph_replay(context& c);
+SLUICE_DEMO_CODE void priority_streams(context& c);
+SLUICE_DEMO_CODE void mapped_memory(context& c);
+SLUICE_DEMO_CODE void stencil(context& c);
 
 }  // namespace sluice::demos

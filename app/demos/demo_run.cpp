@@ -4,8 +4,15 @@
 #include <optional>
 #include <stdexcept>
 
+#include "instrumentation/backend/own_stacks.hpp"
 #include "instrumentation/backend/simulated/device/device.hpp"
 #include "instrumentation/runtime/recording.hpp"
+
+/// The ends of the section with the functions marked SLUICE_DEMO_CODE; the linker defines these names.
+extern "C" {
+extern const char __start_sluice_demo[];
+extern const char __stop_sluice_demo[];
+}
 
 namespace sluice::demos {
 
@@ -29,6 +36,8 @@ result<demo_outcome> run_demo(const demo& subject, const demo_options& options) 
   backend::simulated_clock* clock = device->backend().clock();
   try {
     std::optional<runtime::recording> recording;
+    // On other devices, the capture library reads the stacks.
+    if (clock) backend::record_callers_in({__start_sluice_demo, __stop_sluice_demo});
     if (!options.output.empty()) recording.emplace(options.output, *device);
     if (clock && options.wall_seconds > 0) clock->pace(options.wall_seconds / subject.simulated_seconds);
     // If a stop is requested, the demo must not wait for the paced device.

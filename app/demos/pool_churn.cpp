@@ -27,8 +27,8 @@ std::string get_state(const runtime::pool_stats& s) {
 // One step of a loop that resembles training: activations are allocated in the forward pass and freed in the backward
 // pass, and each pass uses a short-lived workspace. From time to time, a block of odd size is kept (`kept`), which
 // fragments the free memory.
-void churn(const runtime::resource_ptr& pool, const runtime::stream& stream, std::mt19937& random,
-           std::vector<runtime::device_buffer>& kept, int step) {
+SLUICE_DEMO_CODE void churn(const runtime::resource_ptr& pool, const runtime::stream& stream, std::mt19937& random,
+                            std::vector<runtime::device_buffer>& kept, int step) {
   std::vector<runtime::device_buffer> activations;
   for (int layer = 0; layer < layers; ++layer) {
     const std::size_t bytes = (1 + random() % 96) * 64 * 1024;

@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "instrumentation/backend/own_stacks.hpp"
 #include "instrumentation/ring/producer.hpp"
 
 namespace sluice::backend {
@@ -100,6 +101,7 @@ void driver_log::api_call(const call& c, std::uint64_t end, std::uint64_t stream
   r.status = status;
   r.correlation = c.correlation;
   r.context = context_key();
+  r.stack = find_own_stack();
   ring::emit(r);
 }
 
@@ -119,6 +121,7 @@ void driver_log::allocated(const call& c, std::uint64_t now, const alloc& subjec
   r.correlation = c.correlation;
   r.layer = get_level(subject.pool);
   r.kind = static_cast<std::uint8_t>(subject.kind);
+  r.stack = find_own_stack();
   ring::emit(r);
 }
 
@@ -262,6 +265,7 @@ void driver_log::synced(std::uint64_t begin, std::uint64_t end, std::uint64_t st
   r.end = end;
   r.stream = stream;
   r.kind = static_cast<std::uint64_t>(kind);
+  r.stack = find_own_stack();
   ring::emit(r);
 }
 

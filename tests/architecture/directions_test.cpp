@@ -116,9 +116,10 @@ const std::vector<component>& components() {
       // The program. It may use all of core and the runtime.
       {"app/demos/", {"core/", "instrumentation/"}},
       {"app/processes/", {"core/"}},
-      {"app/gui/", {"core/", "app/processes/"}},
+      {"app/recordings/", {"core/"}},
+      {"app/gui/", {"core/", "app/processes/", "app/recordings/"}},
       {"app/browser/", {"core/", "app/gui/"}},
-      {"app/cli/", {"core/", "instrumentation/", "app/gui/", "app/processes/", "app/demos/"}},
+      {"app/cli/", {"core/", "instrumentation/", "app/gui/", "app/processes/", "app/recordings/", "app/demos/"}},
   };
   return items;
 }

@@ -34,6 +34,7 @@ void run(std::span<const std::uint8_t> input) {
 std::vector<bytes> seeds() {
   constexpr std::string_view text =
       "theme light\ntext 121\nmemory plain\nwidth 1000\nheight 700\nrecent /data/a file.sluice\n"
+      "verdict 12345 1764500000123456789 71000 good GPU 91 % busy\n"
       "query SELECT 1\\nFROM \\\\n\n";
   constexpr std::string_view nonsense = "theme\ntext 9999999999999\nwidth -5\nheight 1e9\nrecent \nquery \\";
   return {bytes(text.begin(), text.end()), bytes(nonsense.begin(), nonsense.end())};

@@ -58,6 +58,11 @@ int main(int argc, char** argv) {
   sigaction(SIGTERM, &on_interrupt, nullptr);
   const std::vector<std::string> words(argv + 1, argv + argc);
   const auto out = std::find(words.begin(), words.end(), "-o");
+  if (!words.empty() && words[0] == "doctor") {
+    std::printf(
+        "missing  driver       the fake machine has no driver\nGPU programs cannot be recorded on this machine.\n");
+    return 1;
+  }
   if (words.size() < 4 || words.end() - out < 2) return 2;
   if (words[0] == "record") {
     // `fake_demo record ... -o FILE -- COMMAND`: prints the command, then writes a recording as a demo does.

@@ -281,12 +281,15 @@ TEST_P(picture_test, of_an_empty_recording_says_so) {
   EXPECT_LT(share_not(picture, {0, 100, 1400, 900}, of(colours().background)), 0.05);
 }
 
-TEST_P(picture_test, of_the_welcome_screen_lists_the_demos) {
+TEST_P(picture_test, of_the_welcome_screen_has_two_cards_side_by_side) {
   create(1280, 720);
   ASSERT_TRUE(shown->settle(60));
   const gl::image picture = shown->read();
-  EXPECT_GE(count(picture, {640, 100, 1280, 500}, of(colours().accent), 24), 60) << "two play signs";
-  EXPECT_GT(count(picture, {640, 100, 1280, 500}, of(colours().text), 24), 100) << "their names";
+  for (const int left : {20, 660}) {
+    const region card{left, 110, left + 600, 250};
+    EXPECT_GT(count(picture, card, of(colours().raised), 2), 40'000) << left;
+    EXPECT_GT(count(picture, card, of(colours().text), 24), 100) << left << ": its title and its buttons";
+  }
 }
 
 TEST_P(picture_test, keeps_its_background_where_nothing_is) {

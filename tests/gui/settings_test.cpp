@@ -43,6 +43,46 @@ TEST_F(settings_test, list_recent_files_newest_first_without_repeats) {
   EXPECT_TRUE(some.recent().empty());
 }
 
+recent_verdict get_verdict(const std::string& text, bool bad = false) {
+  return {{true, 12'345, 1'764'500'000'123'456'789}, {text, bad, 71'000'000'000}};
+}
+
+TEST_F(settings_test, keep_the_verdicts_on_recent_files) {
+  settings first(folder);
+  first.add_recent("/data/b.sluice");
+  first.add_recent("/data/a file.sluice");
+  first.remember_verdict("/data/a file.sluice", get_verdict("GPU 91 % busy, peak 71.0 of 80.0 GiB"));
+  first.remember_verdict("/data/./b.sluice", get_verdict("out of memory, short by 1.20 GiB", true));
+  first.remember_verdict("/data/never opened.sluice", get_verdict("GPU 1 % busy"));
+  const settings second(folder);
+  EXPECT_EQ(second.recent(), (std::vector<std::string>{"/data/a file.sluice", "/data/b.sluice"}));
+  ASSERT_NE(second.find_verdict("/data/a file.sluice"), nullptr);
+  EXPECT_EQ(*second.find_verdict("/data/a file.sluice"), get_verdict("GPU 91 % busy, peak 71.0 of 80.0 GiB"));
+  ASSERT_NE(second.find_verdict("/data/b.sluice"), nullptr);
+  EXPECT_EQ(*second.find_verdict("/data/b.sluice"), get_verdict("out of memory, short by 1.20 GiB", true));
+  EXPECT_EQ(second.find_verdict("/data/never opened.sluice"), nullptr);
+}
+
+TEST_F(settings_test, forget_the_verdicts_with_their_files) {
+  settings some("");
+  some.add_recent("/first");
+  some.remember_verdict("/first", get_verdict("GPU 91 % busy"));
+  for (std::size_t i = 0; i < settings::recent_limit; ++i) some.add_recent("/" + std::to_string(i));
+  EXPECT_EQ(some.find_verdict("/first"), nullptr);
+  some.remember_verdict("/1", get_verdict("GPU 91 % busy"));
+  some.forget_recent();
+  EXPECT_EQ(some.find_verdict("/1"), nullptr);
+}
+
+TEST_F(settings_test, without_verdicts_are_read_as_before) {
+  std::filesystem::create_directories(folder);
+  std::ofstream(folder + "/settings") << "recent /a\nrecent /b\nverdict what is this\nverdict 1 2 3 odd text\n";
+  const settings read(folder);
+  EXPECT_EQ(read.recent(), (std::vector<std::string>{"/a", "/b"}));
+  EXPECT_EQ(read.find_verdict("/a"), nullptr);
+  EXPECT_EQ(read.find_verdict("/b"), nullptr);
+}
+
 TEST_F(settings_test, keep_what_was_asked_with_its_lines) {
   settings first(folder);
   first.add_query("SELECT 1\nFROM \\n");

@@ -24,6 +24,7 @@ void window_test::SetUp() {
   content.animations = false;
   content.config_folder = config_folder;
   content.recordings_folder = "/nowhere";
+  content.around = around;
   content.program = SLUICE_BINARY_DIR "/tests/gui/fake_demo";
   content.demos = {{"endless", "Runs until it is stopped"}, {"quick", "Ends by itself"}, {"broken", "Fails"}};
   auto output = gui::window::create(std::move(content));

@@ -52,6 +52,7 @@ class window_test : public ::testing::Test {
   /// The point on the screen at `time` on the time axis, `down` pixels below the top of the tracks.
   ImVec2 get_place(time_ns time, float down);
 
+  gui::platform_services around;  ///< Set before `SetUp`.
   const std::string path = test::own_path("window.sluice");
   std::string config_folder;                                           ///< If empty, settings are not saved.
   bool draws_pixels = std::getenv("SLUICE_TEST_PICTURES") != nullptr;  ///< Set before `SetUp`.

@@ -17,19 +17,21 @@
 
 #include "app/cli/output/print.hpp"
 #include "app/cli/page/page_folder.hpp"
-#include "app/cli/page/web_text.hpp"
 #include "core/base/printable.hpp"
 #include "core/import/import.hpp"
 #include "core/remote/live_source.hpp"
+#include "core/trace/file/reader.hpp"
 
 namespace sluice::cli::serve {
 namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view recordings = "recordings/", samples = "samples/";
+constexpr std::string_view list_path = "recordings/", samples = "samples/";
 /// Limit on the files of each folder in the list of recordings.
 constexpr std::size_t max_listed = 1000;
+/// So many recordings of each folder, the newest, get a verdict and a picture.
+constexpr std::size_t max_read = 200;
 
 /// 128 random bits, in hexadecimal digits.
 result<std::string> new_token() {
@@ -79,7 +81,7 @@ std::optional<std::string> decoded(std::string_view text) {
 }
 
 std::string make_path(std::size_t number, std::string_view name) {
-  return fmt::format("{}{}/{}", recordings, number, encoded(name));
+  return fmt::format("{}{}/{}", list_path, number, encoded(name));
 }
 std::string make_query(std::size_t number, std::string_view name) {
   return "file=" + encoded(make_path(number, name), "/");
@@ -177,6 +179,22 @@ bool is_recording(const regular_file& file) {
 }
 bool is_anything(const regular_file&) { return true; }
 
+recordings::file_state get_state(const regular_file& file) {
+  struct stat about {};
+  if (::fstat(file.descriptor(), &about) != 0) return {};
+  return {true, static_cast<std::uint64_t>(about.st_size),
+          static_cast<std::int64_t>(about.st_mtim.tv_sec) * 1'000'000'000 + about.st_mtim.tv_nsec};
+}
+
+/// Reads what the list shows of a recording. Files of other tools are listed, but not imported for this.
+result<recordings::overview> read_recording(regular_file file, const std::string& name) {
+  trace::reader_options options;
+  options.cache_bytes = std::size_t{32} << 20;
+  auto opened = trace::file::open(trace::make_local_source(std::move(file), name), options);
+  if (!opened) return tl::unexpected(opened.error());
+  return recordings::read_overview(*opened);
+}
+
 }  // namespace
 
 site::places::~places() {
@@ -212,7 +230,7 @@ result<site> site::make(const std::vector<std::string>& named, const std::vector
 std::string site::address() const {
   std::string text = "http://127.0.0.1:" + port_ + "/" + token_ + "/";
   if (std::any_of(places_.begin(), places_.end(), [](const place& each) { return each.folder >= 0; }))
-    return text.append(recordings);
+    return text.append(list_path);
   for (std::size_t i = 0; i < places_.size(); ++i) text += (i == 0 ? '?' : '&') + make_query(i + 1, places_[i].name);
   return text;
 }
@@ -232,11 +250,11 @@ http_response site::respond(const http_request& request) {
   if (end == std::string_view::npos || !equal_in_constant_time(path.substr(0, end), token_))
     return {.status = 404, .text = "The address is incomplete: use the one that sluice serve printed.\n"};
   path.remove_prefix(end + 1);
-  if (path == recordings) return list();
-  if (path.starts_with(recordings)) {
+  if (path == list_path) return list();
+  if (path.starts_with(list_path)) {
     constexpr std::string_view version = "version=";
     query.remove_prefix(query.starts_with(version) ? version.size() : query.size());
-    return recording(path.substr(recordings.size()), query, request.range);
+    return recording(path.substr(list_path.size()), query, request.range);
   }
   if (path.starts_with(samples)) return sample(path.substr(samples.size()), request.range);
   return page_file(path.empty() ? page::files[0].name : path);
@@ -281,42 +299,59 @@ http_response site::sample(std::string_view path, std::string_view range) const 
   return file ? file_result(std::move(*file), "application/octet-stream", range) : not_here();
 }
 
-http_response site::list() const {
-  std::string items;
-  const auto add = [&](std::size_t number, const std::string& name) {
-    items += fmt::format("<li><a href=\"../?{}\">{}</a></li>\n", as_html(make_query(number, name)),
-                         as_html(printable(name)));
-  };
+listed_recording site::describe(std::size_t number, const std::string& name, const regular_file& file, bool read) {
+  listed_recording output{"../?" + make_query(number, name), name, get_state(file), nullptr};
+  const place& in = places_[number - 1];
+  if (!read || in.live) return output;
+  const recordings::file_state& now = output.file;
+  const std::string key = fmt::format("{}\n{}\n{}", make_path(number, name), now.bytes, now.modified);
+  output.about = overviews_.find(key, [folder = in.folder, path = in.path, name]() -> result<recordings::overview> {
+    auto opened = folder < 0 ? regular_file::open(path) : file_of_folder(folder, name);
+    if (!opened) return tl::unexpected(opened.error());
+    return read_recording(std::move(*opened), name);
+  });
+  return output;
+}
+
+std::vector<listed_recording> site::list_folder(std::size_t number) {
+  const int folder = places_[number - 1].folder;
+  std::error_code failed;
+  const std::string path = fmt::format("/proc/self/fd/{}/", folder);
+  std::vector<std::pair<recordings::file_state, std::string>> names;
+  for (fs::directory_iterator at(path, failed), end; !failed && at != end && names.size() < max_listed;
+       at.increment(failed)) {
+    std::string name = at->path().filename().string();
+    const auto file = file_of_folder(folder, name);
+    if (file && is_recording(*file)) names.emplace_back(get_state(*file), std::move(name));
+  }
+  // The newest is first.
+  std::sort(names.begin(), names.end(), [](const auto& a, const auto& b) {
+    return a.first.modified != b.first.modified ? a.first.modified > b.first.modified : a.second < b.second;
+  });
+  std::vector<listed_recording> output;
+  for (const auto& [state, name] : names)
+    if (const auto file = file_of_folder(folder, name))
+      output.push_back(describe(number, name, *file, output.size() < max_read));
+  return output;
+}
+
+http_response site::list() {
+  overviews_.follow();
+  listed_folder named;
+  std::vector<listed_folder> folders;
   for (std::size_t i = 0; i < places_.size(); ++i) {
-    if (places_[i].folder < 0) {
-      add(i + 1, places_[i].name);
+    const place& each = places_[i];
+    if (each.folder >= 0) {
+      folders.push_back({each.path, list_folder(i + 1)});
       continue;
     }
-    std::vector<std::string> names;
-    std::error_code failed;
-    const std::string folder = fmt::format("/proc/self/fd/{}/", places_[i].folder);
-    for (fs::directory_iterator at(folder, failed), end; !failed && at != end && names.size() < max_listed;
-         at.increment(failed)) {
-      std::string name = at->path().filename().string();
-      std::error_code unknown;
-      if (name.starts_with('.') || at->symlink_status(unknown).type() != fs::file_type::regular ||
-          !importing::holds_recording(folder + name))
-        continue;
-      names.push_back(std::move(name));
-    }
-    std::sort(names.begin(), names.end());
-    items += fmt::format("</ul>\n<h2>{}</h2>\n<ul>\n", as_html(printable(places_[i].path)));
-    for (const std::string& name : names) add(i + 1, name);
-    if (names.empty()) items += "<li>No recordings.</li>\n";
+    const auto file = regular_file::open(each.path);
+    named.recordings.push_back(file ? describe(i + 1, each.name, *file, true)
+                                    : listed_recording{"../?" + make_query(i + 1, each.name), each.name, {}, nullptr});
   }
+  if (!named.recordings.empty()) folders.insert(folders.begin(), std::move(named));
   return {.type = "text/html; charset=utf-8",
-          .text =
-              "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-              "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<title>Sluice</title>\n"
-              "<style>body { background: #15181d; color: #d7dade; font: 15px system-ui, sans-serif; margin: 2em; }\n"
-              "a { color: #6cb6ff; } h2 { font-size: 1em; } li { margin: 0.3em 0; }</style>\n</head>\n<body>\n"
-              "<h1>Recordings</h1>\n<ul>\n" +
-              items + "</ul>\n<p><a href=\"../\">The window without a recording</a></p>\n</body>\n</html>\n",
+          .text = make_list_page(folders, overviews_.reading(), recordings::get_date()),
           .trusted = true};
 }
 

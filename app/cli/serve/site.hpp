@@ -7,7 +7,9 @@
 #include <vector>
 
 #include "app/cli/serve/http_server.hpp"
+#include "app/cli/serve/recording_list.hpp"
 #include "app/cli/serve/served_files.hpp"
+#include "app/recordings/overview_reader.hpp"
 #include "core/base/error.hpp"
 
 namespace sluice::cli::serve {
@@ -16,7 +18,7 @@ namespace sluice::cli::serve {
 ///
 ///   /TOKEN/                       the page, with `page::files`
 ///   /TOKEN/samples/NAME           the recordings that come with the page
-///   /TOKEN/recordings/            the list of the recordings
+///   /TOKEN/recordings/            the list of the recordings, with verdicts that are computed on another thread
 ///   /TOKEN/recordings/N/NAME      the file NAME of the N-th word of the command line, counted from 1
 ///
 /// A named file is served whatever it is, even if the path names another file later. For a named folder, the recordings
@@ -59,13 +61,18 @@ class site {
   [[nodiscard]] http_response page_file(std::string_view name) const;
   [[nodiscard]] http_response sample(std::string_view path, std::string_view range) const;
   [[nodiscard]] http_response recording(std::string_view path, std::string_view version, std::string_view range);
-  [[nodiscard]] http_response list() const;
+  [[nodiscard]] http_response list();
+  [[nodiscard]] std::vector<listed_recording> list_folder(std::size_t number);
+  /// `number`: that of the place. `read`: also looks up, or requests, what is in the recording.
+  [[nodiscard]] listed_recording describe(std::size_t number, const std::string& name, const regular_file& file,
+                                          bool read);
 
   places places_;
   std::string page_;
   std::string port_;
   std::string token_;
   served_files files_;
+  recordings::overview_reader overviews_;  ///< The last member: its thread uses the folders of `places_`.
 };
 
 }  // namespace sluice::cli::serve

@@ -13,6 +13,7 @@
 #include "app/cli/options/recording_file.hpp"
 #include "app/cli/options/verbs.hpp"
 #include "app/cli/options/word_option.hpp"
+#include "app/cli/window/this_machine.hpp"
 #include "app/gui/shell/side_files.hpp"
 #include "app/gui/window/window.hpp"
 #include "core/base/freed_memory.hpp"
@@ -64,6 +65,7 @@ result<void> show(const open_options& wanted) {
   if (content.config_folder.empty())
     complain("note: neither XDG_CONFIG_HOME nor HOME names a folder: settings and recent files are not saved");
   content.demos = demos_of_program();
+  describe_machine(content.around);
   content.sources_from = wanted.sources_from;
   content.demo_device = wanted.device;
   content.files = wanted.files;

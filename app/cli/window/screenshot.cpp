@@ -26,6 +26,7 @@
 #include "app/cli/options/word_option.hpp"
 #include "app/cli/output/output_file.hpp"
 #include "app/cli/window/screenshot.hpp"
+#include "app/cli/window/this_machine.hpp"
 #include "app/gui/gl/png.hpp"
 #include "app/gui/window/picture.hpp"
 #include "app/gui/window/tour.hpp"
@@ -150,6 +151,7 @@ result<void> draw(const screenshot_options& wanted) {
   options.theme = wanted.theme == "light" ? gui::theme_kind::light : gui::theme_kind::dark;
   gui::application_options content;
   content.demos = demos_of_program();
+  describe_machine(content.around);
   content.sources_from = wanted.sources_from;
   if (!wanted.file.empty()) content.files.push_back(wanted.file);
   auto output = gui::picture::create(options, std::move(content));

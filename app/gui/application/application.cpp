@@ -91,6 +91,7 @@ void application::update() {
   if (recorder_.follow()) confirmation_.recording_ended();
   selection_.follow();
   opener_.show_last_session();
+  opener_.remember_verdict();
   saver_.follow();
   if (focus_.pending()) session_.comparisons.leave();  // Panels show the active document.
   focus_.follow();

@@ -124,7 +124,8 @@ class application {
   panel_area area_{panels_, layout_, options_, settings_, recorder_};
   content_saver saver_{session_, choosers_, notices_};
   close_confirmation confirmation_{session_, process_, choosers_, notices_};
-  file_commands files_{{session_, settings_, notices_, choosers_, opener_, confirmation_, options_.around.keeps_files}};
+  file_commands files_{
+      {session_, settings_, notices_, choosers_, opener_, confirmation_, commands_, options_.around.keeps_files}};
   overlays overlays_{{commands_, settings_, choosers_, recorder_, confirmation_, notices_}};
   selection_commands selection_{session_, panels_, focus_, overlays_};
   menu_bar menu_bar_{options_, session_, settings_};

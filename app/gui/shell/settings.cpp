@@ -4,12 +4,14 @@
 #include <charconv>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <sstream>
 #include <string_view>
 
 #include "core/base/files/regular_file.hpp"
 #include "core/base/files/replacement.hpp"
 #include "core/base/files/user_folder.hpp"
+#include "core/base/printable.hpp"
 
 namespace sluice::gui {
 namespace {
@@ -52,6 +54,37 @@ std::string unescaped(const std::string& line) {
   return text;
 }
 
+/// The form in which `recent` lists a path, or an address.
+std::string get_recent_name(const std::string& path) {
+  if (path.find("://") != std::string::npos) return path;
+  std::error_code failed;
+  const fs::path whole = fs::absolute(path, failed);
+  return failed ? path : whole.lexically_normal().string();
+}
+
+/// Formats a verdict as "BYTES TIME PEAK good|bad TEXT".
+std::string verdict_as_line(const recent_verdict& verdict) {
+  std::ostringstream text;
+  text << verdict.file.bytes << ' ' << verdict.file.modified << ' ' << verdict.line.peak << ' '
+       << (verdict.line.bad ? "bad " : "good ") << printable(verdict.line.text);
+  return text.str();
+}
+
+std::optional<recent_verdict> parse_verdict(const std::string& line) {
+  constexpr std::size_t longest = 1024;
+  recent_verdict verdict;
+  std::istringstream words(line);
+  std::string how, text;
+  if (!(words >> verdict.file.bytes >> verdict.file.modified >> verdict.line.peak >> how)) return std::nullopt;
+  std::getline(words >> std::ws, text);
+  text = printable(text);
+  if ((how != "good" && how != "bad") || text.empty() || text.size() > longest) return std::nullopt;
+  verdict.file.exists = true;
+  verdict.line.bad = how == "bad";
+  verdict.line.text = std::move(text);
+  return verdict;
+}
+
 /// Writes a file atomically: if the disk is full, the old content is preserved.
 void keep(const std::string& path, std::string_view text) {
   auto place = replacement::of_file(path);
@@ -76,6 +109,7 @@ settings::settings(std::string folder) : folder_(std::move(folder)) {
 }
 
 void settings::read(std::istream& lines) {
+  std::string last_recent;
   for (std::string line; std::getline(lines, line);) {
     const auto space = line.find(' ');
     if (space == std::string::npos) continue;
@@ -87,6 +121,9 @@ void settings::read(std::istream& lines) {
     if (key == "width") width = number(value, 320, 16384, width);
     if (key == "height") height = number(value, 200, 16384, height);
     if (key == "recent" && recent_.size() < recent_limit) recent_.push_back(value);
+    if (key == "recent") last_recent = value;
+    if (key == "verdict" && !recent_.empty() && recent_.back() == last_recent)
+      if (auto verdict = parse_verdict(value)) verdicts_.insert_or_assign(last_recent, std::move(*verdict));
     if (key == "query" && queries_.size() < query_limit) queries_.push_back(unescaped(value));
     if (key == "key") {
       const auto end = value.find(' ');
@@ -105,17 +142,36 @@ void settings::read(std::istream& lines) {
 }
 
 void settings::add_recent(const std::string& path) {
-  std::error_code failed;
-  const fs::path whole = fs::absolute(path, failed);
-  const std::string name = failed ? path : whole.lexically_normal().string();
+  const std::string name = get_recent_name(path);
   std::erase(recent_, name);
   recent_.insert(recent_.begin(), name);
-  if (recent_.size() > recent_limit) recent_.resize(recent_limit);
+  if (recent_.size() > recent_limit) {
+    verdicts_.erase(recent_.back());
+    recent_.resize(recent_limit);
+  }
   save();
+}
+
+bool settings::is_recent(const std::string& path) const {
+  return std::find(recent_.begin(), recent_.end(), get_recent_name(path)) != recent_.end();
 }
 
 void settings::forget_recent() {
   recent_.clear();
+  verdicts_.clear();
+  save();
+}
+
+const recent_verdict* settings::find_verdict(const std::string& path) const {
+  const auto found = verdicts_.find(get_recent_name(path));
+  return found == verdicts_.end() ? nullptr : &found->second;
+}
+
+void settings::remember_verdict(const std::string& path, const recent_verdict& verdict) {
+  if (!is_recent(path)) return;
+  const auto [known, fresh] = verdicts_.try_emplace(get_recent_name(path), verdict);
+  if (!fresh && known->second == verdict) return;
+  known->second = verdict;
   save();
 }
 
@@ -140,8 +196,12 @@ void settings::write(std::ostream& lines) const {
         << "text " << static_cast<int>(text_scale * 100 + 0.5F) << '\n'
         << "memory " << (memory_by_category ? "categories" : "plain") << '\n'
         << "width " << width << "\nheight " << height << '\n';
-  for (const std::string& path : recent_)
-    if (path.find('\n') == std::string::npos) lines << "recent " << path << '\n';
+  for (const std::string& path : recent_) {
+    if (path.find('\n') != std::string::npos) continue;
+    lines << "recent " << path << '\n';
+    const auto verdict = verdicts_.find(path);
+    if (verdict != verdicts_.end()) lines << "verdict " << verdict_as_line(verdict->second) << '\n';
+  }
   for (const std::string& query : queries_) lines << "query " << escaped(query) << '\n';
   for (const auto& [id, text] : keys) lines << "key " << id << (text.empty() ? "" : " ") << text << '\n';
   for (const open_document& each : last_session) {

@@ -7,9 +7,18 @@
 #include <vector>
 
 #include "app/gui/window/theme_kind.hpp"
+#include "app/recordings/file_state.hpp"
+#include "app/recordings/verdict_line.hpp"
 #include "core/base/error.hpp"
 
 namespace sluice::gui {
+
+/// The verdict on a recently opened file, and the state that the file had then.
+struct recent_verdict {
+  recordings::file_state file;
+  recordings::verdict_line line;
+  friend bool operator==(const recent_verdict&, const recent_verdict&) = default;
+};
 
 /// The window's persistent settings, in $XDG_CONFIG_HOME/sluice (~/.config/sluice). A file that cannot be read or
 /// written is treated as missing: settings never prevent the program from running.
@@ -29,7 +38,12 @@ class settings {
   /// Recently opened paths, newest first, at most `recent_limit`.
   [[nodiscard]] const std::vector<std::string>& recent() const { return recent_; }
   void add_recent(const std::string& path);
+  [[nodiscard]] bool is_recent(const std::string& path) const;
   void forget_recent();
+  /// What the report on a recent file said; null if no report on it was computed. The file may have changed since.
+  [[nodiscard]] const recent_verdict* find_verdict(const std::string& path) const;
+  /// Stores the verdict on a recent file; ignores other files.
+  void remember_verdict(const std::string& path, const recent_verdict& verdict);
   /// Earlier SQL queries, newest first, at most `query_limit`.
   [[nodiscard]] const std::vector<std::string>& queries() const { return queries_; }
   /// Adds a query to `queries`. Queries longer than `query_length` are not stored.
@@ -78,6 +92,7 @@ class settings {
   std::string trouble_;
   bool layout_unread_ = false;
   std::vector<std::string> recent_;
+  std::map<std::string, recent_verdict> verdicts_;  ///< By the path in `recent_`.
   std::vector<std::string> queries_;
   std::vector<std::string> commands_;
 };

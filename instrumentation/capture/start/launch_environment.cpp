@@ -81,9 +81,11 @@ result<std::string> find_capture_library(const std::string& program) {
   for (const fs::path& library : {beside, installed}) {
     if (library.is_absolute() && fs::exists(library, none)) return library.string();
   }
-  return fail(
-      error_code::unavailable, "the capture library is missing: no GPU activity can be recorded", beside.string(),
-      "keep it beside the program or in ../lib/sluice, or build with CUDA (./dev setup fetches the dependencies)");
+  return fail(error_code::unavailable, "the capture library is missing: no GPU activity can be recorded",
+              beside.string(),
+              "run `./dev build` in the folder of Sluice's sources, which makes it (it fetches CUDA's headers; no GPU "
+              "is needed), "
+              "or install a package of Sluice, which has it in ../lib/sluice");
 }
 
 std::vector<std::pair<std::string, std::string>> other_injections(const std::string& capture_library,

@@ -7,6 +7,7 @@
 #include <atomic>
 
 #include "instrumentation/backend/driver_log.hpp"
+#include "instrumentation/backend/own_stacks.hpp"
 #include "instrumentation/backend/simulated/clock.hpp"
 #include "instrumentation/ring/producer.hpp"
 #include "instrumentation/runtime/tags.hpp"
@@ -62,6 +63,7 @@ void allocated(const stream_ref& stream, const block& b) noexcept {
   r.context = static_cast<std::uint32_t>(r.stream >> 32);
   r.layer = byte(b.layer);
   r.kind = byte(b.space);
+  r.stack = backend::find_own_stack();
   if (b.born_before) r.header.flags |= ring::flag_born_before;
   ring::emit(r);
 }

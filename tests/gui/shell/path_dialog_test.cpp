@@ -26,6 +26,15 @@ TEST(path_typed, is_in_the_folder_of_the_dialog_when_relative) {
   EXPECT_EQ(gui::path_typed("", "/from"), "/from/");
 }
 
+TEST(complete_path, extends_the_last_name_as_far_as_all_names_agree) {
+  EXPECT_EQ(gui::complete_path("/a/ru", {"run-1.sluice", "run-2.sluice"}), "/a/run-");
+  EXPECT_EQ(gui::complete_path("/a/ru", {"runs/"}), "/a/runs/");
+  EXPECT_EQ(gui::complete_path("ru", {"run.sluice"}), "run.sluice");
+  EXPECT_EQ(gui::complete_path("/a/", {"b.sluice"}), "/a/b.sluice");
+  EXPECT_EQ(gui::complete_path("/a/x", {}), "/a/x");
+  EXPECT_EQ(gui::complete_path("/a/", {"b", "c"}), "/a/") << "nothing in common";
+}
+
 class path_dialog : public window_test {
  protected:
   void SetUp() override {
@@ -100,6 +109,25 @@ TEST_F(path_dialog, lists_folders_and_what_can_be_opened_first) {
     EXPECT_LT(words.find("zfolder"), words.find("b.sluice"));
     EXPECT_LT(words.find("b.sluice"), words.find("c.json"));
     EXPECT_LT(words.find("c.json"), words.find("a.txt"));
+  });
+}
+
+TEST_F(path_dialog, completes_the_only_match_with_tab_or_enter_and_shows_size_and_date) {
+  std::filesystem::copy_file(path, folder / "zfolder/only one.sluice");
+  use([&](ImGuiTestContext& user) {
+    app().invoke("file.type_path");
+    user.Yield(3);
+    type(user, folder.string() + "/zf");
+    EXPECT_TRUE(wait_until(user, [&] { return read(user).find("zfolder/") != std::string::npos; }));
+    user.KeyPress(ImGuiKey_Tab);
+    EXPECT_TRUE(wait_until(user, [&] { return read(user).find("today ") != std::string::npos; })) << read(user);
+    EXPECT_NE(read(user).find("KiB"), std::string::npos);
+    take_picture(user, "open-path-completed");
+    user.KeyChars("on");
+    EXPECT_TRUE(wait_until(user, [&] { return read(user).find("zfolder/on") != std::string::npos; }));
+    user.KeyPress(ImGuiKey_Enter);
+    EXPECT_TRUE(wait_until(user, [&] { return app().state().ready(); })) << app().notice();
+    EXPECT_EQ(app().state().active()->path, (folder / "zfolder/only one.sluice").string());
   });
 }
 

@@ -4,7 +4,7 @@
 #include <string>
 #include <utility>
 
-#include "app/gui/shell/dialogs/dialog_window.hpp"
+#include "app/gui/views/parts/dialog_window.hpp"
 #include "app/gui/views/parts/widgets.hpp"
 #include "app/gui/window/glossary.hpp"
 #include "core/base/version.hpp"

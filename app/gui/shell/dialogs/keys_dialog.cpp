@@ -4,7 +4,7 @@
 #include <optional>
 #include <utility>
 
-#include "app/gui/shell/dialogs/dialog_window.hpp"
+#include "app/gui/views/parts/dialog_window.hpp"
 #include "app/gui/views/parts/widgets.hpp"
 #include "imgui_internal.h"
 

@@ -8,7 +8,7 @@ void overlays::draw(const view_context& with) {
   palette_.draw(with);
   help_.draw(with);
   home_.choosers.draw(with);
-  home_.recorder.draw_dialog(with);
+  home_.recorder.draw_dialogs(with);
   home_.confirmation.draw(with);
   home_.notices.draw(with);
   draw_opening_progress(with, home_.notices.is_shown());

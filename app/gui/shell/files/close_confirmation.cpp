@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "app/gui/shell/programs/record_dialog.hpp"
+#include "app/gui/views/parts/dialog_window.hpp"
 #include "core/base/printable.hpp"
 
 namespace sluice::gui {
@@ -22,6 +23,7 @@ void begin_query(const view_context& with, const char* title, bool* open) {
   ImGui::Begin(title, open,
                ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoResize | ImGuiWindowFlags_NoCollapse |
                    ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoDocking);
+  make_modal(with);
   ImGui::PushTextWrapPos(0);
 }
 

@@ -24,6 +24,13 @@ std::string file_choosers::last_folder() const {
   return {};
 }
 
+void file_choosers::type_path() {
+  constexpr std::size_t max_recent_paths = 5;
+  std::vector<std::string> recent = settings_.recent();
+  if (recent.size() > max_recent_paths) recent.resize(max_recent_paths);
+  paths_.open(last_folder(), recent);
+}
+
 void file_choosers::choose_recordings() {
   if (around_.choose_file) return around_.choose_file();
   if (!pfd::settings::available()) return type_path();

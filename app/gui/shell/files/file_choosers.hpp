@@ -24,7 +24,7 @@ class file_choosers {
   /// Asks for recordings to open; see `take_recordings`.
   void choose_recordings();
   /// Asks for the path of one recording, with the window's own dialog. It invokes "file.open_path".
-  void type_path() { paths_.open(last_folder()); }
+  void type_path();
   /// Asks for a folder with sources and symbols; see `take_source_folder`.
   void choose_source_folder();
   /// Asks for a path, starting with `name` in the folder of the last opened file, and invokes `command` with the chosen
@@ -39,6 +39,8 @@ class file_choosers {
   // The window's own dialog.
   void draw(const view_context& with) { paths_.draw(with); }
   [[nodiscard]] bool is_open() const { return paths_.is_open(); }
+  /// True while the user chooses recordings, in any dialog.
+  [[nodiscard]] bool is_choosing() const { return paths_.is_open() || recordings_dialog_ != nullptr; }
   /// Returns true if the dialog was open.
   [[nodiscard]] bool close();
   /// True while the dialog reads a folder.

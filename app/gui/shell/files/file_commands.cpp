@@ -39,6 +39,16 @@ void file_commands::add(command_registry& commands) {
        .icon = icon::open,
        .keys = {ImGuiMod_Ctrl | ImGuiKey_O},
        .run = [](auto& at, auto&) { at->home_.choosers.choose_recordings(); }},
+      {.id = "file.compare_two",
+       .title = "Compare two recordings...",
+       .group = "Compare",
+       .icon = icon::open,
+       .run =
+           [](auto& at, auto&) {
+             at->comparing_ = true;
+             at->home_.choosers.choose_recordings();
+           },
+       .enabled = [](auto& at) { return at->home_.session.all().empty(); }},
       {.id = "file.type_path",
        .title = "Open by path...",
        .group = "File",
@@ -144,7 +154,15 @@ void file_commands::save_as(const std::string* path) {
 void file_commands::follow() {
   comparisons_.follow();
   for (const std::string& path : home_.choosers.take_recordings()) home_.opener.open(path);
+  follow_comparison();
   if (const auto folder = home_.choosers.take_source_folder()) look_for_sources_in(*folder);
+}
+
+/// Once the first of two recordings is open, asks for the other.
+void file_commands::follow_comparison() {
+  if (!comparing_ || home_.session.opening() || home_.choosers.is_choosing() || home_.commands.any_queued()) return;
+  comparing_ = home_.session.active() != nullptr && !home_.session.ready();  // Not if the user chose none.
+  if (home_.session.ready()) home_.commands.invoke("compare.with");
 }
 
 void file_commands::save_copy(const std::string& path) {

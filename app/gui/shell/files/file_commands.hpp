@@ -26,6 +26,7 @@ class file_commands {
     file_choosers& choosers;
     recording_opener& opener;
     close_confirmation& confirmation;
+    const command_registry& commands;
     bool keeps_files = true;  ///< See `platform_services::keeps_files`.
   };
   explicit file_commands(const home& used) : home_(used) {}
@@ -37,6 +38,7 @@ class file_commands {
   void follow();
 
  private:
+  void follow_comparison();
   void open_source(const std::string& place);
   void save_as(const std::string* path);
   /// Copies the active document's file to `path`.
@@ -48,6 +50,7 @@ class file_commands {
 
   home home_;
   comparison_opener comparisons_{home_.session, home_.choosers, home_.opener};
+  bool comparing_ = false;  ///< The user chooses the first of two recordings to compare.
 };
 
 }  // namespace sluice::gui

@@ -6,7 +6,9 @@
 #include <filesystem>
 #include <sstream>
 
+#include "app/gui/views/parts/dialog_window.hpp"
 #include "app/gui/views/parts/widgets.hpp"
+#include "core/base/format.hpp"
 #include "core/base/printable.hpp"
 #include "imgui_internal.h"
 #include "imgui_stdlib.h"
@@ -41,12 +43,25 @@ std::string path_typed(const std::string& text, const std::string& folder) {
   return (fs::path(folder) / text).string();
 }
 
-void path_dialog::open(const std::string& folder) {
+std::string complete_path(const std::string& text, const std::vector<std::string>& names) {
+  if (names.empty()) return text;
+  std::string common = names.front();
+  for (const std::string& each : names) {
+    const auto differs = std::mismatch(common.begin(), common.end(), each.begin(), each.end());
+    common.erase(differs.first, common.end());
+  }
+  const std::size_t begin = text.rfind('/') == std::string::npos ? 0 : text.rfind('/') + 1;
+  return common.size() < text.size() - begin ? text : text.substr(0, begin) + common;
+}
+
+void path_dialog::open(const std::string& folder, const std::vector<std::string>& recent) {
   std::error_code failed;
   const fs::path start = folder.empty() ? fs::current_path(failed) : fs::absolute(folder, failed);
   folder_ = start.string();
   text_ = folder_;
   if (!text_.ends_with('/')) text_ += '/';
+  first_text_ = text_;
+  recent_ = recent;
   found_ = {};
   entered_ = false;
   replaced_.clear();
@@ -79,13 +94,15 @@ path_dialog::listing path_dialog::list(const std::string& text, const std::strin
     const bool hidden = name.starts_with('.') && !begin.starts_with('.');
     if (hidden || !name.starts_with(begin)) continue;
     std::error_code unknown;
-    output.entries.push_back({at->path().string(), at->is_directory(unknown), is_like_a_recording(name)});
+    output.entries.push_back({at->path().string(), at->is_directory(unknown), is_like_a_recording(name), {}});
   }
   std::sort(output.entries.begin(), output.entries.end(), [](const entry& a, const entry& b) {
     if (a.folder != b.folder) return a.folder;
     return a.folder || a.opens == b.opens ? a.path < b.path : a.opens;
   });
   if (output.entries.size() > max_entries) output.entries.resize(max_entries);
+  for (entry& each : output.entries)
+    if (!each.folder) each.state = recordings::read_state(each.path);
   return output;
 }
 
@@ -119,6 +136,7 @@ void path_dialog::draw(const view_context& with) {
   ImGui::Begin(saves() ? "Save as###path" : "Open a recording###path", &open_,
                ImGuiWindowFlags_NoMove | ImGuiWindowFlags_NoResize | ImGuiWindowFlags_NoCollapse |
                    ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoDocking);
+  make_modal(with);
   draw_field();
   const entry* chosen = draw_entries(with);
   draw_buttons(with);
@@ -132,8 +150,10 @@ void path_dialog::draw(const view_context& with) {
     entered_ = false;
     if (saves() && found_.exists && !found_.is_folder) {
       replaced_ = found_.path;
+    } else if (!saves() && !found_.exists && found_.entries.size() == 1) {
+      take(with, entry(found_.entries.front()));  // The text names only this one.
     } else {
-      take(with, {found_.path, found_.is_folder});
+      take(with, {found_.path, found_.is_folder, false, {}});
     }
   }
 }
@@ -142,7 +162,8 @@ void path_dialog::draw_field() {
   if (focus_) ImGui::SetKeyboardFocusHere();
   ImGui::SetNextItemWidth(-1);
   if (ImGui::InputTextWithHint("##path_text", saves() ? "Path of the file" : "Path of a recording", &text_,
-                               ImGuiInputTextFlags_EnterReturnsTrue))
+                               ImGuiInputTextFlags_EnterReturnsTrue | ImGuiInputTextFlags_CallbackCompletion, complete,
+                               this))
     entered_ = true;
   if (ImGui::IsItemEdited()) replaced_.clear();
   if (!focus_ || !ImGui::IsItemActive()) return;
@@ -158,17 +179,75 @@ void path_dialog::draw_field() {
   focus_ = select_ = false;
 }
 
+/// Completes the text when the user presses Tab, provided that the folder has been read.
+int path_dialog::complete(ImGuiInputTextCallbackData* field) {
+  const path_dialog& self = *static_cast<const path_dialog*>(field->UserData);
+  const std::string text(field->Buf, static_cast<std::size_t>(field->BufTextLen));
+  if (self.found_.text != text) return 0;
+  const std::string completed = complete_path(text, self.list_names());
+  if (completed == text) return 0;
+  field->DeleteChars(0, field->BufTextLen);
+  field->InsertChars(0, completed.c_str(), completed.c_str() + completed.size());
+  return 0;
+}
+
+/// The names of the entries; those of folders end with a slash. When opening, files that cannot be opened are left out
+/// if there are others.
+std::vector<std::string> path_dialog::list_names() const {
+  std::vector<std::string> names, others;
+  for (const entry& each : found_.entries) {
+    const bool counts = saves() || each.folder || each.opens;
+    (counts ? names : others).push_back(fs::path(each.path).filename().string() + (each.folder ? "/" : ""));
+  }
+  return names.empty() ? others : names;
+}
+
+void path_dialog::draw_recent(const view_context& with) {
+  if (recent_.empty() || text_ != first_text_ || saves()) return;
+  ImGui::TextDisabled("Recent");
+  for (const std::string& path : recent_) {
+    ImGui::PushID(path.c_str());
+    if (ImGui::Selectable(make_label(printable(path)).c_str())) {
+      with.commands.invoke(command_, path);
+      open_ = false;
+    }
+    ImGui::PopID();
+  }
+  ImGui::Separator();
+}
+
+/// Draws the size and the date of a file at the right of the last item, and its name as far as that leaves room.
+void path_dialog::draw_entry(const view_context& with, const entry& each) {
+  const std::string name = printable(fs::path(each.path).filename().string() + (each.folder ? "/" : ""));
+  ImDrawList& list = *ImGui::GetWindowDrawList();
+  const ImVec2 min = ImGui::GetItemRectMin(), max = ImGui::GetItemRectMax();
+  const float date_left = max.x - with.px(96), size_right = date_left - with.px(14);
+  const bool muted = !saves() && !each.folder && !each.opens;
+  const float top = min.y + (max.y - min.y - ImGui::GetTextLineHeight()) / 2;
+  const auto write = [&](float left, float right, ImU32 colour, const std::string& text) {
+    const ImVec2 size = ImGui::CalcTextSize(text.c_str());
+    ImGui::PushStyleColor(ImGuiCol_Text, colour);
+    ImGui::RenderTextEllipsis(&list, {left, top}, {right, max.y}, right, text.data(), text.data() + text.size(), &size);
+    ImGui::PopStyleColor();
+  };
+  const bool known = each.state.exists;
+  write(min.x + with.px(4), known ? size_right - with.px(76) : max.x, muted ? with.colours.muted : with.colours.text,
+        name);
+  if (!known) return;
+  const std::string bytes = format_bytes(each.state.bytes);
+  write(size_right - ImGui::CalcTextSize(bytes.c_str()).x, size_right + 1, with.colours.muted, bytes);
+  write(date_left, max.x, with.colours.muted, recordings::format_date(each.state.modified, recordings::get_date()));
+}
+
 /// Draws the entries. Returns the clicked entry, which is valid until the next frame; null if none was clicked.
 const path_dialog::entry* path_dialog::draw_entries(const view_context& with) {
   const entry* chosen = nullptr;
   const float lines = replaced_.empty() ? 1 : 2;
   ImGui::BeginChild("found", {0, -ImGui::GetFrameHeightWithSpacing() * lines});
+  draw_recent(with);
   for (const entry& each : found_.entries) {
-    const std::string name = fs::path(each.path).filename().string() + (each.folder ? "/" : "");
     ImGui::PushID(each.path.c_str());
-    const bool muted = !saves() && !each.folder && !each.opens;
-    if (muted) ImGui::PushStyleColor(ImGuiCol_Text, with.colours.muted);
-    if (ImGui::Selectable(make_label(printable(name)).c_str())) {
+    if (ImGui::Selectable("##entry")) {
       // A single click must never replace an existing file.
       if (saves() && !each.folder) {
         text_ = each.path;
@@ -178,7 +257,7 @@ const path_dialog::entry* path_dialog::draw_entries(const view_context& with) {
         chosen = &each;
       }
     }
-    if (muted) ImGui::PopStyleColor();
+    draw_entry(with, each);
     ImGui::PopID();
   }
   if (found_.entries.empty() && found_.text == text_ && !saves()) ImGui::TextDisabled("No such file or folder.");

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "app/gui/shell/documents.hpp"
+#include "app/gui/shell/files/verdict_keeper.hpp"
 #include "app/gui/shell/kept_view.hpp"
 #include "app/gui/shell/panels/panel_set.hpp"
 #include "app/gui/shell/settings.hpp"
@@ -19,7 +20,7 @@ namespace sluice::gui {
 class recording_opener {
  public:
   recording_opener(documents& session, settings& remembered, const panel_set& panels, notice_bar& notices)
-      : session_(session), settings_(remembered), panels_(panels), notices_(notices) {}
+      : session_(session), settings_(remembered), panels_(panels), notices_(notices), verdicts_(session, remembered) {}
 
   /// Opens a recording, or a saved view and its recording.
   void open(const std::string& path);
@@ -33,6 +34,8 @@ class recording_opener {
   void show_saved_view();
   /// Restores the visible range of a recording of the last session, once the recording is ready.
   void show_last_session();
+  /// Stores the verdict on the active document for the list of recent files, once its report is complete.
+  void remember_verdict() { verdicts_.follow(); }
   /// Returns the state to restore in the views of the active document, once; usually none.
   [[nodiscard]] std::optional<kept_view> take_kept_view();
 
@@ -44,7 +47,8 @@ class recording_opener {
   std::optional<std::pair<std::string, saved_view>> saved_view_;  ///< Shown once the recording at this path is open.
   std::map<std::string, settings::open_document> last_session_;   ///< State to restore when these files are ready,
                                                                   ///< keyed by path.
-  std::optional<kept_view> kept_;                                 ///< See `take_kept_view`.
+  verdict_keeper verdicts_;
+  std::optional<kept_view> kept_;  ///< See `take_kept_view`.
 };
 
 }  // namespace sluice::gui

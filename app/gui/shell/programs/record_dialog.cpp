@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "app/gui/views/parts/dialog_window.hpp"
 #include "app/gui/views/parts/widgets.hpp"
 #include "app/gui/window/format.hpp"
 #include "app/processes/command_line.hpp"
@@ -48,6 +49,18 @@ void choose(const char* id, const Choices& choices, Value& chosen) {
 /// A key that combines the inputs of `recording_place`.
 std::string place_key(const record_request& asked) { return asked.folder + '\n' + asked.command.front(); }
 
+/// Says why recording here would see no GPU, and offers what helps.
+void draw_problem(const view_context& with, const std::string& problem) {
+  if (problem.empty()) return;
+  ImGui::PushStyleColor(ImGuiCol_Text, with.colours.warning);
+  ImGui::TextWrapped("%s  %s", icon::warning, problem.c_str());
+  ImGui::PopStyleColor();
+  if (link(with, "What is missing")) with.commands.invoke("record.doctor");
+  ImGui::SameLine(0, with.px(16));
+  if (link(with, "Record on another machine (ssh)...")) with.commands.invoke("record.elsewhere");
+  ImGui::Spacing();
+}
+
 }  // namespace
 
 const char* stop_label(const recorder_process& recorder) { return recorder.is_demo() ? "Stop" : "End the program"; }
@@ -65,7 +78,8 @@ void stop_button(const view_context& with, const recorder_process& recorder) {
   }
 }
 
-void record_dialog::open() {
+void record_dialog::open(const std::string& command) {
+  if (!command.empty()) command_ = command;
   open_ = focus_ = true;
   looked_at_ = output_read_at_ = placed_at_ = 0;
 }
@@ -82,7 +96,7 @@ result<record_request> record_dialog::request() const {
 }
 
 std::optional<record_request> record_dialog::draw(const view_context& with, const settings& remembered,
-                                                  const recorder_process& recorder) {
+                                                  const recorder_process& recorder, const std::string& problem) {
   if (auto found = looking_.take()) others_ = std::move(*found);
   if (auto found = placing_.take()) place_ = std::move(*found);
   if (!open_) return std::nullopt;
@@ -97,9 +111,11 @@ std::optional<record_request> record_dialog::draw(const view_context& with, cons
   std::optional<record_request> asked;
   if (ImGui::Begin("Record a program", &open_,
                    ImGuiWindowFlags_NoCollapse | ImGuiWindowFlags_NoSavedSettings | ImGuiWindowFlags_NoDocking)) {
+    make_modal(with);
     if (recorder.running()) {
       draw_running(with, recorder);
     } else {
+      draw_problem(with, problem);
       asked = draw_fields(with, remembered);
       if (!recorder.recording().empty() && !recorder.is_demo() && !output_.empty()) {
         heading(with, "Output of " + printable(recorder.name()));

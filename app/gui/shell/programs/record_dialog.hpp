@@ -20,14 +20,19 @@ void stop_button(const view_context& with, const recorder_process& recorder);
 /// Asks for a program to record, and shows the program's output while it runs. Use from one thread.
 class record_dialog {
  public:
-  void open();
+  /// Opens the dialog. `command`: the command line to start with; empty: the one that was typed last.
+  void open(const std::string& command = {});
+  void set_command(const std::string& line) { command_ = line; }
   void close() { open_ = false; }
   [[nodiscard]] bool is_open() const { return open_; }
   /// True while the file system is being read.
   [[nodiscard]] bool reading() const { return looking_.running() || placing_.running(); }
-  /// Draws the dialog if it is open. Returns the user's request once; otherwise null.
+  /// Draws the dialog if it is open. `problem`: why recording here would see no GPU; empty: no reason is known. Returns
+  /// the user's request once; otherwise null.
   [[nodiscard]] std::optional<record_request> draw(const view_context& with, const settings& remembered,
-                                                   const recorder_process& recorder);
+                                                   const recorder_process& recorder, const std::string& problem);
+  /// The request that the fields describe, or an error to show to the user.
+  [[nodiscard]] result<record_request> request() const;
 
  private:
   [[nodiscard]] std::optional<record_request> draw_fields(const view_context& with, const settings& remembered);
@@ -38,8 +43,6 @@ class record_dialog {
   void draw_terminal_line(const record_request& asked);
   /// Finds out, in the background, where a recording of `asked` would be stored; repeats this from time to time.
   void find_place(const record_request& asked);
-  /// The request that the fields describe, or an error to show to the user.
-  [[nodiscard]] result<record_request> request() const;
 
   bool open_ = false;
   bool focus_ = false;

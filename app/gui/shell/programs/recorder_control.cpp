@@ -10,24 +10,51 @@ namespace {
 
 constexpr const char* progress_counter = "progress";  // name of the progress counter in a demo's recording
 
+/// The text of a command's argument; empty if there is none.
+std::string get_text(const argument& with) {
+  const auto* text = std::get_if<std::string>(&with);
+  return text == nullptr ? std::string() : *text;
+}
+
 }  // namespace
 
 void recorder_control::add_commands(command_registry& commands) {
+  static constexpr auto programs_start = [](auto& at) { return bool{at->options_.around.starts_programs}; };
   static constexpr command_row<recorder_control*> demo[] = {
       {.id = "demo.start",
        .run =
            [](auto& at, auto& with) {
              if (const auto* name = std::get_if<std::string>(&with)) at->start_demo(*name);
            },
-       .enabled = [](auto& at) { return !at->process_.running(); }}};
+       .enabled = [](auto& at) { return !at->process_.running(); }},
+      {.id = "record.start",
+       .run = [](auto& at, auto& with) { at->start_command(get_text(with)); },
+       .enabled = [](auto& at) { return at->options_.around.starts_programs && !at->process_.running(); }}};
   static constexpr command_row<recorder_control*> rows[] = {
       {.id = "record.open",
        .title = "Record a program...",
        .group = "File",
        .icon = icon::play,
        .keys = {ImGuiMod_Ctrl | ImGuiKey_R},
-       .run = [](auto& at, auto&) { at->dialog_.open(); },
-       .enabled = [](auto& at) { return bool{at->options_.around.starts_programs}; }},
+       .run = [](auto& at, auto& with) { at->dialog_.open(get_text(with)); },
+       .enabled = programs_start},
+      {.id = "record.elsewhere",
+       .title = "Record on another machine (ssh)...",
+       .group = "File",
+       .words = "remote server host",
+       .icon = icon::play,
+       .run =
+           [](auto& at, auto& with) {
+             at->dialog_.close();
+             at->remote_.open(get_text(with));
+           },
+       .enabled = programs_start},
+      {.id = "record.doctor",
+       .title = "What recording needs on this machine",
+       .group = "Help",
+       .words = "doctor driver gpu missing check",
+       .run = [](auto& at, auto&) { at->doctor_.open(at->own_program()); },
+       .enabled = programs_start},
       {.id = "record.stop",
        .title = "End demo or recorded program",
        .group = "Demo",
@@ -72,6 +99,13 @@ void recorder_control::start_recording(const record_request& request) {
   settings_.add_command(processes::joined_words(request.command));
   notices_.tell("Recording to " + process_.recording());
   begin();
+}
+
+void recorder_control::start_command(const std::string& line) {
+  dialog_.set_command(line);
+  const auto asked = dialog_.request();
+  if (asked && !asked->command.empty()) return start_recording(*asked);
+  dialog_.open(line);  // The dialog says what is wrong.
 }
 
 void recorder_control::begin() {
@@ -147,11 +181,15 @@ void recorder_control::read_progress(const document& shown) {
   }
 }
 
-void recorder_control::draw_dialog(const view_context& with) {
-  if (const auto asked = dialog_.draw(with, settings_, process_)) start_recording(*asked);
+void recorder_control::draw_dialogs(const view_context& with) {
+  const std::string& problem = options_.around.recording_problem;
+  if (const auto asked = dialog_.draw(with, settings_, process_, problem)) start_recording(*asked);
+  remote_.draw(with, settings_);
+  doctor_.draw(with);
 }
 
 bool recorder_control::close_dialog() {
+  if (doctor_.close() || remote_.close()) return true;
   const bool was_open = dialog_.is_open();
   dialog_.close();
   return was_open;

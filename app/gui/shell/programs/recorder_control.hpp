@@ -5,8 +5,10 @@
 #include "app/gui/shell/application_options.hpp"
 #include "app/gui/shell/commands.hpp"
 #include "app/gui/shell/documents.hpp"
+#include "app/gui/shell/programs/doctor_dialog.hpp"
 #include "app/gui/shell/programs/record_dialog.hpp"
 #include "app/gui/shell/programs/recorder_process.hpp"
+#include "app/gui/shell/programs/remote_dialog.hpp"
 #include "app/gui/shell/screen_text.hpp"
 #include "app/gui/shell/settings.hpp"
 #include "app/gui/views/parts/notice_bar.hpp"
@@ -36,17 +38,19 @@ class recorder_control {
   /// True once the recording has data: the file is being opened, or is open.
   [[nodiscard]] bool has_tried_to_open() const { return tried_; }
 
-  // The dialog that asks for a program to record.
-  void draw_dialog(const view_context& with);
-  [[nodiscard]] bool dialog_is_open() const { return dialog_.is_open(); }
-  /// Returns true if the dialog was open.
+  // The dialogs that ask for a program to record, and say what recording needs.
+  void draw_dialogs(const view_context& with);
+  [[nodiscard]] bool dialog_is_open() const { return dialog_.is_open() || remote_.is_open() || doctor_.is_open(); }
+  /// Closes one dialog. Returns true if one was open.
   [[nodiscard]] bool close_dialog();
-  /// True while the dialog reads the file system.
-  [[nodiscard]] bool reading() const { return dialog_.reading(); }
+  /// True while a dialog reads the file system, or waits for the checks of this machine.
+  [[nodiscard]] bool reading() const { return dialog_.reading() || doctor_.reading(); }
 
  private:
   [[nodiscard]] std::string own_program() const;
   void start_recording(const record_request& request);
+  /// Records the program with this command line, with the options that the dialog has.
+  void start_command(const std::string& line);
   /// Forgets the previous program.
   void begin();
   [[nodiscard]] document* recorded();
@@ -59,6 +63,8 @@ class recorder_control {
   recorder_process& process_;
   notice_bar& notices_;
   record_dialog dialog_;
+  remote_dialog remote_;
+  doctor_dialog doctor_;
   screen_slot<query::tracks_query> tracks_;
   screen_slot<query::series_query> series_;  ///< The counter with the progress.
   double progress_ = -1;

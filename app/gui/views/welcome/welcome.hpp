@@ -7,32 +7,31 @@
 #include "app/gui/shell/platform_services.hpp"
 #include "app/gui/shell/settings.hpp"
 #include "app/gui/views/parts/view.hpp"
-#include "app/gui/views/welcome/thumbnail.hpp"
+#include "app/gui/views/welcome/bundled_recordings.hpp"
+#include "app/gui/views/welcome/recent_table.hpp"
+#include "app/recordings/overview_reader.hpp"
 
 namespace sluice::gui {
-
-/// A sample recording that comes with the program.
-struct recording_entry {
-  std::string path;
-  std::string title;
-  std::string shows;
-};
-
-/// Finds the recordings in `folder`; if `folder` is empty, in assets/recordings near the program. The folder's file
-/// `index.txt` describes recordings, one per line: file name, tab, title, tab, description. These recordings come first in
-/// the result, in the order of the lines.
-[[nodiscard]] std::vector<recording_entry> find_recordings(const std::string& folder);
 
 /// The start screen, which is shown while no document is open.
 class welcome_view {
  public:
   void draw(view_context& with, const settings& remembered, const std::vector<recording_entry>& recordings,
             const std::vector<demo_entry>& demos, const platform_services& around);
-  /// True while thumbnails are missing that will be drawn.
-  [[nodiscard]] bool reading() const { return thumbnails_.reading(); }
+  /// True while pictures, or facts about recent files, are missing that will be drawn.
+  [[nodiscard]] bool reading() const { return overviews_.reading() || (lists_files_ && recent_.reading()); }
 
  private:
-  thumbnails thumbnails_;
+  void draw_record_card(const view_context& with, const platform_services& around, ImVec2 size);
+  void draw_open_card(const view_context& with, const settings& remembered, const std::vector<recent_row>& rows,
+                      ImVec2 size);
+  void draw_recordings(const view_context& with, const std::vector<recording_entry>& recordings, float left,
+                       float width);
+
+  std::string command_;  ///< The command line that the user types.
+  recordings::overview_reader overviews_;
+  recent_files recent_;
+  bool lists_files_ = false;  ///< The recent files were listed in the last frame.
 };
 
 }  // namespace sluice::gui

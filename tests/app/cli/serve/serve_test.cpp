@@ -253,6 +253,36 @@ TEST_F(serve_verb, lists_the_recordings_of_folders_and_no_others) {
   EXPECT_THAT(list.body, Not(HasSubstr("<b>")));
 }
 
+TEST_F(serve_verb, shows_the_verdict_the_size_and_a_picture_of_each_recording) {
+  fs::copy_file(SLUICE_SOURCE_DIR "/assets/recordings/leak.sluice", file("runs/leak.sluice"));
+  write("runs/other.json", R"({"schemaVersion": 1, "traceEvents": []})");
+  serve({"runs"});
+  std::string list = get("recordings/").body;
+  EXPECT_THAT(list, HasSubstr("leak.sluice</a>")) << "at once, also while verdicts are computed";
+  for (int i = 0; i < 1000 && list.find("http-equiv=\"refresh\"") != std::string::npos; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    list = get("recordings/").body;
+  }
+  EXPECT_THAT(list, HasSubstr("GPU 4 % busy, peak 38.0 MiB of 140 GiB"));
+  EXPECT_THAT(list, HasSubstr("<svg width="));
+  EXPECT_THAT(list, HasSubstr("9.48 KiB"));
+  EXPECT_THAT(list, HasSubstr("today "));
+  EXPECT_THAT(list, HasSubstr("other.json</a>")) << "listed, but not imported for a verdict";
+  EXPECT_THAT(list, Not(HasSubstr("<script")));
+  EXPECT_THAT(list, Not(HasSubstr("refresh"))) << "the page is complete";
+}
+
+// Tried: a recording that names its own verdict, with a name of HTML.
+TEST_F(serve_verb, does_not_read_what_is_only_named_like_a_recording) {
+  write("runs/false<script>.sluice", as_recording("<script>alert(1)</script>"));
+  serve({"runs"});
+  for (int i = 0; i < 3; ++i) {
+    const std::string list = get("recordings/").body;
+    EXPECT_THAT(list, Not(HasSubstr("<script"))) << "names are escaped";
+    EXPECT_THAT(list, HasSubstr("false&lt;script&gt;.sluice"));
+  }
+}
+
 // Tried: a client without the secret, or with a part of it.
 TEST_F(serve_verb, says_nothing_to_who_does_not_know_the_secret) {
   serve({"runs"});

@@ -9,4 +9,8 @@ namespace sluice::gui {
 bool begin_dialog(const view_context& with, const char* title, bool* open);
 void end_dialog();
 
+/// Makes the current window modal: darkens what is behind it, and keeps the mouse from that. Call between `Begin` and
+/// `End` of the window, in each frame.
+void make_modal(const view_context& with);
+
 }  // namespace sluice::gui
