@@ -29,6 +29,11 @@ void draw_document(const view_context& with, const document& shown, float right)
 }  // namespace
 
 void tool_bar::draw(const view_context& with, const recorder_process& recorder, double progress) {
+  draw_buttons(with, recorder, progress);
+  verdict_.draw(with);
+}
+
+void tool_bar::draw_buttons(const view_context& with, const recorder_process& recorder, double progress) {
   const document* shown = with.state.active();
   placed_ = drawn_;
   drawn_ = shown != nullptr || recorder.running();
