@@ -59,6 +59,7 @@ void application::add_commands() {
   appearance_.add_commands(commands_);
   focus_.add_commands(commands_);
   layout_.add_commands(commands_);
+  area_.add_commands(commands_, session_);
   overlays_.add_help_commands(commands_);
 }
 
@@ -92,6 +93,8 @@ void application::update() {
   opener_.show_last_session();
   saver_.follow();
   focus_.follow();
+  if (focus_.pending()) area_.restore();
+  front_.follow(session_, layout_.settling());
   panels_.follow(context());
   files_.follow();
   const document* shown = session_.active();
@@ -130,7 +133,7 @@ bool application::animating() const {
   const bool reads = choosers_.reading() || recorder_.reading() || saver_.saving() ||
                      (session_.active() == nullptr && area_.reading());
   return session_.moving() || commands_.any_queued() || selection_.revealing() || layout_.settling() ||
-         focus_.pending() || reads;
+         focus_.pending() || front_.pending() || reads;
 }
 
 bool application::live() const {
