@@ -11,6 +11,7 @@
 #include "app/gui/views/timeline/event_stepper.hpp"
 #include "app/gui/views/timeline/flows.hpp"
 #include "app/gui/views/timeline/idle_strip.hpp"
+#include "app/gui/views/timeline/lane_survey.hpp"
 #include "app/gui/views/timeline/overview.hpp"
 #include "app/gui/views/timeline/query_tracks.hpp"
 #include "app/gui/views/timeline/steps_strip.hpp"
@@ -73,9 +74,11 @@ class timeline_view final : public view {
   void draw_markers(view_context& with, const row_frame& where, ImDrawList& list);
   static void handle_arrows(const view_context& with);
   static void scroll_to(float begin, float to, const row_frame& where);
-  /// `panel`: the height of the panel in design pixels.
-  [[nodiscard]] float choose_main_height(float panel) const;
-  [[nodiscard]] memory_scale choose_scale(const placed_track& placed, float main_height) const;
+  /// `panel`: the height of the panel in design pixels. Defined in timeline_lanes.cpp, as are the next two functions.
+  [[nodiscard]] memory_scale choose_scale(const placed_track& placed, float panel) const;
+  /// Draws a line that names the empty lanes of a group. Returns the y coordinate below it.
+  float draw_empty(const view_context& with, const row_frame& where, float y, const std::string& group,
+                   const std::vector<std::string>& names, ImDrawList& list);
   void name_track(const view_context& with, const query::track& track, const row_frame& place);
   float draw_queries(view_context& with, const row_frame& where, float y, bool hovered, row_hit& hit, ImDrawList& list);
   void name_query(const view_context& with, const query_tracks::one& one);
@@ -90,11 +93,14 @@ class timeline_view final : public view {
 
   screen_slot<query::tracks_query> tracks_query_;
   screen_slot<query::details_query> details_query_;
+  screen_slot<query::report_query> report_query_;
   overview_strip overview_;
   std::map<std::uint64_t, shared_row> rows_;
   std::map<std::uint64_t, steps_strip> steps_;
   idle_strips idle_;
-  std::set<std::string> folded_;  ///< Keys of the groups whose tracks are not drawn.
+  lane_survey survey_;
+  std::set<std::string> unfolded_;  ///< Keys of the groups whose empty lanes are drawn.
+  std::set<std::string> folded_;    ///< Keys of the groups whose tracks are not drawn.
   track_arrangement arrangement_;
   open_query_tracks queries_;
   std::shared_ptr<const note_lists> notes_;
