@@ -460,6 +460,40 @@ TEST_F(window_test, arranges_its_panels_for_a_purpose) {
   });
 }
 
+TEST_F(window_test, maximizes_a_panel_on_a_double_click_on_its_tab) {
+  use([&](ImGuiTestContext& user) {
+    open_sample(user);
+    const auto is_drawn = [](const char* panel) { return ImGui::FindWindowByName(panel)->Active; };
+    const ImRect tab = ImGui::FindWindowByName("Stacks")->DC.DockTabItemRect;
+    user.MouseMoveToPos(tab.GetCenter());
+    user.MouseDoubleClick(0);
+    user.Yield(3);
+    EXPECT_FALSE(is_drawn("Timeline"));
+    EXPECT_NE(read(user).find("Restore"), std::string::npos);
+    user.MouseMoveToPos({600, ImGui::FindWindowByName("##base")->Pos.y + 10});
+    user.MouseDoubleClick(0);
+    user.Yield(3);
+    EXPECT_TRUE(is_drawn("Timeline"));
+    EXPECT_TRUE(ImGui::FindWindowByName("Stacks")->DockTabIsVisible) << "the panel is where it was";
+    app().invoke("panel.maximize");
+    user.Yield(3);
+    EXPECT_FALSE(is_drawn("Summary"));
+    app().invoke("panel.focus.Summary");
+    user.Yield(8);
+    EXPECT_TRUE(is_drawn("Timeline")) << "showing another panel restores all";
+    EXPECT_TRUE(is_drawn("Summary"));
+  });
+}
+
+TEST_F(window_test, says_the_verdict_above_all_panels) {
+  use([&](ImGuiTestContext& user) {
+    open_sample(user);
+    settle(user);
+    const auto report = *app().state().active()->engine->ask_now(query::report_query{});
+    EXPECT_NE(read(user).find(report->verdict.headline), std::string::npos);
+  });
+}
+
 TEST_F(window_test, chooses_a_file_by_its_path) {
   use([&](ImGuiTestContext& user) {
     app().invoke("file.type_path");

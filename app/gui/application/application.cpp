@@ -60,6 +60,7 @@ void application::add_commands() {
   appearance_.add_commands(commands_);
   focus_.add_commands(commands_);
   layout_.add_commands(commands_);
+  area_.add_commands(commands_, session_);
   overlays_.add_help_commands(commands_);
 }
 
@@ -95,6 +96,8 @@ void application::update() {
   saver_.follow();
   if (focus_.pending()) session_.comparisons.leave();  // Panels show the active document.
   focus_.follow();
+  if (focus_.pending()) area_.restore();
+  front_.follow(session_, layout_.settling());
   panels_.follow(context());
   files_.follow();
   const document* shown = session_.active();
@@ -138,7 +141,7 @@ bool application::animating() const {
   const bool reads = choosers_.reading() || recorder_.reading() || saver_.saving() ||
                      (session_.active() == nullptr && area_.reading());
   return session_.moving() || commands_.any_queued() || selection_.revealing() || layout_.settling() ||
-         focus_.pending() || reads;
+         focus_.pending() || front_.pending() || reads;
 }
 
 bool application::live() const {

@@ -20,6 +20,7 @@
 #include "app/gui/shell/files/file_commands.hpp"
 #include "app/gui/shell/files/recording_opener.hpp"
 #include "app/gui/shell/imgui_context.hpp"
+#include "app/gui/shell/panels/front_panel.hpp"
 #include "app/gui/shell/panels/panel_area.hpp"
 #include "app/gui/shell/panels/panel_focus.hpp"
 #include "app/gui/shell/panels/panel_layout.hpp"
@@ -117,6 +118,7 @@ class application {
   // What the user sees and does. Each object gets only those above it.
   panel_set panels_{options_.wake, settings_};
   panel_focus focus_{panels_};
+  front_panel front_{panels_, focus_};
   panel_layout layout_{panels_, settings_};
   file_choosers choosers_{options_.around, settings_, commands_, notices_};
   recording_opener opener_{session_, settings_, panels_, notices_};

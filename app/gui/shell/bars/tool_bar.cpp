@@ -8,6 +8,11 @@
 
 namespace sluice::gui {
 void tool_bar::draw(const view_context& with, const recorder_process& recorder, double progress) {
+  draw_buttons(with, recorder, progress);
+  verdict_.draw(with);
+}
+
+void tool_bar::draw_buttons(const view_context& with, const recorder_process& recorder, double progress) {
   const document* shown = with.state.active();
   placed_ = drawn_;
   drawn_ = shown != nullptr || recorder.running();

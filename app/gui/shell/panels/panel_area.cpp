@@ -41,10 +41,35 @@ bool panel_area::show_only(std::string_view name) {
   return found != nullptr;
 }
 
+void panel_area::add_commands(command_registry& commands, const documents& state) {
+  commands.add({.id = "panel.maximize",
+                .title = "Maximize panel",
+                .group = "View",
+                .icon = icon::expand,
+                .keys = {ImGuiMod_Shift | ImGuiKey_M},
+                .run = [this](const argument&) { maximized_ = maximized_ == nullptr ? find_focused() : nullptr; },
+                .enabled = [&state] { return state.ready(); },
+                .checked = [this] { return maximized_ != nullptr; }});
+}
+
+view* panel_area::find_focused() const {
+  const ImGuiWindow* focused = ImGui::GetCurrentContext()->NavWindow;
+  view* found = nullptr;
+  for (const auto& each : panels_.views()) {
+    if (found == nullptr && each->info.place == panel_place::centre) found = each.get();
+    for (const ImGuiWindow* at = focused; at != nullptr; at = at->ParentWindow)
+      if (std::string_view(at->Name) == each->name()) found = each.get();
+  }
+  return found;
+}
+
 bool panel_area::draw(view_context& with, bool bars_placed, std::string_view copied) {
   const bool ready = with.state.ready();
-  draw_base(with, ready, bars_placed);
+  if (!ready) restore();
+  const bool alone = maximized_ != nullptr;
+  draw_base(with, ready, bars_placed, copied);
   if (!ready || only_ != nullptr || with.state.comparisons.front() != nullptr) return false;
+  if (alone) return true;
   for (const auto& each : panels_.views())
     if (each->visible) draw_panel(*each, with, copied == each->name());
   layout_.bring_tabs_forward();
@@ -52,7 +77,7 @@ bool panel_area::draw(view_context& with, bool bars_placed, std::string_view cop
 }
 
 /// Draws the window that contains the dock. It covers the whole area.
-void panel_area::draw_base(view_context& with, bool ready, bool bars_placed) {
+void panel_area::draw_base(view_context& with, bool ready, bool bars_placed, std::string_view copied) {
   const ImGuiViewport* viewport = ImGui::GetMainViewport();
   ImGui::SetNextWindowPos(viewport->WorkPos);
   ImGui::SetNextWindowSize(viewport->WorkSize);
@@ -74,6 +99,9 @@ void panel_area::draw_base(view_context& with, bool ready, bool bars_placed) {
     ImGui::BeginChild("only", {viewport->WorkSize.x - with.px(20), viewport->WorkSize.y - with.px(16)});
     only_->draw(with);
     ImGui::EndChild();
+  } else if (ready && maximized_ != nullptr) {
+    layout_.keep_dock();
+    draw_maximized(with, viewport->WorkSize, copied);
   } else if (ready) {
     layout_.draw_dock(viewport->WorkSize, with.scale, bars_placed);
   } else {
@@ -83,7 +111,35 @@ void panel_area::draw_base(view_context& with, bool ready, bool bars_placed) {
   ImGui::End();
 }
 
-void panel_area::draw_panel(view& which, view_context& with, bool copied) const {
+/// Draws one panel in the whole area, below a line with its name and a button to restore the others.
+void panel_area::draw_maximized(view_context& with, ImVec2 size, std::string_view copied) {
+  view& which = *maximized_;
+  const bool centre = which.info.place == panel_place::centre;
+  const float line = ImGui::GetFrameHeight() + with.px(6);
+  const ImVec2 at = ImGui::GetCursorScreenPos();
+  ImGui::GetWindowDrawList()->AddLineH(at.x, at.x + size.x, at.y + line - 1, with.colours.line);
+  ImGui::SetCursorPos({with.px(12), with.px(3)});
+  ImGui::AlignTextToFramePadding();
+  ImGui::TextUnformatted(which.name());
+  ImGui::SameLine(0, with.px(16));
+  const bool restored = ImGui::SmallButton("Restore") ||
+                        (ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left) && ImGui::IsWindowHovered() &&
+                         ImGui::GetMousePos().y < at.y + line && !ImGui::IsAnyItemHovered());
+  const ImVec2 margin = centre ? ImVec2(0, 0) : ImGui::GetStyle().WindowPadding;
+  ImGui::SetCursorPos({margin.x, line + margin.y});
+  ImGuiWindowFlags flags =
+      which.info.scrolls ? ImGuiWindowFlags_None : ImGuiWindowFlags_NoScrollbar | ImGuiWindowFlags_NoScrollWithMouse;
+  if (which.info.uses_arrows) flags |= ImGuiWindowFlags_NoNavInputs;
+  ImGui::BeginChild(which.name(), {size.x - margin.x * 2, size.y - line - margin.y * 2}, ImGuiChildFlags_None, flags);
+  if (copied == which.name()) ImGui::LogToClipboard();
+  which.draw(with);
+  if (copied == which.name()) ImGui::LogFinish();
+  draw_panel_menu(which, with, false);
+  ImGui::EndChild();
+  if (restored) restore();
+}
+
+void panel_area::draw_panel(view& which, view_context& with, bool copied) {
   const bool centre = which.info.place == panel_place::centre;
   if (centre) ImGui::PushStyleVar(ImGuiStyleVar_WindowPadding, ImVec2(0, 0));
   ImGuiWindowFlags flags =
@@ -98,7 +154,9 @@ void panel_area::draw_panel(view& which, view_context& with, bool copied) const 
   if (!centre && below != nullptr && below->DockId != 0)
     ImGui::SetNextWindowDockID(below->DockId, ImGuiCond_FirstUseEver);
   const bool shown = ImGui::Begin(which.name(), centre ? nullptr : &which.visible, flags);
-  const bool on_tab = !centre && ImGui::IsItemHovered() && ImGui::IsMouseReleased(ImGuiMouseButton_Right);
+  const bool over_tab = !centre && ImGui::IsItemHovered();
+  const bool on_tab = over_tab && ImGui::IsMouseReleased(ImGuiMouseButton_Right);
+  if (over_tab && ImGui::IsMouseDoubleClicked(ImGuiMouseButton_Left)) maximized_ = &which;
   if (shown) {
     if (copied) ImGui::LogToClipboard();
     which.draw(with);

@@ -9,8 +9,8 @@
 
 namespace sluice::gui {
 
-/// The window below the bars. Shows the docked panels, one panel alone, or the comparison in front; the start screen if
-/// no document is ready.
+/// The window below the bars. Shows the docked panels; one panel alone, which a double click on its tab maximizes; or the
+/// comparison in front; the start screen if no document is ready.
 /// Needs the objects that it gets, which must outlive this object.
 class panel_area {
  public:
@@ -21,6 +21,12 @@ class panel_area {
   /// Shows only the panel with this name, as in `panel_set::names`, for pictures. Returns false if there is no such
   /// panel.
   [[nodiscard]] bool show_only(std::string_view name);
+  /// Adds the command that maximizes the focused panel, or restores it.
+  void add_commands(command_registry& commands, const documents& state);
+  /// Shows all panels again, if one is maximized.
+  void restore() { maximized_ = nullptr; }
+  /// The maximized panel; null if there is none.
+  [[nodiscard]] const view* maximized() const { return maximized_; }
   /// Draws the area. `bars_placed`: see `panel_layout::draw_dock`. `copied`: the name of the panel that is copied as
   /// text to the clipboard; empty: none. Returns true if the docked panels were drawn.
   bool draw(view_context& with, bool bars_placed, std::string_view copied);
@@ -31,13 +37,17 @@ class panel_area {
   [[nodiscard]] const comparison_page& page() const { return page_; }
 
  private:
-  void draw_base(view_context& with, bool ready, bool bars_placed);
-  void draw_panel(view& which, view_context& with, bool copied) const;
+  void draw_base(view_context& with, bool ready, bool bars_placed, std::string_view copied);
+  void draw_panel(view& which, view_context& with, bool copied);
+  void draw_maximized(view_context& with, ImVec2 size, std::string_view copied);
+  /// The panel that has the focus; the timeline if none has it.
+  [[nodiscard]] view* find_focused() const;
 
   const panel_set& panels_;
   panel_layout& layout_;
   start_screen start_;
   comparison_page page_;
+  view* maximized_ = nullptr;
   view* only_ = nullptr;  ///< The only panel to show; null: all visible panels.
 };
 

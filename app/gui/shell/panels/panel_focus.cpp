@@ -29,6 +29,7 @@ void panel_focus::add_commands(command_registry& commands) {
 
 void panel_focus::raise(view& which) {
   which.visible = true;
+  if (which.info.place == panel_place::below) ++raises_;
   raised_ = &which;
   tries_ = 4;
   follow();  // Works at once if the panel has a tab.

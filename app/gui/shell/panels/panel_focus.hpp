@@ -17,6 +17,8 @@ class panel_focus {
   void raise(view& which);
   /// Continues what `raise` has started. Call once per frame.
   void follow();
+  /// How often panels below the timeline were raised.
+  [[nodiscard]] std::size_t raised() const { return raises_; }
   /// True until the panel that was passed to `raise` has the focus.
   [[nodiscard]] bool pending() const { return raised_ != nullptr; }
   /// Brings the panels that show details of the user's choice to the front, except any panel that would cover the one
@@ -28,7 +30,8 @@ class panel_focus {
 
   const panel_set& panels_;
   view* raised_ = nullptr;  ///< The panel to focus.
-  int tries_ = 0;           ///< Number of frames left in which to focus `raised_`.
+  std::size_t raises_ = 0;
+  int tries_ = 0;  ///< Number of frames left in which to focus `raised_`.
 };
 
 }  // namespace sluice::gui

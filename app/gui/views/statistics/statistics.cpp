@@ -215,8 +215,7 @@ class statistics_view final : public view {
     struct line {
       std::string name;
       ImU32 colour;
-      std::optional<double> peak, mean;
-      double at_end;
+      std::optional<double> peak, mean, at_end;  // None: not sampled in this range.
       bool outlined = false;
     };
     std::vector<line> lines;
@@ -227,7 +226,11 @@ class statistics_view final : public view {
     for (const auto& each : statistics.memory)
       add(each, kind_text(each.layer, each.kind), with.colours.layers[static_cast<std::size_t>(each.layer)], false);
     for (const auto& each : statistics.untracked) {
-      add(each, "untracked", with.colours.untracked, true);
+      if (each.samples == 0 && each.maximum == 0)
+        lines.push_back({on_device(with, each.device, "untracked (not sampled)"), with.colours.untracked, std::nullopt,
+                         std::nullopt, std::nullopt, true});
+      else
+        add(each, "untracked", with.colours.untracked, true);
       if (each.recorder > 0)
         lines.push_back({on_device(with, each.device, "profiler overhead"), with.colours.recorder, std::nullopt,
                          std::nullopt, static_cast<double>(each.recorder)});

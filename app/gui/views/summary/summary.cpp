@@ -12,7 +12,6 @@
 #include "app/gui/views/parts/view_tables.hpp"
 #include "app/gui/views/parts/widgets.hpp"
 #include "app/gui/views/summary/finding_cards.hpp"
-#include "app/gui/views/summary/verdict_header.hpp"
 #include "app/gui/views/views.hpp"
 #include "app/gui/window/format.hpp"
 #include "core/metrics/base/link_share.hpp"
@@ -31,7 +30,7 @@ double compute_share(std::uint64_t part, std::uint64_t whole) {
 
 constexpr panel_info summary_panel{.title = "Summary", .place = panel_place::right};
 
-/// A summary of the whole recording: findings and their savings, memory at the peak, transfers, idle memory, and
+/// A summary of the whole recording, below the verdict in the header: findings and their savings, memory at the peak, transfers, idle memory, and
 /// unfreed memory. The metrics are those of the report.
 class summary_view final : public view {
  public:
@@ -49,8 +48,6 @@ class summary_view final : public view {
     if (!result) return;
     if (result.value != whole_) take(with, result.value);
     const bool nothing = is_empty(shown_->whole) && shown_->findings.empty() && !with.state.active()->live;
-    if (!nothing) draw_verdict(with, result.value->verdict);
-    draw_head(with, *result.value);
     draw_age(with, *result.value);
     if (nothing) {
       heading(with, "Nothing was recorded");
@@ -58,6 +55,7 @@ class summary_view final : public view {
     } else {
       draw_finding_cards(with, *shown_);
     }
+    draw_head(with, *result.value);
     draw_rank_choice(with);  // The user may choose another rank with this.
     const metrics::report& whole_report = *shown_;
     draw_held(with, whole_report, choose_grouping(with, result));
@@ -123,22 +121,16 @@ class summary_view final : public view {
     return device_words(with, device) + ", " + text;
   }
 
-  /// Draws one or two lines about the recorded program.
+  /// Draws a line about the recorded program.
   static void draw_head(const view_context& with, const metrics::report& whole_report) {
+    if (whole_report.processes.empty()) return;
+    std::string text = format::apart(whole_report.processes.front().command);
+    if (whole_report.processes.size() > 1)
+      text += " and " + format_some(whole_report.processes.size() - 1, "more process");
     ImGui::PushTextWrapPos(0);
     ImGui::PushStyleColor(ImGuiCol_Text, with.colours.muted);
-    if (!whole_report.processes.empty()) {
-      const metrics::process_metric& first = whole_report.processes.front();
-      std::string text = format::apart(first.command);
-      if (whole_report.processes.size() > 1)
-        text += " and " + format_some(whole_report.processes.size() - 1, "more process");
-      ImGui::TextUnformatted(text.c_str());
-    }
+    ImGui::TextUnformatted(text.c_str());
     ImGui::PopStyleColor();
-    for (const auto& each : whole_report.processes)
-      if (each.exit_status > 0)
-        ImGui::Text("Process %llu ended with exit status %lld.", static_cast<unsigned long long>(each.pid),
-                    static_cast<long long>(each.exit_status));
     ImGui::PopTextWrapPos();
   }
 

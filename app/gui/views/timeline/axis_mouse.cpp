@@ -102,6 +102,7 @@ void axis_mouse::select(const view_context& with, const row_frame& where, const 
       with.commands.invoke("selection.set",
                            selection{with.state.active()->id, block ? selection_kind::block : selection_kind::event,
                                      block ? trace::raw(hit.block) : trace::raw(hit.event)});
+      if (hit.blocks) with.commands.invoke("blocks.filter", *hit.blocks);
     } else if (hit.gap) {
       with.commands.invoke("selection.range", *hit.gap);
     } else {

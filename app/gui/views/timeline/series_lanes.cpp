@@ -23,18 +23,13 @@ std::size_t measure_width(const query::series& curves) {
   return width;
 }
 
-bool sampled(const query::band& band) {
-  return band.role == query::band_role::untracked || band.role == query::band_role::recorder ||
-         band.role == query::band_role::total;
-}
-
 std::vector<band_stack> list_levels(const query::series& curves, query::track_kind kind) {
   band_stack stack;
   std::array<band_stack, trace::layer_count> above;
   std::vector<band_stack> levels;
   for (std::size_t i = 0; i < curves.bands.size(); ++i) {
     const query::band& band = curves.bands[i];
-    if (sampled(band)) continue;
+    if (is_sampled(band)) continue;
     if (band.stacked) {
       stack.bands.push_back(i);
     } else if (band.role == query::band_role::used && kind == query::track_kind::memory &&
@@ -120,14 +115,19 @@ class lane_painter {
       order_.emplace_back(total, &each);
     }
     std::stable_sort(order_.begin(), order_.end(), [](const auto& a, const auto& b) { return a.first < b.first; });
-    double drawn = 0;  // the height up to which the column is already painted
+    double drawn = 0;    // the height up to which the column is already painted
+    double covered = 0;  // the height of the blocks that are painted elsewhere
     for (const auto& [total, each] : order_) {
       double low = 0;
+      if (lane_.of_blocks && each == &lane_.levels.front()) {
+        covered = total;
+        continue;
+      }
       for (const std::size_t band : each->bands) {
         const double high = low + value_at(curves_, band, at, kind_);
         if (high > drawn) {
           const visible_part seen{static_cast<float>(std::max(low, drawn)), static_cast<float>(high)};
-          part(band, at) = seen;
+          part(band, at) = {std::max(seen.low, static_cast<float>(covered)), seen.high};
           areas_.push_back(
               {get_left(at), get_left(at + 1), seen.low, seen.high, choose_colour(band, at, each->mark), 0});
           drawn = high;
@@ -248,6 +248,11 @@ thread_local std::vector<draw::box> lane_painter::dots_;
 thread_local std::vector<visible_part> lane_painter::parts_;
 
 }  // namespace
+
+bool is_sampled(const query::band& band) {
+  return band.role == query::band_role::untracked || band.role == query::band_role::recorder ||
+         band.role == query::band_role::total;
+}
 
 double compute_height(const query::band& band, std::size_t bin, query::track_kind kind) {
   if (bin >= band.bins.size()) return 0;

@@ -40,6 +40,8 @@ struct series_lane {
   float height = 46;                                       ///< In design pixels.
   float pixels = 0;                                        ///< Height of the chart in pixels, used by `fill`; 0: not
                                                            ///< known.
+  bool of_blocks = false;                                  ///< The areas of the first stack are not drawn, because its
+                                                           ///< blocks are.
   bool limits = true;                                      ///< Limit lines are drawn.
   format::value_axis axis;
   draw::box_batch batch;
@@ -50,9 +52,12 @@ struct series_lane {
 struct memory_scale {
   double largest = 0;          ///< The highest value in any lane, in bytes; 0: there is no shared scale.
   double bytes_per_pixel = 0;  ///< Bytes per design pixel.
-  float main_height = 0;       ///< The least height of the lane of tracked memory, in design pixels.
+  float main_height = 0;       ///< The height of the lane of tracked memory, in design pixels; 0: the usual one.
   friend bool operator==(const memory_scale&, const memory_scale&) = default;
 };
+
+/// True for the samples of a whole GPU's memory, which are unknown (and 0 in the curve) before the first one.
+[[nodiscard]] bool is_sampled(const query::band& band);
 
 /// The height in design pixels of the first lane of a track, estimated from the track's kind.
 [[nodiscard]] float usual_height(query::track_kind kind);

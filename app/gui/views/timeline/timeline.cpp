@@ -5,6 +5,7 @@
 
 #include "app/gui/views/parts/panel_parts.hpp"
 #include "app/gui/views/parts/widgets.hpp"
+#include "app/gui/views/timeline/memory_marks.hpp"
 #include "core/base/printable.hpp"
 
 namespace sluice::gui {
@@ -56,10 +57,12 @@ std::set<trace::device_id> list_stream_devices(const track_layout& layout) {
 void timeline_view::reset() {
   tracks_query_ = {};
   sought_ = {};
+  report_query_ = {};
   overview_.reset();
   rows_.clear();
   steps_.clear();
   idle_.reset();
+  survey_.reset();
   axis_.reset();
   flows_ = {};
   stepper_.reset();
@@ -203,12 +206,16 @@ void timeline_view::draw_tracks(view_context& with, const query::track_list& tra
   bool folded = false;
   const std::set<trace::device_id> working = list_stream_devices(layout());
   std::set<trace::device_id> waiting;  // The devices whose idle time is not drawn yet in this group.
-  const float main_height = choose_main_height(where.area.height() / with.scale);
+  const auto report = report_query_.ask(*shown.engine, {});
+  survey_.follow(*shown.engine, layout(), shown, shown.visible == shown.target && !ImGui::IsAnyMouseDown());
+  std::vector<std::string> empty;  // The names of the empty lanes of this group.
   if (!working.empty()) idle_.ask(*shown.engine, where);
   for (const placed_track& placed : layout().tracks) {
     const query::track& each = *placed.track;
     if (placed.group != group) {
+      if (group != SIZE_MAX) y = draw_empty(with, where, y, layout().groups[group].key, empty, list);
       group = placed.group;
+      empty.clear();
       const track_group& belongs = layout().groups[group];
       const bool holds_wanted =
           reveals && std::any_of(layout().tracks.begin(), layout().tracks.end(),
@@ -220,11 +227,17 @@ void timeline_view::draw_tracks(view_context& with, const query::track_list& tra
     }
     if (folded) continue;
     if (waiting.erase(each.device) > 0) y = draw_idle(with, each.device, where, y, hit, list);
+    const bool wanted_here = reveals && each.id == wanted.track;
+    const lane_content& content = survey_.of(each.id);
+    const auto names = name_empty_lanes(each, content);
+    empty.insert(empty.end(), names.begin(), names.end());
+    const bool unfolded = unfolded_.contains(layout().groups[group].key);
+    if (content.empty && !unfolded && !wanted_here) continue;
     shared_row& row = rows_[each.id];
     if (!row.row) row.row = make_track_row(each);
-    const memory_scale scale = choose_scale(placed, main_height);
+    const memory_scale scale = choose_scale(placed, where.area.height() / with.scale);
     const float height = row.row->height(with, each, scale);
-    if (reveals && each.id == wanted.track) scroll_to(y, y + height, where);
+    if (wanted_here) scroll_to(y, y + height, where);
     if (each.id == sought_.track) scroll_to_sought(with, y, height, *row.row, where);
     if (y + height >= where.area.min.y && y <= where.area.max.y) {
       row_frame place = where;
@@ -232,6 +245,11 @@ void timeline_view::draw_tracks(view_context& with, const query::track_list& tra
       place.header = {{where.header.min.x, y}, {where.header.max.x, y + height}};
       place.group = layout().groups[group].title;
       place.scale = scale;
+      if (!unfolded) place.content = content;
+      if (each.kind == query::track_kind::memory && report) {
+        place.failed = find_failure(*report.value, each.device);
+        place.blocks = report->blocks;
+      }
       place.named = hovered && place.header.contains(where.mouse) && where.header.contains(where.mouse);
       place.hovered =
           hovered && !axis_.selecting() && place.area.contains(where.mouse) && where.area.contains(where.mouse);
@@ -246,6 +264,7 @@ void timeline_view::draw_tracks(view_context& with, const query::track_list& tra
     flows_.add_row(each.id, y, height, row.row.get());
     y += height;
   }
+  if (group != SIZE_MAX) y = draw_empty(with, where, y, layout().groups[group].key, empty, list);
   y = draw_hidden(with, where, y, list);
   ImGui::SetCursorScreenPos({where.header.min.x, top});
   ImGui::Dummy({1, y - top + with.px(8)});
@@ -308,30 +327,6 @@ void timeline_view::scroll_to_sought(const view_context& with, float y, float he
   if (middle || --sought_.frames <= 0) sought_.track = 0;
 }
 
-namespace {
-
-bool is_main(const query::track& track) {
-  return track.kind == query::track_kind::memory && track.device != trace::device_id::none;
-}
-
-}  // namespace
-
-/// Memory is the main picture: the lanes of all devices' memory together take two fifths of the panel.
-float timeline_view::choose_main_height(float panel) const {
-  const auto lanes = std::count_if(layout().tracks.begin(), layout().tracks.end(),
-                                   [](const placed_track& each) { return is_main(*each.track); });
-  return std::min(std::floor(panel * 0.4F / static_cast<float>(std::max<std::ptrdiff_t>(lanes, 1))), 400.0F);
-}
-
-memory_scale timeline_view::choose_scale(const placed_track& placed, float main_height) const {
-  if (placed.memory == 0) return {};
-  const auto row = rows_.find(placed.memory);
-  const bool known = row != rows_.end() && row->second.row;
-  return {placed.largest,
-          known && placed.track->kind != query::track_kind::memory ? row->second.row->bytes_per_pixel() : 0,
-          is_main(*placed.track) ? main_height : 0};
-}
-
 /// Handles the mouse on a track's name: hovering over the first line explains the track, and a right click opens the
 /// track's menu.
 void timeline_view::name_track(const view_context& with, const query::track& track, const row_frame& place) {
@@ -341,19 +336,6 @@ void timeline_view::name_track(const view_context& with, const query::track& tra
   } else if (place.mouse.y < place.header.min.y + with.px(22) && !ImGui::IsPopupOpen("track menu")) {
     show_term(with, get_term(track), track.label);
   }
-}
-
-/// Draws a line below the tracks with the number of hidden tracks. Clicking the line shows those tracks again.
-float timeline_view::draw_hidden(const view_context& with, const row_frame& where, float y, ImDrawList& list) {
-  if (layout().hidden == 0) return y;
-  const float height = with.px(group_height);
-  ImGui::SetCursorScreenPos({where.header.min.x, y});
-  if (ImGui::InvisibleButton("hidden tracks", {where.area.max.x - where.header.min.x, height}))
-    with.commands.invoke("timeline.show_all_tracks");
-  const std::string text = format_some(layout().hidden, "track") + " hidden. Click to show all.";
-  list.AddText({where.header.min.x + with.px(12), std::floor(y + (height - ImGui::GetTextLineHeight()) * 0.5F)},
-               ImGui::IsItemHovered() ? with.colours.text : with.colours.muted, text.c_str());
-  return y + height;
 }
 
 float timeline_view::draw_steps(view_context& with, const query::track_list& tracks, const row_frame& where, float y) {

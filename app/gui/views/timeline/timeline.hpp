@@ -11,6 +11,7 @@
 #include "app/gui/views/timeline/event_stepper.hpp"
 #include "app/gui/views/timeline/flows.hpp"
 #include "app/gui/views/timeline/idle_strip.hpp"
+#include "app/gui/views/timeline/lane_survey.hpp"
 #include "app/gui/views/timeline/overview.hpp"
 #include "app/gui/views/timeline/query_tracks.hpp"
 #include "app/gui/views/timeline/steps_strip.hpp"
@@ -78,9 +79,11 @@ class timeline_view final : public view {
   /// Scrolls to the row of the selected event, and to its lane once the row has drawn it.
   void scroll_to_sought(const view_context& with, float y, float height, const track_row& row, const row_frame& where);
   static void draw_uses(const view_context& with, const row_frame& where, ImDrawList& list);
-  /// `panel`: the height of the panel in design pixels.
-  [[nodiscard]] float choose_main_height(float panel) const;
-  [[nodiscard]] memory_scale choose_scale(const placed_track& placed, float main_height) const;
+  /// `panel`: the height of the panel in design pixels. Defined in timeline_lanes.cpp, as are the next two functions.
+  [[nodiscard]] memory_scale choose_scale(const placed_track& placed, float panel) const;
+  /// Draws a line that names the empty lanes of a group. Returns the y coordinate below it.
+  float draw_empty(const view_context& with, const row_frame& where, float y, const std::string& group,
+                   const std::vector<std::string>& names, ImDrawList& list);
   void name_track(const view_context& with, const query::track& track, const row_frame& place);
   float draw_queries(view_context& with, const row_frame& where, float y, bool hovered, row_hit& hit, ImDrawList& list);
   void name_query(const view_context& with, const query_tracks::one& one);
@@ -94,11 +97,14 @@ class timeline_view final : public view {
   void add_track_commands(const command_home& home);  ///< Defined in timeline_commands.cpp.
 
   screen_slot<query::tracks_query> tracks_query_;
+  screen_slot<query::report_query> report_query_;
   overview_strip overview_;
   std::map<std::uint64_t, shared_row> rows_;
   std::map<std::uint64_t, steps_strip> steps_;
   idle_strips idle_;
-  std::set<std::string> folded_;  ///< Keys of the groups whose tracks are not drawn.
+  lane_survey survey_;
+  std::set<std::string> unfolded_;  ///< Keys of the groups whose empty lanes are drawn.
+  std::set<std::string> folded_;    ///< Keys of the groups whose tracks are not drawn.
   track_arrangement arrangement_;
   open_query_tracks queries_;
   std::shared_ptr<const note_lists> notes_;

@@ -7,10 +7,22 @@
 
 #include "app/gui/draw/boxes.hpp"
 #include "app/gui/views/parts/view.hpp"
+#include "app/gui/views/timeline/lane_survey.hpp"
 #include "app/gui/views/timeline/series_lanes.hpp"
 #include "core/base/saturating.hpp"
 
 namespace sluice::gui {
+
+/// A request for a device's memory that failed because memory ran out, as the device's lane of memory shows it.
+struct memory_failure {
+  time_ns time = 0;
+  std::uint64_t asked = 0;     ///< Bytes requested; 0: no request failed.
+  std::uint64_t short_by = 0;  ///< Bytes missing; 0 if unknown.
+  std::uint64_t limit = 0;     ///< The most bytes that the program could have; 0 if unknown.
+  std::string limit_label;
+  std::string label;  ///< Who asked for how much.
+  friend bool operator==(const memory_failure&, const memory_failure&) = default;
+};
 
 /// The position of a row of the timeline in this frame.
 struct row_frame {
@@ -22,6 +34,9 @@ struct row_frame {
   std::string_view group{};  ///< The heading of the row's group. The row does not repeat text of this heading.
   bool named = false;        ///< The mouse is over `header`, and nothing covers it.
   memory_scale scale{};      ///< The memory scale of the row's device. Unset for rows that do not show memory.
+  memory_failure failed{};   ///< For device memory.
+  std::uint64_t blocks = 0;  ///< The number of blocks in the recording; 0: not known yet.
+  lane_content content{};    ///< What is in the row's lanes. Lanes in which nothing is are not drawn.
 
   [[nodiscard]] double ns_per_pixel() const { return static_cast<double>(visible.length()) / area.width(); }
   [[nodiscard]] float to_x(time_ns time) const {

@@ -4,6 +4,8 @@
 #include <vector>
 
 #include "app/gui/views/parts/widgets.hpp"
+#include "app/gui/views/timeline/block_areas.hpp"
+#include "app/gui/views/timeline/memory_marks.hpp"
 #include "app/gui/views/timeline/series_lanes.hpp"
 #include "app/gui/views/timeline/track_row.hpp"
 #include "app/gui/window/format.hpp"
@@ -52,7 +54,8 @@ class series_row final : public track_row {
     // Use the scale of this frame, and where possible the same height before and after the first result arrives, so
     // that rows move as little and as early as possible.
     if (follows(track, scale)) return with.px(padding) + with.px(scaled_height(track, scale));
-    if (lanes_.empty()) return with.px(padding) + with.px(std::max(usual_height(track.kind), scale.main_height));
+    if (lanes_.empty())
+      return with.px(padding) + with.px(scale.main_height > 0 ? scale.main_height : usual_height(track.kind));
     float height = with.px(padding);
     for (const series_lane& lane : lanes_) height += with.px(lane.height);
     return height;
@@ -72,13 +75,18 @@ class series_row final : public track_row {
     const float below = draw_row_label(with, list, where, track, folded ? with.px(8) : with.px(axis_width));
     if (folded) return draw_folded(with, track, where, list);
     if (!result) return {};
-    if (result.value != shown_ || result.complete != complete_ || theme_ != with.colours.kind ||
-        scale_ != where.scale || pixels_ != with.scale) {
+    const bool of_blocks = asks_blocks(with, engine, track, *result.value, where);
+    if (of_blocks != of_blocks_ || result.value != shown_ || result.complete != complete_ ||
+        theme_ != with.colours.kind || scale_ != where.scale || pixels_ != with.scale || content_ != where.content ||
+        failed_ != where.failed) {
+      of_blocks_ = of_blocks;
       shown_ = result.value;
       complete_ = result.complete;
       theme_ = with.colours.kind;
       scale_ = where.scale;
       pixels_ = with.scale;
+      content_ = where.content;
+      failed_ = where.failed;
       unit_ = get_unit(with, track);
       lay_out(with, track, where.area.width());
     }
@@ -93,13 +101,20 @@ class series_row final : public track_row {
       draw_axis(with, where, inner, lane, list);
       with.boxes.add(list, lane.batch, inner, where.visible, static_cast<float>(lane.axis.top),
                      with.colours.background);
+      if (lane.of_blocks) blocks_.draw(with, where, inner, lane.axis.top, list);
       draw_labels(with, where, inner, lane, list);
-      if (lane.limits) draw_limits(with, inner, lane, list);
+      if (&lane == &lanes_.front() && failed_.asked > 0)
+        draw_failure(with, failed_, get_use_at(lane, failed_.time), where, inner, lane.axis.top, list);
+      else if (lane.limits)
+        draw_limits(with, inner, lane, list);
+      if (&lane == &lanes_.front() && track.kind == query::track_kind::memory && failed_.asked == 0)
+        highest_.draw(with, engine, track, where, inner, lane, *shown_, list);
       draw_legend(with, where, &lane == &lanes_.front() ? below : inner.min.y + 2, inner.max.y, lane, list);
       if (where.hovered && track.kind == query::track_kind::memory && inner.contains(where.mouse))
         if (const query::band* band = band_at(lane, inner, where)) hit.blocks = select_blocks(*band, track, where);
+      if (where.hovered && lane.of_blocks) hit_block(with, track, where, inner, lane, hit);
     }
-    if (where.hovered) tip(with, track, where, hit);
+    if (where.hovered && hit.block == trace::block_id::none) tip(with, track, where, hit);
     return hit;
   }
 
@@ -108,6 +123,28 @@ class series_row final : public track_row {
   static constexpr float folded_height = 24;
   static constexpr double min_share = 0.01;  ///< Share of the device's largest lane. Smaller lanes are replaced by one
                                              ///< line of text.
+
+  /// Finds the block under the mouse, and shows its tooltip.
+  void hit_block(const view_context& with, const query::track& track, const row_frame& where,
+                 const draw::rectangle& inner, const series_lane& lane, row_hit& hit) const {
+    const query::block_row* block = blocks_.find(where, inner, lane.axis.top);
+    if (block == nullptr) return;
+    hit.block = block->block;
+    for (const std::size_t each : lane.levels.front().bands)
+      if (shown_->bands[each].category == block->category.kind)
+        hit.blocks = select_blocks(shown_->bands[each], track, where);
+    blocks_.tip(with, *block);
+  }
+
+  /// True if the blocks of a device's memory can be drawn in this frame.
+  bool asks_blocks(const view_context& with, query::engine& engine, const query::track& track,
+                   const query::series& curves, const row_frame& where) {
+    if (track.kind != query::track_kind::memory || track.device == trace::device_id::none) return false;
+    const std::vector<series_lane> lanes = list_lanes(curves, track.kind);
+    if (lanes.empty() || lanes.front().levels.empty() || lanes.front().levels.front().mark != band_mark::area)
+      return false;
+    return blocks_.follow(with, engine, track, curves.bands[lanes.front().levels.front().bands.front()], where);
+  }
 
   static bool is_folded(const query::track& track, const memory_scale& scale) {
     return scale.largest > 0 && track.maximum < scale.largest * min_share;
@@ -140,15 +177,19 @@ class series_row final : public track_row {
 
   void lay_out(const view_context& with, const query::track& track, float width) {
     std::vector<series_lane> fresh = list_lanes(*shown_, track.kind);
+    std::erase_if(fresh, [this](const series_lane& lane) { return is_empty(lane); });
+    if (fresh.size() == 1) fresh.front().limits = true;  // No lane of samples shows them.
     for (std::size_t i = 0; i < fresh.size() && i < lanes_.size(); ++i) fresh[i].batch = std::move(lanes_[i].batch);
     lanes_ = std::move(fresh);
     std::vector<std::size_t> label_width(shown_->bands.size(), 0);
+    names_.assign(shown_->bands.size(), {});
     if (track.kind == query::track_kind::memory || track.kind == query::track_kind::pool) {
       ImGui::PushFont(nullptr, small_text);
       for (const series_lane& lane : lanes_)
         for (const band_stack& each : lane.levels)
           for (const std::size_t band : each.bands) {
-            const float text = text_width(brief(shown_->bands[band], each.mark)) + with.px(10);
+            names_[band] = name_area(shown_->bands[band], each.mark);
+            const float text = text_width(names_[band]) + with.px(10);
             const auto bins = static_cast<float>(shown_->bands[band].bins.size());
             label_width[band] = static_cast<std::size_t>(std::ceil(text * bins / std::max(1.0F, width)));
           }
@@ -157,11 +198,38 @@ class series_row final : public track_row {
     for (series_lane& lane : lanes_) {
       if (follows(track, scale_)) lane.height = scaled_height(track, scale_);
       const bool tracked = !lane.levels.empty() && lane.levels.front().mark != band_mark::dots;
-      if (track.kind == query::track_kind::memory && tracked) lane.height = std::max(lane.height, scale_.main_height);
+      if (track.kind == query::track_kind::memory && tracked && scale_.main_height > 0)
+        lane.height = scale_.main_height;
+      lane.of_blocks = of_blocks_ && &lane == &lanes_.front();
       lane.axis = axis_for(with, track, lane);
       lane.pixels = with.px(lane.height) - 1;
       fill(lane, *shown_, track.kind, with.colours, label_width);
     }
+  }
+
+  /// The name that an area of memory contains, with its highest value: "Activation 146 MiB".
+  static std::string name_area(const query::band& band, band_mark mark) {
+    double most = 0;
+    for (std::size_t i = 0; i < band.bins.size(); ++i)
+      most = std::max(most, compute_height(band, i, query::track_kind::memory));
+    return std::string(brief(band, mark)) + "  " + format_bytes(most);
+  }
+
+  /// The bytes that the areas of a lane show at `time`, or just before it.
+  [[nodiscard]] double get_use_at(const series_lane& lane, time_ns time) const {
+    double total = 0;
+    if (lane.levels.empty()) return total;
+    for (const std::size_t band : lane.levels.front().bands)
+      if (const auto bin = bin_at(shown_->bands[band], time))
+        total += std::max(0.0, compute_height(shown_->bands[band], *bin, query::track_kind::memory));
+    return total;
+  }
+
+  /// True for a lane without copies, and for one of samples if there are none.
+  [[nodiscard]] bool is_empty(const series_lane& lane) const {
+    const bool samples = !lane.levels.empty() && lane.levels.front().mark == band_mark::dots;
+    return content_.no_copies.contains(lane.direction) ||
+           (samples && !content_.sampled && is_sampled(shown_->bands[lane.levels.front().bands.front()]));
   }
 
   static float text_width(std::string_view text) {
@@ -181,6 +249,10 @@ class series_row final : public track_row {
       return format::value_ticks(scale_.bytes_per_pixel * static_cast<double>(lane.height), unit_, 2);
     }
     double top = highest * 1.08;
+    if (track.kind == query::track_kind::memory && &lane == &lanes_.front() && failed_.asked > 0) {
+      const double asked = get_base(failed_, get_use_at(lane, failed_.time)) + static_cast<double>(failed_.asked);
+      top = std::max({top, static_cast<double>(failed_.limit) * room, asked * 1.05});
+    }
     for (const query::limit_line& limit : shown_->limits)
       // Always show the link's peak, to compare the bandwidth with it. Show the memory size only if a considerable part
       // of the memory is used.
@@ -265,7 +337,7 @@ class series_row final : public track_row {
       if (bottom - top < least) continue;
       const query::band& band = shown_->bands[each.band];
       const band_mark mark = get_mark(lane, each.band);
-      const std::string_view text = brief(band, mark);
+      const std::string_view text = names_[each.band];
       const float width = text_width(text);
       const float left = std::max(where.to_x(each.span.begin), chart.min.x);
       const float right = std::min(where.to_x(each.span.end), chart.max.x);
@@ -368,6 +440,14 @@ class series_row final : public track_row {
     }
   }
 
+  /// True if the use of the whole GPU is known at `time`. Before the first sample, its curve is 0.
+  [[nodiscard]] bool was_sampled(time_ns time) const {
+    return std::any_of(shown_->bands.begin(), shown_->bands.end(), [&](const query::band& each) {
+      const auto bin = bin_at(each, time);
+      return is_sampled(each) && bin && each.bins[*bin].maximum > 0;
+    });
+  }
+
   void tip(const view_context& with, const query::track& track, const row_frame& where, const row_hit& hit) const {
     const time_ns time = where.time_at(where.mouse.x);
     if (!begin_tip(with)) return;
@@ -381,6 +461,11 @@ class series_row final : public track_row {
     for (const query::band& band : shown_->bands) {
       const auto in = bin_at(band, time);
       if (!in) continue;
+      if (is_sampled(band) && !was_sampled(time)) {
+        swatch(with, with.colours.of(band), band.role == query::band_role::untracked);
+        tip_field(with, band.label, content_.sampled ? "not sampled yet" : "not sampled", column - with.px(15));
+        continue;
+      }
       const std::size_t at = *in;
       const query::bin& bin = band.bins[at];
       swatch(with, with.colours.of(band), band.role == query::band_role::untracked);
@@ -415,6 +500,12 @@ class series_row final : public track_row {
   format::value_unit unit_ = format::value_unit::none;
   std::vector<series_lane> lanes_;
   memory_scale scale_;
+  lane_content content_;
+  memory_failure failed_;
+  highest_mark highest_;
+  block_areas blocks_;
+  bool of_blocks_ = false;
+  std::vector<std::string> names_;  ///< The name of each band in its area, with the most bytes in view.
   float pixels_ = 0;
   bool complete_ = false;
 };
