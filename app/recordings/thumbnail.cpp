@@ -41,10 +41,11 @@ std::vector<band_level> list_levels(const query::series& memory) {
   for (std::size_t i = 0; i < memory.bands.size(); ++i) {
     const query::band& band = memory.bands[i];
     const bool used = band.role == query::band_role::used;
-    if (band.role == query::band_role::reserved) {
-      reserved.push_back({{i}, true});
-    } else if (band.stacked) {
+    if (!used && band.role != query::band_role::reserved) continue;  // Samples of the whole GPU would hide the rest.
+    if (band.stacked) {
       stack.bands.push_back(i);
+    } else if (!used) {
+      reserved.push_back({{i}, true});
     } else if (used && band.layer != trace::layer::driver) {
       inner[static_cast<std::size_t>(band.layer)].bands.push_back(i);
     } else if (used) {

@@ -45,6 +45,12 @@ std::unique_ptr<symbol_file> resolver::open_by_build_id(const std::string& build
   return nullptr;
 }
 
+std::unique_ptr<symbol_file> resolver::open_beside(const std::string& path, const std::string& build_id) const {
+  if (!path.starts_with('/') || build_id.empty()) return nullptr;
+  auto opened = open_file(path + ".debug");
+  return opened && (*opened)->build_id() == build_id ? std::move(*opened) : nullptr;
+}
+
 void resolver::open(module& which, const std::string& path, const std::string& build_id) const {
   if (!options_.local.any()) {
     which.why = verdict::untrusted;
@@ -61,6 +67,7 @@ void resolver::open(module& which, const std::string& path, const std::string& b
     }
   }
   which.separate = open_by_build_id(build_id);
+  if (which.separate == nullptr) which.separate = open_beside(path, build_id);
   for (symbol_file* file : {which.code.get(), which.separate.get()})
     if (file != nullptr && !file->supplement_id().empty()) file->supplement(open_by_build_id(file->supplement_id()));
 }

@@ -62,6 +62,8 @@ class resolver {
   void open(module& which, const std::string& path, const std::string& build_id) const;
   [[nodiscard]] result<std::unique_ptr<symbol_file>> open_file(const std::string& path) const;
   [[nodiscard]] std::unique_ptr<symbol_file> open_by_build_id(const std::string& build_id) const;
+  /// Opens the debug information beside a file: FILE.debug, of the same build. Null if there is none.
+  [[nodiscard]] std::unique_ptr<symbol_file> open_beside(const std::string& path, const std::string& build_id) const;
   [[nodiscard]] static resolution look_up(module& in, std::uint64_t address);
 
   const resolver_options options_;

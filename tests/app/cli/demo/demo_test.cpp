@@ -48,6 +48,13 @@ TEST_F(demo_test, list_says_what_each_shows_and_what_to_look_for) {
   EXPECT_THAT(listed.out, HasSubstr("Look for: "));
 }
 
+TEST_F(demo_test, names_the_lines_of_its_source_on_the_simulated_device) {
+  ASSERT_EQ(run({"leak", "--device", "sim", "-o", file("leak.sluice")}).status, 0);
+  const program_result report = end_sluice(begin_sluice({"report", file("leak.sluice")}, {}));
+  EXPECT_THAT(report.out, HasSubstr("demos::leak")) << "the function, also without debug information";
+  EXPECT_THAT(report.out, HasSubstr("leak.cpp:"));
+}
+
 TEST_F(demo_test, a_name_that_is_none_is_a_mistake_of_use) {
   const program_result wrong = run({"nothing"});
   EXPECT_EQ(wrong.status, 2);
