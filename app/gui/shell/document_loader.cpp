@@ -73,10 +73,10 @@ struct document_loader::load {
       unfinished =
           trace->growing() ? " is still being written: summarizing it so far" : " was cut short: summarizing it";
     const auto summed = summary::summed_up(trace, summing);
-    if (summed) {
-      (*opened)->adopt(*summed);
-    } else {
+    if (!summed) {
       opened = tl::unexpected(summed.error());
+    } else if (*summed != trace) {
+      (*opened)->adopt(*summed);
     }
   }
 

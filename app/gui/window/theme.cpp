@@ -1,7 +1,11 @@
 #include "app/gui/window/theme.hpp"
 
+#include <zstd.h>
+
 #include <algorithm>
 #include <cmath>
+#include <memory>
+#include <vector>
 
 #include "app/gui/window/embedded.hpp"
 #include "imgui_internal.h"
@@ -192,7 +196,31 @@ ImU32 theme::of(const query::band& band) const {
   return layers[static_cast<std::size_t>(band.layer)];
 }
 
+namespace {
+
+/// Returns the content of a zstd frame that is embedded in the program.
+std::vector<unsigned char> unpack(std::span<const unsigned char> packed) {
+  const std::unique_ptr<ZSTD_DCtx, decltype(&ZSTD_freeDCtx)> context(ZSTD_createDCtx(), &ZSTD_freeDCtx);
+  std::vector<unsigned char> bytes(packed.size() * 4);
+  ZSTD_inBuffer from{packed.data(), packed.size(), 0};
+  ZSTD_outBuffer to{bytes.data(), bytes.size(), 0};
+  for (;;) {
+    const std::size_t left = ZSTD_decompressStream(context.get(), &to, &from);
+    IM_ASSERT(ZSTD_isError(left) == 0U);
+    if (left == 0 || ZSTD_isError(left) != 0U) break;
+    bytes.resize(bytes.size() * 2);
+    to = {bytes.data(), bytes.size(), to.pos};
+  }
+  bytes.resize(to.pos);
+  return bytes;
+}
+
+}  // namespace
+
 typefaces load_typefaces() {
+  static const std::vector<unsigned char> regular = unpack(embedded::font_regular());
+  static const std::vector<unsigned char> bold = unpack(embedded::font_bold());
+  static const std::vector<unsigned char> icons = unpack(embedded::font_icons());
   ImFontAtlas* atlas = ImGui::GetIO().Fonts;
   const auto add = [atlas](std::span<const unsigned char> bytes, bool merge, const char* name) {
     ImFontConfig config;
@@ -211,10 +239,10 @@ typefaces load_typefaces() {
                                        config.SizePixels, &config);
   };
   typefaces output;
-  output.regular = add(embedded::font_regular(), false, "Roboto Regular");
-  add(embedded::font_icons(), true, "Icons");
-  output.bold = add(embedded::font_bold(), false, "Roboto Bold");
-  add(embedded::font_icons(), true, "Icons");
+  output.regular = add(regular, false, "Roboto Regular");
+  add(icons, true, "Icons");
+  output.bold = add(bold, false, "Roboto Bold");
+  add(icons, true, "Icons");
   return output;
 }
 

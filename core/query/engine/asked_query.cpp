@@ -3,34 +3,13 @@
 #include <algorithm>
 
 #include "core/query/engine/engine.hpp"
-#include "core/query/results/long_queries.hpp"
+#include "core/query/engine/operator_run.hpp"
 #include "core/query/results/metric_source.hpp"
 
 namespace sluice::query {
 namespace {
 
-/// Queries about more sections than this are computed in steps of a few sections.
-constexpr std::size_t max_sections = 16;
-constexpr std::size_t sections_in_a_step = 6;
-
-// --- time range of a query ------------------------------------------------------------------------------------------
-
-/// Queries without an overload have the range of their operator, a time, or none of these.
-template <class Query>
-std::optional<time_range> get_time(const Query& query, const sources& /*source*/) {
-  if constexpr (has_operator<Query>)
-    return range_of(query);
-  else if constexpr (requires { query.time; })
-    return time_range{query.time, query.time};
-  else
-    return std::nullopt;
-}
-std::optional<time_range> get_time(const idle_lanes_query& query, const sources& source) {
-  return find_lane_range(query, source);
-}
-std::optional<time_range> get_time(const generations_query& query, const sources&) {
-  return time_range{query.at, query.at};
-}
+// --- queries that look something up -----------------------------------------------------------------------------------
 
 /// Returns the time of the row in `chunk` whose `key` column holds `id`.
 template <class Row, class Key, class Id>
@@ -59,15 +38,15 @@ std::optional<time_ns> find_event(const trace::snapshot& trace, std::size_t chun
   }
 }
 
-/// Returns the time of an event, or of a block's allocation.
-std::optional<time_range> get_time(const details_query& query, const sources& source) {
+/// Returns the time of an event, or of a block's allocation. Errors: cancelled.
+result<time_ns> find_time(const details_query& query, const sources& source) {
   const bool by_event = query.event != trace::event_id::none;
   const auto chunks = source.stored->sections->store().whole()->chunks->find([&](const index::chunk_reach& reach) {
     return by_event ? raw(query.event) >= reach.lowest_event && raw(query.event) <= reach.highest_event
                     : raw(query.block) >= reach.lowest_block && raw(query.block) <= reach.highest_block;
   });
   for (const std::size_t chunk : chunks.value_or(std::vector<std::size_t>{})) {
-    if (source.cancelled) return std::nullopt;
+    if (source.cancelled) return fail(error_code::cancelled, "the query was cancelled");
     std::optional<time_ns> found;
     if (by_event) {
       found = find_event(source.trace, chunk, query.event);
@@ -78,142 +57,84 @@ std::optional<time_range> get_time(const details_query& query, const sources& so
       if (type == trace::row_type::live_block)
         found = find_row<trace::live_block_event>(source.trace, chunk, &trace::alloc_event::block, query.block);
     }
-    if (found) return time_range{*found, *found};
+    if (found) return *found;
   }
-  return time_range{};  // The index of any section says that the recording does not have it.
+  return time_ns{0};  // The index of any section says that the recording does not have it.
 }
 
-struct section_run {
-  std::size_t first = 0;
-  std::size_t last = 0;
-};
-
-section_run select_sections(time_range range, const summary::section_reader& store) {
-  return {store.section_at(range.begin), store.section_at(std::max(range.begin, range.end - 1))};
+/// Returns the ranges of the sections that a query without an operator of its own needs.
+result<std::vector<time_range>> find_ranges(const details_query& query, const sources& source) {
+  if (!has_sections(source)) return std::vector{all_time};
+  const auto time = find_time(query, source);
+  if (!time) return tl::unexpected(time.error());
+  return std::vector{time_range{*time, *time}};
+}
+result<std::vector<time_range>> find_ranges(const memory_map_query& query, const sources& /*source*/) {
+  return std::vector{time_range{query.time, query.time}};
+}
+result<std::vector<time_range>> find_ranges(const generations_query& query, const sources& /*source*/) {
+  return std::vector{time_range{query.at, query.at}};
+}
+/// A recording with sections has the metrics that these two queries need.
+result<std::vector<time_range>> find_ranges(const report_query& /*query*/, const sources& /*source*/) {
+  return std::vector{all_time};
+}
+result<std::vector<time_range>> find_ranges(const messages_query& /*query*/, const sources& /*source*/) {
+  return std::vector{all_time};
+}
+/// Reads the file itself, so that memory does not hold the sections of the block's lifetime.
+result<std::vector<time_range>> find_ranges(const block_uses_query& /*query*/, const sources& /*source*/) {
+  return std::vector<time_range>{};
+}
+/// These two queries need no index.
+result<std::vector<time_range>> find_ranges(const gap_stacks_query& /*query*/, const sources& /*source*/) {
+  return std::vector<time_range>{};
+}
+result<std::vector<time_range>> find_ranges(const comparison_query& /*query*/, const sources& /*source*/) {
+  return std::vector<time_range>{};
 }
 
-/// Returns the function that tells readers to continue: it returns true until the query is cancelled.
-std::function<bool()> until_cancelled(const sources& source) {
-  return [&cancelled = source.cancelled] { return !cancelled; };
-}
+/// True for queries whose operator needs an index, of sections or of the whole recording.
+template <class Query>
+inline constexpr bool needs_index =
+    !std::is_same_v<Query, search_query> && !std::is_same_v<Query, durations_query> &&
+    !std::is_same_v<Query, gap_stacks_query> && !std::is_same_v<Query, comparison_query>;
 
-/// True if a query with an operator is computed in steps.
-bool are_many(section_run sections) { return sections.last - sections.first >= max_sections; }
-
-// --- rows: many sections ----------------------------------------------------------------------------------------------
-
-/// Computes a result in steps. Each step adds the index of a few sections to the query's operator, so the memory does
-/// not grow with the range.
-class result_by_sections final : public any_long_result {
+/// The operator of a query whose result is computed at once, from the index near a time or from no index.
+template <class Query>
+class look_up final : public any_operator {
  public:
-  result_by_sections(needed_sections needs, const sources& source)
-      : from_(source),
-        store_(source.stored->sections->store()),
-        range_(bounded(*needs.range)),
-        needs_(std::move(needs)),
-        sections_(select_sections(range_, store_)),
-        next_(sections_.first),
-        done_until_(range_.begin) {}
+  explicit look_up(const Query& query) : query_(query) {}
 
-  result<bool> work(deadline_type deadline, const std::atomic<bool>& cancelled) override {
-    while (next_ <= sections_.last) {
-      if (cancelled) return fail(error_code::cancelled, "the query was cancelled");
-      if (const auto added = add_next(); !added) return tl::unexpected(added.error());
-      if (std::chrono::steady_clock::now() >= deadline) break;
-    }
-    return next_ > sections_.last;
+  result<reading_plan> plan(const sources& source) override {
+    auto ranges = find_ranges(query_, source);
+    if (!ranges) return tl::unexpected(ranges.error());
+    return reading_plan{std::move(*ranges)};
   }
-
-  [[nodiscard]] float progress() const override {
-    const double total = static_cast<double>(sections_.last + 1 - sections_.first);
-    return static_cast<float>(static_cast<double>(next_ - sections_.first) / total);
+  result<void> add(const sources& source, time_range /*part*/) override {
+    auto found = to_any(result_to(query_, source));
+    if (!found) return tl::unexpected(found.error());
+    found_ = std::move(*found);
+    return {};
   }
-
-  result<any_value> any_so_far(bool& provisional) override {
-    return needs_.operation->finish_any(with_index(from_, from_.index, provisional));
+  result<any_value> finish_any(const sources& source) override {
+    return found_ ? result<any_value>(found_) : to_any(result_to(query_, source));
   }
 
  private:
-  result<void> add_next() {
-    const std::size_t last = std::min(next_ + sections_in_a_step - 1, sections_.last);
-    const auto index = store_.get_index(next_, last, needs_.scope, until_cancelled(from_), needs_.process);
-    if (!index) return tl::unexpected(index.error());
-    const time_range part{done_until_, last == sections_.last ? range_.end : store_.find_run(next_, last).end};
-    next_ = last + 1;
-    done_until_ = part.end;
-    return needs_.operation->add(with_index(from_, **index, from_.provisional), part);
-  }
-
-  const sources from_;
-  const summary::section_reader& store_;
-  const time_range range_;
-  const needed_sections needs_;
-  const section_run sections_;
-  std::size_t next_;
-  time_ns done_until_;
+  const Query query_;
+  any_value found_;
 };
 
-unique_result start_by_sections(const asked_query& query, const sources& source) {
-  if (!has_sections(source)) return nullptr;
-  needed_sections needs = query.find_needs(source);
-  const bool many = needs.operation && needs.range &&
-                    are_many(select_sections(bounded(*needs.range), source.stored->sections->store()));
-  return many ? std::make_unique<result_by_sections>(std::move(needs), source) : nullptr;
-}
-
-// --- rows: few sections -----------------------------------------------------------------------------------------------
-
-/// Computes a result from the index of the sections in the query's range.
-std::optional<result<any_value>> find_in_sections(const asked_query& query, const sources& source) {
-  if (!has_sections(source)) return std::nullopt;
-  const needed_sections needs = query.find_needs(source);
-  if (!needs.range && source.cancelled) return fail(error_code::cancelled, "the query was cancelled");
-  if (!needs.range) return std::nullopt;
-  summary::section_cache& cache = *source.stored->sections;
-  const section_run sections = select_sections(bounded(*needs.range), cache.store());
-  if (are_many(sections) && needs.operation) return std::nullopt;
-  const auto goes_on = until_cancelled(source);
-  const auto index = needs.process == trace::process_id::none
-                         ? cache.get(sections.first, sections.last, needs.scope, goes_on)
-                         : cache.store().get_index(sections.first, sections.last, needs.scope, goes_on, needs.process);
-  if (!index) return tl::unexpected(index.error());
-  return query.compute(with_index(source, **index, source.provisional), nullptr);
-}
-
-/// Returns results for which no index of all sections in the query's range is needed.
+/// `before`: an earlier result of the same query; may be null.
 template <class Query>
-std::optional<result<typename Query::result_type>> find_directly(const Query& query, const sources& source) {
-  return result_from_metrics(query, source);
-}
-
-/// A range that is too long is not worth its cost.
-std::optional<result<idle_lanes>> find_directly(const idle_lanes_query& query, const sources& source) {
-  if (!has_sections(source)) return std::nullopt;
-  const section_run sections = select_sections(bounded(query.range), source.stored->sections->store());
-  if (sections.last - sections.first < idle_lanes::max_sections) return std::nullopt;
-  return idle_lanes{query.range, {}, {}, true};
-}
-
-/// Reads the file itself, so that memory does not hold the sections of the block's lifetime.
-std::optional<result<block_use_list>> find_directly(const block_uses_query& query, const sources& source) {
-  if (!has_sections(source)) return std::nullopt;
-  return result_to(query, source);
-}
-
-/// Searches section by section for a step. Thus memory holds no more sections than their cache keeps.
-std::optional<result<memory_step>> find_directly(const memory_step_query& query, const sources& source) {
-  if (!has_sections(source)) return std::nullopt;
-  summary::section_cache& cache = *source.stored->sections;
-  const std::size_t last = query.forward ? cache.store().sections().size() - 1 : 0;
-  for (std::size_t section = cache.store().section_at(query.time);; query.forward ? ++section : --section) {
-    const auto index = cache.get(section, section, get_scope(query), until_cancelled(source));
-    if (!index) return tl::unexpected(index.error());
-    auto step = result_to(query, with_index(source, **index, source.provisional));
-    // A block that crosses into another section is in the indexes of both, with its whole lifetime.
-    const bool inside =
-        step && step->time != trace::unknown_time && cache.store().find_run(section, section).holds(step->time);
-    if (!step || inside || section == last) return step;
-  }
+std::unique_ptr<any_operator> make_any_operator(const Query& query, const any_value& before) {
+  if constexpr (std::is_same_v<Query, step_statistics_query>)
+    return make_operator(query, std::static_pointer_cast<const step_statistics>(before));
+  else if constexpr (has_operator<Query>)
+    return make_operator(query);
+  else
+    return std::make_unique<look_up<Query>>(query);
 }
 
 /// Draws from stored bins and, below the smallest of them, from indexes of sections.
@@ -228,35 +149,15 @@ std::optional<result<any_value>> find_in_bins(const asked_query& query, const so
   return found;
 }
 
-// --- queries that take long -------------------------------------------------------------------------------------------
+// --- every type of query ----------------------------------------------------------------------------------------------
 
-template <class Query>
-unique_result start_query(const Query& query, const sources& source, unique_result by_sections) {
-  if constexpr (requires { start_long(query, source); }) return start_long(query, source);
-  if constexpr (requires { start_long(query, source.trace); }) return start_long(query, source.trace);
-  return by_sections;
-}
-unique_result start_query(const step_statistics_query& query, const sources& source, unique_result /*by_sections*/) {
-  if (!has_sections(source)) return nullptr;
-  return start_steps(query, source, [source](const statistics_query& step) -> result<metrics::range_statistics> {
-    auto found = find_whole_result(*erase_type(std::make_shared<const statistics_query>(step)), source);
-    if (!found) found = fail(error_code::unavailable, "the recording has no sections", source.trace.path());
-    const auto statistics = from_any<metrics::range_statistics>(*std::move(found));
-    if (!statistics) return tl::unexpected(statistics.error());
-    return **statistics;
-  });
-}
 /// Building the list of all blocks is worthwhile if the query covers the whole recording.
-unique_result start_query(const blocks_query& query, const sources& source, unique_result by_sections) {
-  if (!by_sections) return nullptr;
+bool is_from_list(const blocks_query& query, const sources& source) {
   const block_list& list = *source.stored->blocks;
   const time_range about = bounded(query.range), span = index::recorded_range(source.trace);
   const bool complete = about.begin <= span.begin && about.end >= span.end;
-  if (list.failed() || !(complete || list.complete())) return by_sections;
-  return start_from_list(query, source, std::move(by_sections));
+  return !list.failed() && (complete || list.complete());
 }
-
-// --- every type of query ----------------------------------------------------------------------------------------------
 
 template <class Query>
 class typed_query final : public asked_query {
@@ -273,23 +174,32 @@ class typed_query final : public asked_query {
     return std::nullopt;
   }
   result<any_value> compute(const sources& source, const any_value& before) const override {
-    if constexpr (std::is_same_v<Query, step_statistics_query>)
-      return to_any(result_after(static_cast<const step_statistics*>(before.get()), *query_, source));
-    else
+    if constexpr (query::draws<Query>) {
       return to_any(result_to(*query_, source));
+    } else {
+      const std::unique_ptr<any_operator> operation = make_any_operator(*query_, before);
+      if (const auto ran = run_on_index(*operation, source); !ran) return tl::unexpected(ran.error());
+      return operation->finish_any(source);
+    }
   }
-  std::optional<result<any_value>> find_directly(const sources& source) const override {
-    auto found = query::find_directly(*query_, source);
+  std::optional<result<any_value>> find_in_metrics(const sources& source) const override {
+    auto found = result_from_metrics(*query_, source);
     return found ? std::optional(to_any(*std::move(found))) : std::nullopt;
   }
-  needed_sections find_needs(const sources& source) const override {
-    needed_sections needs{get_time(*query_, source), get_scope(*query_)};
-    if constexpr (std::is_same_v<Query, compared_side_query>) needs.process = query_->process;
-    if constexpr (has_operator<Query>) needs.operation = make_operator(*query_);
-    return needs;
+  std::unique_ptr<operator_run> prepare(const sources& source) const override {
+    if constexpr (query::draws<Query>) {
+      return nullptr;
+    } else {
+      if (needs_index<Query> && !has_sections(source)) return nullptr;
+      return std::make_unique<operator_run>(make_any_operator(*query_, nullptr), get_scope(*query_), source);
+    }
   }
-  unique_result start(const sources& source, unique_result by_sections) const override {
-    return start_query(*query_, source, std::move(by_sections));
+  unique_result start(const sources& source) const override {
+    std::unique_ptr<operator_run> run = prepare(source);
+    if constexpr (std::is_same_v<Query, blocks_query>)
+      if (run && !run->is_short() && is_from_list(*query_, source))
+        return start_from_list(*query_, source, std::move(run));
+    return run;
   }
 
  private:
@@ -310,21 +220,20 @@ SLUICE_FOR_EACH_QUERY(SLUICE_QUERY)
 
 std::optional<result<any_value>> find_result(const asked_query& query, const sources& source) {
   if (query.draws()) return find_in_bins(query, source);
-  auto found = query.find_directly(source);
-  return found ? std::move(found) : find_in_sections(query, source);
-}
-
-unique_result start_long_result(const asked_query& query, const sources& source) {
-  return query.start(source, start_by_sections(query, source));
+  if (auto found = query.find_in_metrics(source)) return found;
+  const std::unique_ptr<operator_run> run = query.prepare(source);
+  if (!run || !run->is_short()) return std::nullopt;
+  const auto done = run->work(any_long_result::deadline_type::max());
+  return done ? run->any_so_far(source.provisional) : tl::unexpected(done.error());
 }
 
 std::optional<result<any_value>> find_whole_result(const asked_query& query, const sources& source) {
   if (source.stored != nullptr)
     if (auto found = find_result(query, source)) return found;
-  const auto steps = start_long_result(query, source);
-  if (!steps) return std::nullopt;
-  const auto done = steps->work(any_long_result::deadline_type::max(), source.cancelled);
-  return done ? steps->any_so_far(source.provisional) : tl::unexpected<error>(done.error());
+  const unique_result run = query.start(source);
+  if (!run) return std::nullopt;
+  const auto done = run->work(any_long_result::deadline_type::max());
+  return done ? run->any_so_far(source.provisional) : tl::unexpected(done.error());
 }
 
 }  // namespace sluice::query

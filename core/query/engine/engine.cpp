@@ -159,7 +159,7 @@ struct any_slot::cell : std::enable_shared_from_this<any_slot::cell> {
   /// If the query takes long, prepares `going_on` for it and returns true.
   bool takes_long(const engine::state::view& now, const query_pointer& query) {
     auto begun = std::unique_ptr<long_work>(new long_work{query, now});
-    begun->result = start_long_result(*query, origin.by_file(begun->from, cancelled, later, begun->never_provisional));
+    begun->result = query->start(origin.by_file(begun->from, cancelled, later, begun->never_provisional));
     const std::scoped_lock lock(mutex);
     begun->fresh = !same(shown.query, query);
     going_on = begun->result ? std::move(begun) : nullptr;
@@ -170,7 +170,7 @@ struct any_slot::cell : std::enable_shared_from_this<any_slot::cell> {
   void go_on() {
     long_work& now = *going_on;
     const std::uint64_t names = origin.frames.generation();
-    const auto done = now.result->work(steady::now() + long_slice, cancelled);
+    const auto done = now.result->work(steady::now() + long_slice);
     if (cancelled) return;
     const bool ended = !done || *done;
     const bool publishes = ended || (now.fresh && steady::now() - now.published >= long_interval);

@@ -344,9 +344,9 @@ std::function<bool(trace::block_id)> find_holders(const sources& source) {
   };
 }
 
-class table_of_blocks final : public query_operator<block_table> {
+class table_of_blocks final : public range_operator<block_table> {
  public:
-  explicit table_of_blocks(const blocks_query& query) : query_(query), range_(bounded(query.range)) {}
+  explicit table_of_blocks(const blocks_query& query) : range_operator(query.range), query_(query) {}
 
   result<void> add(const sources& source, time_range part) override {
     if (!selection_) selection_.emplace(query_, source);
@@ -396,7 +396,6 @@ class table_of_blocks final : public query_operator<block_table> {
 
  private:
   const blocks_query query_;
-  const time_range range_;
   std::optional<block_selection> selection_;
   std::shared_ptr<const index::step_facts> steps_;
   std::uint64_t begin_ = 0;            ///< The place of the first block of the next part.

@@ -3,7 +3,7 @@
 #include <span>
 
 #include "core/query/results/blocks.hpp"
-#include "core/query/results/long_queries.hpp"
+#include "core/query/results/long_result.hpp"
 #include "core/query/sources/block_list.hpp"
 
 namespace sluice::query {
@@ -20,10 +20,10 @@ class blocks_from_list final : public any_long_result {
         without_(std::move(without)),
         selection_(query, from_) {}
 
-  result<bool> work(deadline_type deadline, const std::atomic<bool>& cancelled) override {
-    if (left_) return without_->work(deadline, cancelled);
+  result<bool> work(deadline_type deadline) override {
+    if (left_) return without_->work(deadline);
     do {
-      if (cancelled) return fail(error_code::cancelled, "the query was cancelled");
+      if (from_.cancelled) return fail(error_code::cancelled, "the query was cancelled");
       if (done_) return true;
       // This is read before the number of chunks, because another thread may add chunks.
       const bool listed = list_.complete();
@@ -35,10 +35,10 @@ class blocks_from_list final : public any_long_result {
         const auto fetched = fetch(deadline, places_);
         if (!fetched) return fetched;
         done_ = *fetched;
-      } else if (const auto more = list_.extend([&cancelled] { return !cancelled; }); !more) {
+      } else if (const auto more = list_.extend([this] { return !from_.cancelled; }); !more) {
         if (more.error().code == error_code::cancelled) return tl::unexpected(more.error());
         left_ = true;
-        return without_->work(deadline, cancelled);
+        return without_->work(deadline);
       }
     } while (!done_ && steady::now() < deadline);
     return done_;

@@ -1,8 +1,9 @@
 #pragma once
 
-#include <atomic>
 #include <chrono>
+#include <memory>
 
+#include "core/query/results/result_functions.hpp"
 #include "core/query/types/any_value.hpp"
 
 namespace sluice::query {
@@ -19,8 +20,8 @@ class any_long_result {
   any_long_result& operator=(const any_long_result&) = delete;
 
   /// Runs the next step, and further steps until `deadline`. Returns true after the last step. Errors: cancelled, soon
-  /// after `cancelled` is set; those of reading.
-  [[nodiscard]] virtual result<bool> work(deadline_type deadline, const std::atomic<bool>& cancelled) = 0;
+  /// after `sources::cancelled` is set; those of reading.
+  [[nodiscard]] virtual result<bool> work(deadline_type deadline) = 0;
   /// Returns the share of the steps that are done, 0..1.
   [[nodiscard]] virtual float progress() const = 0;
   /// Returns the result of the steps so far. Sets `provisional` if some native functions in the result have no names
@@ -28,18 +29,12 @@ class any_long_result {
   [[nodiscard]] virtual result<any_value> any_so_far(bool& provisional) = 0;
 };
 
-/// The same for a known type of result.
-template <class Result>
-class long_result : public any_long_result {
- public:
-  [[nodiscard]] virtual result<Result> so_far(bool& provisional) = 0;
-  [[nodiscard]] result<any_value> any_so_far(bool& provisional) final { return to_any(so_far(provisional)); }
+using unique_result = std::unique_ptr<any_long_result>;
 
-  /// Runs all steps.
-  [[nodiscard]] result<Result> finish(const std::atomic<bool>& cancelled, bool& provisional) {
-    const auto done = work(deadline_type::max(), cancelled);
-    return done ? so_far(provisional) : tl::unexpected<error>(done.error());
-  }
-};
+/// Computes the result from the list of all blocks, which is built first if necessary. Reads only the columns that the
+/// query needs, and all columns only of the blocks that are returned: O(blocks) integers. `without` computes the result
+/// if the list cannot be built. `source.stored->blocks` must be set. Objects that `source` refers to must outlive the
+/// returned object.
+[[nodiscard]] unique_result start_from_list(const blocks_query& query, const sources& source, unique_result without);
 
 }  // namespace sluice::query

@@ -7,7 +7,7 @@
 #include <unordered_set>
 
 #include "core/index/memory/mapped_runs.hpp"
-#include "core/query/results/result_functions.hpp"
+#include "core/query/results/query_operator.hpp"
 
 namespace sluice::query {
 namespace {
@@ -372,6 +372,58 @@ class mapper {
   std::map<group_key, address_group> groups_;
 };
 
+/// Finds the change nearest to a time: each section has all blocks that are live in it, with their whole lifetimes.
+class step_finder final : public query_operator<memory_step> {
+ public:
+  explicit step_finder(const memory_step_query& query)
+      : query_(query), now_(bounded(query.time)), found_{.since = query.time, .forward = query.forward} {}
+
+  result<reading_plan> plan(const sources& /*source*/) override {
+    const auto order =
+        query_.forward ? reading_plan::direction::one_by_one : reading_plan::direction::backward_one_by_one;
+    return reading_plan{{query_.forward ? time_range{now_, all_time.end} : time_range{all_time.begin, now_}}, order};
+  }
+
+  result<void> add(const sources& source, time_range part) override {
+    std::size_t seen = 0;
+    for (const block_record& block : source.index.memory().blocks()) {
+      if ((++seen & 0xfffU) == 0 && source.cancelled) return fail(error_code::cancelled, "the query was cancelled");
+      if (!block.allocated || (query_.device && block.device != *query_.device)) continue;
+      if (!index::is_memory_at_an_address(block.kind)) continue;
+      if (is_nearest(block.born, part)) take(block, found_.born, found_.born_bytes);
+      if (block.freed() && is_nearest(block.died, part)) take(block, found_.died, found_.died_bytes);
+    }
+    return {};
+  }
+  [[nodiscard]] bool satisfied() const override { return found_.time != trace::unknown_time; }
+  result<memory_step> finish(const sources& /*source*/) override { return found_; }
+
+ private:
+  /// True if no change nearer than `time` is known. Forgets those that are farther away.
+  bool is_nearest(time_ns time, time_range part) {
+    if (time == trace::unknown_time || !part.holds(time) || time == now_) return false;
+    if (found_.time != trace::unknown_time && (query_.forward ? time > found_.time : time < found_.time)) return false;
+    if (time != found_.time) {
+      found_ = memory_step{.since = query_.time, .forward = query_.forward, .time = time};
+      largest_ = 0;
+    }
+    return true;
+  }
+
+  void take(const block_record& block, std::uint64_t& count, std::uint64_t& bytes) {
+    ++count;
+    bytes += block.bytes;
+    if (found_.block != trace::block_id::none && block.bytes <= largest_) return;
+    largest_ = block.bytes;
+    found_.block = block.id;
+  }
+
+  const memory_step_query query_;
+  const time_ns now_;
+  memory_step found_;
+  std::uint64_t largest_ = 0;  ///< The size of `found_.block`.
+};
+
 }  // namespace
 
 result<memory_map> result_to(const memory_map_query& asked, const sources& source) {
@@ -381,35 +433,8 @@ result<memory_map> result_to(const memory_map_query& asked, const sources& sourc
   return mapper(query, source).draw();
 }
 
-result<memory_step> result_to(const memory_step_query& query, const sources& source) {
-  const trace::time_ns now = bounded(query.time);
-  memory_step found{.since = query.time, .forward = query.forward};
-  std::uint64_t largest = 0;
-  const auto better = [&](trace::time_ns time) {
-    if (time == trace::unknown_time || (query.forward ? time <= now : time >= now)) return false;
-    if (found.time != trace::unknown_time && (query.forward ? time > found.time : time < found.time)) return false;
-    if (time != found.time) {
-      found = memory_step{.since = query.time, .forward = query.forward, .time = time};
-      largest = 0;
-    }
-    return true;
-  };
-  const auto take = [&](const block_record& block, std::uint64_t& count, std::uint64_t& bytes) {
-    ++count;
-    bytes += block.bytes;
-    if (found.block != trace::block_id::none && block.bytes <= largest) return;
-    largest = block.bytes;
-    found.block = block.id;
-  };
-  std::size_t seen = 0;
-  for (const block_record& block : source.index.memory().blocks()) {
-    if ((++seen & 0xfffU) == 0 && source.cancelled) return fail(error_code::cancelled, "the query was cancelled");
-    if (!block.allocated || (query.device && block.device != *query.device)) continue;
-    if (!index::is_memory_at_an_address(block.kind)) continue;
-    if (better(block.born)) take(block, found.born, found.born_bytes);
-    if (block.freed() && better(block.died)) take(block, found.died, found.died_bytes);
-  }
-  return found;
+operator_of<memory_step_query> make_operator(const memory_step_query& query) {
+  return std::make_unique<step_finder>(query);
 }
 
 }  // namespace sluice::query

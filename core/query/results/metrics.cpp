@@ -13,9 +13,9 @@ namespace sluice::query {
 
 namespace {
 
-class statistics_of_parts final : public query_operator<metrics::range_statistics> {
+class statistics_of_parts final : public range_operator<metrics::range_statistics> {
  public:
-  explicit statistics_of_parts(time_range range) : measured_(range) {}
+  explicit statistics_of_parts(time_range range) : range_operator(range), measured_(range) {}
 
   result<void> add(const sources& source, time_range part) override {
     measured_.add(source.index, part);

@@ -20,8 +20,8 @@
 #include "core/query/types/step_statistics.hpp"
 #include "core/query/types/transfers.hpp"
 
-/// The functions that compute the result of each query from an index and a snapshot, except those of queries that have
-/// an operator (query_operator.hpp). Private to core/query.
+/// The functions that compute the results of queries from an index and a snapshot, except those of queries that have an
+/// operator (query_operator.hpp). Private to core/query.
 namespace sluice::query {
 
 /// Returns the axis on which copies of a direction are drawn. Copies over the host's link share one axis. Copies within
@@ -36,22 +36,13 @@ namespace sluice::query {
 [[nodiscard]] result<metrics::report> result_to(const report_query& query, const sources& source);
 [[nodiscard]] result<event_details> result_to(const details_query& query, const sources& source);
 [[nodiscard]] result<std::vector<message>> result_to(const messages_query& query, const sources& source);
-[[nodiscard]] result<search_results> result_to(const search_query& query, const sources& source);
 /// O(blocks + live blocks * log(live blocks)).
 [[nodiscard]] result<memory_map> result_to(const memory_map_query& query, const sources& source);
-/// O(blocks). If `from.index` covers a section, the step is valid only if it is inside that section.
-[[nodiscard]] result<memory_step> result_to(const memory_step_query& query, const sources& source);
-[[nodiscard]] result<what_if_curves> result_to(const what_if_query& query, const sources& source);
-[[nodiscard]] result<idle_lanes> result_to(const idle_lanes_query& query, const sources& source);
 [[nodiscard]] result<gap_stacks> result_to(const gap_stacks_query& query, const sources& source);
 [[nodiscard]] result<rank_rows> result_to(const ranks_query& query, const sources& source);
-[[nodiscard]] result<metrics::compared_side> result_to(const compared_side_query& query, const sources& source);
 /// Uses neither the index nor the file: `comparison_query` contains all data.
 [[nodiscard]] result<metrics::comparison> result_to(const comparison_query& query, const sources& source);
 [[nodiscard]] result<generation_list> result_to(const generations_query& query, const sources& source);
-[[nodiscard]] result<hole_curve> result_to(const holes_query& query, const sources& source);
-[[nodiscard]] result<duration_histogram> result_to(const durations_query& query, const sources& source);
-[[nodiscard]] result<step_statistics> result_to(const step_statistics_query& query, const sources& source);
 /// Reads the rows from the file. Uses the index only to find their chunks.
 [[nodiscard]] result<block_use_list> result_to(const block_uses_query& query, const sources& source);
 

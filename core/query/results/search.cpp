@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <map>
+#include <memory>
+#include <optional>
 #include <queue>
 #include <set>
 #include <string>
@@ -11,7 +13,7 @@
 #include "core/base/format.hpp"
 #include "core/base/lower_case.hpp"
 #include "core/base/saturating.hpp"
-#include "core/query/results/long_queries.hpp"
+#include "core/query/results/query_operator.hpp"
 #include "core/symbols/frames.hpp"
 
 namespace sluice::query {
@@ -59,32 +61,23 @@ class wanted_names {
   std::unordered_map<std::uint64_t, char> hits_;
 };
 
-/// A search in steps. Each step searches one chunk of the file.
-class searcher final : public long_result<search_results> {
+/// Searches one chunk of the file after another.
+class searcher final : public chunk_operator<search_results> {
  public:
-  searcher(search_query query, const trace::snapshot& trace)
-      : query_(std::move(query)),
-        trace_(trace),
-        names_(query_.text, trace.tables()),
-        lines_(lines_with(query_.text, trace.tables())) {}
+  explicit searcher(search_query query) : query_(std::move(query)) {}
 
-  result<bool> work(deadline_type deadline, const std::atomic<bool>& cancelled) override {
-    const std::size_t chunks = names_.none() ? 0 : trace_.chunks().size();
-    while (next_ < chunks) {
-      if (cancelled) return fail(error_code::cancelled, "the search was cancelled");
-      if (auto looked = search_chunk(next_); !looked) return tl::unexpected<error>(looked.error());
-      if (++next_ < chunks && std::chrono::steady_clock::now() >= deadline) return false;
-    }
-    return true;
+  result<reading_plan> plan(const sources& source) override {
+    names_.emplace(query_.text, source.trace.tables());
+    lines_ = lines_with(query_.text, source.trace.tables());
+    auto plan = chunk_operator::plan(source);
+    if (names_->none()) chunks_ = 0;
+    return plan;
   }
-
-  [[nodiscard]] float progress() const override {
-    const std::size_t chunks = trace_.chunks().size();
-    return names_.none() || chunks == 0 ? 1 : static_cast<float>(next_) / static_cast<float>(chunks);
-  }
+  [[nodiscard]] share remaining_work() const override { return {next_, chunks_}; }
+  result<void> work(const sources& source) override { return search_chunk(source.trace, next_++); }
 
   /// O(names + `event_limit` * log(`event_limit`)).
-  result<search_results> so_far(bool& /*provisional*/) override {
+  result<search_results> finish(const sources& /*source*/) override {
     search_results found;
     found.text = query_.text;
     found.total = total_;
@@ -101,24 +94,24 @@ class searcher final : public long_result<search_results> {
   }
 
  private:
-  result<void> search_chunk(std::size_t chunk) {
-    switch (trace_.chunks()[chunk].type) {
+  result<void> search_chunk(const trace::snapshot& trace, std::size_t chunk) {
+    switch (trace.chunks()[chunk].type) {
       case row_type::kernel:
-        return look_in<trace::kernel_event>(chunk, &trace::kernel_event::name);
+        return look_in<trace::kernel_event>(trace, chunk, &trace::kernel_event::name);
       case row_type::api_call:
-        return look_in<trace::api_call_event>(chunk, &trace::api_call_event::name);
+        return look_in<trace::api_call_event>(trace, chunk, &trace::api_call_event::name);
       case row_type::host_range:
-        return look_in<trace::host_range_event>(chunk, &trace::host_range_event::name);
+        return look_in<trace::host_range_event>(trace, chunk, &trace::host_range_event::name);
       case row_type::marker:
-        return look_in<trace::marker_event>(chunk, &trace::marker_event::name);
+        return look_in<trace::marker_event>(trace, chunk, &trace::marker_event::name);
       case row_type::graph_definition:
-        return look_in<trace::graph_definition_event>(chunk, &trace::graph_definition_event::name);
+        return look_in<trace::graph_definition_event>(trace, chunk, &trace::graph_definition_event::name);
       case row_type::file_io:
-        return look_in<trace::file_io_event>(chunk, &trace::file_io_event::file);
+        return look_in<trace::file_io_event>(trace, chunk, &trace::file_io_event::file);
       case row_type::alloc:
-        return look_in<trace::alloc_event>(chunk, &trace::alloc_event::name);
+        return look_in<trace::alloc_event>(trace, chunk, &trace::alloc_event::name);
       case row_type::alloc_failed:
-        return look_in<trace::alloc_failed_event>(chunk, &trace::alloc_failed_event::name);
+        return look_in<trace::alloc_failed_event>(trace, chunk, &trace::alloc_failed_event::name);
       default:
         return {};
     }
@@ -127,21 +120,21 @@ class searcher final : public long_result<search_results> {
   /// Reads the name column first, because most chunks have none of the wanted names. Reads only the other chunks
   /// completely.
   template <class Row>
-  result<void> look_in(std::size_t chunk, trace::string_id Row::*name) {
-    if (auto got = trace_.read_column<Row>(chunk, name, column_); !got) return got;
+  result<void> look_in(const trace::snapshot& trace, std::size_t chunk, trace::string_id Row::*name) {
+    if (auto got = trace.read_column<Row>(chunk, name, column_); !got) return got;
     trace::string_id last{};
     bool last_held = false;
     places_.clear();
     for (std::size_t i = 0; i < column_.size(); ++i) {
       if (column_[i] != last) {
         last = column_[i];
-        last_held = last != trace::string_id::none && names_.holds(last);
+        last_held = last != trace::string_id::none && names_->holds(last);
       }
       if (last_held) places_.push_back(i);
     }
     if (places_.empty()) return {};
     std::vector<Row> rows;
-    if (auto got = trace_.read_into<Row>(chunk, rows); !got) return got;
+    if (auto got = trace.read_into<Row>(chunk, rows); !got) return got;
     for (const std::size_t i : places_) take(rows[i], rows[i].*name);
     return {};
   }
@@ -175,10 +168,8 @@ class searcher final : public long_result<search_results> {
   };
 
   const search_query query_;
-  const trace::snapshot& trace_;
-  const wanted_names names_;
-  const std::vector<std::string> lines_;
-  std::size_t next_ = 0;  ///< The next chunk to search.
+  std::optional<wanted_names> names_;  ///< Set by `plan`.
+  std::vector<std::string> lines_;
   std::uint64_t total_ = 0;
   std::map<std::pair<trace::string_id, trace::row_type>, found_name> sums_;
   std::priority_queue<found_event, std::vector<found_event>, earlier> earliest_;  ///< The latest event is on top.
@@ -188,12 +179,6 @@ class searcher final : public long_result<search_results> {
 
 }  // namespace
 
-std::unique_ptr<long_result<search_results>> start_long(const search_query& query, const trace::snapshot& trace) {
-  return std::make_unique<searcher>(query, trace);
-}
-
-result<search_results> result_to(const search_query& query, const sources& source) {
-  return start_long(query, source.trace)->finish(source.cancelled, source.provisional);
-}
+operator_of<search_query> make_operator(const search_query& query) { return std::make_unique<searcher>(query); }
 
 }  // namespace sluice::query

@@ -102,22 +102,26 @@ result<stack_view> make_view(const stacks_query& query, const metrics::stack_use
   return view;
 }
 
-class stacks_of_parts final : public query_operator<stack_view> {
+time_range get_range(const stacks_query& query) {
+  return query.measure == stack_measure::live ? time_range{query.at, query.at} : query.range;
+}
+
+class stacks_of_parts final : public range_operator<stack_view> {
  public:
-  explicit stacks_of_parts(const stacks_query& query) : query_(query), range_(query) {}
+  explicit stacks_of_parts(const stacks_query& query) : range_operator(get_range(query)), query_(query), use_(query) {}
 
   result<void> add(const sources& source, time_range part) override {
-    range_.add(source, part);
+    use_.add(source, part);
     if (source.cancelled) return fail(error_code::cancelled, "the query was cancelled");
     return {};
   }
   result<stack_view> finish(const sources& source) override {
-    return query::make_view(query_, range_.get_use(source.trace.tables()), source, range_.about());
+    return query::make_view(query_, use_.get_use(source.trace.tables()), source, use_.about());
   }
 
  private:
   const stacks_query query_;
-  use_of_range range_;
+  use_of_range use_;
 };
 
 }  // namespace

@@ -104,11 +104,7 @@ result<void> block_list::add(const index::event_store& part, time_range run) {
   }
   const summary::store_blocks blocks(part, from_.snapshot());
   if (blocks.uses_known()) uses_known_ = true;
-  std::vector<std::uint32_t> places;
-  for (std::size_t i = 0; i < blocks.records().size(); ++i) {
-    const index::block_record& block = blocks.records()[i];
-    if (block.allocated && run.holds(block.born)) places.push_back(static_cast<std::uint32_t>(i));
-  }
+  const std::vector<std::uint32_t> places = blocks.begun_in(run);
   for (std::size_t i = 0; i < places.size(); i += rows_in_chunk) {
     const auto rows = std::span(places).subspan(i, std::min(rows_in_chunk, places.size() - i));
     block_values listed;

@@ -50,6 +50,9 @@ constexpr std::array block_parts = {
     metric_column{"uses", "Number of uses; null: uses were not recorded", type::size},
 };
 
+/// The columns from this one on show the uses of blocks.
+constexpr std::size_t first_use_column = block_parts.size() - 3;
+
 constexpr std::array stack_parts = {
     metric_column{"id", "The stack", type::id, id_kind::stack},
     metric_column{"line", "The line that represents the stack: the innermost line of the program's own code",
@@ -81,7 +84,7 @@ cell text(std::string_view words) { return words.empty() ? cell{} : cell{cell::k
 class block_rows : public metric_rows {
  public:
   block_rows(const trace::snapshot& trace, std::shared_ptr<const index::event_store> store, bool uses_known,
-             std::vector<std::size_t> places)
+             std::vector<std::uint32_t> places)
       : trace_(trace),
         store_(std::move(store)),
         blocks_(*store_, trace_),
@@ -143,7 +146,7 @@ class block_rows : public metric_rows {
   const std::shared_ptr<const index::event_store> store_;
   const summary::store_blocks blocks_;
   const bool uses_known_;  ///< The recording has uses of blocks.
-  const std::vector<std::size_t> places_;
+  const std::vector<std::uint32_t> places_;
 };
 
 class stack_rows : public metric_rows {
@@ -227,27 +230,26 @@ namespace {
 
 std::shared_ptr<const metric_rows> make_rows(const sql_context& context, const summary::recording_sections& sections,
                                              std::shared_ptr<const index::event_store> store,
-                                             std::vector<std::size_t> places) {
+                                             std::vector<std::uint32_t> places) {
   const bool uses_known = sections.stored() ? sections.stored()->uses_known : !store->touches().empty();
   return std::make_shared<const block_rows>(*context.trace, std::move(store), uses_known, std::move(places));
 }
 
 }  // namespace
 
-made_rows make_blocks(sql_context& context, std::size_t run) {
+made_rows make_blocks(sql_context& context, std::size_t run, std::uint64_t read) {
   const auto sections = context.sections();
   if (!sections) return tl::unexpected(sections.error());
-  auto store = (*sections)->get(run, index::section_scope::everything);
+  // As the window's table of blocks, this reads the uses of blocks only if they are wanted.
+  const auto scope = read >> first_use_column == 0 ? index::section_scope::memory : index::section_scope::everything;
+  auto store = (*sections)->get(run, scope);
   if (!store) return tl::unexpected(store.error());
-  const time_range covered = (*sections)->range_of(run);
   const auto blocks = (*store)->memory().blocks();
-  std::vector<std::size_t> places;
-  places.reserve(blocks.size());
-  for (std::size_t i = 0; i < blocks.size(); ++i)
-    if (blocks[i].allocated && covered.holds(blocks[i].born)) places.push_back(i);
+  std::vector<std::uint32_t> places =
+      summary::store_blocks(**store, *context.trace).begun_in((*sections)->range_of(run));
   // A part of the recording has the blocks that live on after it before all others.
   if ((*store)->is_part())
-    std::sort(places.begin(), places.end(), [&](std::size_t a, std::size_t b) {
+    std::sort(places.begin(), places.end(), [&](std::uint32_t a, std::uint32_t b) {
       return std::pair(blocks[a].born, blocks[a].alloc) < std::pair(blocks[b].born, blocks[b].alloc);
     });
   return make_rows(context, **sections, std::move(*store), std::move(places));
@@ -262,7 +264,7 @@ made_rows look_up_block(sql_context& context, const cell& id) {
   if (!store) return tl::unexpected(store.error());
   if (*store == nullptr) return std::make_shared<const held_rows>();
   const index::memory_use& memory = (*store)->memory();
-  const auto place = static_cast<std::size_t>(memory.find(wanted) - memory.blocks().data());
+  const auto place = static_cast<std::uint32_t>(memory.find(wanted) - memory.blocks().data());
   return make_rows(context, **sections, std::move(*store), {place});
 }
 

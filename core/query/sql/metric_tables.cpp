@@ -459,7 +459,7 @@ result<void> metric_table::for_each(sql_context& context, std::optional<time_ran
   if (!sections) return tl::unexpected(sections.error());
   const std::size_t runs = make_run != nullptr ? (*sections)->runs() : 1;
   for (std::size_t run = 0; run < runs; ++run) {
-    const auto rows = make_run != nullptr ? make_run(context, run) : make(context, range);
+    const auto rows = make_run != nullptr ? make_run(context, run, all_columns) : make(context, range);
     if (!rows) return tl::unexpected(rows.error());
     if (auto visited = visit(**rows); !visited) return visited;
   }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -39,6 +40,9 @@ class metric_rows {
 /// The result of a function that makes the rows of a metric table.
 using made_rows = result<std::shared_ptr<const metric_rows>>;
 
+/// Every bit of `metric_table::make_run`.
+inline constexpr std::uint64_t all_columns = UINT64_MAX;
+
 struct metric_table {
   std::string_view name;
   std::string_view about;
@@ -47,12 +51,14 @@ struct metric_table {
   /// Computes the rows. Errors: cancelled, and those of reading the trace.
   made_rows (*make)(sql_context& context, std::optional<time_range> range) = nullptr;
   // A table with a row for each of many events has two other functions instead, so that memory holds only some rows:
-  /// Makes the rows of one run of `sql_context::sections`. The rows of all runs, in order, are those of the table.
-  made_rows (*make_run)(sql_context& context, std::size_t run) = nullptr;
+  /// Makes the rows of one run of `sql_context::sections`. The rows of all runs, in order, are those of the table. The
+  /// bits of `read` are the columns whose cells will be read.
+  made_rows (*make_run)(sql_context& context, std::size_t run, std::uint64_t read) = nullptr;
   /// Makes the rows that have this value in the first column.
   made_rows (*look_up)(sql_context& context, const cell& value) = nullptr;
 
-  /// Calls `visit` with rows until all rows of the table have been visited. Errors: as `make`, and those of `visit`.
+  /// Calls `visit` with rows until all rows of the table have been visited. All cells may be read. Errors: as `make`,
+  /// and those of `visit`.
   result<void> for_each(sql_context& context, std::optional<time_range> range,
                         const std::function<result<void>(const metric_rows&)>& visit) const;
 };
@@ -77,7 +83,7 @@ class held_rows : public metric_rows {
 
 /// Tables that have a row for each of many events of the trace, defined in metric_lists.cpp. Cells are computed when
 /// they are read.
-[[nodiscard]] made_rows make_blocks(sql_context& context, std::size_t run);
+[[nodiscard]] made_rows make_blocks(sql_context& context, std::size_t run, std::uint64_t read);
 [[nodiscard]] made_rows look_up_block(sql_context& context, const cell& id);
 [[nodiscard]] made_rows make_call_stacks(sql_context& context, std::optional<time_range> range);
 [[nodiscard]] made_rows make_readable_names(sql_context& context, std::optional<time_range> range);

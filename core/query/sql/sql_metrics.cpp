@@ -1,5 +1,6 @@
 // Metric tables as SQLite virtual tables. metric_tables.hpp describes them.
 #include <array>
+#include <cstdlib>
 #include <cstring>
 #include <limits>
 
@@ -37,6 +38,7 @@ struct metrics_cursor : sqlite3_vtab_cursor {
   bool ranged = false;
   std::size_t run = 0;  ///< The run of `rows`, for a table that is made run by run.
   std::size_t last_run = 0;
+  std::uint64_t read = all_columns;  ///< The columns that are read, as bits.
   std::size_t row = 0;
   std::size_t last = 0;
   std::string scratch;
@@ -55,8 +57,8 @@ struct metrics_cursor : sqlite3_vtab_cursor {
   int skip_empty_runs();
 };
 
-/// Writes the plan, with a letter for each argument: 'b' and 'e' for the start and end of the range, and "=N" for the
-/// value of column N.
+/// Writes the plan: a letter for each argument ('b' and 'e' for the start and end of the range, and '=' for the value of
+/// the first column), then a space and the columns that are read, as bits.
 int metrics_table::best_index(sqlite3_index_info& info) const {
   const auto columns = static_cast<int>(source->columns.size());
   std::string plan;
@@ -77,7 +79,7 @@ int metrics_table::best_index(sqlite3_index_info& info) const {
   }
   info.estimatedRows = single ? 1 : 1000;
   info.estimatedCost = single ? 10 : 100000;
-  info.idxStr = sqlite3_mprintf("%s", plan.c_str());
+  info.idxStr = sqlite3_mprintf("%s %llu", plan.c_str(), info.colUsed);
   info.needToFreeIdxStr = 1;
   return info.idxStr == nullptr ? SQLITE_NOMEM : SQLITE_OK;
 }
@@ -130,14 +132,14 @@ int metrics_cursor::show_runs(sqlite3_value* wanted) {
   const auto sections = context.sections();
   if (!sections) return show(tl::unexpected(sections.error()));
   last_run = (*sections)->runs() - 1;
-  const int code = show(table().source->make_run(context, run));
+  const int code = show(table().source->make_run(context, run, read));
   return code == SQLITE_OK ? skip_empty_runs() : code;
 }
 
 int metrics_cursor::skip_empty_runs() {
   while (at_end() && run < last_run) {
     rows.reset();  // Before the next run is read, so that memory holds one.
-    if (const int code = show(table().source->make_run(*table().context, ++run)); code != SQLITE_OK) return code;
+    if (const int code = show(table().source->make_run(*table().context, ++run, read)); code != SQLITE_OK) return code;
   }
   return SQLITE_OK;
 }
@@ -145,6 +147,7 @@ int metrics_cursor::skip_empty_runs() {
 int metrics_cursor::filter(const char* plan, int count, sqlite3_value** values) {
   sql_context& context = *table().context;
   const time_range whole = index::recorded_range(*context.trace);
+  read = std::strtoull(plan + count, nullptr, 10);
   ranged = false;
   begin = whole.begin;
   end = whole.end;

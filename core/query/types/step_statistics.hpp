@@ -47,6 +47,12 @@ struct step_statistics {
   static constexpr std::size_t metric_limit = 256;
 };
 
+/// Returns the positions of the outliers: values that differ from the median by more than 5 % of the median, and by
+/// more than 3.5 times the usual deviation. The usual deviation is 1.4826 times the median deviation or, if that is 0,
+/// 1.2533 times the mean deviation (Iglewicz and Hoaglin, "How to detect and handle outliers", 1993). Sets `median`.
+/// Ignores NaN. Fewer than 5 values have no outliers. O(n log n).
+[[nodiscard]] std::vector<std::uint32_t> find_outliers(const std::vector<double>& values, double& median);
+
 /// Requests every statistic of each step. O(steps * (events of a step + blocks of its sections)).
 struct step_statistics_query {
   trace::process_id process{};  ///< None: the process with the most steps.

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <span>
+#include <vector>
 
 #include "core/index/event_store.hpp"
 #include "core/index/tensor_facts.hpp"
@@ -18,6 +19,15 @@ class store_blocks {
       : store_(store), facts_(store.tensors(trace)), cut_(trace) {}
 
   [[nodiscard]] std::span<const index::block_record> records() const { return store_.memory().blocks(); }
+  /// Returns the positions of the blocks that were allocated in `run`, in ascending order. Of a recording's consecutive
+  /// runs, exactly one has a block. O(blocks).
+  [[nodiscard]] std::vector<std::uint32_t> begun_in(time_range run) const {
+    std::vector<std::uint32_t> places;
+    const auto blocks = records();
+    for (std::uint32_t i = 0; i < blocks.size(); ++i)
+      if (blocks[i].allocated && run.holds(blocks[i].born)) places.push_back(i);
+    return places;
+  }
   [[nodiscard]] const std::shared_ptr<const index::step_facts>& steps() const { return facts_->steps; }
   [[nodiscard]] index::block_category category(std::size_t place) const {
     return place < facts_->categories.size() ? facts_->categories[place] : index::block_category{};

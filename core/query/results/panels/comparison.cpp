@@ -14,14 +14,25 @@ compared_side kept(compared_side&& side, const compared_side_query& query) {
   return std::move(side);
 }
 
-class side_of_parts final : public query_operator<compared_side> {
+class side_of_parts final : public range_operator<compared_side> {
  public:
   explicit side_of_parts(const compared_side_query& query)
-      : query_(query), builder_(bounded(query.range), query.process) {}
+      : range_operator(query.range), query_(query), builder_(range_, query.process) {}
 
-  result<void> add(const sources& origin, time_range part) override {
-    builder_.add(origin.index, origin.trace, part, origin.cancelled);
-    if (origin.cancelled) return fail(error_code::cancelled, "the query was cancelled");
+  result<reading_plan> plan(const sources& /*source*/) override {
+    return reading_plan{.ranges = {range_}, .process = query_.process};
+  }
+  result<void> add(const sources& source, time_range part) override {
+    // If the index covers only sections, it already contains only this process.
+    const bool reads_process = query_.process != trace::process_id::none && !source.index.is_part();
+    if (reads_process) {
+      const auto goes_on = [&source] { return !source.cancelled; };
+      if (const auto own = summary::read_all_events(source.trace, goes_on, query_.process))
+        builder_.add(*own, source.trace, part, source.cancelled);
+    } else {
+      builder_.add(source.index, source.trace, part, source.cancelled);
+    }
+    if (source.cancelled) return fail(error_code::cancelled, "the query was cancelled");
     return {};
   }
   result<compared_side> finish(const sources& origin) override {
@@ -51,18 +62,6 @@ class names_of_side {
 
 operator_of<compared_side_query> make_operator(const compared_side_query& query) {
   return std::make_unique<side_of_parts>(query);
-}
-
-result<compared_side> result_to(const compared_side_query& query, const sources& source) {
-  const auto side = [&](const index::event_store& index) {
-    return kept(metrics::make_side(index, source.trace, bounded(query.range), query.process), query);
-  };
-  // If the index covers only sections, it already contains only this process.
-  if (query.process == trace::process_id::none || source.index.is_part()) return side(source.index);
-  const auto own = summary::read_all_events(
-      source.trace, [&source] { return !source.cancelled; }, query.process);
-  if (own == nullptr) return fail(error_code::cancelled, "the query was cancelled");
-  return side(*own);
 }
 
 std::optional<result<compared_side>> result_from_metrics(const compared_side_query& query, const sources& source) {

@@ -5,7 +5,7 @@
 #include <tuple>
 
 #include "core/base/saturating.hpp"
-#include "core/query/results/long_queries.hpp"
+#include "core/query/results/query_operator.hpp"
 
 namespace sluice::query {
 namespace {
@@ -78,37 +78,29 @@ bool with_row_of(row_type kind, Use&& use) {
 
 // --- the reader -----------------------------------------------------------------------------------------------------
 
-/// Answers a query by reading one chunk after another.
-class duration_reader final : public long_result<duration_histogram> {
+/// Reads one chunk after another. If the query names an event, searches the chunks for it first.
+class duration_reader final : public chunk_operator<duration_histogram> {
  public:
-  duration_reader(const durations_query& query, const trace::snapshot& trace)
-      : query_(query), trace_(trace), fine_(percentile_scale::get_place(INT64_MAX) + 1) {
+  explicit duration_reader(const durations_query& query)
+      : query_(query), fine_(percentile_scale::get_place(INT64_MAX) + 1) {
     made_.range = bounded(query.range);
     made_.kind = query.kind;
     made_.name = query.name;
     known_ = query.like == trace::event_id::none;
   }
 
-  result<bool> work(std::chrono::steady_clock::time_point deadline, const std::atomic<bool>& cancelled) override {
-    for (;;) {
-      if (cancelled) return fail(error_code::cancelled, "the query was cancelled");
-      if (next_ >= trace_.chunks().size()) {
-        if (known_) return true;
-        return fail(error_code::not_found, "the event has no duration to compare", trace_.path());
-      }
-      const std::size_t chunk = next_++;
-      if (const auto read = known_ ? count(chunk) : look_for_event(chunk); !read) return tl::unexpected(read.error());
-      if (std::chrono::steady_clock::now() >= deadline) return false;
-    }
+  [[nodiscard]] share remaining_work() const override {
+    const bool searches = query_.like != trace::event_id::none;
+    return {(searches && known_ ? chunks_ : 0) + next_, searches ? 2 * chunks_ + (known_ ? 0 : 1) : chunks_};
+  }
+  result<void> work(const sources& source) override {
+    if (next_ >= chunks_)
+      return fail(error_code::not_found, "the event has no duration to compare", source.trace.path());
+    const std::size_t chunk = next_++;
+    return known_ ? count(source.trace, chunk) : look_for_event(source.trace, chunk);
   }
 
-  [[nodiscard]] float progress() const override {
-    const auto chunks = static_cast<float>(std::max<std::size_t>(trace_.chunks().size(), 1));
-    const float passed = static_cast<float>(next_) / chunks;
-    return query_.like == trace::event_id::none ? passed : known_ ? 0.5F + passed * 0.5F : passed * 0.5F;
-  }
-
-  result<duration_histogram> so_far(bool& /*provisional*/) override {
+  result<duration_histogram> finish(const sources& /*source*/) override {
     duration_histogram histogram = made_;
     histogram.bars.clear();
     if (histogram.count > 0)
@@ -142,15 +134,15 @@ class duration_reader final : public long_result<duration_histogram> {
     return 0;
   }
 
-  result<void> look_for_event(std::size_t at) {
-    const trace::chunk_info& chunk = trace_.chunks()[at];
+  result<void> look_for_event(const trace::snapshot& trace, std::size_t at) {
+    const trace::chunk_info& chunk = trace.chunks()[at];
     const bool may_hold =
         chunk.highest_event == 0 || (chunk.lowest_event <= raw(query_.like) && raw(query_.like) <= chunk.highest_event);
     if (!may_hold) return {};
     result<void> read{};
     with_row_of(chunk.type, [&]<class Row>() {
       std::vector<Row> rows;
-      read = trace_.read_into<Row>(at, rows, wanted_columns<Row>());
+      read = trace.read_into<Row>(at, rows, wanted_columns<Row>());
       if (!read) return;
       const auto row = std::find_if(rows.begin(), rows.end(), [&](const Row& each) { return each.id == query_.like; });
       if (row == rows.end()) return;
@@ -163,25 +155,25 @@ class duration_reader final : public long_result<duration_histogram> {
     return read;
   }
 
-  result<void> count(std::size_t at) {
-    const trace::chunk_info& chunk = trace_.chunks()[at];
+  result<void> count(const trace::snapshot& trace, std::size_t at) {
+    const trace::chunk_info& chunk = trace.chunks()[at];
     if (chunk.type != made_.kind || chunk.max_time < made_.range.begin || chunk.min_time >= made_.range.end) return {};
     result<void> read{};
-    with_row_of(chunk.type, [&]<class Row>() { read = count_rows<Row>(at); });
+    with_row_of(chunk.type, [&]<class Row>() { read = count_rows<Row>(trace, at); });
     return read;
   }
 
   template <class Row>
-  result<void> count_rows(std::size_t at) {
+  result<void> count_rows(const trace::snapshot& trace, std::size_t at) {
     if constexpr (has_name<Row>) {
       // Most chunks do not have the name; only its column is read from them.
       if (made_.name != trace::string_id::none) {
-        if (auto got = trace_.read_column<Row>(at, &Row::name, names_); !got) return got;
+        if (auto got = trace.read_column<Row>(at, &Row::name, names_); !got) return got;
         if (std::find(names_.begin(), names_.end(), made_.name) == names_.end()) return {};
       }
     }
     std::vector<Row> rows;
-    if (auto got = trace_.read_into<Row>(at, rows, wanted_columns<Row>()); !got) return got;
+    if (auto got = trace.read_into<Row>(at, rows, wanted_columns<Row>()); !got) return got;
     for (const Row& row : rows) {
       if constexpr (has_name<Row>)
         if (made_.name != trace::string_id::none && row.name != made_.name) continue;
@@ -231,9 +223,7 @@ class duration_reader final : public long_result<duration_histogram> {
   }
 
   const durations_query query_;
-  const trace::snapshot& trace_;
   bool known_ = false;  ///< The events to count are known; otherwise the given event has not been found yet.
-  std::size_t next_ = 0;
   duration_histogram made_;
   std::vector<duration_bar> bars_;   ///< By position in `bar_scale`.
   std::vector<std::uint64_t> fine_;  ///< The number of events at each position in `percentile_scale`.
@@ -243,13 +233,8 @@ class duration_reader final : public long_result<duration_histogram> {
 
 }  // namespace
 
-std::unique_ptr<long_result<duration_histogram>> start_long(const durations_query& query,
-                                                            const trace::snapshot& trace) {
-  return std::make_unique<duration_reader>(query, trace);
-}
-
-result<duration_histogram> result_to(const durations_query& query, const sources& source) {
-  return start_long(query, source.trace)->finish(source.cancelled, source.provisional);
+operator_of<durations_query> make_operator(const durations_query& query) {
+  return std::make_unique<duration_reader>(query);
 }
 
 }  // namespace sluice::query

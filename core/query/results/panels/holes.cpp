@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/query/results/long_queries.hpp"
+#include "core/query/results/query_operator.hpp"
 
 namespace sluice::query {
 namespace {
@@ -31,51 +31,34 @@ result<hole_sample> sample_at(time_ns time, const holes_query& query, const sour
   return sample;
 }
 
-/// Takes one sample per step, from a file with sections.
-class hole_finder final : public long_result<hole_curve> {
+/// Takes one sample per part.
+class hole_finder final : public query_operator<hole_curve> {
  public:
-  hole_finder(const holes_query& query, const sources& source) : query_(query), from_(source), made_{query.range, {}} {}
+  explicit hole_finder(const holes_query& query) : query_(query), made_{query.range, {}} {}
 
-  result<bool> work(deadline_type deadline, const std::atomic<bool>& cancelled) override {
-    summary::section_cache& cache = *from_.stored->sections;
-    while (made_.samples.size() < get_samples(query_)) {
-      if (cancelled) return fail(error_code::cancelled, "the query was cancelled");
-      const time_ns time = get_time(query_, made_.samples.size());
-      const std::size_t section = cache.store().section_at(bounded(time));
-      const auto index = cache.get(section, section, get_scope(query_), [&cancelled] { return !cancelled; });
-      if (!index) return tl::unexpected(index.error());
-      const auto sample = sample_at(time, query_, with_index(from_, **index, from_.provisional));
-      if (!sample) return tl::unexpected(sample.error());
-      made_.samples.push_back(*sample);
-      if (std::chrono::steady_clock::now() >= deadline) break;
+  result<reading_plan> plan(const sources& /*source*/) override {
+    reading_plan moments;
+    for (std::size_t i = 0; i < get_samples(query_); ++i) {
+      const time_ns time = bounded(get_time(query_, i));
+      moments.ranges.push_back({time, time});
     }
-    return made_.samples.size() >= get_samples(query_);
+    return moments;
   }
-  [[nodiscard]] float progress() const override {
-    return static_cast<float>(made_.samples.size()) / static_cast<float>(get_samples(query_));
+  result<void> add(const sources& source, time_range /*part*/) override {
+    auto sample = sample_at(get_time(query_, made_.samples.size()), query_, source);
+    if (!sample) return tl::unexpected(sample.error());
+    made_.samples.push_back(*sample);
+    return {};
   }
-  result<hole_curve> so_far(bool& /*provisional*/) override { return made_; }
+  result<hole_curve> finish(const sources& /*source*/) override { return made_; }
 
  private:
   const holes_query query_;
-  const sources from_;
   hole_curve made_;
 };
 
 }  // namespace
 
-unique_result start_long(const holes_query& query, const sources& source) {
-  return has_sections(source) ? std::make_unique<hole_finder>(query, source) : nullptr;
-}
-
-result<hole_curve> result_to(const holes_query& query, const sources& source) {
-  hole_curve curve{query.range, {}};
-  while (curve.samples.size() < get_samples(query)) {
-    const auto sample = sample_at(get_time(query, curve.samples.size()), query, source);
-    if (!sample) return tl::unexpected(sample.error());
-    curve.samples.push_back(*sample);
-  }
-  return curve;
-}
+operator_of<holes_query> make_operator(const holes_query& query) { return std::make_unique<hole_finder>(query); }
 
 }  // namespace sluice::query

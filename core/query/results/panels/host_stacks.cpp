@@ -37,9 +37,9 @@ bool has_host_samples(const trace::snapshot& trace) {
   return found;
 }
 
-class host_stacks_of_parts final : public query_operator<host_stacks> {
+class host_stacks_of_parts final : public range_operator<host_stacks> {
  public:
-  explicit host_stacks_of_parts(const host_stacks_query& query) : query_(query) {}
+  explicit host_stacks_of_parts(const host_stacks_query& query) : range_operator(query.filter.range), query_(query) {}
 
   result<void> add(const sources& source, time_range part) override {
     if (!use_) {

@@ -85,9 +85,9 @@ class host_of_gaps {
   std::map<trace::device_id, time_ns> shortest_;  ///< Shorter gaps cannot be listed.
 };
 
-class gaps_of_parts final : public query_operator<idle_gap_list> {
+class gaps_of_parts final : public range_operator<idle_gap_list> {
  public:
-  explicit gaps_of_parts(time_range range) : scope_{nullptr, bounded(range)} {}
+  explicit gaps_of_parts(time_range range) : range_operator(range), scope_{nullptr, range_} {}
 
   result<void> add(const sources& source, time_range part) override {
     scope_.trace = &source.trace;

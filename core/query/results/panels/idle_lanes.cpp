@@ -9,7 +9,6 @@
 #include <tuple>
 #include <utility>
 
-#include "core/query/results/long_queries.hpp"
 #include "core/query/results/panels/gap_reader.hpp"
 #include "core/query/results/query_operator.hpp"
 
@@ -31,49 +30,6 @@ class word_list {
   using key_type = std::tuple<metrics::host_reason, std::string, std::string, bool, int>;
   std::map<key_type, std::uint32_t> known_;
   std::vector<gap_words> all_;
-};
-
-class lanes_of_parts final : public query_operator<idle_lanes> {
- public:
-  explicit lanes_of_parts(const idle_lanes_query& query)
-      : query_{bounded(query.range), std::clamp<std::uint32_t>(query.width, 1, widest_view)},
-        scope_{nullptr, all_time} {}
-
-  result<void> add(const sources& source, time_range part) override {
-    scope_.trace = &source.trace;
-    if (!gaps_) gaps_.emplace(scope_).keep_parts();
-    gaps_->add(source.index, part);
-    gaps_->for_each_part([&](const metrics::idle_part& each) {
-      lanes_.try_emplace(each.device, query_.range, query_.width).first->second.add(each, gaps_->samples());
-    });
-    if (source.cancelled) return fail(error_code::cancelled, "the query was cancelled");
-    return {};
-  }
-
-  result<idle_lanes> finish(const sources& source) override {
-    idle_lanes found;
-    found.range = query_.range;
-    const metrics::naming names{source.frames, source.lookup, &source.provisional};
-    gap_reader reader(source.trace.tables(), names);
-    word_list words;
-    for (const auto& [device, merger] : lanes_) {
-      idle_lane lane{device, {}};
-      for (const metrics::idle_span& each : merger.get_spans()) {
-        const metrics::idle_part& part = each.longest;
-        lane.gaps.push_back({each.span, each.cause, each.parts, each.idle, part.gap, part.span.length(), part.call,
-                             words.add(reader.describe(each.host, part.stack, part.stack_is_next))});
-      }
-      if (!lane.gaps.empty()) found.lanes.push_back(std::move(lane));
-    }
-    found.words = words.take();
-    return found;
-  }
-
- private:
-  const idle_lanes_query query_;
-  metrics::metrics_scope scope_;
-  std::optional<metrics::idle_gaps_builder> gaps_;
-  std::map<trace::device_id, metrics::idle_span_merger> lanes_;
 };
 
 /// Adds the devices that ran something in the range to `found`. O(slices in the range).
@@ -162,18 +118,65 @@ class section_searcher {
   std::set<trace::device_id> devices_;
 };
 
-}  // namespace
+class lanes_of_parts final : public query_operator<idle_lanes> {
+ public:
+  explicit lanes_of_parts(const idle_lanes_query& query)
+      : query_{bounded(query.range), std::clamp<std::uint32_t>(query.width, 1, widest_view)},
+        scope_{nullptr, all_time} {}
 
-time_range find_lane_range(const idle_lanes_query& query, const sources& source) {
-  return section_searcher(source).widen(bounded(query.range));
-}
+  result<reading_plan> plan(const sources& source) override {
+    if (!has_sections(source))
+      return reading_plan{{widen_to_work(query_.range, index::recorded_range(source.trace), source.index)}};
+    const summary::section_reader& store = source.stored->sections->store();
+    const std::size_t last = store.section_at(std::max(query_.range.begin, query_.range.end - 1));
+    too_long_ = last - store.section_at(query_.range.begin) >= idle_lanes::max_sections;
+    if (too_long_) return reading_plan{};
+    return reading_plan{{section_searcher(source).widen(query_.range)}};
+  }
+
+  result<void> add(const sources& source, time_range part) override {
+    scope_.trace = &source.trace;
+    if (!gaps_) gaps_.emplace(scope_).keep_parts();
+    gaps_->add(source.index, part);
+    gaps_->for_each_part([&](const metrics::idle_part& each) {
+      lanes_.try_emplace(each.device, query_.range, query_.width).first->second.add(each, gaps_->samples());
+    });
+    if (source.cancelled) return fail(error_code::cancelled, "the query was cancelled");
+    return {};
+  }
+
+  result<idle_lanes> finish(const sources& source) override {
+    idle_lanes found;
+    found.range = query_.range;
+    found.too_long = too_long_;
+    const metrics::naming names{source.frames, source.lookup, &source.provisional};
+    gap_reader reader(source.trace.tables(), names);
+    word_list words;
+    for (const auto& [device, merger] : lanes_) {
+      idle_lane lane{device, {}};
+      for (const metrics::idle_span& each : merger.get_spans()) {
+        const metrics::idle_part& part = each.longest;
+        lane.gaps.push_back({each.span, each.cause, each.parts, each.idle, part.gap, part.span.length(), part.call,
+                             words.add(reader.describe(each.host, part.stack, part.stack_is_next))});
+      }
+      if (!lane.gaps.empty()) found.lanes.push_back(std::move(lane));
+    }
+    found.words = words.take();
+    return found;
+  }
+
+ private:
+  const idle_lanes_query query_;
+  bool too_long_ = false;
+  metrics::metrics_scope scope_;
+  std::optional<metrics::idle_gaps_builder> gaps_;
+  std::map<trace::device_id, metrics::idle_span_merger> lanes_;
+};
+
+}  // namespace
 
 operator_of<idle_lanes_query> make_operator(const idle_lanes_query& query) {
   return std::make_unique<lanes_of_parts>(query);
-}
-
-result<idle_lanes> result_to(const idle_lanes_query& query, const sources& source) {
-  return operate(query, widen_to_work(bounded(query.range), index::recorded_range(source.trace), source.index), source);
 }
 
 }  // namespace sluice::query

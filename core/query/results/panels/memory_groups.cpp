@@ -16,11 +16,11 @@ using index::block_record;
 
 /// Adds up blocks in order of time. For each part of the range, keeps the changes between the highest total of the
 /// previous part and that of this part. Memory thus grows with the changes visible at this width, not with the blocks.
-class memory_sweep final : public query_operator<memory_groups> {
+class memory_sweep final : public range_operator<memory_groups> {
  public:
   explicit memory_sweep(const memory_groups_query& query)
-      : query_(query),
-        range_(bounded(query.range)),
+      : range_operator(query.range),
+        query_(query),
         parts_(std::clamp<std::uint32_t>(query.width, 1, widest_view)),
         moments_(parts_, range_.begin),
         totals_(parts_),
@@ -249,7 +249,6 @@ class memory_sweep final : public query_operator<memory_groups> {
   }
 
   const memory_groups_query query_;
-  const time_range range_;
   const std::size_t parts_;
   std::unordered_map<std::uint64_t, std::uint32_t> places_;
   std::vector<std::uint64_t> keys_;

@@ -5,10 +5,11 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <memory>
+#include <optional>
 #include <unordered_map>
 
 #include "core/index/labels.hpp"
-#include "core/query/results/long_queries.hpp"
 #include "core/query/results/query_operator.hpp"
 #include "core/trace/model/names.hpp"
 
@@ -192,35 +193,38 @@ step_statistics steps_after(const step_statistics* before, const step_statistics
   return statistics;
 }
 
-/// Measures one step after another.
-class step_measurer final : public long_result<step_statistics> {
+/// Measures one step after another. Each step is a range of its own.
+class step_measurer final : public query_operator<step_statistics> {
  public:
-  step_measurer(const step_statistics_query& query, const sources& origin, step_measure measure,
-                const step_statistics* before = nullptr)
-      : from_(origin), measure_(std::move(measure)), made_(steps_after(before, query, origin)), columns_(made_) {}
+  step_measurer(const step_statistics_query& query, std::shared_ptr<const step_statistics> before)
+      : query_(query), before_(std::move(before)) {}
 
-  result<bool> work(std::chrono::steady_clock::time_point deadline, const std::atomic<bool>& cancelled) override {
-    while (made_.measured < made_.steps.size()) {
-      if (cancelled) return fail(error_code::cancelled, "the query was cancelled");
-      const time_range span = made_.steps[made_.measured].span;
-      const auto measured = measure_({span});
-      if (!measured) return tl::unexpected(measured.error());
-      columns_.begin_step(made_.measured);
-      metrics_of_step(columns_, from_.trace.tables()).put(*measured, span.length());
-      columns_.end_step();
-      ++made_.measured;
-      if (std::chrono::steady_clock::now() >= deadline) break;
-    }
-    return made_.measured >= made_.steps.size();
+  result<reading_plan> plan(const sources& source) override {
+    grows_ = source.stored == nullptr;
+    made_ = steps_after(before_.get(), query_, source);
+    columns_.emplace(made_);
+    reading_plan plan;
+    for (std::size_t i = made_.measured; i < made_.steps.size(); ++i)
+      plan.ranges.push_back(bounded(made_.steps[i].span));
+    return plan;
   }
 
-  [[nodiscard]] float progress() const override {
-    return made_.steps.empty() ? 1 : static_cast<float>(made_.measured) / static_cast<float>(made_.steps.size());
+  result<void> add(const sources& source, time_range part) override {
+    const time_range span = made_.steps[made_.measured].span;
+    if (!measurer_) measurer_.emplace(span);
+    measurer_->add(source.index, part);
+    if (part.end < bounded(span).end) return {};
+    columns_->begin_step(made_.measured);
+    metrics_of_step(*columns_, source.trace.tables()).put(measurer_->metrics(source.trace.tables()), span.length());
+    columns_->end_step();
+    ++made_.measured;
+    measurer_.reset();
+    return {};
   }
 
-  result<step_statistics> so_far(bool& /*provisional*/) override {
+  result<step_statistics> finish(const sources& source) override {
     step_statistics statistics = made_;
-    statistics.settled = std::min<std::uint64_t>(statistics.measured, settled_steps());
+    statistics.settled = std::min<std::uint64_t>(statistics.measured, grows_ ? settled_steps(source) : 0);
     for (step_metric& each : statistics.metrics) each.outliers = find_outliers(each.values, each.median);
     // Metrics without any positive value are not informative.
     std::erase_if(statistics.metrics, [](const step_metric& each) {
@@ -231,23 +235,24 @@ class step_measurer final : public long_result<step_statistics> {
 
  private:
   /// Returns the number of steps that have ended and of which all recorded rows have arrived.
-  [[nodiscard]] std::uint64_t settled_steps() const {
-    if (from_.stored != nullptr) return 0;
+  [[nodiscard]] std::uint64_t settled_steps(const sources& source) const {
     constexpr time_ns latest_row = 1'000'000'000;  // Rows arrive at most this late, except for device work.
-    time_ns until = index::recorded_range(from_.trace).end - latest_row;
+    time_ns until = index::recorded_range(source.trace).end - latest_row;
     // Device work may arrive later. The watermark is the time up to which it is complete.
-    const auto mark = from_.index.watermarks().find(made_.process);
-    if (mark != from_.index.watermarks().end()) until = std::min(until, mark->second);
+    const auto mark = source.index.watermarks().find(made_.process);
+    if (mark != source.index.watermarks().end()) until = std::min(until, mark->second);
     return static_cast<std::uint64_t>(
         std::partition_point(made_.steps.begin(), made_.steps.end(),
                              [until](const index::step& each) { return each.span.end <= until; }) -
         made_.steps.begin());
   }
 
-  const sources from_;
-  const step_measure measure_;
+  const step_statistics_query query_;
+  const std::shared_ptr<const step_statistics> before_;
+  bool grows_ = false;
   step_statistics made_;
-  metric_columns columns_;
+  std::optional<metric_columns> columns_;            ///< Refers to `made_`.
+  std::optional<metrics::range_measurer> measurer_;  ///< Measures the current step.
 };
 
 }  // namespace
@@ -270,18 +275,9 @@ std::vector<std::uint32_t> find_outliers(const std::vector<double>& values, doub
   return found;
 }
 
-unique_result start_steps(const step_statistics_query& query, const sources& source, step_measure measure) {
-  return std::make_unique<step_measurer>(query, source, std::move(measure));
-}
-
-result<step_statistics> result_to(const step_statistics_query& query, const sources& source) {
-  return result_after(nullptr, query, source);
-}
-
-result<step_statistics> result_after(const step_statistics* before, const step_statistics_query& query,
-                                     const sources& source) {
-  const auto measure = [&source](const statistics_query& step) { return result_to(step, source); };
-  return step_measurer(query, source, measure, before).finish(source.cancelled, source.provisional);
+operator_of<step_statistics_query> make_operator(const step_statistics_query& query,
+                                                 std::shared_ptr<const step_statistics> before) {
+  return std::make_unique<step_measurer>(query, std::move(before));
 }
 
 }  // namespace sluice::query

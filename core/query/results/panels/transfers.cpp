@@ -8,9 +8,9 @@
 namespace sluice::query {
 namespace {
 
-class transfers_of_parts final : public query_operator<metrics::copy_table> {
+class transfers_of_parts final : public range_operator<metrics::copy_table> {
  public:
-  explicit transfers_of_parts(time_range range) : scope_{nullptr, bounded(range)} {}
+  explicit transfers_of_parts(time_range range) : range_operator(range), scope_{nullptr, range_} {}
 
   result<void> add(const sources& source, time_range part) override {
     if (!lines_) {

@@ -44,8 +44,8 @@ class withdrawn_query : public ::testing::Test {
     const sources source{nothing_,      *trace_, withdrawn_,  frames_, symbols::frame_cache::lookup::later,
                          stored_.get(), nullptr, provisional_};
     const auto asked = erase_type(std::make_shared<const Query>(query));
-    if (const auto result = start_long_result(*asked, source)) {
-      const auto done = result->work(std::chrono::steady_clock::time_point::max(), withdrawn_);
+    if (const auto result = asked->start(source)) {
+      const auto done = result->work(std::chrono::steady_clock::time_point::max());
       ASSERT_FALSE(done);
       EXPECT_EQ(done.error().code, error_code::cancelled);
       EXPECT_EQ(result->progress(), 0);

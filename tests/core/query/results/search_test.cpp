@@ -4,8 +4,9 @@
 #include <random>
 #include <thread>
 
+#include "core/index/growing_index.hpp"
+#include "core/query/engine/asked_query.hpp"
 #include "core/query/engine/engine.hpp"
-#include "core/query/results/long_queries.hpp"
 #include "core/trace/file/visit.hpp"
 #include "tests/core/recordings/recording.hpp"
 
@@ -58,34 +59,48 @@ TEST(search, finds_nothing_for_nothing) {
   EXPECT_EQ(search(recorded, "absent").total, 0U);
 }
 
+/// A search for "gemm" that can be stopped after each chunk.
+struct stepwise_search {
+  explicit stepwise_search(const recording& in) : trace(in.open()->latest()) {}
+
+  [[nodiscard]] result<bool> step() { return run->work({}); }
+  [[nodiscard]] search_results so_far() { return *from_any<search_results>(run->any_so_far(provisional)).value(); }
+
+  const std::shared_ptr<const trace::snapshot> trace;
+  std::atomic<bool> withdrawn{false};
+  const index::growing_index nothing;
+  symbols::frame_cache frames;
+  bool provisional = false;
+  const unique_result run = erase_type(std::make_shared<const search_query>(search_query{"gemm"}))
+                                ->start({nothing, *trace, withdrawn, frames, symbols::frame_cache::lookup::at_once,
+                                         nullptr, nullptr, provisional});
+};
+
 TEST(search, says_what_it_has_found_so_far_after_every_chunk) {
   recording recorded(64);
   recorded.standard_tables();
   std::mt19937_64 random(3);
   for (int i = 0; i < 5000; ++i) recorded.add_kernel(i * 100, i * 100 + 50, random() % 3 == 0 ? "gemm" : "softmax");
   recorded.close();
-  const auto now = recorded.open()->latest();
-  const std::atomic<bool> never{false};
-  const auto looking = start_long(search_query{"gemm"}, *now);
-  bool provisional = false;
-  EXPECT_EQ(looking->so_far(provisional)->total, 0U);
+  stepwise_search looking(recorded);
+  EXPECT_EQ(looking.so_far().total, 0U);
   std::uint64_t before = 0;
   float progress = 0;
   int parts = 0;
   for (bool done = false; !done; ++parts) {
-    done = looking->work({}, never).value();
-    const search_results found = looking->so_far(provisional).value();
+    done = looking.step().value();
+    const search_results found = looking.so_far();
     ASSERT_GE(found.total, before);
     ASSERT_LE(found.total, before + 64) << "a chunk at a time";
-    ASSERT_GE(looking->progress(), progress);
-    ASSERT_EQ(looking->progress() == 1, done);
+    ASSERT_GE(looking.run->progress(), progress);
+    ASSERT_EQ(looking.run->progress() == 1, done);
     ASSERT_EQ(found.events.size(), found.total);
     if (found.total > 0) {
       ASSERT_EQ(found.names.size(), 1U);
       ASSERT_EQ(found.names[0].count, found.total);
     }
     before = found.total;
-    progress = looking->progress();
+    progress = looking.run->progress();
   }
   EXPECT_GT(parts, 50);
   EXPECT_EQ(before, search(recorded, "gemm").total);
@@ -96,12 +111,10 @@ TEST(search, ends_where_it_is_when_withdrawn) {
   recorded.standard_tables();
   for (int i = 0; i < 500; ++i) recorded.add_kernel(i * 100, i * 100 + 50, "gemm");
   recorded.close();
-  const auto now = recorded.open()->latest();
-  std::atomic<bool> withdrawn{false};
-  const auto looking = start_long(search_query{"gemm"}, *now);
-  ASSERT_FALSE(looking->work({}, withdrawn).value());
-  withdrawn = true;
-  EXPECT_EQ(looking->work({}, withdrawn).error().code, error_code::cancelled);
+  stepwise_search looking(recorded);
+  ASSERT_FALSE(looking.step().value());
+  looking.withdrawn = true;
+  EXPECT_EQ(looking.step().error().code, error_code::cancelled);
 }
 
 TEST(search, of_a_view_is_for_what_was_typed_last) {

@@ -1,4 +1,4 @@
-#include "core/query/results/result_functions.hpp"
+#include "core/query/results/query_operator.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,3 @@
-#include "core/query/results/long_queries.hpp"
 
 #include <gtest/gtest.h>
 
@@ -7,6 +6,7 @@
 #include <cmath>
 #include <thread>
 
+#include "core/query/types/step_statistics.hpp"
 #include "core/trace/model/names.hpp"
 #include "tests/core/query/results/in_both_ways.hpp"
 #include "tests/core/recordings/copied_rows.hpp"
