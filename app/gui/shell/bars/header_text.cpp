@@ -88,7 +88,9 @@ std::string describe_request(const metrics::out_of_memory_report& report) {
   const std::string place = metrics::to_text(report.where);
   std::string text = (place.empty() ? "The failed call" : place) + " asked for " + format_bytes(memory.asked);
   if (memory.device_free_known && memory.device_bytes > 0)
-    text += ", " + format_bytes(memory.device_free) + " of " + format_bytes(memory.device_bytes) + " were free";
+    text += memory.device_free == 0
+                ? ", none of " + format_bytes(memory.device_bytes) + " was free"
+                : ", " + format_bytes(memory.device_free) + " of " + format_bytes(memory.device_bytes) + " were free";
   return text;
 }
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <map>
 
 #include "app/gui/views/parts/widgets.hpp"
 #include "app/gui/window/format.hpp"
@@ -32,38 +31,53 @@ std::string name_bytes(index::category category, std::uint64_t bytes) {
   return format::capital(std::string(index::category_name(category))) + "  " + format_bytes(bytes);
 }
 
+/// Adds a name for each run of blocks of one category in the pile at `time`, for as long as none of them moves.
+void name_pile(const block_shapes& shapes, time_ns time, std::vector<block_label>& into) {
+  std::vector<const shape_piece*> pile;
+  for (const shape_piece& each : shapes.pieces)
+    if (each.begin <= time && time < each.end) pile.push_back(&each);
+  std::sort(pile.begin(), pile.end(), [](const auto* a, const auto* b) { return a->offset < b->offset; });
+  const std::size_t first = into.size();
+  for (const shape_piece* each : pile) {
+    const shaped_block& block = shapes.blocks[each->block];
+    const auto category = static_cast<index::category>(block.group);
+    const bool joins = into.size() > first && into.back().category == category && into.back().high == each->offset;
+    if (!joins) into.push_back({{each->begin, each->end}, each->offset, each->offset, category, {}});
+    block_label& run = into.back();
+    run.high += block.bytes;
+    run.span = {std::max(run.span.begin, each->begin), std::min(run.span.end, each->end)};
+  }
+}
+
 }  // namespace
 
 std::vector<block_label> name_blocks(const block_shapes& shapes, std::uint64_t least_bytes, time_ns least_time) {
-  std::vector<const shape_piece*> still;
-  std::map<std::uint32_t, const shape_piece*> longest;
-  for (const shape_piece& each : shapes.pieces) {
-    if (each.begin <= shapes.range.begin && each.end >= shapes.range.end) {
-      still.push_back(&each);
-    } else if (shapes.blocks[each.block].bytes >= least_bytes && each.end - each.begin >= least_time) {
-      const shape_piece*& known = longest[each.block];
-      if (known == nullptr || each.end - each.begin > known->end - known->begin) known = &each;
-    }
+  constexpr time_ns places = 48;
+  std::vector<block_label> found;
+  for (time_ns place = 0; place < places; ++place) {
+    const time_ns time =
+        shapes.range.begin + static_cast<time_ns>(static_cast<double>(shapes.range.length()) *
+                                                  ((static_cast<double>(place) + 0.5) / static_cast<double>(places)));
+    name_pile(shapes, time, found);
   }
+  std::erase_if(found, [&](const block_label& each) {
+    return each.high - each.low < least_bytes || each.span.length() < least_time;
+  });
+  // The largest names first; others of the same category must not be beside them.
+  const auto area = [](const block_label& each) {
+    return static_cast<double>(each.high - each.low) * static_cast<double>(each.span.length());
+  };
+  std::stable_sort(found.begin(), found.end(), [&](const auto& a, const auto& b) { return area(a) > area(b); });
   std::vector<block_label> labels;
-  std::sort(still.begin(), still.end(), [](const auto* a, const auto* b) { return a->offset < b->offset; });
-  for (const shape_piece* each : still) {
-    const shaped_block& block = shapes.blocks[each->block];
-    const auto category = static_cast<index::category>(block.group);
-    if (labels.empty() || labels.back().category != category || labels.back().high != each->offset)
-      labels.push_back({shapes.range, each->offset, each->offset, category, {}});
-    labels.back().high += block.bytes;
+  for (block_label& each : found) {
+    const bool named = std::any_of(labels.begin(), labels.end(), [&](const block_label& other) {
+      return other.span.begin < each.span.end && each.span.begin < other.span.end && other.low < each.high &&
+             each.low < other.high;
+    });
+    if (named) continue;
+    each.text = name_bytes(each.category, each.high - each.low);
+    labels.push_back(std::move(each));
   }
-  for (const auto& [number, piece] : longest) {
-    const shaped_block& block = shapes.blocks[number];
-    labels.push_back({{piece->begin, piece->end},
-                      piece->offset,
-                      piece->offset + block.bytes,
-                      static_cast<index::category>(block.group),
-                      {}});
-  }
-  std::erase_if(labels, [&](const block_label& each) { return each.high - each.low < least_bytes; });
-  for (block_label& each : labels) each.text = name_bytes(each.category, each.high - each.low);
   return labels;
 }
 

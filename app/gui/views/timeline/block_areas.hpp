@@ -19,9 +19,9 @@ struct block_label {
   friend bool operator==(const block_label&, const block_label&) = default;
 };
 
-/// Names the blocks of `shapes`: those that stay where they are throughout, together with their neighbors of the same
-/// category, and each other block of at least `least_bytes` at the place where it stays longest, if that is at least
-/// `least_time`. A block's `group` is its category.
+/// Names the blocks of `shapes`: neighbors of the same category together, for as long as none of them moves. Leaves out
+/// what has less than `least_bytes`, or does not stay for `least_time`; where two names would overlap, the larger area
+/// is named. A block's `group` is its category. O(pieces).
 [[nodiscard]] std::vector<block_label> name_blocks(const block_shapes& shapes, std::uint64_t least_bytes,
                                                    time_ns least_time);
 

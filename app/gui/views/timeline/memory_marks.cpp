@@ -170,8 +170,10 @@ void draw_failure(const view_context& with, const memory_failure& failed, double
     float text_left = left - with.px(8) - width;
     if (text_left < chart.min.x + with.px(4)) text_left = x + with.px(8);
     if (text_left + width > chart.max.x) text_left = chart.min.x + with.px(4);
-    const float middle = std::clamp((low + high - line) * 0.5F, chart.min.y, chart.max.y - line);
-    add_label(with, list, {std::floor(text_left), std::floor(middle)}, red, failed.label);
+    // Beside the box or, if that is too low, below the limit, whose line would cross the text.
+    const float y = low - high >= line * 2 ? (low + high - line) * 0.5F : low + with.px(3);
+    add_label(with, list, {std::floor(text_left), std::floor(std::clamp(y, chart.min.y, chart.max.y - line))}, red,
+              failed.label);
   }
   list.PopClipRect();
   ImGui::PopFont();

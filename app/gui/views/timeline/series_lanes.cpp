@@ -287,7 +287,7 @@ std::vector<series_lane> list_lanes(const query::series& curves, query::track_ki
   whole.height = by_category ? 140 : usual_height(kind);
   if (kind != query::track_kind::memory) return lanes;
   series_lane device;
-  device.height = 56;
+  device.height = 44;
   // Insert the total first: it is the highest, so the others must be in front of it.
   for (const query::band_role role : {query::band_role::total, query::band_role::untracked, query::band_role::recorder})
     for (std::size_t i = 0; i < curves.bands.size(); ++i)

@@ -225,11 +225,18 @@ class series_row final : public track_row {
     return total;
   }
 
-  /// True for a lane without copies, and for one of samples if there are none.
+  /// True for a lane without copies, and for a lane of samples before the first sample.
   [[nodiscard]] bool is_empty(const series_lane& lane) const {
-    const bool samples = !lane.levels.empty() && lane.levels.front().mark == band_mark::dots;
-    return content_.no_copies.contains(lane.direction) ||
-           (samples && !content_.sampled && is_sampled(shown_->bands[lane.levels.front().bands.front()]));
+    if (content_.no_copies.contains(lane.direction)) return true;
+    const auto is_unknown = [this](std::size_t each) {
+      const auto& bins = shown_->bands[each].bins;
+      return is_sampled(shown_->bands[each]) &&
+             std::none_of(bins.begin(), bins.end(), [](const query::bin& bin) { return bin.maximum > 0; });
+    };
+    if (lane.levels.empty()) return false;
+    return std::all_of(lane.levels.begin(), lane.levels.end(), [&](const band_stack& level) {
+      return level.mark == band_mark::dots && std::all_of(level.bands.begin(), level.bands.end(), is_unknown);
+    });
   }
 
   static float text_width(std::string_view text) {
