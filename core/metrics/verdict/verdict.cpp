@@ -262,10 +262,9 @@ class verdict_maker {
     std::vector<std::string> parts;
     if (!out_.devices.empty()) {
       // The GPU can have worked for a moment of a long step.
-      const std::string start = out_.step > out_.time
-                                    ? fmt::format(" in the {} between its first and last work", format_time(out_.time))
-                                : out_.after_start_up ? " after start-up"
-                                                      : "";
+      const std::string_view start = out_.step > out_.time ? " between its first and last work"
+                                     : out_.after_start_up ? " after start-up"
+                                                           : "";
       const std::string busy = share_of_devices([](const auto& each) { return each.busy; });
       if (any_kernel_)
         number(busy, fmt::format("{} busy{}", gpus(), start), fmt::format("{} {} busy{}", gpus(), busy, start), parts);
