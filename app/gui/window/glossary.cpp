@@ -19,8 +19,8 @@ constexpr auto terms = std::to_array<term>({
      "A result of the forward pass that is kept for the backward pass. Activations grow with the batch size; "
      "checkpointing or a smaller batch reduces them."},
     {"active time",
-     "The time from the first to the last GPU work or allocation; the time after start-up is without what lies "
-     "before the first and after the last GPU work, and without long one-time pauses, such as startup or compilation."},
+     "The time from the first to the last GPU work or allocation; the time after start-up, to which shares "
+     "of time refer unless stated otherwise, is without long one-time pauses, such as startup or compilation."},
     {"array memory",
      "Device memory of a CUDA array, which textures and surfaces read. The driver chooses its layout, so its size is "
      "an estimate."},

@@ -29,8 +29,7 @@ struct time_sums {
   double only_copies = 0;
   double only_collectives = 0;
   std::array<double, gap_cause_count> causes{};
-  /// Before the first and after the last work of a device, while another device works.
-  double outside = 0;
+  double outside = 0;  ///< Before the first and after the last work of a device.
   double idle = 0;
 };
 
@@ -91,6 +90,9 @@ class verdict_maker {
       if (idle != nullptr) add_causes(*idle);
     }
     if (out_.devices.empty()) return;
+    // The time before the first work counts, too, if the program already allocates.
+    if (sums_.outside >= notable_start * working * static_cast<double>(out_.devices.size()))
+      out_.after_start_up = false;
     find_idle_cause();
     find_bound();
   }
@@ -99,8 +101,7 @@ class verdict_maker {
   void add_causes(const device_idle& idle) {
     const std::array<double, gap_cause_count> times = sum_recurring(idle, of_.waste);
     for (std::size_t i = 0; i < gap_cause_count; ++i) sums_.causes[i] += times[i];
-    sums_.outside +=
-        std::max(static_cast<double>(of_.whole.active.length() - idle.span.length()) - time_outside_work(of_), 0.0);
+    sums_.outside += static_cast<double>(std::max<time_ns>(of_.whole.active.length() - idle.span.length(), 0));
   }
 
   void find_idle_cause() {
@@ -257,10 +258,9 @@ class verdict_maker {
     std::vector<std::string> parts;
     if (!out_.devices.empty()) {
       // The GPU can have worked for a moment of a long step.
-      const std::string start = out_.step > out_.time
-                                    ? fmt::format(" in the {} between its first and last work", format_time(out_.time))
-                                : out_.after_start_up ? " after start-up"
-                                                      : "";
+      const std::string_view start = out_.step > out_.time ? " between its first and last work"
+                                     : out_.after_start_up ? " after start-up"
+                                                           : "";
       const std::string busy = share_of_devices([](const auto& each) { return each.busy; });
       if (any_kernel_)
         number(busy, fmt::format("{} busy{}", gpus(), start), fmt::format("{} {} busy{}", gpus(), busy, start), parts);
@@ -300,13 +300,32 @@ class verdict_maker {
     return format_share(std::min(1.0, all > 0 ? sum / all : 0));
   }
 
+  /// Returns how the devices spend the time between their first and last work, if most of the time lies outside of it,
+  /// where the program only starts or ends.
+  [[nodiscard]] std::string describe_worked_time() const {
+    const bool one = out_.devices.size() == 1;
+    const double count = static_cast<double>(out_.devices.size());
+    const double worked = static_cast<double>(out_.time) * count - sums_.outside;
+    const auto share = [&](double part) { return format_share(std::min(1.0, worked > 0 ? part / worked : 0)); };
+    std::string text =
+        fmt::format("Between {} first and last work ({} of {}), {} {} {} busy", one ? "its" : "their",
+                    format_time(static_cast<time_ns>(std::max(worked, 0.0) / count)), format_time(out_.time),
+                    one ? "the GPU" : "the GPUs", one ? "is" : "are", share(sums_.busy));
+    if (sums_.only_copies >= run_verdict::worth_naming * worked)
+      text += fmt::format(" and {} only copying", share(sums_.only_copies));
+    const auto most = std::max_element(sums_.causes.begin(), sums_.causes.end());
+    if (*most >= notable_idle * worked)
+      text += fmt::format("; idle time: mostly {}", get_words(static_cast<gap_cause>(most - sums_.causes.begin())));
+    return text + fmt::format("; before and after, {} no work ({} of the time)", one ? "it has" : "they have",
+                              share_words(sums_.outside));
+  }
+
   [[nodiscard]] std::string describe_idle() const {
     const bool one = out_.devices.size() == 1;
     const std::string_view who = one ? "The GPU" : "The GPUs";
     if (!out_.idle_cause)
       return sums_.outside > 0
-                 ? fmt::format("{} {} no work at the start and the end ({} of the time)", who, one ? "has" : "have",
-                               share_words(sums_.outside))
+                 ? describe_worked_time()
                  : fmt::format("{} {} idle {} of the time", who, one ? "is" : "are", share_words(sums_.idle));
     const std::string share = share_words(sums_.causes[static_cast<std::size_t>(*out_.idle_cause)]);
     if (*out_.idle_cause == gap_cause::queued)
@@ -314,14 +333,6 @@ class verdict_maker {
                          share);
     return fmt::format("{} {} for the host: {} ({} of the time)", who, one ? "waits" : "wait",
                        get_words(*out_.idle_cause), share);
-  }
-
-  /// Returns how much time the shares leave out because the GPU had no work yet, or no more; empty if that is little.
-  [[nodiscard]] std::string describe_left_out() const {
-    const double outside = time_outside_work(of_), active = static_cast<double>(of_.whole.active.length());
-    if (outside < notable_start * active) return {};
-    return fmt::format("Left out: {} of {} before the first and after the last work on the {}",
-                       format_time(static_cast<time_ns>(outside)), format_time(static_cast<time_ns>(active)), gpus());
   }
 
   /// Returns what bounds the run; empty if that is unknown.
@@ -390,7 +401,6 @@ class verdict_maker {
     }
     say(numbers());
     say(bound);
-    say(describe_left_out());
     if (out_.slow_rank >= 0 && out_.bound != run_bound::waiting)
       say(fmt::format("Rank {} is slower than the others", out_.slow_rank));
     for (const std::string& each : problems_) say(each);

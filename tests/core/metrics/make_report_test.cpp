@@ -186,7 +186,7 @@ TEST(report, says_how_slow_launches_are_if_a_device_waits_for_each) {
   const finding* hint = find(whole_report, finding_kind::idle_gaps);
   ASSERT_NE(hint, nullptr);
   EXPECT_EQ(hint->text,
-            "The GPU was idle for 792 µs (66 % of the time after start-up): kernel launches too slow. 99 launches at "
+            "The GPU was idle for 792 µs (68 % of the time after start-up): kernel launches too slow. 99 launches at "
             "12.0 µs each against 4.00 µs of GPU work.");
   EXPECT_EQ(hint->saves.time, 99 * 8'000 - 10'000 - 99 * 1'100) << "a CUDA graph";
   EXPECT_EQ(hint->range, (time_range{0, 99 * 12'000 + 4'000}));

@@ -40,19 +40,6 @@ bool is_compiled_program(std::string_view command) {
 
 }  // namespace
 
-double time_outside_work(const report& subject) {
-  const double active = static_cast<double>(subject.whole.active.length());
-  double least = active;
-  for (const device_activity& device : subject.whole.devices) {
-    if (device.kernels == 0) continue;
-    time_ns worked = device.last - device.first;
-    for (const device_idle& each : subject.waste.idle_times)
-      if (each.device == device.device) worked = each.span.length();
-    least = std::min(least, std::max(active - static_cast<double>(worked), 0.0));
-  }
-  return least < active ? least : 0;
-}
-
 double working_time(const report& subject) {
   const double active = static_cast<double>(subject.whole.active.length());
   double least = active;
@@ -64,7 +51,7 @@ double working_time(const report& subject) {
     least = std::min(least, once);
   }
   // If no kernels were recorded, idle gaps are unknown.
-  return std::max((least < active ? active - least : active) - time_outside_work(subject), 1.0);
+  return std::max(least < active ? active - least : active, 1.0);
 }
 
 double finder::peak_share(std::uint64_t bytes, std::uint64_t own, trace::device_id on_device) const {

@@ -17,15 +17,11 @@ namespace sluice::metrics {
 
 inline constexpr double mebi = 1024.0 * 1024.0;  ///< One MiB in bytes.
 
-/// Returns the length of the time after start-up in ns (at least 1): the active time without `time_outside_work` and
-/// without one-time work such as starting, compiling and saving. The three longest idle gaps of each cause and line, on
+/// Returns the length of the time after start-up in ns (at least 1): the active time without one-time
+/// work such as starting, compiling and saving. The three longest idle gaps of each cause and line, on
 /// the device where their sum is smallest, count as one-time work. All shares of time in findings and in the verdict
 /// refer to it.
 [[nodiscard]] double working_time(const report& subject);
-
-/// Returns the part of the active time, in ns, that lies before the first and after the last work of each device that
-/// ran kernels: the program then only starts, or ends. `working_time` is without it. 0 if no kernels were recorded.
-[[nodiscard]] double time_outside_work(const report& subject);
 
 /// The report that is being analyzed, and the findings so far.
 struct finder {
