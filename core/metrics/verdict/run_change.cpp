@@ -7,6 +7,7 @@
 #include <array>
 #include <cmath>
 #include <optional>
+#include <set>
 #include <string_view>
 
 #include "core/base/format.hpp"
@@ -42,6 +43,14 @@ bool is_same_problem(const finding& a, const finding& b) {
                      a.kind == finding_kind::hidden_waits;
   if (waits && a.detail != b.detail) return false;
   return !a.where.known || text_to_match(a.where.line) == text_to_match(b.where.line);
+}
+
+/// The modes in which the processes of a recording were recorded.
+std::set<trace::recording_mode> list_modes(const report& subject) {
+  std::set<trace::recording_mode> modes;
+  for (const process_metric& each : subject.processes)
+    if (each.mode != trace::recording_mode::unknown) modes.insert(each.mode);
+  return modes;
 }
 
 /// The findings of one side that the other does not have, and the pairs of those that both have.
@@ -217,6 +226,8 @@ void add_parts(const report& before, const report& after, run_change& to) {
     to.parts.push_back({{}, "times not recorded", change_trend::open});
   }
   to.parts.push_back(describe_peak(before.verdict.peak, after.verdict.peak));
+  if (list_modes(before) != list_modes(after))
+    return to.parts.push_back({{}, "findings not compared: recorded in different modes", change_trend::open});
   const change_trend findings = to.gone.size() > to.fresh.size()   ? change_trend::better
                                 : to.gone.size() < to.fresh.size() ? change_trend::worse
                                 : to.gone.empty()                  ? change_trend::same
@@ -335,9 +346,12 @@ run_change compare_runs(const report& before, const report& after) {
     output.idle_after = compute_idle(second, output.by_step);
   }
   matched_findings matched = match(before.findings, after.findings);
-  output.gone = std::move(matched.missing);
   output.kept = std::move(matched.kept);
-  output.fresh = match(after.findings, before.findings).missing;
+  // A recording in one mode cannot have all findings of one in another mode.
+  if (list_modes(before) == list_modes(after)) {
+    output.gone = std::move(matched.missing);
+    output.fresh = match(after.findings, before.findings).missing;
+  }
   add_parts(before, after, output);
   add_numbers(before, after, output);
   output.headline = make_headline(before, after, output);

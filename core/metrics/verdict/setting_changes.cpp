@@ -37,13 +37,17 @@ setting_change compare_commands(std::string_view before, std::string_view after)
   setting_change output{"command line", std::string(before), std::string(after), before != after};
   if (before.empty() || after.empty()) output.differs = false;
   if (!output.differs || get_program(before) != get_program(after)) return output;
-  const auto a = split(before), b = split(after);
+  auto a = split(before), b = split(after);
+  // The same interpreter may be found in another folder.
+  for (auto* words : {&a, &b})
+    if (!words->empty()) words->front().remove_prefix(words->front().find_last_of('/') + 1);
   const std::size_t shorter = std::min(a.size(), b.size());
   std::size_t begin = 0;
   while (begin < shorter && a[begin] == b[begin]) ++begin;
   std::size_t same = 0;
   while (same < shorter - begin && a[a.size() - 1 - same] == b[b.size() - 1 - same]) ++same;
   if (begin > 0 && a[begin - 1].starts_with("-")) --begin;
+  if (begin + same == a.size() && begin + same == b.size()) return output;
   output.before = join_words(a, begin, a.size() - same);
   output.after = join_words(b, begin, b.size() - same);
   if (output.before.empty()) output.before = "(without)";

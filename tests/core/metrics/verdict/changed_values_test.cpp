@@ -118,6 +118,7 @@ TEST(setting_changes, shows_only_the_options_that_differ) {
             "command line: --workers 0 -> --workers 4");
   EXPECT_EQ(describe_settings("python3 train.py", "python3 train.py --compile").front(),
             "command line: (without) -> --compile");
+  EXPECT_EQ(describe_settings("python3 a.py -n 1", "/usr/bin/python3 a.py -n 2").front(), "command line: -n 1 -> -n 2");
   EXPECT_EQ(describe_settings("./a --n 1", "./b --n 1").front(), "command line: ./a --n 1 -> ./b --n 1");
 }
 

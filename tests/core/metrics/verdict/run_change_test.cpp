@@ -101,6 +101,15 @@ TEST(run_change, says_that_the_commands_are_different) {
   EXPECT_EQ(compare_runs(before, after).headline, "Different commands: sluice demo overlap and sluice demo leak");
 }
 
+TEST(run_change, does_not_call_findings_new_that_the_other_mode_cannot_have) {
+  report before = make_run(10 * ms, 5 * ms, mib), after = before;
+  before.processes.emplace_back().mode = trace::recording_mode::memory;
+  after.processes.emplace_back().mode = trace::recording_mode::timeline;
+  add(after, finding_kind::idle_gaps, 0.6);
+  EXPECT_TRUE(compare_runs(before, after).fresh.empty());
+  EXPECT_THAT(text_of(before, after), HasSubstr("findings not compared: recorded in different modes"));
+}
+
 TEST(run_change, knows_the_program_of_a_command) {
   EXPECT_EQ(get_program("python3 -u /home/a/train.py 4 --workers 0"), "train.py");
   EXPECT_EQ(get_program("/usr/bin/torchrun --nproc 2 train.py"), "train.py");
