@@ -46,9 +46,9 @@ std::vector<band_level> list_levels(const query::series& memory) {
       stack.bands.push_back(i);
     } else if (!used) {
       reserved.push_back({{i}, true});
-    } else if (used && band.layer != trace::layer::driver) {
+    } else if (band.layer != trace::layer::driver) {
       inner[static_cast<std::size_t>(band.layer)].bands.push_back(i);
-    } else if (used) {
+    } else {
       levels.push_back({{i}});
     }
   }
