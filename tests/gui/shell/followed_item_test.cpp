@@ -84,7 +84,7 @@ TEST(followed_item, has_a_new_version_only_if_other_things_are_lit) {
 TEST(table_of_uses, says_what_when_where_and_from_which_line) {
   const auto uses = make_uses();
   const table_model table = make_table_of_uses(*uses, get_theme(theme_kind::dark));
-  EXPECT_EQ(table.text_of_row(0), "vectorized_add\t120 ns\ttrain.py:48, main\tstream 7");
+  EXPECT_EQ(table.text_of_row(0), "vectorized_add\t0.120 \xC2\xB5s\ttrain.py:48, main\tstream 7");
   EXPECT_EQ(table.cell(1, 0).shown(), "host to device, 4.00 MiB");
   EXPECT_EQ(table.cell(1, 1).number(), 200) << "enqueued, because the time on the device is not known";
   EXPECT_TRUE(describe(*uses).empty());

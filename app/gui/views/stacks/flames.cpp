@@ -80,8 +80,10 @@ std::vector<std::uint32_t> find_stack(const query::stack_view& view, const std::
   };
   for (const bool from_callee : {true, false}) {
     if (!from_callee) std::reverse(frames.begin(), frames.end());
-    take(walk(view, 0, frames));
-    if (!longest.empty()) continue;
+    std::vector<std::uint32_t> path = walk(view, 0, frames);
+    const bool starts_with_frames = !path.empty();
+    take(std::move(path));
+    if (starts_with_frames) continue;
     // The first level may be groups, which are not frames.
     for (std::uint32_t group = 1; group < view.tree.nodes.size(); group = view.tree.nodes[group].end)
       take(walk(view, group, frames));
