@@ -28,7 +28,7 @@ std::string scaled(double value, double step, std::span<const char* const> units
     ++unit;
   }
   const std::string number = unit == 0 ? fmt::format("{:.0f}", value) : three_digits(value);
-  return (value < 0 && is_zero_text(number) ? number.substr(1) : number) + " " + units[unit];
+  return (std::signbit(value) && is_zero_text(number) ? number.substr(1) : number) + " " + units[unit];
 }
 
 }  // namespace

@@ -132,7 +132,7 @@ TEST_P(picture_test, shows_memory_as_an_area_of_its_layers) {
 }
 
 TEST_P(picture_test, draws_the_links_peak_across_the_chart) {
-  create();
+  create(1400, 1400);
   const gl::image picture = draw("timeline");
   EXPECT_GT(fullest_row(picture, axis(), of(colours().limit)), 0.95);
 }

@@ -257,8 +257,8 @@ void queries::put_held(top_metrics& into, const metrics::report& subject) {
   if (!view) return;
   into.stacks = view->recorded;
   into.held_title =
-      fmt::format("{}, {}: {}, by {}", index::short_label(most, trace_->tables()), trace::get_name(judged_->layer),
-                  trace::get_name(judged_->kind), symbols::get_name(subject.grouping));
+      fmt::format("{}, {}, by {}", index::short_label(most, trace_->tables()),
+                  trace::describe_memory(judged_->layer, judged_->kind), symbols::get_name(subject.grouping));
   const std::vector<metrics::stack_node>& nodes = view->tree.nodes;
   for (std::size_t at = 1; at < nodes.size() && into.held.size() < max_held; at = nodes[at].end) {
     const metrics::stack_metrics& stack_metrics = nodes[at].all;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "core/trace/model/names.hpp"
+
 namespace sluice::gui {
 namespace {
 
@@ -143,7 +145,7 @@ const term* find_term(std::string_view name) {
   return found != terms.end() && !before(name, found->name) ? &*found : nullptr;
 }
 
-std::string_view get_term(trace::layer layer) { return get_label(layer); }
+std::string_view get_term(trace::layer layer) { return trace::get_label(layer); }
 
 std::string_view get_term(index::category wanted) { return index::category_name(wanted); }
 

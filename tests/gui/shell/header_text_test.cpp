@@ -12,6 +12,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
+using ::testing::StartsWith;
 
 constexpr std::uint64_t gib = std::uint64_t{1} << 30U;
 constexpr time_ns ms = 1'000'000;
@@ -47,6 +48,7 @@ metrics::report make_report(std::uint64_t used) {
 TEST(header, names_the_saving_of_time_first_if_memory_has_room) {
   const header_text header = make_header(make_report(2 * gib));
   ASSERT_FALSE(header.below.empty());
+  EXPECT_THAT(header.below.front().text, StartsWith("Largest opportunity in time: "));
   EXPECT_THAT(header.below.front().text, HasSubstr("10.0 ms"));
   EXPECT_EQ(header.below.front().said, header_phrase::tone::saving);
 }

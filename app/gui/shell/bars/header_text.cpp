@@ -39,7 +39,8 @@ void add_opportunity(const metrics::report& of, header_text& into) {
   const metrics::finding& finding = of.findings[chosen];
   const std::string title = metrics::get_title(finding);
   const std::string saves = metrics::describe_saving(finding.saves);
-  into.below.push_back({"Largest opportunity: " + title + (saves.empty() ? "" : ", saves " + saves), tone::saving});
+  const std::string_view which = chosen == *verdict.largest ? "Largest opportunity: " : "Largest opportunity in time: ";
+  into.below.push_back({std::string(which) + title + (saves.empty() ? "" : ", saves " + saves), tone::saving});
 }
 
 /// Adds what is not a problem, so that nobody needs to look there.

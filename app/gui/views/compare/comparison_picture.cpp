@@ -6,6 +6,7 @@
 #include "app/gui/views/parts/widgets.hpp"
 #include "app/gui/window/format.hpp"
 #include "core/base/format.hpp"
+#include "imgui_internal.h"
 
 namespace sluice::gui {
 namespace {

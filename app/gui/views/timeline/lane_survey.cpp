@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "app/gui/views/timeline/series_lanes.hpp"
+#include "app/gui/views/lanes/series_lanes.hpp"
 #include "core/base/saturating.hpp"
 #include "core/trace/model/names.hpp"
 

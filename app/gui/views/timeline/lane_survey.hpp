@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "app/gui/views/parts/view.hpp"
-#include "app/gui/views/timeline/track_order.hpp"
+#include "app/gui/views/lanes/track_order.hpp"
 
 namespace sluice::gui {
 

@@ -3,7 +3,7 @@
 #include <optional>
 #include <string>
 
-#include "app/gui/views/timeline/series_lanes.hpp"
+#include "app/gui/views/lanes/series_lanes.hpp"
 #include "app/gui/views/timeline/track_row.hpp"
 
 /// What a lane of memory marks: the highest point in view, and the request that failed because memory ran out.

@@ -5,7 +5,7 @@
 #include <memory>
 
 #include "app/gui/shell/documents.hpp"
-#include "app/gui/views/timeline/track_order.hpp"
+#include "app/gui/views/lanes/track_order.hpp"
 
 namespace sluice::gui {
 

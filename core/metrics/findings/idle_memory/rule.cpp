@@ -85,16 +85,20 @@ class idle_finder {
     return (group.reason == idle_reason::never_used && is_cublas_workspace(group)) || !place.owned;
   }
 
-  /// True if the blocks were not used until an allocation failed or the work ended, but not for long enough to know that
-  /// nothing would have used them: a training that fails in its forward pass leaves activations that its backward pass
-  /// would have used, and the state of its optimizer.
+  /// True if the blocks were not used until an allocation failed or the recording stopped, but not for long enough to
+  /// know that nothing would have used them: a training that fails in its forward pass leaves activations that its
+  /// backward pass would have used, and the state of its optimizer. A program that ended by itself used all it needed.
   [[nodiscard]] bool is_undecided(const idle_group& group) const {
     if (group.reason != idle_reason::held_late) return false;
-    const time_ns work_end = in_.whole.whole.active.end;
-    const auto is_held_at = [&](const failed_allocation& each) { return group.idle.holds(each.time); };
-    const std::vector<failed_allocation>& failures = in_.whole.failures;
+    const report& run = in_.whole;
+    const time_ns work_end = run.whole.active.end;
+    const bool completed =
+        !run.processes.empty() && std::all_of(run.processes.begin(), run.processes.end(),
+                                              [](const process_metric& each) { return each.exit_status == 0; });
+    const bool held_at_failure = std::any_of(run.failures.begin(), run.failures.end(),
+                                             [&](const auto& each) { return group.idle.holds(each.time); });
     return std::min(group.idle.end, work_end) - group.idle.begin < in_.time_of_two_steps() &&
-           (group.idle.end >= work_end || std::any_of(failures.begin(), failures.end(), is_held_at));
+           (held_at_failure || (group.idle.end >= work_end && !completed));
   }
 
   /// Reports blocks of one category that several lines allocated, and that are idle between two uses, as one finding:

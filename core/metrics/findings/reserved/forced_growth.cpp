@@ -127,6 +127,16 @@ void forced_growth_builder::find(const index::memory_use& use, time_range here) 
     if (first == nullptr || block.born < first->born) first = &block;
     if (here.holds(segment->born) && !segment->born_before()) last = std::max(last, segment->born);
   }
+  // Segments of earlier sections count, too, while no block is in them.
+  for (const trace::block_id id : known_) {
+    const index::block_record* segment = use.find(id);
+    if (segment != nullptr && segment->live_in(here)) segments.try_emplace(segment, nullptr);
+  }
+  for (const auto& [segment, block] : segments) known_.insert(segment->id);
+  std::erase_if(known_, [&](trace::block_id id) {
+    const index::block_record* segment = use.find(id);
+    return segment != nullptr && segment->freed() && here.holds(segment->died);
+  });
   if (last == -latest_time) return;
   std::map<std::pair<trace::process_id, trace::device_id>, std::vector<change>> changes;
   for (const auto& [segment, block] : segments) {
@@ -161,6 +171,10 @@ void forced_growth_builder::find(const index::memory_use& use, time_range here) 
           break;
         case change::segment_born: {
           const index::block_record& segment = *each.segment;
+          if (each.block == nullptr) {
+            memory.add(segment);
+            break;
+          }
           const index::block_record& first = *each.block;
           if (here.holds(segment.born) && !segment.born_before() && first.reserved_bytes > small_request &&
               memory.free() >= first.reserved_bytes && all_.size() < max_growths) {

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <map>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -36,6 +37,7 @@ class forced_growth_builder {
   static constexpr std::size_t max_growths = 1024;
   const metrics_scope& scope_;
   std::vector<forced_growth> all_;
+  std::set<trace::block_id> known_;  ///< The live segments of the sections so far.
 };
 
 }  // namespace sluice::metrics

@@ -23,7 +23,7 @@ checked_recording hostile() {
   peak.limit = 1 * gib;
   peak.measured = 2 * gib;
   peak.status = verdict::not_met;
-  peak.about = "framework layer, device memory of GPU 0";
+  peak.about = "framework tensors of GPU 0";
   peak.where = "a|b,c:d<e>\"f\"&%0A\n::error::@all: `x` ]]>";
   symbols::frame_line line;
   line.file = "/repo/src/we,ird:100%\nname.py";
@@ -60,7 +60,7 @@ TEST(check_output, text_is_a_table_with_what_to_look_at) {
   const std::string text = check_text(hostile(), check_format::text);
   EXPECT_THAT(text, HasSubstr("run.sluice: 1 met, 1 not met, 1 unknown\n"));
   EXPECT_THAT(
-      text, HasSubstr("max-peak        2.00 GiB           1.00 GiB  not met  framework layer, device memory of GPU 0"));
+      text, HasSubstr("max-peak        2.00 GiB           1.00 GiB  not met  framework tensors of GPU 0"));
   EXPECT_THAT(text, HasSubstr("no kernel times were recorded"));
   EXPECT_THAT(text, HasSubstr("%0A\\n::error"));
 }

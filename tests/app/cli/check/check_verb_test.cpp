@@ -24,7 +24,7 @@ TEST_F(check_verb, status_says_whether_conditions_are_met) {
   EXPECT_EQ(over.status, 1);
   EXPECT_THAT(over.out, HasSubstr("max-peak"));
   EXPECT_THAT(over.out, HasSubstr("not met"));
-  EXPECT_THAT(over.out, HasSubstr("framework layer, device memory of GPU 0"));
+  EXPECT_THAT(over.out, HasSubstr("framework tensors of GPU 0"));
   EXPECT_THAT(over.out, HasSubstr(".py:")) << "the line that holds the most memory";
 }
 

@@ -122,7 +122,8 @@ TEST_F(mcp_verb, says_why_the_gpu_was_idle) {
   EXPECT_FALSE(find("nvrtc_compile")["recurs"].get<bool>());
   const json findings = read("findings", {{"file", sampled}})["findings"];
   EXPECT_TRUE(std::any_of(findings.begin(), findings.end(), [](const json& each) {
-    return each["kind"] == "idle_gaps" && each["advice"].get<std::string>().find("num_workers") != std::string::npos;
+    const std::string fix = each["advice"].get<std::string>() + each.value("fix_code", "");
+    return each["kind"] == "idle_gaps" && fix.find("num_workers") != std::string::npos;
   })) << findings.dump(1);
 }
 

@@ -76,8 +76,8 @@ class job {
 
 TEST(report_on_ranks, shows_all_of_a_few) {
   const std::string text = job(4).text();
-  EXPECT_THAT(text, HasSubstr("GPU 0  driver: device  2.00 GiB"));
-  EXPECT_THAT(text, HasSubstr("GPU 3  driver: device  2.00 GiB"));
+  EXPECT_THAT(text, HasSubstr("GPU 0  CUDA allocations  2.00 GiB"));
+  EXPECT_THAT(text, HasSubstr("GPU 3  CUDA allocations  2.00 GiB"));
 }
 
 TEST(report_on_ranks, shows_of_many_the_one_that_needs_most_memory) {
@@ -86,9 +86,9 @@ TEST(report_on_ranks, shows_of_many_the_one_that_needs_most_memory) {
       text,
       HasSubstr("8 ranks. The tables about a single device or process are for rank 5, which needs the most memory"));
   EXPECT_THAT(text, HasSubstr("H100 (GPU 5)"));
-  EXPECT_THAT(text, HasSubstr("GPU 5  driver: device  4.00 GiB"));
+  EXPECT_THAT(text, HasSubstr("GPU 5  CUDA allocations  4.00 GiB"));
   EXPECT_THAT(text, HasSubstr("(pid 105), rank 5"));
-  for (const char* other : {"H100 (GPU 4)", "(pid 104)", "GPU 4  driver: device"})
+  for (const char* other : {"H100 (GPU 4)", "(pid 104)", "GPU 4  CUDA allocations"})
     EXPECT_THAT(text, Not(HasSubstr(other)));
   EXPECT_THAT(text, HasSubstr("\n     4  GPU 4  driver")) << "but all ranks are compared";
 }
@@ -96,8 +96,8 @@ TEST(report_on_ranks, shows_of_many_the_one_that_needs_most_memory) {
 TEST(report_on_ranks, shows_the_rank_that_is_asked_for) {
   const std::string text = job(8).text(2);
   EXPECT_THAT(text, HasSubstr("for rank 2; --rank selects another rank"));
-  EXPECT_THAT(text, HasSubstr("GPU 2  driver: device  2.00 GiB"));
-  EXPECT_THAT(text, Not(HasSubstr("GPU 5  driver: device")));
+  EXPECT_THAT(text, HasSubstr("GPU 2  CUDA allocations  2.00 GiB"));
+  EXPECT_THAT(text, Not(HasSubstr("GPU 5  CUDA allocations")));
 }
 
 TEST(report_on_ranks, says_what_is_of_all_ranks_together) {

@@ -334,7 +334,7 @@ TEST_F(report, compares_ranks_in_a_table) {
   whole_report.waste.ranks[1].collectives = 0;
   const std::string text = report_text({whole_report, all_->snapshot->tables(), "train.sluice"});
   EXPECT_THAT(text, HasSubstr("\nRanks (waits:"));
-  EXPECT_THAT(text, HasSubstr("framework  4.00 GiB"));
+  EXPECT_THAT(text, HasSubstr("framework tensors  4.00 GiB"));
   EXPECT_THAT(text, HasSubstr("40.0 ms        0 ns     0 ns  activation 75 %, weight 25 %"));
   EXPECT_THAT(text, HasSubstr("-  activation 75 %")) << "without collectives, the waiting time is unknown";
   const auto json = nlohmann::json::parse(report_json({whole_report, all_->snapshot->tables(), "train.sluice"}));
@@ -357,7 +357,7 @@ TEST_F(report, says_whose_memory_was_imported) {
   whole_report.imports[1].bytes = 0;
   const std::string text = report_text({whole_report, all_->snapshot->tables(), "train.sluice"});
   EXPECT_THAT(text, HasSubstr("Memory of other processes (counted with its owner)\n"
-                              "  2 blocks  3.00 GiB  driver: device  in python (42)  of python (42)\n"));
+                              "  2 blocks  3.00 GiB  CUDA allocations  in python (42)  of python (42)\n"));
   EXPECT_THAT(text, HasSubstr("in python (42)  of an unknown process\n"));
   const auto json = nlohmann::json::parse(report_json({whole_report, all_->snapshot->tables(), "train.sluice"}));
   EXPECT_EQ(json["imports"].at(0)["owner"], 1);

@@ -60,7 +60,8 @@ TEST_F(top_verb, metrics_are_those_of_the_report) {
     EXPECT_EQ(shown.status, 0) << shown.err;
     EXPECT_THAT(shown.out, StartsWith(std::string(name) + ".sluice: "));
     EXPECT_THAT(shown.out, HasSubstr(format_count(report["events"]) + " events, "));
-    EXPECT_THAT(shown.out, HasSubstr(", 0 lost, 0 failed allocations\nused: " + std::string(layer) + " layer"));
+    const std::string_view label = layer == std::string_view("driver") ? "CUDA allocations" : "framework tensors";
+    EXPECT_THAT(shown.out, HasSubstr(", 0 lost, 0 failed allocations\nused: " + std::string(label)));
     const auto gpu = fields(shown.out, "GPU 0");
     ASSERT_EQ(gpu.size(), 8U) << shown.out;
     EXPECT_EQ(gpu[1], at_end(report, layer));
@@ -102,7 +103,7 @@ TEST_F(top_verb, rates_are_those_of_the_report_on_the_last_second) {
 
 TEST_F(top_verb, names_the_lines_that_hold_memory) {
   const std::string shown = run_sluice({"top", "--once", recording("pytorch-training")}).out;
-  const auto title = shown.find("\nLive memory: GPU 0, framework: device, by line\n");
+  const auto title = shown.find("\nLive memory: GPU 0, framework tensors, by line\n");
   ASSERT_NE(title, std::string::npos) << shown;
   EXPECT_THAT(shown.substr(title), HasSubstr("33.0 MiB  51 %  2 blocks  rec/train.py:29, forward\n"));
 }

@@ -23,7 +23,7 @@ top_metrics training(std::size_t gpus = 1, std::size_t processes = 1, std::size_
   output.span = {0, 12'000'000'000};
   output.growing = true;
   output.events = 1'200'000;
-  output.memory = "framework layer, device memory";
+  output.memory = "framework tensors";
   for (std::size_t i = 0; i < gpus; ++i) {
     gpu_row gpu;
     gpu.label = "GPU " + std::to_string(i);
@@ -40,7 +40,7 @@ top_metrics training(std::size_t gpus = 1, std::size_t processes = 1, std::size_
   for (std::size_t i = 0; i < processes; ++i)
     output.processes.push_back({4000 + i, -1, "GPU 0", 10 * gib, 12 * gib, "python train.py"});
   output.stacks = true;
-  output.held_title = "GPU 0, framework: device, by line";
+  output.held_title = "GPU 0, framework tensors, by line";
   for (std::size_t i = 0; i < held; ++i)
     output.held.push_back({6 * gib, 12, 0.6, "train.py:" + std::to_string(i + 1) + ", make"});
   return output;
@@ -58,13 +58,13 @@ TEST(top_view, says_the_metrics) {
   EXPECT_THAT(lines, ::testing::ElementsAre(
                          "train.sluice: 12.0 s, being written",
                          "1,200,000 events, 100,000 per second (mean), 0 lost, 0 failed allocations",
-                         "used: framework layer, device memory; reserved: from the driver", "",
+                         "used: framework tensors; reserved: from the driver", "",
                          "GPU        used   in 1 min  reserved  untracked  whole GPU  in use  name",
                          "GPU 0  10.0 GiB  -1.00 GiB  12.0 GiB   1.00 GiB   14.0 GiB    10 %  NVIDIA H200", "",
                          "GPU    copies          last second  while copying  of link  copying",
                          "GPU 0  host to device    12.0 GB/s      50.4 GB/s     80 %     25 %", "",
                          " PID  GPU        used  reserved  command", "4000  GPU 0  10.0 GiB  12.0 GiB  python train.py",
-                         "", "Live memory: GPU 0, framework: device, by line",
+                         "", "Live memory: GPU 0, framework tensors, by line",
                          "6.00 GiB  60 %  12 blocks  train.py:1, make", "6.00 GiB  60 %  12 blocks  train.py:2, make"));
 }
 

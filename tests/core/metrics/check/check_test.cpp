@@ -56,7 +56,7 @@ TEST(check, peak_is_that_of_the_framework_where_there_is_one) {
     EXPECT_EQ(peak.name, "max-peak");
     EXPECT_EQ(peak.status, limit == 300 * mib ? verdict::met : verdict::not_met);
     EXPECT_EQ(peak.measured, static_cast<double>(300 * mib));
-    EXPECT_EQ(peak.about, "framework layer, device memory of GPU 0");
+    EXPECT_EQ(peak.about, "framework tensors of GPU 0");
   }
 }
 
@@ -66,7 +66,7 @@ TEST(check, peak_is_that_of_the_driver_where_there_is_nothing_else) {
   recorded.add_alloc(1 * ms, 1, 2 * gib);
   const condition peak = judged_alone(recorded, {.peak = 3 * gib});
   EXPECT_EQ(peak.status, verdict::met);
-  EXPECT_EQ(peak.about, "driver layer, device memory of GPU 0");
+  EXPECT_EQ(peak.about, "CUDA allocations of GPU 0");
 }
 
 TEST(check, peak_is_the_highest_of_the_devices_and_lists_each) {

@@ -91,7 +91,7 @@ TEST_F(stacks, are_of_device_memory_if_there_is_some_worth_mentioning) {
   made_.add_alloc(1, 2, 1 * gib);
   const stack_view view = ask({{0, 10 * ms}, stack_measure::peak});
   ASSERT_TRUE(view.choice.has_value());
-  EXPECT_EQ(view.choices[*view.choice].label, "GPU 0, driver: device");
+  EXPECT_EQ(view.choices[*view.choice].label, "GPU 0, CUDA allocations");
 }
 
 TEST_F(stacks, are_of_host_memory_where_the_device_has_next_to_none) {
@@ -99,7 +99,7 @@ TEST_F(stacks, are_of_host_memory_where_the_device_has_next_to_none) {
   made_.add_alloc(1, 2, 1 * mib);
   const stack_view view = ask({{0, 10 * ms}, stack_measure::peak});
   ASSERT_TRUE(view.choice.has_value());
-  EXPECT_EQ(view.choices[*view.choice].label, "host, driver: pinned");
+  EXPECT_EQ(view.choices[*view.choice].label, "host, CUDA allocations, pinned");
 }
 
 TEST_F(stacks, tell_which_line_holds_the_memory_at_the_peak) {
@@ -115,7 +115,7 @@ TEST_F(stacks, tell_which_line_holds_the_memory_at_the_peak) {
 
   const stack_view view = ask({{0, 10 * ms}, stack_measure::peak});
   ASSERT_TRUE(view.choice.has_value());
-  EXPECT_EQ(view.choices[*view.choice].label, "GPU 0, framework: device")
+  EXPECT_EQ(view.choices[*view.choice].label, "GPU 0, framework tensors")
       << "not the driver's: it holds the framework's";
   EXPECT_EQ(view.choices.size(), 2U);
   EXPECT_EQ(view.time, 3 * ms);

@@ -52,8 +52,16 @@ TEST(idle_memory_rule, calls_memory_kept_that_is_freed_long_after_its_last_use) 
 }
 
 TEST(idle_memory_rule, does_not_know_what_the_next_step_would_have_used) {
-  EXPECT_FALSE(is_called_late(make_run({85 * ms, 101 * ms}))) << "the run ended";
+  EXPECT_FALSE(is_called_late(make_run({85 * ms, 101 * ms}))) << "the recording stopped";
   EXPECT_TRUE(is_called_late(make_run({70 * ms, 101 * ms}))) << "three steps did not use it";
+}
+
+TEST(idle_memory_rule, calls_memory_kept_that_a_program_did_not_use_until_it_ended_by_itself) {
+  report run = make_run({85 * ms, 101 * ms});
+  run.processes.emplace_back().exit_status = 0;
+  EXPECT_TRUE(is_called_late(run));
+  run.processes.back().exit_status = 130;
+  EXPECT_FALSE(is_called_late(run)) << "it was interrupted";
 }
 
 TEST(idle_memory_rule, does_not_know_what_the_rest_of_a_step_that_ran_out_of_memory_would_have_used) {

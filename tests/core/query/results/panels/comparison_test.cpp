@@ -220,14 +220,14 @@ TEST_F(two_recordings, differ_by_what_sluice_diff_says) {
   ASSERT_EQ(said.memory.size(), 1U);
   EXPECT_EQ(found->memory[0].before.maximum, said.memory[0].before.maximum);
   EXPECT_EQ(found->memory[0].after.maximum, said.memory[0].after.maximum);
-  EXPECT_EQ(found->memory[0].label, "GPU 0, framework: device");
+  EXPECT_EQ(found->memory[0].label, "GPU 0, framework tensors");
   const auto value = [&](std::string_view label) {
     const auto at = std::find_if(found->values.begin(), found->values.end(),
                                  [&](const metrics::compared_value& each) { return each.label == label; });
     EXPECT_NE(at, found->values.end()) << label;
     return at == found->values.end() ? metrics::compared_value{} : *at;
   };
-  EXPECT_EQ(value("peak, GPU 0, framework: device").after, static_cast<double>(148 * mib));
+  EXPECT_EQ(value("peak, GPU 0, framework tensors").after, static_cast<double>(148 * mib));
   EXPECT_EQ(value("copied, GPU 0, host to device").before, said.transfers[0].before.bytes);
   EXPECT_EQ(value("copied, GPU 0, host to device").after, static_cast<double>(80 * mib));
   EXPECT_EQ(value("median step").before, static_cast<double>(10 * ms));

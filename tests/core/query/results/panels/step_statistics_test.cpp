@@ -38,7 +38,7 @@ TEST(step_statistics, are_those_of_the_range_of_each_step) {
   for (std::size_t i = 0; i < found.steps.size(); ++i) {
     const metrics::range_statistics statistics = make_result(recorded.path(), statistics_query{found.steps[i].span});
     for (const auto& each : statistics.memory) {
-      const std::string name = "GPU 0, " + std::string(get_name(each.layer)) + ": " + std::string(get_name(each.kind));
+      const std::string name = "GPU 0, " + describe_memory(each.layer, each.kind);
       const step_metric* peak = metric(found, "peak, " + name);
       ASSERT_NE(peak, nullptr) << name;
       EXPECT_EQ(peak->values[i], static_cast<double>(each.maximum));

@@ -1,5 +1,5 @@
 // The tracks that the timeline shows, their order, and which of them share a scale.
-#include "app/gui/views/timeline/track_order.hpp"
+#include "app/gui/views/lanes/track_order.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "app/gui/views/timeline/track_order.hpp"
+#include "app/gui/views/lanes/track_order.hpp"
 
 #include <algorithm>
 #include <iterator>

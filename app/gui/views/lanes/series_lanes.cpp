@@ -1,4 +1,4 @@
-#include "app/gui/views/timeline/series_lanes.hpp"
+#include "app/gui/views/lanes/series_lanes.hpp"
 
 #include <algorithm>
 #include <array>

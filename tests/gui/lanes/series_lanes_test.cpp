@@ -1,5 +1,5 @@
 // How the curves of a track are drawn: as areas only if their values are known at all times.
-#include "app/gui/views/timeline/series_lanes.hpp"
+#include "app/gui/views/lanes/series_lanes.hpp"
 
 #include <gtest/gtest.h>
 
