@@ -21,8 +21,9 @@ constexpr auto terms = std::to_array<term>({
      "A result of the forward pass that is kept for the backward pass. Activations grow with the batch size; "
      "checkpointing or a smaller batch reduces them."},
     {"active time",
-     "The time from the first to the last GPU work or allocation; the time after start-up, to which shares "
-     "of time refer unless stated otherwise, is without long one-time pauses, such as startup or compilation."},
+     "The time from the first to the last GPU work or allocation. The time after start-up, to which shares of time "
+     "refer "
+     "unless stated otherwise, leaves out long one-time pauses, such as startup or compilation."},
     {"array memory",
      "Device memory of a CUDA array, which textures and surfaces read. The driver chooses its layout, so its size is "
      "an estimate."},
@@ -42,8 +43,8 @@ constexpr auto terms = std::to_array<term>({
      "A value that the program or the driver reported now and then. Dots mark values that changed; between two dots "
      "nothing was measured."},
     {"CUDA allocations",
-     "The driver layer: memory taken directly from the driver, for example by cudaMalloc. Frameworks allocate large "
-     "pieces from it and hand out parts of them, so their bytes are also the driver's."},
+     "The driver layer: memory taken directly from the driver, such as by cudaMalloc. Frameworks allocate large pieces "
+     "of it and hand out parts, so their bytes are also the driver's."},
     {"device memory",
      "Memory on the GPU that the recorded programs allocated. The coloured area is memory in use; the outline above "
      "it is reserved."},
@@ -51,8 +52,9 @@ constexpr auto terms = std::to_array<term>({
      "The share of reserved but unused memory that is not in the largest free piece. At 0 % it is all one piece; near "
      "100 % a large allocation can fail although enough bytes are free."},
     {"framework tensors",
-     "The framework layer: memory of PyTorch tensors, CuPy arrays and the like, handed out by a framework's allocator. "
-     "Its blocks are inside memory that the framework reserved from the driver."},
+     "The framework layer: memory of PyTorch tensors, CuPy arrays and the like, from a framework's allocator. Its "
+     "blocks "
+     "are inside memory that the framework reserved from the driver."},
     {"gradient",
      "The derivative of the loss with respect to a weight or an activation, computed in the backward pass. Gradients "
      "of weights are live until the optimizer step, or until they are set to None."},

@@ -206,12 +206,15 @@ TEST_F(compare_panel, fills_the_window_with_a_comparison_of_two_recordings) {
     const metrics::run_change& change = *app().comparison().change();
     const std::string words = read(user);
     EXPECT_NE(words.find(change.headline), std::string::npos) << words;
-    for (const char* each : {"132 MiB -> ", "148 MiB (+12 %)", "What changed", "What else differs", "step 1"})
+    for (const char* each : {"132 MiB -> ", "148 MiB (+12 %)", "What changed", "What else differs",
+                             "3 steps of each, aligned at the start of a step"})
       EXPECT_NE(words.find(each), std::string::npos) << each << " in " << words;
     const auto& shown = app().comparison().picture().shown();
     ASSERT_EQ(shown[0].steps.size(), 3U);
     EXPECT_EQ(shown[0].steps[0].number, shown[1].steps.at(0).number);
     user.ItemClick("//##base/**/Lines");
+    EXPECT_TRUE(wait_until(user, [&] { return read(user).find("by line") != std::string::npos; }));
+    user.ItemClick("//##base/**/by line");
     EXPECT_TRUE(wait_until(user, [&] { return read(user).find("a/model.py:40, Block.forward") != std::string::npos; }));
     take_picture(user, "comparison of two recordings");
   });

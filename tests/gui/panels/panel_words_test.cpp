@@ -159,8 +159,8 @@ TEST_F(panel_words, of_statistics_name_each_of_a_few_devices) {
     }
   });
   const std::string words = read(gui::make_statistics_view());
-  expect(words, "GPU 0, driver, device");
-  expect(words, "GPU 1, driver, device");
+  expect(words, "GPU 0, CUDA allocations");
+  expect(words, "GPU 1, CUDA allocations");
 }
 
 TEST_F(panel_words, of_durations_say_how_long_kernels_take) {

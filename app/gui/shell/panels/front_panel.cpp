@@ -27,12 +27,14 @@ recording_facts find_facts(const metrics::report& of) {
   return facts;
 }
 
+constexpr std::string_view usual_panel = "Blocks";
+
 std::string_view choose_front_panel(const recording_facts& of) {
   if (of.out_of_memory) return "Memory map";
   if (of.ranks) return "Ranks";
   if (of.kernels && !of.memory) return "Idle gaps";
   if (of.memory && !of.kernels) return "Memory over time";
-  return "Blocks";
+  return usual_panel;
 }
 
 void front_panel::follow(const documents& state, bool settling) {
@@ -55,6 +57,7 @@ void front_panel::follow(const documents& state, bool settling) {
   shown_.insert(shown->id);
   if (raised_ != focus_.raised()) return;
   const std::string_view wanted = choose_front_panel(find_facts(*result.value));
+  if (wanted == usual_panel) return;  // What the user left in front stays there.
   for (const auto& each : panels_.views())
     if (each->name() == wanted) chosen_ = each.get();
   if (chosen_ == nullptr) return;
