@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "app/gui/views/parts/view.hpp"
 #include "app/gui/views/lanes/track_order.hpp"
+#include "app/gui/views/parts/view.hpp"
 
 namespace sluice::gui {
 

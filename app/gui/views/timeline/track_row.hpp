@@ -6,9 +6,9 @@
 #include <string_view>
 
 #include "app/gui/draw/boxes.hpp"
+#include "app/gui/views/lanes/series_lanes.hpp"
 #include "app/gui/views/parts/view.hpp"
 #include "app/gui/views/timeline/lane_survey.hpp"
-#include "app/gui/views/lanes/series_lanes.hpp"
 #include "core/base/saturating.hpp"
 
 namespace sluice::gui {

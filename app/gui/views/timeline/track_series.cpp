@@ -3,10 +3,10 @@
 #include <cmath>
 #include <vector>
 
+#include "app/gui/views/lanes/series_lanes.hpp"
 #include "app/gui/views/parts/widgets.hpp"
 #include "app/gui/views/timeline/block_areas.hpp"
 #include "app/gui/views/timeline/memory_marks.hpp"
-#include "app/gui/views/lanes/series_lanes.hpp"
 #include "app/gui/views/timeline/track_row.hpp"
 #include "app/gui/window/format.hpp"
 #include "imgui_internal.h"

@@ -59,8 +59,7 @@ std::vector<std::string> get_lines(const std::string& text) {
 TEST(check_output, text_is_a_table_with_what_to_look_at) {
   const std::string text = check_text(hostile(), check_format::text);
   EXPECT_THAT(text, HasSubstr("run.sluice: 1 met, 1 not met, 1 unknown\n"));
-  EXPECT_THAT(
-      text, HasSubstr("max-peak        2.00 GiB           1.00 GiB  not met  framework tensors of GPU 0"));
+  EXPECT_THAT(text, HasSubstr("max-peak        2.00 GiB           1.00 GiB  not met  framework tensors of GPU 0"));
   EXPECT_THAT(text, HasSubstr("no kernel times were recorded"));
   EXPECT_THAT(text, HasSubstr("%0A\\n::error"));
 }
